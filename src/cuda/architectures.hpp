@@ -1,5 +1,6 @@
-// What is launched how on which architecture: a row for each, and one for what follows. H200's row is measured; the
-// others have never run on hardware, and are what is known of their shared memory and of what nvcc makes of the code.
+// The launch figures of each architecture: a row for each known one, and one for later ones. The H200's row is
+// measured. The others have never run on hardware; they follow from the size of shared memory and from nvcc's machine
+// code.
 #pragma once
 
 #include "cuda/launch_table.hpp"
@@ -7,13 +8,13 @@
 namespace warpaes::cuda {
 
 struct Architecture {
-    int compute_capability;  ///< 90 for 9.0; the row holds up to the next one of the same major number
+    int compute_capability;  ///< 90 for 9.0; the row applies up to the next row of the same major number
     BitProducts bit_products;
     LaunchTable table;
 };
 
-/// Where products of bits are emulated, each is a subroutine of about 110 instructions, sixteen of which a warp needs
-/// for 512 bytes: GHASH by integer products takes fewer. Counted, not measured (nvcc 13.0, 2026-11).
+/// Where bit products are emulated, each is a subroutine of about 110 instructions, and a warp needs sixteen of them
+/// for 512 bytes. GHASH by integer products takes fewer instructions. Counted, not measured (nvcc 13.0, 2026-11).
 inline constexpr LaunchTable without_tensor_cores{
     .one_launch_share = 0, .tensor_blocks = never, .own_key_tensor_bytes = never};
 
@@ -44,7 +45,7 @@ constexpr Architecture architecture_of(int compute_capability) {
     return found;
 }
 
-/// A device with its architecture's launches, of the tables as many as there is room for.
+/// The limits of a device, with its architecture's launch table and as many T-tables as fit.
 constexpr DeviceLimits limits_of(int multiprocessors, int shared_bytes_per_block, int compute_capability,
                                  std::size_t l2_bytes = 0) {
     const Architecture row = architecture_of(compute_capability);

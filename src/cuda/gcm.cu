@@ -1,5 +1,6 @@
-// GCM runs: of one message in one launch, where the GPU can; else key stream and GHASH one after the other over the
-// same segments, and the digests of GHASH's rows put together.
+// GCM runs. One message takes one launch where the GPU and the message allow it (MessageLaunch). Otherwise the key
+// stream and GHASH are separate passes over the same segments, and the digests of GHASH's rows are combined
+// (GcmLaunch).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -21,14 +22,14 @@ Segments segments_of(const GcmRun& run, const std::uint8_t* data, std::uint64_t 
     return {data, stride, run.count, run.segment_bytes, run.last_bytes, alignment_of(bits), run.reversed};
 }
 
-/// What GHASH adds before the last multiplication by H: associated data and lengths (SP 800-38D, 7.1, step 5).
+/// The term of the associated data and lengths before the last multiplication by H (SP 800-38D, 7.1, step 5).
 FieldElement addend_of(const GcmRun& run, std::uint64_t bytes) {
     const FieldElement lengths = length_block(run.aad_bytes, bytes);
     if (run.aad_bytes == 0) return lengths;
     return lengths ^ multiply(load_element(run.aad_digest), power(run.key->hash_key().powers[0], blocks_of(bytes)));
 }
 
-/// One run on one stream: which kernels, in which order, on which scratch memory.
+/// A run in several launches: chooses the kernels, their order and their scratch memory.
 class GcmLaunch {
 public:
     GcmLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch)
@@ -52,7 +53,7 @@ public:
             add_key_stream();
             hash();
         } else {
-            // Whoever decrypts in place must have hashed before.
+            // Decryption may be in place, so GHASH reads the ciphertext before it is overwritten.
             hash();
             add_key_stream();
         }
@@ -66,8 +67,9 @@ private:
     [[nodiscard]] uint4* pads() const { return tag_ ? j0s() + j0_blocks_ : nullptr; }
     [[nodiscard]] uint4* digests() const { return j0s() + j0_blocks_ + pad_blocks_; }
 
-    /// From pageable memory a copy returns when it has read everything; page-locked memory, which a caller who does not
-    /// wait may change as soon as we return, takes a detour through such.
+    /// A copy from pageable memory has read its source when it returns; one from page-locked memory may read later. A
+    /// caller that does not wait may change its memory as soon as enqueue() returns, so page-locked counters are first
+    /// copied to pageable memory.
     void copy_j0s() const {
         const std::size_t bytes = j0_blocks_ * block_bytes;
         std::vector<Block> copy;
@@ -84,7 +86,7 @@ private:
     static std::uint64_t outputs_for(std::uint64_t digests) {
         return (digests + GhashCombine::most - 1) / GhashCombine::most;
     }
-    /// Of all levels, one after the other.
+    /// Digests of all levels of GHASH, which lie level after level in scratch memory.
     [[nodiscard]] std::uint64_t digest_blocks() const {
         std::uint64_t blocks = 0;
         for (std::uint64_t n = rows_.rows; n > 1; n = outputs_for(n)) blocks += run_.count * n;
@@ -97,7 +99,8 @@ private:
         p->output = run_.output;
         p->output_stride = run_.output_stride;
         if (run_.total_bytes() == 0) {
-            // Of an empty message the buffers may be null, and the kernel reckons from them, though it touches neither.
+            // The buffers of an empty message may be null. The kernel computes addresses from them but accesses
+            // neither.
             p->output = reinterpret_cast<std::uint8_t*>(run_.results);
             p->input.data = p->output;
         }
@@ -105,7 +108,7 @@ private:
         p->j0s = j0_blocks_ != 0 ? j0s() : nullptr;
         std::memcpy(&p->j0, run_.j0->data(), block_bytes);
         p->first_block = static_cast<std::uint32_t>(run_.first_block);
-        // A segment may begin anywhere in its first window.
+        // J0 may have any position in a segment's first window; J0 and a partial block take a counter each.
         const WindowShape windows = window_shape(device_, run_.count, (255 + 1 + blocks_ + 1 + 255) / 256);
         p->window_count = static_cast<std::uint32_t>(windows.windows);
         p->parts = static_cast<std::uint32_t>(windows.parts);
@@ -131,7 +134,7 @@ private:
             p->finish.addend = addend_of(run_, run_.segment_bytes);
             p->finish.last_addend = addend_of(run_, run_.last_bytes);
         }
-        // E(J0) is there already, or comes later.
+        // When encrypting, `pads` already holds E(J0). When decrypting, the key stream's kernel adds E(J0) later.
         p->finish.pads = encrypts_ ? pads() : nullptr;
         p->finish.results =
             reinterpret_cast<std::uint8_t*>(tag_ && !encrypts_ ? pads() : static_cast<void*>(run_.results));
@@ -171,11 +174,11 @@ private:
     const DeviceLimits& device_;
     cudaStream_t stream_;
     bool tag_;
-    bool encrypts_;         ///< what is hashed is the output
-    std::uint64_t blocks_;  ///< whole ones, of the longest segment
+    bool encrypts_;         ///< GHASH reads the output
+    std::uint64_t blocks_;  ///< whole blocks of the longest segment
     RowShape rows_;
     std::uint64_t j0_blocks_, pad_blocks_;
-    bool waits_;  ///< what the caller provided stays until the stream is through
+    bool waits_;  ///< the caller keeps `j0` until the stream has passed the run
     StreamScratch pooled_;
     uint4* scratch_;
 };
@@ -188,7 +191,7 @@ void set_weights(std::span<FieldElement> weights, FieldElement first, FieldEleme
     }
 }
 
-/// A message in one launch: what does not depend on which kernel it is.
+/// One message in one launch: chooses the kernel and computes its parameters.
 class MessageLaunch {
 public:
     MessageLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch)
@@ -210,15 +213,15 @@ public:
 
     [[nodiscard]] bool is_medium() const { return GcmMediumShape::takes(device_, whole()); }
 
-    /// H200, 2026-11, AES-128, device memory, call to completion, microseconds so and in two passes: 1 MiB 25.9 and
-    /// 41.6, 8 MiB 40.4 and 52.1; of an empty launch 8.7.
+    /// H200, 2026-11, AES-128, device memory, from call to completion, microseconds in one launch and in two passes: 1
+    /// MiB 25.9 and 41.6, 8 MiB 40.4 and 52.1; an empty launch 8.7.
     unsigned enqueue_medium() {
         const GcmMediumShape shape = gcm_medium_shape(device_, whole());
         Secret<GcmPartsParams> p;
         begin(*p, shape.share);
         p->row_blocks = shape.row_blocks;
         std::copy(powers().begin(), powers().end(), p->powers);
-        // What comes behind the text is passed over row by row: so the last warp's weight is one.
+        // The row weights account for what follows the text, so the weight of the last warp is one.
         const FieldElement row = powers()[shape.row_blocks - 1];
         set_weights(p->row_weights, p->tail_weight, row);
         const std::size_t rows = (shape.share + shape.row_blocks - 1) / shape.row_blocks, warps = (rows + 7) / 8;
@@ -239,7 +242,7 @@ public:
         const GcmLongShape shape = gcm_long_shape(device_, end - skew / 256);
         Secret<GcmPartsParams> p;
         begin(*p, shape.share);
-        // H^(stride * (w + 1) - 128 * i - q) for window w from the chunk's last on.
+        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last one.
         Secret<FieldElement> step(power(h(), G::stride)), at(power(h(), G::stride - 128 - 3)), other;
         Secret<FieldElement> half(power(powers()[63], 2));
         for (unsigned w = 0; w < G::windows; ++w) {
@@ -248,12 +251,13 @@ public:
             set_weights(std::span(p->powers + 8 * w + 4, 4), *other, h());
             *at = multiply(*at, *step);
         }
-        // From row to row four blocks; from warp to warp 32, from group to group a window.
+        // Rows are four blocks apart, warps 32, groups a window.
         set_weights(p->row_weights, field_one, powers()[3]);
         set_weights(std::span(p->warp_weights).first(4), field_one, powers()[31]);
         *step = multiply(*half, *half);
         for (unsigned i = 4; i < G::warps; ++i) p->warp_weights[i] = multiply(p->warp_weights[i - 4], *step);
-        // The last block of the last row should have had H^1, and has H^(stride - 128 - 3).
+        // The kernel multiplies the last block of the last row by H^(stride - 128 - 3) instead of H^1, and `zeros`
+        // blocks follow the text in the last window.
         *other = multiply(p->tail_weight, power(inverse(h()), G::stride - 128 - 4 + zeros));
         return enqueue(*p, gcm_long_kernel_for(run_.key->rounds(), run_.direction), shape.launch,
                        256 * std::uint64_t{shape.share}, *other);
@@ -274,7 +278,8 @@ private:
         p.input = run_.input;
         p.output = run_.output;
         if (bytes() == 0) {
-            // Of an empty message the buffers may be null, and the kernel reckons from them, though it touches neither.
+            // The buffers of an empty message may be null. The kernel computes addresses from them but accesses
+            // neither.
             p.output = reinterpret_cast<std::uint8_t*>(run_.results);
             p.input = p.output;
         }
@@ -293,13 +298,14 @@ private:
     void begin(GcmPartsParams& p, std::uint32_t share) const {
         begin(p);
         p.share = share;
-        // What comes behind the last whole block: the partial one, and of a tag the lengths.
+        // What follows the last whole block: the partial block, and for a tag the block of lengths.
         const bool has_tail = bytes() % block_bytes != 0;
         p.tail_weight = has_tail ? h() : field_one;
         if (p.tag) p.tail_weight = has_tail ? powers()[1] : h();
     }
 
-    /// `share` in blocks; `last`: the last thread block's weight. Returns the number of host shares.
+    /// `share`: blocks of a thread block. `last`: the weight of the last thread block. Returns the number of thread
+    /// blocks that store host shares, or 0.
     template <typename P>
     unsigned enqueue(P& p, Kernel<P> kernel, const LaunchShape& shape, std::uint64_t share, FieldElement last) const {
         const auto grid = static_cast<std::size_t>(shape.grid);

@@ -1,10 +1,10 @@
-// The key stream of GCM: CTR with counter caching (ctr.cuh) for many segments, each with a counter of its own, of which
-// only the last 32 bits count (inc32).
+// The key stream of GCM: CTR with counter caching (ctr.cuh) for many segments. Each segment has its own counter, of
+// which only the last 32 bits are incremented (inc32).
 //
-// Positions count from the counter of J0 with its last 16 bits zero; J0 itself, whose key stream the tag needs, is at
-// `skew`, the segment's first block one further. A window is 256 positions, in which g (byte 14) is constant; a task is
-// one half of each of `window_count` successive windows, so that a warp meets the same values of j in all of them and
-// A(j) stays.
+// Positions count from the counter of J0 with its last 16 bits set to zero. J0 itself, whose key stream the tag needs,
+// has position `skew`, and the segment's first block has position skew + 1. A window is 256 positions with the same g
+// (byte 14). A task is the same half of each of `window_count` successive windows, so a warp has the same values of j
+// in all of them, and A(j) stays in registers.
 #pragma once
 
 #include "cuda/kernels/ctr.cuh"
@@ -12,7 +12,7 @@
 
 namespace warpaes::cuda {
 
-/// One of a lane's values of A, chosen at run time without going through memory.
+/// a[which], for an index known only at run time, without moving the array to local memory.
 template <int Width>
 __device__ __forceinline__ uint4 choose(const uint4 (&a)[Width], int which) {
     uint4 chosen = a[0];
@@ -27,7 +27,7 @@ template <int Rounds, int Tables, int Width, bool Aligned>
 __global__ void __launch_bounds__(1024, 1) gcm_ctr_kernel(const __grid_constant__ GcmCtrParams p) {
     const std::uint32_t alignment = Aligned ? 16 : p.input.alignment;
     constexpr std::uint32_t unit_blocks = Width * warp_lanes;
-    constexpr unsigned units = 256 / unit_blocks;  // tasks that share a window
+    constexpr unsigned units = 256 / unit_blocks;  // tasks per window
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
 
@@ -52,8 +52,9 @@ __global__ void __launch_bounds__(1024, 1) gcm_ctr_kernel(const __grid_constant_
         const auto last_window = static_cast<std::uint32_t>(last_position >> 8);
         const std::uint32_t end_window =
             window + p.window_count <= last_window ? window + p.window_count : last_window + 1;
-        // The windows in which this unit has nothing but whole blocks: from the first on whose unit begins beyond J0,
-        // up to the one that holds what comes after the last whole block.
+        // In windows full_from … full_end - 1 all blocks of this unit are whole blocks of the text: full_from is the
+        // first window in which the unit begins after J0, full_end the first in which the unit extends beyond the last
+        // whole block.
         const std::uint32_t full_from = (skew + 256 - unit_first) >> 8;
         const auto full_end = static_cast<std::uint32_t>((skew + 1 + whole + 256 - unit_first - unit_blocks) >> 8);
 
@@ -88,12 +89,13 @@ __global__ void __launch_bounds__(1024, 1) gcm_ctr_kernel(const __grid_constant_
                 }
                 continue;
             }
-            // An end of the segment: groups without work are left out, as 16 KiB and E(J0) are 33 groups and not 36.
+            // The beginning or end of the segment. Groups of 32 blocks without work are skipped: 16 KiB and E(J0) are
+            // 33 groups instead of 36.
 #pragma unroll 1
             for (int i = 0; i < Width; ++i) {
                 const std::uint64_t group = static_cast<std::uint64_t>(window) * 256 + unit_first + i * warp_lanes;
                 if (group > last_position || group + warp_lanes <= skew) continue;
-                const std::uint64_t at = group + lane - skew - 1;  // wraps below the first block: no valid index then
+                const std::uint64_t at = group + lane - skew - 1;  // wraps around before the first block
                 const std::uint8_t* from = p.input.data + segment * p.input.stride + at * block_bytes;
                 std::uint8_t* to = p.output + segment * p.output_stride + at * block_bytes;
                 uint4 text{};

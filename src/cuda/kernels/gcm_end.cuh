@@ -1,12 +1,13 @@
-// What the kernels that process a GCM message in one launch share: the parts of the tag besides the whole blocks, and
-// the final sum.
+// The common end of the kernels that process a GCM message in one launch: the parts of the tag besides the whole
+// blocks, and the final sum.
 //
-// A product of field elements takes a warp most of a microsecond, so few of them may depend on each other. A warp
+// A product of field elements takes a warp most of a microsecond, so the critical path may contain only a few. A warp
 // multiplies the digests of its rows by weights, powers of H that account for the rows after them in the warp. It
-// multiplies their sum by the warp's weight, which accounts for everything after the warp and was made before the text
-// arrived. The thread blocks' shares then only have to be added: by a host that polls, or by atomic operations, where
-// the last thread block to arrive writes the result. One warp adds E(J0), the partial block and the term of the
-// associated data and lengths, in the thread block that has them.
+// multiplies their sum by the warp's weight, which accounts for everything after the warp and is computed before the
+// text arrives. The thread blocks' shares of the tag then only have to be added. For a host that polls, each thread
+// block stores its share in page-locked memory, and the host adds them. Otherwise the thread blocks add their shares in
+// device memory by atomic operations, and the last one to arrive stores the result. For a tag, the first thread block's
+// share includes E(J0) and the term of the associated data and lengths. The last one's includes the partial block.
 #pragma once
 
 #include "cuda/kernels/cipher.cuh"
@@ -22,7 +23,8 @@ __device__ __forceinline__ void add_to(GcmSum* sum, FieldElement e) {
     atomicXor(&sum->low, static_cast<unsigned long long>(e.low));
 }
 
-/// Called by the thread that will call add_up(), after a barrier behind the thread block's last write of text.
+/// Called by the thread that will call add_up(), after a barrier that follows the thread block's last write of text. A
+/// thread that polls a share then finds all of that text written.
 __device__ __forceinline__ void begin_add_up(const GcmMessageParams& p) {
     if (p.shares.words != nullptr) fence_system();
 }
@@ -53,13 +55,13 @@ __device__ __forceinline__ uint4 cipher_tail(const GcmMessageParams& p, std::uin
     return tail;
 }
 
-/// One thread block's part of that. Call clear() before a barrier; begin_weights(), add_pad() and add_tail() once the
-/// tables are filled; then, after another barrier, end() with all warps.
+/// The end of the message, as far as one thread block contributes to it. Call clear() before a barrier, then
+/// begin_weights(), add_pad() and add_tail() once the tables are filled, and after another barrier end() in all warps.
 class MessageEnd {
 public:
     static constexpr unsigned warps = GcmMessage::warps;
 
-    /// `offset`: of (2 * warps + 2) * 16 bytes in the thread block's shared memory.
+    /// `offset`: where (2 * warps + 2) * 16 bytes begin in the thread block's shared memory.
     __device__ __forceinline__ MessageEnd(const GcmPartsParams& p, unsigned offset)
         : p_(p),
           offset_(offset),
@@ -67,7 +69,7 @@ public:
           whole_(p.bytes / block_bytes),
           rest_(static_cast<unsigned>(p.bytes % block_bytes)) {}
 
-    /// Whether this thread block adds E(J0); whether it has the partial block.
+    /// Whether this thread block adds E(J0), and whether it has the partial block.
     [[nodiscard]] __device__ __forceinline__ bool adds_pad() const { return blockIdx.x == 0 && p_.tag; }
     [[nodiscard]] __device__ __forceinline__ bool has_tail() const { return behind_ == 0 && rest_ != 0; }
 
@@ -76,7 +78,7 @@ public:
         if (threadIdx.x < 2) extra()[threadIdx.x] = {};
     }
 
-    /// The last warp computes E(J0) and the key stream of the partial block.
+    /// The last warp computes E(J0) and processes the partial block. Called by all warps.
     template <int Rounds, int Tables>
     __device__ __forceinline__ void begin_pad_and_tail(const SharedTables<Tables>& tables, std::uint32_t base) const {
         if ((!adds_pad() && !has_tail()) || threadIdx.x / warp_lanes + 1 != warps) return;
@@ -92,10 +94,10 @@ public:
         add_tail(tail, mine);
     }
 
-    /// Called by the thread that has E(J0).
+    /// Called by the thread that has E(J0). Also adds the term of the associated data and lengths.
     __device__ __forceinline__ void add_pad(uint4 e_of_j0) const { extra()[0] = element_of(e_of_j0) ^ p_.addend; }
 
-    /// Called by a whole warp. `mine`: this lane has the partial block's ciphertext, `tail`.
+    /// Called by all lanes of a warp. `mine`: whether `tail` of this lane is the ciphertext of the partial block.
     __device__ __forceinline__ void add_tail(FieldElement tail, bool mine) const {
         const unsigned lanes = __ballot_sync(full_warp, mine);
         if (lanes == 0) return;
@@ -111,7 +113,7 @@ public:
         return element_of(cipher_tail(p_, whole_, rest_, key_stream));
     }
 
-    /// The last warp but one makes the weights of the last `used` warps.
+    /// The last warp but one computes the weights of the last `used` warps. Called by all warps.
     __device__ __forceinline__ void begin_weights(unsigned used) const {
         const unsigned g = lane_id() / 4, q = lane_id() % 4;
         if (threadIdx.x / warp_lanes + 2 != warps) return;
@@ -119,7 +121,7 @@ public:
         const unsigned inner = behind_ % GcmMessage::radix;
         if (inner != 0) weight = product_by_four(weight, p_.inner_weights[inner]);
         if (lane_id() == 0) weights()[warps - 1] = weight;
-        // The warps before the last one, eight at a time.
+        // The weights of the other warps, eight at a time.
         for (unsigned first = 0; first + 1 < used; first += 8) {
             const unsigned its = first + g + 1;
             const FieldElement e = product_by_four(weight, p_.warp_weights[its % warps]);
@@ -127,8 +129,8 @@ public:
         }
     }
 
-    /// `digest`: of the warp's row g, in lanes 4g to 4g + 3, if the warp is `used`. `last_is_one`: the last warp of the
-    /// last thread block has weight one.
+    /// Called by all warps. `digest`: of the warp's row g, in lanes 4g to 4g + 3. `used`: whether the warp has rows.
+    /// `last_is_one`: the weight of the last thread block's last warp is one, and needs no product.
     __device__ __forceinline__ void end(FieldElement digest, bool used, bool last_is_one) const {
         const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4;
         if (used) {
@@ -156,7 +158,7 @@ private:
     __device__ __forceinline__ FieldElement* sums() const {
         return weights() + warps;
     }
-    /// E(J0) with the addend, and the weighted partial block. They lie after the sums and are added up with them.
+    /// E(J0) with the addend, and the weighted partial block. They follow the sums in memory and are added with them.
     __device__ __forceinline__ FieldElement* extra() const {
         return weights() + 2 * warps;
     }

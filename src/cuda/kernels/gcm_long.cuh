@@ -1,21 +1,23 @@
-// GCM of one long message in one launch and one pass: a thread encrypts or decrypts blocks, and what is ciphertext of
-// them goes from its registers to the tensor cores (ghash_mma.cuh).
+// GCM of one long message in one launch and one pass: each thread encrypts or decrypts blocks and passes their
+// ciphertext from its registers to the tensor cores (ghash_mma.cuh).
 //
-// Rows. Four warps, a group, take a window of 256 counters together, a thread two blocks of it, i = 0 and 1, with the
-// same j in all windows (ctr.cuh): j = 128 i + 32 w + 4g + q in lane 4g + q of the group's warp w. For wide_mma block q
-// is one of four of row g. Rows may be any blocks, as long as the powers depend on q and the step alone.
+// Rows. A group is four warps. A group processes a window of 256 counters together, each thread two of its blocks, i =
+// 0 and 1. A thread has the same j in all windows (ctr.cuh): j = 128 i + 32 w + 4g + q in lane 4g + q of the group's
+// warp w. In each step of wide_mma the lane has block q of the four of row g. A row may consist of any blocks, as long
+// as the power of H for a block depends only on q and the step.
 //
-// Powers. GHASH multiplies a block by H^n if it is the n-th from behind, here within the thread block's share. With
-// `left` of the group's windows behind its own, n = stride (left + 1) - 128 i - q - (256 group + 32 w + 4g). What is in
-// parentheses is the same for all of a row: the powers leave it out, and the row's weight at the end takes it back. The
-// first block of a chunk has H^(stride * windows) then, as much as there is from chunk to chunk: so the row's digest up
-// to there is added to that block.
+// Powers. GHASH multiplies a block by H^n if it is the n-th from the end, here the end of the thread block's share. If
+// the group has `left` windows after this one, n = stride (left + 1) - 128 i - q - (256 group + 32 w + 4g). The term in
+// parentheses is the same for all blocks of a row. The powers omit it, and the weights at the end correct for it.
+// The first block of a chunk is then multiplied by H^(stride * windows), and stride * windows is also the distance to
+// the next chunk. So the row's digest up to this chunk is added to that block (Horner's rule).
 //
-// The windows' order. A thread block has `share` windows in a row, of the first thread block what is left, and its
-// groups of four warps take them in turn, so that the last group has the last. What of the first and the last window is
-// not the message's are zeros: those in front change no sum, those behind are undone by a power of 1 / H.
+// Order of the windows. A thread block has `share` consecutive windows; the first thread block has the remainder. Its
+// groups take them in turn, so that the last group has the last window. Positions of the first and the last window
+// outside the message are zero blocks. Those before the message do not change the sum. A power of 1 / H in the weights
+// corrects for those after it.
 //
-// Every group waits for its products: the other three look up meanwhile.
+// While one group waits for its products, the other three do table lookups.
 #pragma once
 
 #include "cuda/kernels/ctr.cuh"
@@ -59,7 +61,7 @@ __global__ void __launch_bounds__(GcmLong::threads, 1) gcm_long_kernel(const __g
     bool add = false;
 #pragma unroll 1
     for (std::uint32_t left = windows; left-- != 0; window += G::groups) {
-        const std::uint64_t index = std::uint64_t{window} * 256 + j - skew - 1;  // wraps below the first block
+        const std::uint64_t index = std::uint64_t{window} * 256 + j - skew - 1;  // wraps around before the first block
         uint4 text[2];
 #pragma unroll
         for (unsigned i = 0; i < 2; ++i) {

@@ -1,10 +1,12 @@
 // GCM of one message of medium length in one launch, from the text to the tag.
 //
-// Every thread block has a contiguous share of the message's whole blocks, which it encrypts and, out of its
-// multiprocessor's caches, hashes: in up to `rows` rows of a chunk, or half of one, on the tensor cores
-// (ghash_mma.cuh), eight of them a warp, the last of which ends where the share ends. What is missing of the first row
-// are zeros in front, which change no sum. Decryption, which may be in place, hashes before it decrypts.
-// Digests are put together as gcm_end.cuh has it, a row's weight being H^chunk to the power of the rows behind it.
+// Every thread block has a contiguous share of the message's whole blocks. It encrypts the share, then hashes it on the
+// tensor cores (ghash_mma.cuh), reading the ciphertext from the caches. A row is a chunk or half a chunk. A warp has
+// eight rows, and the last warp's last row ends where the share ends. Zero blocks complete the first row at its front;
+// they do not change the sum. Decryption may be in place, so it hashes before it decrypts.
+//
+// The digests are combined as gcm_end.cuh describes. The weight of a row is H^row_blocks to the power of the number of
+// rows after it in the warp, times the power of H that accounts for what follows the text.
 #pragma once
 
 #include "cuda/kernels/ctr.cuh"
@@ -22,16 +24,16 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
     const MessageEnd message(p, table_bytes<Tables> + G::slots * H::slot_bytes);
     const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4, q = lane % 4;
 
-    // The share: blocks `begin` … `end`.
+    // The share: blocks `begin` to `end` - 1.
     const std::uint64_t whole = p.bytes / block_bytes;
     const unsigned behind = gridDim.x - 1 - blockIdx.x;
     const std::uint64_t end = whole - behind * std::uint64_t{p.share};
     const std::uint64_t begin = blockIdx.x == 0 ? 0 : end - p.share;
     const std::uint32_t base = byte_swap(p.j0.w) + p.first_block;
-    const std::uint64_t warp_blocks = 8 * p.row_blocks;  // of what a warp hashes
+    const std::uint64_t warp_blocks = 8 * p.row_blocks;  // that a warp hashes
 
     message.clear();
-    // Where powers are half of the thread block's work, the other half fills the tables.
+    // If half of the threads suffice for the powers, the other half fills the tables meanwhile.
     const unsigned slots = p.row_blocks / 4, for_powers = slots * warp_lanes <= G::threads / 2 ? G::threads / 2 : 0;
     if (for_powers == 0 || threadIdx.x < for_powers) powers.fill(p.powers, slots);
     if (threadIdx.x >= for_powers) tables.write(te0_table, threadIdx.x - for_powers, G::threads - for_powers);
@@ -42,9 +44,9 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
     bool has_tail = false;
 
     const auto encrypt_or_decrypt = [&] {
-        // Counters in windows of 256 (see ctr.cuh), of which a warp takes an eighth; J0's position is `skew`, block i
-        // has position skew + 1 + i. J0 in front of the first block, and the counter of the partial block behind the
-        // last, are two more of them.
+        // Counters form windows of 256 (see ctr.cuh); a warp takes 32 counters of a window. J0 has position `skew`,
+        // block i has position skew + 1 + i. J0, before the first block, and the counter of the partial block, after
+        // the last whole block, are two more counters.
         constexpr unsigned units = 256 / warp_lanes;
         const std::uint32_t skew = base & 0xffffu;
         const unsigned in_front = message.adds_pad() ? 1 : 0, at_end = message.has_tail() ? 1 : 0;
@@ -55,7 +57,7 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
         uint4 a{};
         for (std::uint32_t w = static_cast<std::uint32_t>((skew + 1 - in_front + begin) >> 8) + warp / units;
              w < end_window; w += G::warps / units) {
-            // Wraps below the message's first block, and is then no valid index; but J0 has the first of those.
+            // Before the message's first block the index wraps around and is not valid. The index before block 0 is J0.
             const std::uint64_t index = std::uint64_t{w} * 256 + j - skew - 1;
             const bool is_mine = index - begin < end - begin;
             const bool is_pad = in_front != 0 && index + 1 == 0, is_tail = at_end != 0 && index == end;
@@ -79,9 +81,10 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
         }
     };
 
-    FieldElement sum;  // of this warp's rows, in all lanes
+    FieldElement sum;  // digest of row g, in the row's four lanes
     const auto hash = [&] {
-        // Wraps below the message's first block. Four warps stay together: wide_mma takes them so.
+        // Block numbers before the message's first block are negative, hence the casts. Four warps return together,
+        // because wide_mma takes four warps together.
         const std::uint64_t first = end - G::warps * warp_blocks;
         const std::uint64_t behind_four = first + (warp / 4 + 1) * 4 * warp_blocks;
         if (static_cast<std::int64_t>(behind_four) <= static_cast<std::int64_t>(begin)) return;
@@ -109,7 +112,7 @@ __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const
         sum = element_of(counts.digest(q));
     };
 
-    // One piece of code for each of both, whichever comes first.
+    // The loop keeps one copy of each lambda's code, although their order depends on the direction.
 #pragma unroll 1
     for (unsigned step = 0; step < 2; ++step) {
         if ((step == 0) == p.encrypts) {

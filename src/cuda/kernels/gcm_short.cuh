@@ -1,9 +1,11 @@
-// GCM of one short message in one launch. The time until its last block is done counts, as in short.cuh.
+// GCM of one short message in one launch, without tensor cores. What counts is the latency of the last block, as in
+// short.cuh.
 //
-// GHASH is the sum of all blocks X_i, each times the power of H that accounts for what follows it. A thread has one
-// block, and one product. While the text is encrypted, other warps make the weights: the power of H for a place within
-// a group of 32 blocks, times the powers for the groups and for the thread blocks after it. A partial block is padded
-// with zeros and otherwise a block like the rest. A warp of the first thread block computes E(J0).
+// GHASH is the sum of all blocks X_i, each multiplied by its weight, the power of H that accounts for what follows the
+// block. Each thread of the first warps encrypts or decrypts one block and computes one product. Meanwhile as many
+// other warps compute the weights. A weight is the power of H for the blocks after it in a group of 32, times the
+// powers for the groups and the thread blocks after it. A partial block is padded with zeros and then treated like the
+// others. One warp between the two sets computes E(J0) in the first thread block.
 #pragma once
 
 #include "cuda/kernels/cipher.cuh"
@@ -11,7 +13,8 @@
 
 namespace warpaes::cuda {
 
-/// Not inlined: the warps that make weights have fetched its instructions when the others need them.
+/// Not inlined: the warps that compute weights bring its instructions into the instruction cache before the other warps
+/// need them.
 __device__ __attribute__((noinline)) inline FieldElement called_product(FieldElement a, FieldElement b) {
     return product(a, b);
 }
@@ -24,7 +27,7 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
     const auto rest = static_cast<unsigned>(p.bytes % block_bytes);
     const std::uint32_t blocks = whole + (rest != 0 ? 1 : 0);
     const unsigned behind = gridDim.x - 1 - blockIdx.x, thread = threadIdx.x, warp = thread / warp_lanes;
-    // Wraps around before the message's first block, and is not a valid index then.
+    // Before the message's first block it wraps around and is no valid index.
     const std::uint32_t block = blocks - (behind + 1) * share + thread;
     const bool has_block = thread < share && block < blocks, is_whole = has_block && block < whole;
     const bool has_pad = thread == share && blockIdx.x == 0 && p.tag;
@@ -64,7 +67,7 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
     }
     __syncthreads();
 
-    // The last warp is idle now, so its fence does not delay the products.
+    // The last warp computes no product, so its fence delays none.
     const bool adds_up = warp == 2 * groups;
     if (adds_up && lane_id() == 0) begin_add_up(p);
     if (warp < groups) {
