@@ -305,6 +305,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.02, help="of the object store, in seconds")
     parser.add_argument("--large", type=size, default=4 << 30)
     parser.add_argument("--bytes", type=size, default=0, help="of local and gpus (default: what memory has room for)")
+    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="in memory, of local and gpus")
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="of local")
     parser.add_argument("--gpus", type=int, help="that Ray is told of (default: those that it finds)")
     parser.add_argument("--backend", default="cuda", help="of gpus")
@@ -318,10 +319,10 @@ def main() -> None:
     if arguments.part == "stores":
         measure(arguments, record)
     elif arguments.part == "local":
-        record["local"] = bulk_local.local(arguments.bytes, arguments.workers)
+        record["local"] = bulk_local.local(arguments.folder, arguments.bytes, arguments.workers)
     else:
         record["gpu"] = find_gpu()
-        record["gpus"] = bulk_local.gpus(arguments.bytes, arguments.gpus, arguments.backend)
+        record["gpus"] = bulk_local.gpus(arguments.folder, arguments.bytes, arguments.gpus, arguments.backend)
     print(bulk_page.PARTS[arguments.part](record))
     path = file_for(record, processor(), ROOT / "bench/results/bulk")
     path.write_text(json.dumps(rounded(record), indent=1) + "\n")

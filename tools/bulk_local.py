@@ -24,7 +24,6 @@ from pathlib import Path
 import warpaes
 
 OBJECT = 128 << 20
-MEMORY = Path("/dev/shm")
 #: Rounds after the first, which nothing is taken from: memory that nobody has touched before is slower.
 ROUNDS = 5
 #: No round is begun after so many seconds.
@@ -36,19 +35,20 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def room() -> int:
+def room(memory: Path) -> int:
     """Bytes that the sources may have: they, what is encrypted and what is decrypted lie in memory together."""
     fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     available = int(fields["MemAvailable"].split()[0]) << 10
-    return min(8 << 30, shutil.disk_usage(MEMORY).free // 4, available // 5)
+    return min(8 << 30, shutil.disk_usage(memory).free // 4, available // 5)
 
 
 @contextlib.contextmanager
-def sources(total: int, least: int) -> Iterator[tuple[Path, int]]:
-    """A folder with a key and `source`, objects in memory of so many bytes together, and how many there are."""
+def sources(memory: Path, total: int, least: int) -> Iterator[tuple[Path, int]]:
+    """A folder with a key and `source`, objects of so many bytes together, and how many there are."""
+    total = total or room(memory)
     count = max(least, total // OBJECT // least * least)
     length = min(OBJECT, total // count)
-    with tempfile.TemporaryDirectory(prefix="bulk-bench-", dir=MEMORY) as name:
+    with tempfile.TemporaryDirectory(prefix="bulk-bench-", dir=memory) as name:
         folder = Path(name)
         (folder / "key.json").write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
         (folder / "source").mkdir()
@@ -96,11 +96,11 @@ def costs() -> dict:
     }
 
 
-def local(total: int, workers: list[int]) -> dict:
+def local(memory: Path, total: int, workers: list[int]) -> dict:
     """Contenders in turns, the first round without being counted; the medians of each."""
     processes = cores()
     command = shutil.which("warpaes", path=Path(warpaes.__file__).parent / "bin")
-    with sources(total or room(), processes) as (folder, count):
+    with sources(memory, total, processes) as (folder, count):
         key, source, copy = str(folder / "key.json"), folder / "source", folder / "copy"
         sealed, out = folder / "sealed", folder / "out"
         names = sorted(path.name for path in source.iterdir())
@@ -149,7 +149,7 @@ def local(total: int, workers: list[int]) -> dict:
     }
 
 
-def gpus(total: int, most: int | None, backend: str) -> dict:
+def gpus(memory: Path, total: int, most: int | None, backend: str) -> dict:
     """Actors with a GPU each, from one to as many as there are GPUs; `most`: what Ray is told of."""
     import ray
 
@@ -160,7 +160,7 @@ def gpus(total: int, most: int | None, backend: str) -> dict:
     address = ray.get_runtime_context().gcs_address
     share = max(1, cores() // there)
     runs = []
-    with sources(total or room(), 4 * there) as (folder, count):
+    with sources(memory, total, 4 * there) as (folder, count):
         few = folder / "few"
         few.mkdir()
         for path in sorted((folder / "source").iterdir())[:there]:
