@@ -57,11 +57,67 @@ def scaling(workers: dict) -> str:
     return f"{human_bytes(workers['bytes'])} in files in {workers['where']}:\n\n{table(header, rows)}"
 
 
+def cpu_of(run: dict) -> float:
+    return run["user"] + run["system"]
+
+
+def local(record: dict) -> str:
+    """Files in memory: what each contender does, and what it takes of the processors."""
+    part, host = record["local"], record["host"]
+    length, runs, costs = part["bytes"] / 1e9, part["runs"], part["costs"]
+    start = next(run for run in runs if run["what"] == "start of bulk")
+    copied = next(run for run in runs if run["what"] == "cp")
+    sealed = next(run for run in runs if run["what"].startswith("bulk encrypt"))
+    rows = [
+        [run["what"], f"{number(length / run['seconds'])} GB/s", f"{copied['seconds'] / run['seconds']:.2f}",
+         f"{run['user'] / length:.2f} s", f"{run['system'] / length:.2f} s", f"{run['faults'] / length:,.0f}"]
+        for run in runs if run is not start
+    ]  # fmt: skip
+    header = ["", "", "of cp", "user, per GB", "system, per GB", "page faults, per GB"]
+    cores, hashed = host["cores"], 1e9 * costs["sha256"]
+    steady = (cpu_of(sealed) - cpu_of(start)) / length
+    return "\n\n".join(
+        [
+            f"{part['objects']} files of {human_bytes(part['bytes'] // part['objects'])} in memory that was written "
+            f"before: `cp` and `warpaes encrypt` by {part['processes']} processes at once, bulk by one command and so "
+            "many workers:",
+            table(header, rows),
+            f"Of the processor time of a GB SHA-256 takes {hashed:.2f} s, AES {1e9 * costs['aes']:.2f} s. A command "
+            f"takes {start['seconds']:.2f} s to start, {cpu_of(start):.2f} s of a processor. Without that {cores} "
+            f"cores can encrypt {number(cores / steady)} GB/s; they can hash {number(cores / hashed)} GB/s.",
+            f"*{host['cpu']}, {cores} cores; medians of {sealed['rounds']} rounds in turns; {record['date'][:10]}, "
+            f"{commit_of(record)}. Whole commands, with their start.*",
+        ]
+    )
+
+
+def gpus(record: dict) -> str:
+    part = record["gpus"]
+    rows = [
+        [run["actors"], f"{number(run['bytes_per_second'] / 1e9)} GB/s", f"{run['seconds']:.1f} s",
+         ", ".join(f"{count} on {name}" for name, count in run["computed_on"].items())]
+        for run in part["runs"]
+    ]  # fmt: skip
+    return (
+        f"{part['objects']} files in memory, {human_bytes(part['bytes'])}, `--backend {part['backend']}`:\n\n"
+        + table(["actors, each with a GPU", "without the start", "whole command", "objects"], rows)
+    )
+
+
+#: What a record of each part of tools/bulk_bench.py says.
+PARTS = {"stores": figures, "local": local, "gpus": gpus}
+
+
+def newest(records: list[dict], part: str) -> dict | None:
+    """Of a machine that others were using only if there is no other; the first records do not say."""
+    found = [record for record in records if part in record]
+    return max(found, key=lambda record: (record.get("busy", 0) < QUIET, record["date"]), default=None)
+
+
 def render(page: str) -> dict[str, str]:
     folder = RESULTS / "bulk"
-    # Of a machine that others were using only if there is no other; the first records do not say.
-    records = sorted(
-        read(folder) if folder.exists() else [], key=lambda record: (record.get("busy", 0) < QUIET, record["date"])
-    )
+    records = read(folder) if folder.exists() else []
+    of_stores, of_files = newest(records, "small"), newest(records, "local")
     none = "There is no record yet: `make bulk-bench` measures the machine it runs on."
-    return {PAGE: with_figures(page, figures(records[-1]) if records else none)}
+    parts = [figures(of_stores) if of_stores else none, *([local(of_files)] if of_files else [])]
+    return {PAGE: with_figures(page, "\n\n".join(parts))}

@@ -4,6 +4,10 @@ memory that it takes, and N workers on N cores beside one on one; with processor
 the table; the record goes to bench/results/bulk.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/bulk_bench.py [--objects N] [--large SIZE]
+    PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part local [--workers N…] [--bytes SIZE]
+    PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part gpus [--gpus N] [--backend NAME] [--bytes SIZE]
+
+`local` and `gpus` are records of their own, of files in memory (tools/bulk_local.py).
 """
 
 from __future__ import annotations
@@ -27,12 +31,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 sys.path.append(str(Path(__file__).resolve().parent))
-import boto3
+import bulk_local
 import bulk_page
 import warpaes
 import warpaes.aead
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from recording import ROOT, file_for, processor, rounded, stamp
+from recording import ROOT, file_for, find_gpu, processor, rounded, stamp
 from warpaes.bulk.cli import size
 
 SMALL, THREADS = 4096, 64
@@ -136,7 +139,7 @@ def driver(rows: int = 20_000) -> float:
 
 def aes() -> float:
     """Processor seconds of encrypting a byte in memory, as in a file."""
-    cipher, data, nonce = warpaes.aead.AESGCM(AESGCM.generate_key(256)), os.urandom(64 << 20), os.urandom(12)
+    cipher, data, nonce = warpaes.aead.AESGCM(os.urandom(32)), os.urandom(64 << 20), os.urandom(12)
     cipher.encrypt(nonce, data, None)
     begin = time.process_time()
     for _ in range(4):
@@ -183,6 +186,9 @@ def tls() -> float:
 
 
 def small(key: Path, folder: Path, objects: int, looped: int, latency: float) -> dict:
+    import boto3
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     with store(folder / "store", latency) as there:
         client = boto3.client("s3", endpoint_url=there.url)
         with ThreadPoolExecutor(16) as threads:
@@ -271,28 +277,17 @@ def workers(key: Path, folder: Path) -> dict:
     return {"bytes": files << 26, "where": "memory" if memory else "files", "runs": rows}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objects", type=int, default=10_000)
-    parser.add_argument("--looped", type=int, default=1000, help="how many of them the loop takes")
-    parser.add_argument("--latency", type=float, default=0.02, help="of the object store, in seconds")
-    parser.add_argument("--large", type=size, default=4 << 30)
-    arguments = parser.parse_args()
-    os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def measure(arguments: argparse.Namespace, record: dict) -> None:
+    """Object stores, large objects, and workers beside one."""
     with tempfile.TemporaryDirectory(prefix="bulk-bench-") as name:
         folder = Path(name)
         key = folder / "key.json"
         key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
-        record: dict = {"schema": 1} | stamp()
-        record["host"] = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
-        record["busy"] = os.getloadavg()[0] / record["host"]["cores"]
         # Elsewhere: the most memory that a process had is also that of those it starts.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
             for name, each in (("aes", aes), ("driver", driver), ("tls", tls)):
                 record[name] = elsewhere.submit(each).result()
         record["start"] = start(key, folder)
-        record["python"] = sys.version.split()[0]
         names = ("boto3", "cryptography", "pyarrow")
         record["versions"] = {each: importlib.metadata.version(each) for each in names}
         record["small"] = [
@@ -300,7 +295,35 @@ def main() -> None:
         ]
         record["large"] = large(key, folder, arguments.large)
         record["workers"] = workers(key, folder)
-    print(bulk_page.figures(record))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=["stores", "local", "gpus"], default="stores")
+    parser.add_argument("--objects", type=int, default=10_000)
+    parser.add_argument("--looped", type=int, default=1000, help="how many of them the loop takes")
+    parser.add_argument("--latency", type=float, default=0.02, help="of the object store, in seconds")
+    parser.add_argument("--large", type=size, default=4 << 30)
+    parser.add_argument("--bytes", type=size, default=0, help="of local and gpus (default: what memory has room for)")
+    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="in memory, of local and gpus")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1], help="of local")
+    parser.add_argument("--gpus", type=int, help="that Ray is told of (default: those that it finds)")
+    parser.add_argument("--backend", default="cuda", help="of gpus")
+    arguments = parser.parse_args()
+    os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    record: dict = {"schema": 1} | stamp()
+    record["host"] = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
+    record["busy"] = os.getloadavg()[0] / record["host"]["cores"]
+    record["python"] = sys.version.split()[0]
+    if arguments.part == "stores":
+        measure(arguments, record)
+    elif arguments.part == "local":
+        record["local"] = bulk_local.local(arguments.folder, arguments.bytes, arguments.workers)
+    else:
+        record["gpu"] = find_gpu()
+        record["gpus"] = bulk_local.gpus(arguments.folder, arguments.bytes, arguments.gpus, arguments.backend)
+    print(bulk_page.PARTS[arguments.part](record))
     path = file_for(record, processor(), ROOT / "bench/results/bulk")
     path.write_text(json.dumps(rounded(record), indent=1) + "\n")
     print(f"record: {path.relative_to(ROOT)}")

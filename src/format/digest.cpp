@@ -1,30 +1,43 @@
 #include "format/digest.hpp"
 
+#include <new>
+
 #include "base/error.hpp"
+#include "base/library_context.hpp"
+#include "base/stack_depth.hpp"
 
 namespace warpaes {
 
 namespace {
 
-void check(int result) {
-    if (result != 1) throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: SHA-256 failed");
+void require(bool ok) {
+    if (!ok) throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: SHA-256 failed");
+}
+
+/// Fetched once, and kept as long as the process lives.
+const EVP_MD* sha256() {
+    static const EVP_MD* const md = EVP_MD_fetch(library_context(), "SHA2-256", nullptr);
+    require(md != nullptr);
+    return md;
 }
 
 }  // namespace
 
 DigestSink::DigestSink(Sink& sink) : sink_(sink), context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
     if (context_ == nullptr) throw std::bad_alloc();
-    check(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr));
+    require(EVP_DigestInit_ex(context_.get(), sha256(), nullptr) == 1);
 }
 
 void DigestSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
-    check(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()));
+    note_stack_depth(libcrypto_stack);
+    require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
     sink_.write(offset, bytes);
 }
 
 Sha256 DigestSink::digest() {
+    note_stack_depth(libcrypto_stack);
     Sha256 made;
-    check(EVP_DigestFinal_ex(context_.get(), made.data(), nullptr));
+    require(EVP_DigestFinal_ex(context_.get(), made.data(), nullptr) == 1);
     return made;
 }
 

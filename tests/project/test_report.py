@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+import bulk_page
 import comparison
 import demo_svg
 import planner
@@ -403,6 +404,36 @@ class PythonPage(unittest.TestCase):
         text = python_page.figures(PYTHON_RECORD | {"rows": [PYTHON_ROW]})
         self.assertIn("| load | 1,000,000,000 B | 4.00 GB/s | 1.00 GB/s | theirs | 4.00 |\n", text)
         self.assertNotIn("clear", text)
+
+
+class Bulk(unittest.TestCase):
+    """Records of the parts of tools/bulk_bench.py, whatever else lies in the folder."""
+
+    def test_files_in_memory(self):
+        def run(what, seconds, user, system):
+            return {"what": what, "rounds": 5, "seconds": seconds, "user": user, "system": system, "faults": 100.0}
+
+        part = {
+            "objects": 4, "bytes": 4 << 28, "processes": 16, "costs": {"sha256": 5e-10, "aes": 1e-10},
+            "runs": [
+                run("cp", 0.25, 0.0, 0.5), run("bulk encrypt, 1", 1.0, 1.2, 0.6), run("start of bulk", 0.5, 0.3, 0.1)
+            ],
+        }  # fmt: skip
+        record = {
+            "date": "2026-01-02T03:04:05Z", "commit": "0123456789abcdef", "dirty": False, "local": part,
+            "host": {"cpu": "A CPU", "cores": 16},
+        }  # fmt: skip
+        text = bulk_page.local(record)
+        self.assertIn("| bulk encrypt, 1 | 1.07 GB/s | 0.25 | 1.12 s | 0.56 s | 93 |", text)
+        # (1.8 - 0.4) / 1.07 s for a GB.
+        self.assertIn("16 cores can encrypt 12.3 GB/s; they can hash 32", text)
+        self.assertIs(bulk_page.newest([{"small": [], "date": "2"}, record], "local"), record)
+        self.assertIsNone(bulk_page.newest([record], "small"))
+
+    def test_gpus(self):
+        runs = [{"actors": 2, "seconds": 3.0, "bytes_per_second": 5e9, "computed_on": {"a cuda 0": 4, "a cuda 1": 4}}]
+        text = bulk_page.gpus({"gpus": {"objects": 8, "bytes": 1 << 30, "backend": "cuda", "gpus": 2, "runs": runs}})
+        self.assertIn("4 on a cuda 0, 4 on a cuda 1", text)
 
 
 if __name__ == "__main__":

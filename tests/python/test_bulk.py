@@ -76,23 +76,31 @@ class Files(Case):
         self.assertEqual((status, report["run_objects"], report["objects"]), (0, 1, 3))
 
     def test_a_file_that_changes_on_the_way(self) -> None:
-        """Its copy does not appear, be it longer afterwards, be it shorter, so that the job on it fails."""
-        for change in (b"", b"more"):
+        """Its copy does not appear, be it longer afterwards, another or gone, be it shorter, so that the job fails."""
+        for change in ("shorter", "more", "another", "gone"):
             shutil.rmtree(self.source, ignore_errors=True)
             self.write([3 * storage.WINDOW])
             path = next(path for path in self.source.rglob("*") if path.is_file())
             real = transfer._crypt_file
 
-            def changed(*given: Any, path: Any = path, change: bytes = change, real: Any = real) -> Any:
-                with open(path, "ab") as file:
-                    file.write(change) if change else file.truncate(storage.WINDOW)
+            def changed(*given: Any, path: Any = path, change: str = change, real: Any = real) -> Any:
+                if change == "shorter":
+                    os.truncate(path, storage.WINDOW)
+                elif change == "more":
+                    path.write_bytes(path.read_bytes() + b"more")
+                elif change == "another":
+                    shutil.copyfile(path, self.folder / "another")
+                    os.replace(self.folder / "another", path)
+                else:
+                    path.unlink()
                 return real(*given)
 
             with unittest.mock.patch.object(transfer, "_crypt_file", changed):
-                target = self.folder / f"target {len(change)}"
+                target = self.folder / f"target {change}"
                 status, report = bulk("encrypt", "-k", self.key, self.source, target)
             self.assertEqual((status, report["errors"]), (1, 1))
-            self.assertIn("has changed since it was listed", report["first_errors"][0]["error"])
+            sentence = "is gone since" if change == "gone" else "has changed since it was listed"
+            self.assertIn(sentence, report["first_errors"][0]["error"])
             self.assertEqual(self.files(target), {})
 
     def test_a_report_says_what_computed(self) -> None:

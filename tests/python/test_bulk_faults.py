@@ -16,7 +16,7 @@ import unittest.mock
 from typing import Any
 
 from bulk_case import Case, bulk, refusal, said_by
-from warpaes.bulk import cli, job, listing, lock, manifest, storage, transfer, worker
+from warpaes.bulk import cli, dispatch, job, listing, lock, manifest, pool, progress, storage, transfer, worker
 from warpaes.bulk.lock import Lock, LockedError
 from warpaes.exceptions import Error
 
@@ -398,6 +398,39 @@ class Steps(Case):
             self.assertEqual("abacus" in ended.stderr, name == "abacus")
             if status == 0:
                 self.assertEqual(json.loads(ended.stdout)["computed_on"], {name: 1})
+
+    def test_large_files_are_shared_among_workers(self) -> None:
+        given: dict[int, list[int]] = {}
+
+        class Two(pool.Pool):
+            """Workers that do at once what they are given."""
+
+            size = 2
+
+            def submit(self, slot: int, tasks: list[pool.Task]) -> None:
+                given.setdefault(slot, []).extend(number for number, _, _ in tasks)
+                self.now = [(slot, [(number, {}) for number, _, _ in tasks]), *getattr(self, "now", [])]
+
+            def poll(self, timeout: float) -> list[tuple[int, pool.Events | None]]:
+                now, self.now = self.now, []
+                return list(now)
+
+            def close(self) -> None:
+                pass
+
+        rows = [manifest.Row(f"{i}", f"{i}", 2 * storage.WINDOW, "1") for i in range(40)]
+        config = worker.Config("encrypt", "/a", "/b")
+        told = progress.Progress("encrypt", "/b", None, None)
+        dispatch.Dispatcher(rows, Two(), config, told, 5, None, lambda: None).run("encrypt", list(range(40)))
+        self.assertEqual(sorted(given[0] + given[1]), list(range(40)))
+        self.assertGreater(min(len(given[0]), len(given[1])), 8)
+
+    def test_as_many_actors_as_there_is_room_for(self) -> None:
+        """Of GPUs, too: what an actor without a place was given nobody would ever do."""
+        machine = {"CPU": 32.0, "GPU": 2.0}
+        for cpus, gpus, wanted in ((1, 0, 32), (4, 0, 8), (1, 1, 2), (20, 1, 1), (1, 0.25, 8), (0, 1, 2), (64, 0, 1)):
+            self.assertEqual(pool.actors_in(machine, cpus, gpus), wanted, (cpus, gpus))
+        self.assertEqual(pool.actors_in({"CPU": 8.0}, 1, 1), 1)
 
     def test_no_ray(self) -> None:
         self.write([10])

@@ -184,6 +184,9 @@ void World::files_into(std::vector<Operation>& all) {
         all.push_back({std::string("file: encryption, ") + name, [=, this] { seal(WARPAES_ENCRYPT, name, 0); }, {}});
         all.push_back({std::string("file: decryption, ") + name, [=, this] { seal(WARPAES_DECRYPT, name, 0); },
                        [=, this] { look_for_derived(name); }});
+        all.push_back({std::string("file: decryption with a digest, ") + name,
+                       [=, this] { seal(WARPAES_DECRYPT, name, WARPAES_FILE_SHA256); },
+                       {}});
         all.push_back(
             {std::string("file: range, ") + name, [=, this] { seal(WARPAES_DECRYPT, name, WARPAES_FILE_RANGE); }, {}});
         all.push_back({std::string("file: verified, ") + name,

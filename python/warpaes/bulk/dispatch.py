@@ -89,12 +89,15 @@ class Dispatcher:
         if room < self.config.threads // 2 and has:
             return
         held = sum(self._memory(number) for number in has if self.rows[number].size > WINDOW)
-        chosen = []
-        while self._large and room > 0 and (held == 0 or held + self._memory(self._large[0]) <= self.config.memory):
+        chosen: list[int] = []
+        # The last ones are shared.
+        share = -(-len(self._large) // len(self._slots))
+        while len(chosen) < min(room, share) and (
+            held == 0 or held + self._memory(self._large[0]) <= self.config.memory
+        ):
             chosen.append(self._large.popleft())
             held += self._memory(chosen[-1])
-            room -= 1
-        # The last ones are shared.
+        room -= len(chosen)
         share = -(-len(self._small) // len(self._slots))
         for _ in range(min(room, len(self._small), max(share, 8))):
             chosen.append(self._small.popleft())

@@ -167,6 +167,14 @@ class RayWorker:
         return self._worker.poll(timeout) if self._made.wait(timeout) else []
 
 
+def actors_in(resources: dict[str, float], cpus: float, gpus: float) -> int:
+    """Return how many actors there is room for: rows that one without a place is given would wait for ever."""
+    rooms = [resources.get("CPU", 1) / max(cpus, 0.01)]
+    if gpus > 0:
+        rooms.append(resources.get("GPU", 0) / gpus)
+    return max(1, int(min(rooms)))
+
+
 class RayPool(Pool):
     """Ray's actors, each with a share of cores or of a GPU."""
 
@@ -180,7 +188,7 @@ class RayPool(Pool):
         self._ray = ray
         if not ray.is_initialized():
             ray.init(address=address, log_to_driver=False)
-        self.size = size or max(1, int(ray.cluster_resources().get("CPU", 1) / max(cpus, 0.01)))
+        self.size = size or actors_in(ray.cluster_resources(), cpus, gpus)
         # A thread for submit beside the one that waits in poll.
         self._actor = ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=4, scheduling_strategy="SPREAD")(
             RayWorker

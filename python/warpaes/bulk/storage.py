@@ -284,26 +284,28 @@ class LocalStorage(Storage):
 
     @contextlib.contextmanager
     def opened(self, entry: Entry) -> Iterator[int]:
-        """Open a file, which must be this version at the beginning and in the end."""
+        """Open a file, which must be this version at the beginning, and its name's in the end."""
         path = self._path(entry.key)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise MissingError(f"{path}: no such file") from None
 
-        def check() -> None:
-            info = os.fstat(descriptor)
+        def check(info: os.stat_result) -> None:
             if _version(info) != entry.version:
                 raise ChangedError(f"{path} has changed since it was listed")
             if info.st_size != entry.size:
                 raise ChangedError(f"{path} has {info.st_size} bytes, and {entry.size} by the list")
 
         try:
-            check()
+            check(os.fstat(descriptor))
             try:
                 yield descriptor
-            finally:
-                check()  # what has failed meanwhile may have failed for that
+            finally:  # what has failed meanwhile may have failed for that
+                try:
+                    check(path.stat())
+                except FileNotFoundError:
+                    raise ChangedError(f"{path} is gone since it was opened") from None
         finally:
             os.close(descriptor)
 
