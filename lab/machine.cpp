@@ -26,7 +26,9 @@ void read_cpu(Machine& machine) {
         const auto colon = line.find(": ");
         if (colon == std::string::npos) continue;
         if (line.starts_with("model name") && machine.cpu.empty()) machine.cpu = line.substr(colon + 2);
-        if (line.starts_with("CPU implementer")) machine.cpu = "implementer " + line.substr(colon + 2);  // Arm: numbers
+        if (line.starts_with("CPU implementer"))
+            machine.cpu = "implementer " + line.substr(colon + 2);  // Arm reports
+                                                                    // numbers
         if (line.starts_with("CPU part")) machine.cpu += ", part " + line.substr(colon + 2);
         if (line.starts_with("flags") || line.starts_with("Features")) {
             machine.is_virtual = (line + " ").find(" hypervisor ") != std::string::npos;
@@ -55,7 +57,7 @@ std::string operating_system() {
     return name;
 }
 
-/// One line of nvidia-smi's; "" without it.
+/// The first line of nvidia-smi's output; "" if it cannot be run.
 std::string ask_nvidia_smi(int device, const char* fields) {
     try {
         const Finished answer = run_process({"nvidia-smi", fmt::format("--id={}", device),
