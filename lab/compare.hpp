@@ -29,7 +29,7 @@ struct Comparison {
 /// Compares all figures except published ones, which are the same in every record.
 Comparison compare(const Record& a, const Record& b);
 
-/// Label of a value on an axis: 65536 with the unit "B" is "64 KiB"; "" if the axis has no such index.
+/// Label of a value on an axis: 65536 with the unit "B" is "64 KiB". Without a unit the label is the plain number.
 std::string place_name(const Axis& axis, std::size_t index);
 
 }  // namespace lab

@@ -77,14 +77,15 @@ struct TextBuffers {
     gpu::HostMemory input, output;
 };
 
-/// The fastest of the published kernels: one thread per block, four tables in shared memory.
+/// A kernel with a name and a launch geometry.
 struct NamedKernel {
     std::string name;
     gpu::Entry entry;
     gpu::Geometry geometry;
 };
-/// The fastest published kernel, and conflict_free_kernel(), which is closest to production's: tables without bank
-/// conflicts, persistent threads.
+/// published_kernel(): the fastest of the published kernels, with one thread per block and four tables in shared
+/// memory. conflict_free_kernel(): the one closest to production's, with tables without bank conflicts and persistent
+/// threads.
 NamedKernel published_kernel(bool counter = false);
 NamedKernel conflict_free_kernel(const gpu::Properties& properties, bool counter = false);
 /// ECB for the chunks of a text. `variants` must outlive the result.
