@@ -113,7 +113,7 @@ def faults_text(records: list[dict]) -> str:
 
 
 def fuzz_text(records: list[dict]) -> str:
-    """Executions add up; of coverage the best run counts. What was found in the newest run of a target is open."""
+    """Executions are summed, coverage is that of the best run, and open findings are those of a target's newest run."""
     targets: dict[str, dict] = {}
     for record in records:
         for run in record["targets"]:
