@@ -1,6 +1,6 @@
-// Batches, single calls, segments and contexts one after the other, under a few keys that come and go, on every CPU
-// backend; or as `sequence_gpu` on the simulated GPU, with messages in its memory too: beside libcrypto. What happens
-// is said by the same code as in the tests (tests/batch/sequence.hpp), which takes its random numbers from here.
+// Batches, single calls, segments and contexts in sequence, with a few keys that come and go, on every CPU backend, or,
+// as `sequence_gpu`, on the simulated GPU with messages in its memory, too. Results are compared with libcrypto's. The
+// operations are those of tests/batch/sequence.hpp, with the fuzzer's input as random numbers.
 #include "sequence.hpp"
 
 #include "device_memory.hpp"
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const std::vector<Place> places = make_places();
     fuzz::Input in(data, size);
     const Place& place = places[in.below(places.size())];
-    // So that an input finds what it found before.
+    // Removes cached keys, so that a run does not depend on earlier inputs.
     fuzz::require(warpaes_engine_flush_keys(place.engine.get()) == WARPAES_OK, "a flush has failed");
     Random random([&in] {
         const std::uint32_t low = in.byte();
