@@ -188,8 +188,7 @@ private:
         }
         const json plan = plan_of(engine_.get(), work);
         std::string choice = plan["backend"];
-        if (!plan["beside"].get<std::string>().empty()) {  // two backends share the work, so neither was measured with
-                                                           // it
+        if (!plan["beside"].get<std::string>().empty()) {  // two backends share the work: measure the pair
             choice = fmt::format("{}+{}", choice, plan["beside"].get<std::string>());
             predicted[choice] = plan["seconds"];
             runners.emplace_back(choice, engine_.get(), buffers, work, device_);

@@ -26,9 +26,7 @@ void read_cpu(Machine& machine) {
         const auto colon = line.find(": ");
         if (colon == std::string::npos) continue;
         if (line.starts_with("model name") && machine.cpu.empty()) machine.cpu = line.substr(colon + 2);
-        if (line.starts_with("CPU implementer"))
-            machine.cpu = "implementer " + line.substr(colon + 2);  // Arm reports
-                                                                    // numbers
+        if (line.starts_with("CPU implementer")) machine.cpu = "implementer " + line.substr(colon + 2);  // Arm: numbers
         if (line.starts_with("CPU part")) machine.cpu += ", part " + line.substr(colon + 2);
         if (line.starts_with("flags") || line.starts_with("Features")) {
             machine.is_virtual = (line + " ").find(" hypervisor ") != std::string::npos;

@@ -43,7 +43,7 @@ struct Progress {
 /// What a run needs besides its record.
 struct Conditions {
     std::span<const Experiment> experiments;  ///< at least those of the record
-    Context context;                          ///< passed to each experiment; its `step` is replaced
+    Context context;                          ///< passed to each experiment, with its own callbacks
     std::string no_gpu = "there is no GPU";   ///< reason, if context.gpu is -1
     ClockReader clock;                        ///< reads the GPU's clock; empty: clocks stay unknown
     std::filesystem::path path;               ///< where the record is stored
@@ -51,8 +51,7 @@ struct Conditions {
     /// first; an experiment that is still running at the limit is interrupted. None: no limit.
     std::optional<double> seconds;
     std::function<void(const Progress&)> progress = [](const Progress&) {};
-    std::function<void(const Entry&)> finished = [](const Entry&) {};  ///< called after each experiment, however it
-                                                                       ///< ended
+    std::function<void(const Entry&)> finished = [](const Entry&) {};  ///< after each experiment, however it ended
     std::function<bool()> interrupted = [] { return false; };
 };
 

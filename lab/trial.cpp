@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t guard = 4096;
 constexpr std::uint8_t poison = 0xc3;
-/// Short texts: up to `most_launches` launches of together about `timed_bytes` are timed as one, to exceed the
+/// Launches on a short text are timed together, up to `most_launches` of them or `timed_bytes` in all, to exceed the
 /// resolution of events.
 constexpr std::size_t timed_bytes = std::size_t{1} << 20, most_launches = 8;
 /// Bytes that the GPU fills before the clock starts, about 0.1 ms, so that the host has enqueued all launches when the

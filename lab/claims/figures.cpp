@@ -38,8 +38,7 @@ Figure Row::at(const std::string& label) const {
 
 std::size_t Row::best() const {
     const auto& v = series_->values;
-    return static_cast<std::size_t>(std::max_element(v.begin(), v.end()) - v.begin());  // an empty optional is less
-                                                                                        // than any figure
+    return static_cast<std::size_t>(std::max_element(v.begin(), v.end()) - v.begin());  // no figure is the least
 }
 
 std::size_t Row::worst() const {

@@ -1,4 +1,4 @@
-// [H]'s data model for many messages: AES-128-CTR, messages of 1 to 65,536 blocks.
+// [H]'s data model for many messages: AES-128-CTR, messages of 1 to 65,536 blocks (H.rekeying: 16,384).
 //
 // H.overhead compares many messages with one message of the same bytes: for the data model and for production's
 // batches, in device memory and with transfers. The model's kernel is timed by events; everything else by the host's

@@ -20,8 +20,8 @@ __device__ __forceinline__ unsigned char* dynamic_shared() {
 }
 #endif
 
-/// Requests more than 48 KiB of dynamic shared memory. Smaller sizes need no request, and requesting one would lower
-/// the kernel's limit for a later, larger launch.
+/// Requests more than 48 KiB of dynamic shared memory. A smaller request would lower the kernel's limit, so that a
+/// later launch with up to 48 KiB could fail.
 inline void allow_shared(const void* kernel, std::size_t bytes) {
     if (bytes <= 48 * 1024) return;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),

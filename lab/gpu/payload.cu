@@ -140,13 +140,15 @@ __device__ __forceinline__ void run_thread(const PayloadParams& p) {
     *reinterpret_cast<uint4*>(p.output + at) = ctr ? out ^ text : out;
 }
 
-/// The data model's kernel. Its launch bounds let a multiprocessor hold the thread blocks that its registers allow.
+/// The data model's kernel. Its launch bounds set no minimum of resident thread blocks, so the compiler weighs
+/// registers against occupancy.
 __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
     run_payload(const __grid_constant__ PayloadParams p) {
     run_thread<all_modes>(p);
 }
 
-/// Compiled without a register limit, to show how many registers a mode needs.
+/// A minimum of one thread block lets the compiler use as many registers as it likes, which shows how many a mode
+/// needs.
 template <int Only>
 __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block, 1)
     run_freely(const __grid_constant__ PayloadParams p) {

@@ -128,8 +128,8 @@ constexpr bool valid(const Entry& e) {
     return objection(e).empty();
 }
 
-/// "16B shared.4 keys.constant registers": only what differs from the rest is named, in the order of Variant. 96
-/// characters fit every variant.
+/// "16B shared.4 keys.constant registers": bytes, tables, keys and state; other fields follow only if they differ from
+/// their defaults. 96 characters fit every variant.
 struct Name {
     char text[96] = {};
     std::size_t length = 0;
