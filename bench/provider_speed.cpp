@@ -1,6 +1,6 @@
-// Compares OpenSSL's default provider with ours, in turns, in one process: the calls of `openssl speed -evp`, and those
-// of its MACs. Prints one line per figure: cipher, direction, calls, bytes, nanoseconds of the default provider,
-// nanoseconds of ours.
+// Compares OpenSSL's default provider with warpaes's, in turns, in one process: the calls of `openssl speed -evp`, and
+// those of its MACs. Prints one line per figure: cipher, direction, calls, bytes, nanoseconds of the default provider,
+// nanoseconds of warpaes's.
 //
 //     provider_speed MODULE_FOLDER [CONFIG [NAME]]      NAME: only ciphers whose name contains it
 #include <openssl/core_names.h>

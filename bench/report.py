@@ -179,7 +179,7 @@ def slower(record: dict) -> list[list[str]]:
     return found
 
 
-# The commands that each of ours is compared with, by their first word.
+# The commands that each command of warpaes is compared with, by their first word.
 BESIDE = {"warpaes enc": ("openssl", "cp", "dd"), "warpaes encrypt": ("Python", "openssl", "cp")}
 
 

@@ -1,5 +1,5 @@
-// Files in the format of `openssl enc`: any bytes as such a file, and our own files damaged, truncated and on failing
-// storage.
+// Files in the format of `openssl enc`: any bytes as such a file, and files written by the library, damaged, truncated
+// and on failing storage.
 #include "file_job.hpp"
 
 namespace {

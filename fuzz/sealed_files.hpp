@@ -33,7 +33,7 @@ const SealedFile& sealed_file(warpaes_engine* engine, const StreamKey& key, std:
 const SealedFile* find_sealed(const StreamKey& key, const Bytes& file);
 /// Whether a sealed file has the same length, header and end, which is all that a reader checks when it opens a file.
 bool has_our_ends(const StreamKey& key, const Bytes& file);
-/// Whether the file begins with the salt of a sealed file. libFuzzer traces comparisons, so it learns our files from
+/// Whether the file begins with the salt of a sealed file. libFuzzer traces comparisons, so it learns sealed files from
 /// find_sealed().
 bool begins_like_ours(const Bytes& file);
 /// A length; for the format with large segments, one around their borders.

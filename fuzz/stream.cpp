@@ -1,4 +1,4 @@
-// File jobs on files of authenticated segments: any bytes as such a file, and our own files damaged; decrypted,
+// File jobs on files of authenticated segments: any bytes as such a file, and sealed files, damaged; decrypted,
 // verified, in part, inspected, and on failing storage. No bytes may be output that were not authenticated.
 #include <cstring>
 
@@ -69,7 +69,7 @@ void spoiled(Input& in, warpaes_engine* engine) {
     if (verifies) how.output_is_path = false;
     const JobResult result = run_job(engine, job, file, how);
 
-    // All our texts begin with the same bytes.
+    // All sealed texts begin with the same bytes.
     const Bytes expected = text_from(part.first, result.output.size());
     if (verifies) require(result.output.empty(), "verify has written");
     if (result.status == WARPAES_OK) {

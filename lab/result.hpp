@@ -24,7 +24,7 @@ struct Axis {
 struct Series {
     enum class Role {
         published,  ///< the paper's figure, converted to the panel's unit
-        measured,   ///< our figure, from outputs that were verified
+        measured,   ///< measured here, from outputs that were verified
         baseline,   ///< a reference point: production's kernels, OpenSSL, a plain copy
         model       ///< a computed figure: a fit, the occupancy calculator
     };

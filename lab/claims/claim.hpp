@@ -16,13 +16,13 @@ namespace lab {
 struct Claim {
     enum class Kind {
         conclusion,  ///< a sentence that is judged
-        figures,     ///< figures that are shown beside ours in an experiment
+        figures,     ///< figures that an experiment shows beside its own
         unmeasured   ///< no experiment measures it
     };
     std::string id;  ///< "N.four-tables"; stable; one for each conclusion, however often it is measured
     Paper paper = Paper::ours;
     Kind kind = Kind::conclusion;
-    std::string says;        ///< the published statement in our words, with its figures, series and range
+    std::string says;        ///< the published statement, paraphrased, with its figures, series and range
     std::string experiment;  ///< key of the experiment that measures it; empty if none does
     std::string rule;  ///< conclusion: when it holds; otherwise where the figures are shown, or why there are none
     /// Throws Missing if the record lacks a figure that the rule needs.

@@ -114,7 +114,7 @@ void refresh(Record& record) {
         }
         for (Panel& panel : entry.result.panels) {
             if (entry.key == "N.tables") {
-                // The published figure with round keys in constant memory, as in our kernels.
+                // The published figure with round keys in constant memory, as in the lab's kernels.
                 for (Series& s : panel.series) {
                     if (s.name == "4 tables, published" && s.values.size() > 1) s.values[1] = 34.4 / 8;
                 }
@@ -124,8 +124,8 @@ void refresh(Record& record) {
                                        "Published: GeForce GTX 285; of one table, with round keys in shared memory.");
                 }
             }
-            // Older builds drew these as published, but a maximum is not a curve, and a share of our own figure is not
-            // the paper's.
+            // Older builds drew these as published, but a maximum is not a curve, and a share of a measured figure is
+            // not the paper's.
             std::erase_if(panel.series, [](const Series& s) {
                 return s.role == Series::Role::published &&
                        (s.name == "published, at most" || s.name == "published: at most 7 % more with four");

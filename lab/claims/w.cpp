@@ -1,4 +1,4 @@
-// [W] Ours: conclusions that no paper has.
+// [W] The lab's own conclusions, which no paper has.
 #include <algorithm>
 
 #include "lab/claims/words.hpp"
