@@ -1,4 +1,4 @@
-"""Sections of docs/performance.md: many messages at once, several GPUs, and AES in one's own kernels."""
+"""Sections of docs/performance.md: many messages at once, several GPUs, and AES inside users' own kernels."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from text import gpu_of, human_bytes, number, operation, stamp, table
 
 
 def batches_section(record: dict) -> list[str]:
-    """Many messages at once, by `warpaes bench --messages`, and the mixed payload in its seven orders."""
+    """Many messages at once, measured by `warpaes bench --messages`, and the mixed payload in its seven orders."""
     rows = record.get("batches", [])
     if not rows:
         return []
@@ -52,7 +52,7 @@ def batches_section(record: dict) -> list[str]:
 
 
 def gpus_section(record: dict) -> list[str]:
-    """From host memory to host memory by several GPUs, beside what bare copies take."""
+    """Throughput from host memory to host memory with several GPUs, beside that of copies alone."""
     rows = record.get("gpus", [])
     if not rows:
         return []
@@ -77,7 +77,7 @@ def gpus_section(record: dict) -> list[str]:
 
 
 def kernels_section(record: dict) -> list[str]:
-    """AES in other people's kernels, by bench/device_bench."""
+    """AES inside users' own kernels, measured by bench/device_bench."""
     rows = record.get("device", [])
     if not rows:
         return []

@@ -6,7 +6,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/bulk.md"
-#: How many programs may have waited for a core, of each, while it was measured.
+#: A record counts as quiet if fewer programs than this waited, per core, while it was measured.
 QUIET = 0.5
 
 
@@ -40,7 +40,7 @@ def figures(record: dict) -> str:
 
 
 def scaling(workers: dict) -> str:
-    """N workers beside N times one; the first records have one and two, on all cores, and on a disk."""
+    """N workers beside N times one. The oldest records have only one and two workers, on all cores and on a disk."""
     if "runs" not in workers:
         one, two = (number(workers["bytes"] / workers[name] / 1e9) for name in ("seconds_1", "seconds_2"))
         return (

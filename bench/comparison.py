@@ -37,7 +37,7 @@ def source(record: dict) -> str:
 
 
 def others(record: dict) -> str:
-    """What a reader must know of a machine that was not idle: programs with several threads lose the most by it."""
+    """A note if the machine was not idle: programs with several threads lose most by that."""
     load = record.get("load", 0)
     return f" The machine had other work to do, of a load of {load:.1f} before." if load > 0.5 else ""
 
@@ -69,7 +69,7 @@ def speeds(record: dict) -> str:
 
 
 def better(record: dict) -> list[str]:
-    """In which figures another tool is ahead."""
+    """A list of the figures in which another tool is ahead."""
     said = []
     ours = {what: row_of(record, "warpaes", what) for what in ("encrypt", "decrypt")}
     for field, words in (
@@ -104,7 +104,7 @@ def figures(record: dict) -> str:
 
 
 def disk_figures(record: dict) -> list[str]:
-    """A file on a disk, if the record has one."""
+    """The figures of a file on a disk, if the record has them."""
     if "disk" not in record:
         return []
     size, rows = record["disk"]["bytes"], record["disk"]["rows"]
@@ -127,7 +127,7 @@ def disk_figures(record: dict) -> list[str]:
 
 
 def plot(record: dict, gpu: dict | None) -> str:
-    """What the file takes, in GB/s; on a GPU what the same segments in memory take."""
+    """The speed of each tool on the file, in GB/s, and of a GPU on the same segments in memory."""
     size = record["bytes"]
 
     def of_file(tool: str) -> float | None:

@@ -1,5 +1,6 @@
-// What the way to the GPUs allows: page-locked memory copied to every GPU and back at the same time, and nothing done
-// with it. Prints JSON: bytes a second of one direction, counted as `warpaes bench` counts plaintext.
+// Upper limit for transfers between host and GPUs: copies page-locked memory to every GPU and back at the same time,
+// without computing. Prints JSON: bytes a second of one direction, counted as `warpaes bench` counts plaintext. Timed
+// by the host's clock; allocation is excluded, and a first round warms up.
 //
 //     copy_bench [--mib N] [--samples N]
 #include <cuda_runtime.h>
@@ -23,7 +24,7 @@ void check(cudaError_t error, const char* what) {
     if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// A GPU's share: a buffer each way, and a stream each way.
+/// The share of one GPU: a buffer and a stream for each direction.
 class Way {
 public:
     Way(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
@@ -79,7 +80,8 @@ int run(std::size_t bytes, std::size_t samples) {
     std::chrono::steady_clock::time_point begin;
     const auto tick = [&, turn = std::size_t{0}]() mutable noexcept {
         const auto now = std::chrono::steady_clock::now();
-        // Everybody is ready, then everybody is done; the first round warms up.
+        // In even turns all threads are ready and a sample begins; in odd turns all are done. The first sample is a
+        // warm-up.
         if (turn % 2 == 1 && turn > 1) seconds[turn / 2 - 1] = std::chrono::duration<double>(now - begin).count();
         begin = now;
         ++turn;

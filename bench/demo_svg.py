@@ -1,7 +1,7 @@
-"""docs/demo.svg: what tools/record_demo.py recorded of a terminal, as a picture that moves, or stands still.
+"""docs/demo.svg: the terminal session that tools/record_demo.py recorded, as an animated or still picture.
 
-Every line is there when the picture is drawn, and hidden until its time has come: where nothing is animated, or who
-reads has asked for less motion, all of it is seen at once.
+The picture contains every line from the beginning, and hides each until its time. Without animation, or if the reader
+prefers reduced motion, all lines are visible at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from records import RESULTS, read
 
 PICTURE = "docs/demo.svg"
 CELL, LINE, MARGIN = 7.25, 17, 12
-#: Seconds: a character is typed; between what was typed and what is said; and before the next command.
+#: Seconds per typed character, between a command and its output, and before the next command.
 TYPED, BEFORE, AFTER = 0.03, 0.3, 0.9
 STYLE = """<style>
 .screen { fill: #f6f8fa; stroke: #d0d7de }
@@ -31,11 +31,11 @@ CONTROL = re.compile(r"\r\n|\n|\r|\x1b\[K|\x1b\[([\d;]*)m|[^\r\n\x1b]+|.", re.DO
 
 
 class Screen:
-    """Lines as a terminal of so many columns shows them. It never scrolls: the picture is as high as it must be."""
+    """The lines of a terminal with `columns` columns. It never scrolls: the picture is as high as its lines need."""
 
     def __init__(self, columns: int):
         self.columns = columns
-        #: For each line its versions: from when on, and its parts, each a text with a class.
+        #: For each line its versions: the time at which it appears, and its parts, each a text with a class.
         self.lines: list[list[tuple[float, list[tuple[str, str]]]]] = [[]]
         self._parts: list[tuple[str, str]] = []
         self._class, self._fresh = "", False
@@ -75,7 +75,7 @@ class Screen:
 
 
 def play(record: dict) -> tuple[Screen, float]:
-    """The whole recording on a screen, and how long it takes."""
+    """Plays the whole recording on a screen; returns the screen and the duration."""
     screen, now = Screen(record["columns"]), 0.5
     for step in record["steps"]:
         screen.write(now, "$ ", "prompt")
@@ -87,7 +87,7 @@ def play(record: dict) -> tuple[Screen, float]:
         for when, text in step["events"]:
             screen.write(now + when, text)
         now += (step["events"][-1][0] if step["events"] else 0) + AFTER
-        if screen.lines[-1] and screen.lines[-1][-1][1]:  # what does not end with a new line
+        if screen.lines[-1] and screen.lines[-1][-1][1]:  # output that does not end with a new line
             screen.write(now, "\n")
     return screen, now
 

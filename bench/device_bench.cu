@@ -1,5 +1,6 @@
-// Measures <warpaes/device.cuh> and prints JSON: blocks a second of every kind, each kernel reading its input from
-// device memory and storing its whole output there. Outputs are compared with libcrypto's before they are timed.
+// Measures <warpaes/device.cuh> and prints JSON: blocks a second for every kind of use. Each kernel reads its input
+// from device memory and stores its whole output there. Timed by events around the launch. Outputs are compared with
+// libcrypto's before they are timed.
 //
 //     device_bench [--blocks N] [--samples N]
 #include <cuda_runtime.h>
@@ -32,7 +33,7 @@ __device__ __forceinline__ unsigned index_step() {
     return gridDim.x * blockDim.x;
 }
 
-/// Planar: block j of all keys, then block j + 1 of all keys. Else the blocks of a key lie side by side.
+/// Planar: block j of all keys, then block j + 1 of all keys. Otherwise the blocks of a key are contiguous.
 template <int KeyBits, int Blocks, int Count, bool Planar>
 __global__ void __launch_bounds__(1024) prg(const uint4* keys, uint4* out, unsigned n) {
     const aes::tables<Count> t(shared_memory);
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/// Keys and plaintext: no two words the same, and the host can tell what stands where.
+/// Keys and plaintext: a hash of the index, so that all words differ and the host can compute any of them.
 __host__ __device__ std::uint32_t input_word(unsigned i) {
     i = (i ^ i >> 16) * 0x7feb352du;
     i = (i ^ i >> 15) * 0x846ca68bu;
@@ -139,7 +140,7 @@ Bytes libcrypto(const Bytes& key, const Bytes& blocks, bool encrypt = true) {
     return out;
 }
 
-/// Block `i` of the counters from zero on.
+/// Counter block `i`, counting from zero.
 Bytes counter_block(std::size_t i) {
     Bytes block(16);
     for (std::size_t k = 0; k < 8; ++k) block[15 - k] = static_cast<unsigned char>(i >> (8 * k));
@@ -156,21 +157,22 @@ struct Device {
     unsigned char* out = nullptr;
 };
 
-/// What is measured: how it is told of, and what block i of its output should be.
+/// A subject: its description, its launch, and the expected block i of its output.
 struct Subject {
     const char* kernel;
     int key_bits;
     int blocks_per_key;  ///< 0: one key for all
     int tables;          ///< 0: bitsliced
     const char* note;
-    double lookups;  ///< a block
+    double lookups;  ///< per block
     const void* function;
     int threads;
     std::function<void(int grid, std::size_t shared)> launch;
     std::function<Bytes(std::size_t i)> expected;
 };
 
-/// Blocks at both ends and evenly between them; throws if one is wrong.
+/// Compares blocks at both ends and at even distances between them; throws if one is wrong. Returns the number of
+/// comparisons.
 std::size_t verify(const Device& device, const Subject& subject) {
     std::vector<unsigned char> out(std::size_t{16} * device.blocks);
     check(cudaMemcpy(out.data(), device.out, out.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -348,7 +350,7 @@ int main(int argc, char** argv) try {
     }
     check(cudaGetDeviceProperties(&device.properties, device.number), "cudaGetDeviceProperties");
     check(cudaDeviceGetAttribute(&device.clock_khz, cudaDevAttrClockRate, device.number), "clock");
-    // Two blocks of key for every block of output: AES-256 with one block a key.
+    // Two blocks of key material for every block of output, as AES-256 with one block per key needs.
     const std::size_t in_bytes = std::size_t{32} * device.blocks;
     check(cudaMalloc(&device.in, in_bytes), "cudaMalloc");
     check(cudaMalloc(&device.out, std::size_t{16} * device.blocks), "cudaMalloc");

@@ -1,5 +1,5 @@
-// What a call takes that a caller waits for, of messages in device memory, beside a kernel that does nothing and the
-// wait for it: the median of `calls` calls each, one after the other, in microseconds. One line of JSON.
+// Latency of blocking calls for messages in device memory, beside the launch of an empty kernel and the wait for it:
+// the median of `calls` calls one after the other, in microseconds, by the host's clock. Prints one JSON object.
 //
 //     device_calls [CALLS]
 #include <cuda_runtime.h>
@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
                 }
                 const double us =
                     median(calls, [&] { require(warpaes_crypt(engine, &m, nullptr) == WARPAES_OK, "a call"); });
-                // Beside each row: how fast the machine is changes.
+                // Measured again beside each row, because the machine's speed changes.
                 const double empty = median(calls, [] {
                     nothing<<<1, 32>>>();
                     require(cudaStreamSynchronize(nullptr) == cudaSuccess, "waiting");

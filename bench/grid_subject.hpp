@@ -1,4 +1,4 @@
-// What the planner's grid measures: a number of messages between two buffers, on a backend.
+// What the planner's grid measures: messages from one buffer to another, on one backend.
 #pragma once
 
 #include <warpaes/planning.h>
@@ -10,10 +10,10 @@
 
 namespace cli {
 
-/// Input and output, of one kind of memory, that every point of the grid uses from the beginning.
+/// Input and output buffers in one kind of memory. Every point of the grid uses them from their beginning.
 class GridBuffers {
 public:
-    /// Throws Failure if there is not so much memory.
+    /// Throws Failure if the memory cannot be allocated.
     GridBuffers(warpaes_engine* engine, warpaes_memory memory, int device, std::size_t bytes);
     GridBuffers(const GridBuffers&) = delete;
     GridBuffers& operator=(const GridBuffers&) = delete;
@@ -27,10 +27,10 @@ private:
     unsigned char* output_ = nullptr;
 };
 
-/// One point of the grid, ready to be run again and again.
+/// One point of the grid, ready to run repeatedly.
 class GridSubject {
 public:
-    /// `engine` and `buffers` must outlive it.
+    /// `engine` and `buffers` must outlive this object.
     GridSubject(warpaes_engine* engine, const GridBuffers& buffers, const warpaes_work& work, int device);
     /// Throws Failure. Returns when the output is complete.
     void run();

@@ -1,7 +1,7 @@
-"""Makes docs/lab-profile.md, the lab's pages and what README.md and docs/lab.md say of them from bench/results/lab.
+"""Makes docs/lab-profile.md, the lab's pages, and the lab's parts of README.md and docs/lab.md from bench/results/lab.
 
-A lab's record (`warpaes lab run`) is NAME-DATE.json; its page, docs/lab-NAME.html, is `warpaes lab report`'s, so it is
-made where a build has the lab. profile-NAME-DATE.json is tools/profile_lab.py's.
+A lab's record (`warpaes lab run`) is NAME-DATE.json. `warpaes lab report` makes its page, docs/lab-NAME.html, so this
+needs a build with the lab. tools/profile_lab.py writes profile-NAME-DATE.json.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def name_of(record: dict) -> str:
 
 
 def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """The newest record of each machine, and where it is."""
+    """The newest record of each machine, with its path."""
     found = {}
     for path in sorted(folder.glob("*.json")):
         if not path.name.startswith("profile-"):
@@ -37,7 +37,7 @@ def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
 
 
 def load_profiles(folder: Path = FOLDER) -> dict[str, dict]:
-    """The newest of each GPU."""
+    """The newest profile of each GPU."""
     return {record["gpu"]["name"]: record for record in read(folder, "profile-*.json")}
 
 
@@ -55,7 +55,7 @@ def panel_of(record: dict, key: str, title: str) -> dict | None:
 
 
 def values_of(panel: dict | None, series: str) -> list:
-    """None for every place where there is no figure; empty if there is no such series."""
+    """The values of a series, None where there is no figure; empty if there is no such series."""
     return next((one["values"] for one in panel["series"] if one["name"] == series), []) if panel else []
 
 
@@ -81,7 +81,7 @@ def tally(tallies: list[dict]) -> str:
 
 
 def verdict(records: list[dict], summaries: list[dict | None]) -> str:
-    """The newest record's tally, for the README."""
+    """The tally of the newest record, for the README."""
     for record, said in zip(records, summaries):
         if said:
             counted = tally([t for t in said["tallies"] if t["paper"] != "W"]).removeprefix("of ")
@@ -93,7 +93,7 @@ def verdict(records: list[dict], summaries: list[dict | None]) -> str:
 
 
 def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -> str:
-    """Findings of each record, and where its page is. `summaries`: the lab's own, as in its page."""
+    """The findings of each record, with a link to its page. `summaries`: the summaries in the lab's pages."""
     out = []
     for record, said in zip(records, summaries):
         effort = "a quick run, " if record["options"]["quick"] else ""
@@ -120,13 +120,13 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
 HOLDS = {"yes": "holds", "partly": "in part", "no": "does not hold", "open": "open"}
 
 
-# What the profiler counts and no experiment measures.
+# Claims that the profiler measures, and no experiment does.
 PROFILED = ("G.fig4-instructions", "G.fig4-memory")
 
 
 def claims_table(claims: list[dict], machine: str, profile: dict | None = None) -> str:
-    """Every table, figure and sentence of the papers, with what measures it, or why nothing does. `profile`: of that
-    machine."""
+    """Every table, figure and sentence of the papers, with the experiment that measures it, or why none does.
+    `profile`: the profile of the same machine."""
     rows = []
     for claim in claims:
         if claim["id"] in PROFILED and profile and profile.get("schemes"):
@@ -175,7 +175,7 @@ WAITS = {
     "tex_throttle": "the queue to the texture unit",
     "wait": "fixed latencies",
 }
-# What may explain a time: counts of which two kernels have different numbers.
+# Counts that may explain why two kernels take different times.
 COUNTS = {
     "shared_wavefronts": "passes of shared memory",
     "instructions": "instructions",
@@ -184,12 +184,12 @@ COUNTS = {
 
 
 def places(values: list[float]) -> list[int]:
-    """1 is the largest."""
+    """The rank of each value; 1 is the largest."""
     return [1 + sum(other > value for other in values) for value in values]
 
 
 def waits(kernel: dict) -> list[str]:
-    """What warps wait for, the most first; those that are ready or issue do not wait."""
+    """What warps wait for, most frequent first, without the states of warps that are ready or issue."""
     return [WAITS[stall] for stall in kernel["stalls"] if stall in WAITS]
 
 
@@ -212,7 +212,7 @@ def how_fast(ratio: float) -> str:
 
 
 def against(kernel: dict, other: dict) -> str:
-    """Counts of one beside the other's, and which of them goes with the time."""
+    """Compares the counts of two kernels, and names the count whose ratio is closest to that of their times."""
     ratios = {said: kernel[name] / other[name] for name, said in COUNTS.items() if kernel.get(name) and other.get(name)}
     if not ratios:
         return ""
@@ -228,7 +228,7 @@ def against(kernel: dict, other: dict) -> str:
 
 
 def moves(labels: list[str], published: list[float], here: list[float], profile: dict) -> list[str]:
-    """A line for each kernel whose place changed, beside the one most like it of those with which it changed places."""
+    """A line for each kernel whose place changed, compared with the most similar kernel that changed places with it."""
     kernels = {kernel["number"]: kernel for kernel in profile["kernels"]}
     out = []
     for i, (before, now) in enumerate(zip(places(published), places(here))):
@@ -262,7 +262,7 @@ SCHEME_NAMES = {1: "1: a thread a block", 2: "2: four threads a block", 3: "3: s
 
 
 def schemes_section(profile: dict) -> list[str]:
-    """[G]'s Fig. 4, if they were profiled."""
+    """[G]'s Fig. 4, if the profile has the three schemes."""
     rows = []
     for kernel in profile.get("schemes", []):
         time = kernel.get("nanoseconds")
@@ -367,7 +367,7 @@ def profile_page(record: dict, profile: dict) -> str:
 
 
 def embedded(page: Path, name: str = "record") -> dict | None:
-    """The record that a page holds, or the summary."""
+    """The record in a page, or its summary."""
     if not page.exists():
         return None
     found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(), re.DOTALL)
@@ -379,7 +379,7 @@ def summary_of(record: dict) -> dict | None:
 
 
 def measured_part(record: dict | None) -> dict | None:
-    """What a page may not change: it judges a record by today's rules, and says of papers what is known today."""
+    """The part of a record that its page may not change. Verdicts and published figures follow the current rules."""
     if not record:
         return record
     experiments = [
@@ -404,7 +404,7 @@ def find_command() -> Path | None:
 
 
 def write_pages() -> None:
-    """With the lab's page as it is today; without the lab pages stay as they are."""
+    """Writes the pages by the current lab. Without a build of the lab, pages stay as they are."""
     command = find_command()
     for path, record in load().values():
         page = ROOT / "docs" / page_name(record)
@@ -415,7 +415,7 @@ def write_pages() -> None:
 
 
 def wrong_pages() -> list[str]:
-    """Those that do not hold their record."""
+    """The pages that do not contain their record."""
     pages = {page_name(record): record for _, record in load().values()}
     return [
         f"docs/{name}"

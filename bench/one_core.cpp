@@ -1,11 +1,11 @@
-// What one core does with messages of 64 bytes to 64 MiB, one call a message: warpaes_crypt beside Intel's Multi-Buffer
-// Crypto for IPsec (ipsec-mb), where it was found, and beside libcrypto with a context that is used again, a new IV a
-// message, and with one set up for every message. Prints a table; writes what was measured as JSON.
+// Speed of one core with messages of 64 bytes to 64 MiB, one call per message: warpaes_crypt beside Intel's
+// Multi-Buffer Crypto for IPsec (ipsec-mb), if it was found, libcrypto with a reused context and a new IV for each
+// message, and libcrypto with a new context for each message. Prints a table, and writes the measurements as JSON.
 //
 //     one_core [--backend NAME] [--mode ctr|gcm] [--key BITS] [--size BYTES] [--aad BYTES] [--rounds N] [--json FILE]
 //
-// Nobody's output is believed: all must be the same. They take turns, some hundred microseconds each, for the machine
-// may have other work; the best turn counts, the median is written beside it.
+// All outputs are compared before anything is timed. The subjects run in turns of some hundred microseconds, because
+// the machine may have other work. The best turn counts; the median is written beside it.
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sched.h>
@@ -41,12 +41,12 @@ struct Case {
     std::size_t aad_bytes;
 };
 
-/// What all subjects work on. `input` is plaintext, or what was made of it by encryption.
+/// The data of all subjects. `input` is plaintext, or ciphertext if the case decrypts.
 struct Data {
     std::array<std::uint8_t, 32> key{};
     std::array<std::uint8_t, 16> iv{};
     std::vector<std::uint8_t> aad, input, output;
-    std::array<std::uint8_t, tag_bytes> tag{};  ///< written, or expected
+    std::array<std::uint8_t, tag_bytes> tag{};  ///< written by encryption, expected by decryption
 };
 
 void expect(bool right, const char* what) {
@@ -58,7 +58,7 @@ public:
     virtual ~Subject() = default;
     Subject(const Subject&) = delete;
     Subject& operator=(const Subject&) = delete;
-    /// So many messages. Throws if any fails.
+    /// Processes `calls` messages. Throws if any fails.
     virtual void run(unsigned calls) = 0;
 
 protected:
@@ -167,7 +167,7 @@ IMB_MGR* ipsec_manager() {
     return manager;
 }
 
-/// The functions that take one message, the key made ready.
+/// The functions for a single message, with an expanded key.
 class IpsecGcm final : public Subject {
 public:
     IpsecGcm(const Case& c, Data& data) : Subject(c, data), m_(ipsec_manager()) {
@@ -191,7 +191,7 @@ private:
     alignas(64) gcm_context_data context_{};
 };
 
-/// CTR is there as jobs alone: `burst`, handed over as an array of one, else by the manager's queue.
+/// CTR exists only as jobs. `burst`: submitted as an array of one job; otherwise through the manager's queue.
 class IpsecCtr final : public Subject {
 public:
     IpsecCtr(const Case& c, Data& data, bool burst) : Subject(c, data), burst_(burst), m_(ipsec_manager()) {
@@ -240,7 +240,7 @@ private:
 };
 #endif
 
-/// What memory allows: where messages are larger than the caches, nobody is faster.
+/// The limit of memory: for messages larger than the caches, no cipher can be faster.
 class Memcpy final : public Subject {
 public:
     Memcpy(const Case& c, Data& data) : Subject(c, data) {}
@@ -255,7 +255,7 @@ public:
 struct Named {
     const char* name;
     std::unique_ptr<Subject> subject;
-    std::vector<double> seconds = {};  ///< a message, turn by turn
+    std::vector<double> seconds = {};  ///< per message, one value per turn, sorted
 };
 
 constexpr const char* memcpy_name = "memcpy";
@@ -307,7 +307,7 @@ std::vector<Named> measure(const Case& c, warpaes_engine* engine, unsigned round
         std::fill(data.output.begin(), data.output.end(), std::uint8_t{0});
         data.tag = before.tag;
         one.subject->run(1);
-        if (one.name == memcpy_name) {  // the last, and no cipher
+        if (one.name == memcpy_name) {  // the last subject, and not a cipher
             first = data.output;
             tag = data.tag;
         }
@@ -326,7 +326,7 @@ std::vector<Named> measure(const Case& c, warpaes_engine* engine, unsigned round
     return all;
 }
 
-/// The best turn of those whose names begin so; 0 if there are none.
+/// The best turn of all subjects whose name begins with `name`; 0 if there are none.
 double best(const std::vector<Named>& all, const std::string& name) {
     double seconds = 0;
     for (const Named& one : all) {
@@ -364,7 +364,7 @@ void write_json(std::FILE* file, const Case& c, const std::vector<Named>& all, b
     }
 }
 
-/// To the processor that it runs on.
+/// Binds the thread to the processor that it runs on.
 void stay_here() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -444,7 +444,7 @@ void run(const Options& o) {
         for (const unsigned bits : o.keys) {
             for (const bool encrypt : {true, false}) {
                 const bool gcm = mode == "gcm";
-                if (!gcm && !encrypt) continue;  // the same operation
+                if (!gcm && !encrypt) continue;  // decryption is the same operation
                 for (const std::size_t bytes : o.sizes) {
                     const Case c{gcm, encrypt, bits, bytes, gcm ? o.aad : 0};
                     const auto all = measure(c, engine, o.rounds);

@@ -1,4 +1,4 @@
-// The program warpaes-plan-grid, which `warpaes plan --grid` becomes: how good the library's choices are, measured.
+// The program warpaes-plan-grid, which `warpaes plan --grid` executes: measures how good the library's choices are.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -42,13 +42,13 @@ struct GridOptions {
     std::uint64_t most_bytes = 0;  ///< of a point, all messages together; 0: what memory allows, up to 1 GiB
     std::vector<unsigned> key_bits{128};
     std::vector<std::string> modes;   ///< empty: all five
-    std::vector<std::string> places;  ///< empty: all that there are
+    std::vector<std::string> places;  ///< empty: all that exist here
     unsigned threads = 0;
     bool as_json = false, force = false;
-    std::string output;  ///< also store the JSON there; over an existing file if `force`
+    std::string output;  ///< file for the JSON; an existing file is replaced only with `force`
 };
 
-constexpr double sample_seconds = 2e-3;  ///< about how long a sample takes, at least a call
+constexpr double sample_seconds = 2e-3;  ///< approximate duration of a sample, which is at least one call
 
 constexpr std::uint64_t kib = 1024, mib = kib * kib, gib = kib * mib;
 constexpr const char* all_modes[] = {"ecb", "ctr", "cbc", "gcm", "xts"};
@@ -56,16 +56,16 @@ constexpr const char* all_places[] = {"host", "page-locked", "device"};
 constexpr std::uint64_t alone[] = {64,  256,     kib,      4 * kib,  16 * kib,  64 * kib, 256 * kib,
                                    mib, 4 * mib, 16 * mib, 64 * mib, 256 * mib, gib};
 
-/// Batches: numbers of messages, and sizes of them.
+/// Batches: numbers of messages, and their sizes.
 constexpr std::uint64_t numbers[] = {16, 256, 4096, 65536};
 constexpr std::uint64_t sizes[] = {64, kib, 16 * kib, 256 * kib, 4 * mib};
 
-/// A choice that costs up to so much more than the best one is a good one.
+/// A choice counts as good if it takes at most this much longer than the best one.
 constexpr double good_ratio = 1.1;
 constexpr int samples = 7;
-/// A backend that was so much slower than the best at a size is not measured at larger ones, if it took so long.
+/// A backend that is this much slower than the best, and takes this long, is not measured at larger sizes.
 constexpr double hopeless_ratio = 4, hopeless_seconds = 0.02;
-/// Chains of blocks of a single message in device memory, for which there is no other backend, end here.
+/// Longest single message in device memory for CBC encryption, which is a serial chain and has no other backend there.
 constexpr std::uint64_t longest_chain_on_device = 4 * mib;
 
 std::uint64_t affordable_bytes() {
@@ -81,7 +81,7 @@ bool wanted(const std::vector<std::string>& list, const std::string& name) {
     return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// One backend at one point.
+/// One backend at one point of the grid.
 class Runner {
 public:
     Runner(std::string name, warpaes_engine* engine, const GridBuffers& buffers, const warpaes_work& work, int device)
@@ -89,12 +89,12 @@ public:
         first_ = once(1);
         if (first_ < slow) first_ = std::max(once(1), 1e-8);
     }
-    /// About `seconds`, at least a call; no more after a first call that took long.
+    /// Takes a sample of about `seconds`, at least one call. Stops sampling if the first call took long.
     void sample(double seconds) {
         if (first_ > slow || (first_ > 0.1 * slow && times_.size() >= 2)) return;
         times_.push_back(once(static_cast<unsigned>(std::clamp(seconds / first_, 1.0, 1e5))));
     }
-    /// The second shortest of all samples, or the shortest of few: whatever disturbs one makes it longer.
+    /// The second shortest of all samples, or the shortest of a few, because disturbances only make a sample longer.
     [[nodiscard]] double seconds() const {
         if (times_.empty()) return first_;
         auto times = times_;
@@ -124,14 +124,14 @@ public:
         for (const warpaes_backend_info& info : list_backends()) {
             if (info.usable == 0) continue;
             const std::string name = info.name;
-            if (engines_.contains(name)) continue;  // one GPU stands for all
+            if (engines_.contains(name)) continue;  // one GPU represents all
             engines_[name] = create_engine(name, info.device, options.threads);
             if (name == "cuda") device_ = info.device;
         }
     }
 
     json run() {
-        const auto start = Clock::now();  // clocks and caches are as they will be
+        const auto start = Clock::now();  // warms up clocks and caches
         const GridBuffers few(engine_.get(), WARPAES_MEMORY_PAGEABLE, -1, kib);
         warpaes_work work = WARPAES_WORK_INIT;
         work.message_len = kib;
@@ -150,7 +150,7 @@ public:
     }
 
 private:
-    /// Growing sizes of one mode: single messages, then batches.
+    /// Measures one mode at growing sizes: single messages, then batches.
     void measure_row(const GridBuffers& buffers, const char* mode, unsigned key_bits, const char* place) {
         warpaes_work work = WARPAES_WORK_INIT;
         work.mode = mode_named(mode);
@@ -188,12 +188,12 @@ private:
         }
         const json plan = plan_of(engine_.get(), work);
         std::string choice = plan["backend"];
-        if (!plan["beside"].get<std::string>().empty()) {  // both work on it, which no backend does by itself
+        if (!plan["beside"].get<std::string>().empty()) {  // two backends share the work: measure the pair
             choice = fmt::format("{}+{}", choice, plan["beside"].get<std::string>());
             predicted[choice] = plan["seconds"];
             runners.emplace_back(choice, engine_.get(), buffers, work, device_);
         }
-        // By turns, so that whatever else happens on the machine happens to all.
+        // In turns, so that other load on the machine affects all backends equally.
         for (int sample = 0; sample < samples; ++sample) {
             for (Runner& runner : runners) runner.sample(sample_seconds);
         }
@@ -255,7 +255,7 @@ private:
     }
 
     const GridOptions& options_;
-    Engine engine_;  ///< whose choices are looked at
+    Engine engine_;  ///< the engine whose choices are examined
     std::map<std::string, Engine> engines_;
     int device_ = -1;
     std::uint64_t most_ = 0;

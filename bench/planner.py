@@ -1,4 +1,4 @@
-"""The planner's choices beside what every backend takes: text and plots from the records in bench/results/planner."""
+"""The planner's choices beside the times of all backends: text and plots from the records in bench/results/planner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load(folder: Path = RESULTS / "planner") -> list[dict]:
 
 
 def hardware(record: dict) -> str:
-    """The GPU and the CPU: the choice is between them."""
+    """The names of the GPU and the CPU between which the planner chooses."""
     host = record["host"]
     cpu = f"{host['cpu']}, {host['cores']} cores"
     return f"{record['gpu']['name']} and {cpu}" if record["gpu"] else cpu
@@ -51,7 +51,7 @@ def share(record: dict, points: list[dict]) -> str:
 
 
 def draw(record: dict) -> str:
-    """A panel for each place and mode: a cell is a size of messages and their number, its colour is the choice."""
+    """A panel for each place and mode. A cell stands for a size and a number of messages; its colour is the choice."""
     points = [p for p in record["points"] if p["key_bits"] == record["points"][0]["key_bits"]]
     sizes = sorted({p["bytes"] for p in points})
     rows = ["alone", *sorted({p["messages"] for p in points if p["batch"]})]
@@ -115,7 +115,7 @@ def plot_name(record: dict) -> str:
 
 
 def figures(records: list[dict]) -> str:
-    """What docs/planner.md says of the records."""
+    """The text of docs/planner.md about the records."""
     if not records:
         return "There is no record yet: `tools/planner_grid.py` makes one."
     out = []
@@ -149,6 +149,6 @@ def figures(records: list[dict]) -> str:
 
 
 def render(records: list[dict], page: str) -> dict[str, str]:
-    """Path and content of everything that is made."""
+    """Path and content of every generated file."""
     files = {"docs/planner.md": with_figures(page, figures(records))}
     return files | {f"docs/{plot_name(record)}": draw(record) for record in records}

@@ -1,4 +1,4 @@
-"""Plots as SVG, without a library: they follow the reader's light or dark theme and are the same wherever made."""
+"""Plots as SVG, without a library. They follow the reader's light or dark theme, and are identical on every machine."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def _value(value: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three digits, whatever they are."""
+    """Three significant digits, trailing zeros included."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[float | None]]], limits=None) -> str:
-    """A group of horizontal bars a row, one for each of `series`; `limits`: for each row values that a mark shows.
+    """A group of horizontal bars per row, one for each of `series`. `limits`: for each row, values that a mark shows.
 
-    A value stands in its bar, where there is room, so that none stands beside another one's mark.
+    A value is inside its bar if there is room, so that it is not beside another bar's mark.
     """
     left, right, bar, gap = 16 + 6.7 * max(len(label) for label, _ in rows), 60, 16, 10
     width = 720
@@ -104,9 +104,9 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
 
 
 def dots(title: str, notes: list[str], groups: list[tuple[str, list[tuple[str, float, float | None, bool]]]]) -> str:
-    """A dot a row on one logarithmic axis, and its value at the right. Narrow, to be read on a telephone.
+    """One dot per row on a common logarithmic axis, with its value at the right. Narrow enough for a phone.
 
-    `groups`: a heading and rows of a name, a value, a limit that a mark shows, and whether it is ours.
+    `groups`: a heading, and rows of a name, a value, a limit that a mark shows, and whether the row is ours.
     """
     width, left, right, row, top = 440, 160, 62, 22, 30 + 15 * len(notes)
     values = [x for _, rows in groups for _, value, most, _ in rows for x in (value, most) if x]
@@ -140,7 +140,7 @@ def dots(title: str, notes: list[str], groups: list[tuple[str, list[tuple[str, f
 
 
 def lines(title: str, note: str, series: list[tuple[str, list[tuple[float, float]]]], name_x) -> str:
-    """Both axes logarithmic. `series`: name and points (x, y); `name_x`: the label of an x."""
+    """Lines on two logarithmic axes. `series`: name and points (x, y); `name_x`: returns the label of an x."""
     width, height, left, right, top, bottom = 720, 320, 60, 40, 76, 34
     xs = sorted({x for _, points in series for x, _ in points})
     ys = [y for _, points in series for _, y in points]

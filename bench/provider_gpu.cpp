@@ -1,8 +1,9 @@
-// What EVP_CipherUpdate makes of long updates when the provider has a GPU: an application's memory, page-locked,
-// pageable and the device's, from one buffer to another and in place. Every output is compared with the default
-// provider's first. Prints JSON; exits with 3 and says so where there is no GPU.
+// Throughput of EVP_CipherUpdate with long updates when the provider has a GPU: in page-locked, pageable and device
+// memory, from one buffer to another and in place. Every output is compared with the default provider's first. Timed by
+// the host's clock around each update, after two that are not counted. Prints JSON; exits with 3 and a message if there
+// is no GPU.
 //
-//   provider_gpu MODULE_FOLDER [BYTES [UPDATES]]
+//     provider_gpu MODULE_FOLDER [BYTES [UPDATES]]
 #include <openssl/core.h>
 #include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
@@ -24,7 +25,7 @@
 #include <string>
 #include <vector>
 
-// Where the provider is in the program itself, as in a test, no module is loaded.
+// If the provider is linked into the program, as in a test, no module is loaded.
 extern "C" [[gnu::weak]] int OSSL_provider_init(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH**,
                                                 void**);
 
@@ -74,14 +75,14 @@ struct Case {
     const char* cipher;
     const char* counter;
     bool encrypt;
-    std::size_t most;  ///< bytes of an update
+    std::size_t most;  ///< bytes per update
 };
 constexpr std::size_t any = ~std::size_t{0};
 constexpr Case cases[] = {{"AES-128-CTR", "ctr", true, any},
                           {"AES-256-CTR", "ctr", true, any},
                           {"AES-128-GCM", "gcm", true, any},
                           {"AES-256-GCM", "gcm", false, any},
-                          {"AES-256-XTS", "xts", true, std::size_t{16} << 20},  // a data unit has no more
+                          {"AES-256-XTS", "xts", true, std::size_t{16} << 20},  // the longest data unit
                           {"AES-256-XTS", "xts", false, std::size_t{16} << 20},
                           {"AES-128-CBC", "cbc", false, any},
                           {"AES-128-ECB", "ecb", true, any}};

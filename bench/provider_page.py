@@ -22,7 +22,7 @@ def rows_of(record: dict, calls: str, bits: str) -> list[list[str]]:
     lines = []
     for (cipher, direction), sizes in found.items():
         line = [cipher + SAID[direction]] + [f"{ratio(sizes[n]):.2f}" if n in sizes else "" for n in SIZES]
-        # Bytes a nanosecond are GB/s.
+        # Bytes per nanosecond are GB/s.
         last = sizes[max(n for n in sizes if n <= 16384)]
         lines.append(line + [number(last["bytes"] / last[f"{who}_ns"]) for who in ("default", "warpaes")])
     return lines
@@ -53,7 +53,7 @@ def figures(record: dict) -> str:
 
 
 def on_a_gpu(record: dict) -> str:
-    """Of `make gpu-test`."""
+    """The figures that `make gpu-test` measured."""
     places = ("page-locked", "page-locked, in place", "pageable", "device")
     found: dict[tuple, dict[str, dict]] = {}
     for row in record["provider"]:

@@ -1,8 +1,8 @@
-// What OpenSSL's default provider takes and what ours takes, in turns, in one process: the calls of `openssl speed
-// -evp`, and those of its MACs. A line a figure: cipher, direction, calls, bytes, nanoseconds of the default provider,
-// nanoseconds of ours.
+// Compares OpenSSL's default provider with warpaes's, in turns, in one process: the calls of `openssl speed -evp`, and
+// those of its MACs. Prints one line per figure: cipher, direction, calls, bytes, nanoseconds of the default provider,
+// nanoseconds of warpaes's.
 //
-//   provider_speed MODULE_FOLDER [CONFIG [NAME]]      NAME: only ciphers that have it in theirs
+//     provider_speed MODULE_FOLDER [CONFIG [NAME]]      NAME: only ciphers whose name contains it
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -37,7 +37,7 @@ const char* provider(int side) {
     return side == 0 ? "provider=default" : "provider=warpaes";
 }
 
-/// One provider's context of a cipher, and what a measurement does with it.
+/// A cipher context of one provider, with the calls that are measured.
 class Cipher {
 public:
     Cipher(OSSL_LIB_CTX* library, const std::string& name, int side, bool encrypts)
@@ -58,7 +58,8 @@ public:
     }
     [[nodiscard]] bool there() const { return cipher_ != nullptr; }
 
-    /// Messages of so many bytes from now on. CCM, SIV and key wrap decrypt nothing but what is authentic.
+    /// Prepares messages of `bytes` bytes. CCM, SIV and key wrap need authentic input for decryption, so it is
+    /// encrypted here.
     void prepare(int bytes, bool with_key, int offset) {
         bytes_ = bytes;
         with_key_ = with_key;
@@ -83,7 +84,7 @@ public:
             (void)EVP_CipherInit_ex(context_, nullptr, nullptr, key_, iv_, -1);
         }
         if (EVP_CipherUpdate(context_, text_, &n, in_, bytes_) != 1) need(false, "an update");
-        // Of GCM, where anything is decrypted, this is the tag's.
+        // GCM decrypts any input; only this call checks the tag, and its result is ignored.
         if (aead_) (void)EVP_CipherFinal_ex(context_, text_, &n);
     }
 
@@ -96,7 +97,7 @@ private:
         (void)EVP_CIPHER_CTX_set_padding(c, 0);
         return c;
     }
-    /// A message of an AEAD.
+    /// Starts a message of an AEAD.
     void start(EVP_CIPHER_CTX* c, int bytes) const {
         if (!aead_) return;
         int n = 0;
@@ -119,7 +120,7 @@ private:
     const Byte* in_ = nullptr;
 };
 
-/// The same of a MAC; `name` is "AES-128-CMAC" or "AES-128-GMAC".
+/// The same for a MAC; `name` is "AES-128-CMAC" or "AES-128-GMAC".
 class Mac {
 public:
     Mac(OSSL_LIB_CTX* library, const std::string& name, int side) : buffer_(most_bytes + room) {
@@ -172,7 +173,7 @@ private:
     const Byte* text_ = nullptr;
 };
 
-/// Both in turns, and the shortest sample of each.
+/// Measures both providers in turns, and reports the shortest sample of each.
 template <typename Side>
 void measure(const std::string& name, const char* direction, Side& theirs, Side& ours) {
     if (!theirs.there() || !ours.there()) return;
@@ -187,17 +188,18 @@ void measure(const std::string& name, const char* direction, Side& theirs, Side&
             const double first = now();
             for (int r = 0; r < rounds; ++r) {
                 for (int i = 0; i < 2; ++i) {
-                    // Some place is not a multiple of a page from where the context lies: a processor takes such for
-                    // one, and waits.
+                    // Varies the buffer's offset. If buffer and context have the same offset within a page, the
+                    // processor mistakes accesses to one for accesses to the other (4K aliasing) and stalls; the
+                    // shortest sample is without that.
                     sides[i]->prepare(bytes, with_key, 192 * (r % 5));
                     const double begin = now();
                     for (long c = 0; c < calls; ++c) sides[i]->once();
                     const double taken = (now() - begin) / static_cast<double>(calls);
-                    // The first two say how many calls make a sample.
+                    // The first two rounds determine the number of calls per sample.
                     if (r > 1) best[i] = std::min(best[i], taken);
                     if (r < 2) calls = std::max(1L, static_cast<long>(sample / std::max(taken, 1e-9)));
                 }
-                // What takes long needs fewer of them.
+                // Long calls need fewer rounds.
                 if (r > 6 && now() - first > enough) break;
             }
             std::printf("%s %s %s %d %.2f %.2f\n", name.c_str(), direction, with_key ? "key" : "message", bytes,
@@ -217,7 +219,7 @@ int main(int argc, char** argv) {
     if (argc > 2 && argv[2][0] != '\0') need(OSSL_LIB_CTX_load_config(library, argv[2]) == 1, "the configuration");
     need(OSSL_PROVIDER_load(library, "default") != nullptr, "the default provider");
     need(OSSL_PROVIDER_load(library, "warpaes") != nullptr, "the provider");
-    // What OpenSSL 3.0 has not is measured with the releases that have it.
+    // Ciphers that this release of OpenSSL does not have (3.0 lacks some) are skipped.
     for (const char* const mode : {"ECB", "CBC", "CFB", "CFB8", "CFB1", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV",
                                    "GCM-SIV", "WRAP", "WRAP-PAD", "WRAP-INV", "WRAP-PAD-INV", "CMAC", "GMAC"}) {
         for (const char* const bits : {"128", "192", "256"}) {

@@ -6,9 +6,9 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/python.md"
-#: Where moving the bytes alone is less than so many times as fast as the others, that is said.
+#: If moving the bytes in clear is less than this many times as fast as the other library, the page says so.
 FAST = 10
-#: What the same bytes take in clear, and by whom.
+#: The fields of times for the same bytes in clear, and their names on the page.
 CLEAR = {"clear_seconds": "in clear", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
 
 
@@ -49,7 +49,7 @@ def figures(record: dict) -> str:
 
 
 def limits(rows: list[dict]) -> list[str]:
-    """What the same bytes cost in clear is the end of what can be gained."""
+    """The cost of the same bytes in clear, which limits any gain."""
     lines = []
     for row in rows:
         seconds, way = min(((row[name], way) for name, way in CLEAR.items() if name in row), default=(0, ""))

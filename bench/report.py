@@ -31,7 +31,7 @@ PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "
 
 
 def source(record: dict, gpu: bool) -> str:
-    """What a figure must say of itself."""
+    """The source of a figure: hardware, date, commit and number of runs."""
     host = record["host"]
     where = gpu_of(record) if gpu else f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
     runs = len(record["runs"])
@@ -159,7 +159,7 @@ def cpu_section(record: dict) -> list[str]:
 
 
 def slower(record: dict) -> list[list[str]]:
-    """Table rows: what, where, warpaes there, who is faster, and how fast."""
+    """Table rows: the operation, the place, warpaes's speed, the faster competitor, and its speed."""
     found = []
     for row in record["bench"]:
         same = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}
@@ -179,7 +179,7 @@ def slower(record: dict) -> list[list[str]]:
     return found
 
 
-# What a command is beside: the first word of the others.
+# The commands that each command of warpaes is compared with, by their first word.
 BESIDE = {"warpaes enc": ("openssl", "cp", "dd"), "warpaes encrypt": ("Python", "openssl", "cp")}
 
 
@@ -235,7 +235,7 @@ def slower_section(record: dict) -> list[str]:
 
 
 def spread_section(record: dict) -> list[str]:
-    """What differs between the runs of a day by more than a tenth."""
+    """The figures that differ by more than a tenth between the runs of a day."""
     lines = [
         [
             f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}",
@@ -324,7 +324,7 @@ def plot_name(record: dict, what: str) -> str:
 
 
 def one_core(record: dict, key_bits: int, size: int | None = None) -> float | None:
-    """libcrypto's CTR on a core of the GPU's host, in the same run; at its best size if none is named."""
+    """libcrypto's CTR on one core of the GPU's host, in the same run; at its best size if `size` is None."""
     rows = [
         row["baseline_gb_per_s"]
         for row in rows_of(record, mode="ctr", key_bits=key_bits)
@@ -340,7 +340,7 @@ def draw(record: dict) -> dict[str, str]:
     if rows:
         largest = max(row["bytes"] for row in rows)
         keys = sorted({row["key_bits"] for row in rows})
-        # GMAC encrypts nothing, and would leave the others a fifth of the picture.
+        # GMAC encrypts nothing, and its long bar would leave the others a fifth of the width.
         pairs = [pair for pair in operations(rows) if pair[0] != "gmac"]
         values = [
             (
@@ -395,7 +395,7 @@ def draw(record: dict) -> dict[str, str]:
 
 
 def readme_block(records: list[dict], first: str = "") -> str:
-    """The plot that says most, and where the rest is. `first`: the path of one that says more than a record's."""
+    """The most informative plot, and a link to the rest. `first`: path of a plot that is preferred to a record's."""
     if first:
         return (
             f"![A file encrypted by openssl, Tink, age, libsodium and warpaes]({first})\n\n"
@@ -412,7 +412,7 @@ def readme_block(records: list[dict], first: str = "") -> str:
 
 
 def render(records: list[dict], readme: str, findings: str = "", first: str = "") -> dict[str, str]:
-    """Path and content of everything that is made. `findings`: the lab's sentence for the README; `first`: its plot."""
+    """Path and content of every generated file. `findings`: the lab's sentence for the README; `first`: its plot."""
     block = readme_block(records, first) + (f"\n\n{findings}" if findings else "")
     files = {
         "docs/performance.md": performance(records),
@@ -424,7 +424,7 @@ def render(records: list[dict], readme: str, findings: str = "", first: str = ""
 
 
 def everything() -> dict[str, str]:
-    """The same of what is committed here."""
+    """The generated files for the committed records."""
     of_lab, studies = [record for _, record in lab_pages.load().values()], lab_pages.load_profiles()
     profile = lab_pages.render(of_lab, studies)
     summaries = [lab_pages.summary_of(record) for record in of_lab]
@@ -452,7 +452,7 @@ def everything() -> dict[str, str]:
 
 def main() -> int:
     if "--check" not in sys.argv[1:]:
-        lab_pages.write_pages()  # first: documents say what they hold
+        lab_pages.write_pages()  # first, because the documents quote the pages
     files = everything()
     made = [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("lab-profile.md")]
     old = {f"docs/{path.name}" for path in made} - files.keys()

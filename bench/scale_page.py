@@ -85,7 +85,7 @@ def plans(inputs: dict, costs: model.Costs) -> str:
 
 
 def gpu(inputs: dict, costs: model.Costs) -> str:
-    """As if encrypting cost nothing at all, which is more than any GPU can do."""
+    """The rates if encryption cost nothing: an upper limit for any GPU."""
     free = model.Costs(costs.per_object, costs.per_byte - costs.aes, 0.0, costs.driver, costs.tls)
     rows = []
     for instance in inputs["instances"]:

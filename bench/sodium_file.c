@@ -1,5 +1,5 @@
-// Encrypts or decrypts a file with libsodium's secretstream (XChaCha20-Poly1305) in pieces of 1 MiB: what its manual
-// shows, as tools/compare.py measures it.
+// Encrypts or decrypts a file with libsodium's secretstream (XChaCha20-Poly1305) in pieces of 1 MiB, as its manual
+// shows. tools/compare.py measures it.
 //
 //     sodium_file encrypt|decrypt KEY_FILE INPUT OUTPUT
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 enum { PIECE = 1 << 20, EXTRA = crypto_secretstream_xchacha20poly1305_ABYTES };
 static unsigned char plain[PIECE], sealed[PIECE + EXTRA];
 
-/* How much there was, which is less only at the end. */
+/* Reads up to `size` bytes; returns fewer only at the end of the file. */
 static size_t take(int file, unsigned char* to, size_t size) {
     size_t got = 0;
     for (ssize_t n; got < size && (n = read(file, to + got, size - got)) > 0;) got += (size_t)n;

@@ -114,7 +114,7 @@ warpaes_batch_entry any_entry(Input& in) {
     e.tag = any_elements(in, e.tag_len);
     e.keys = any_elements(in, e.key_len);
     if (in.below(64) == 0) e.length = in.number();
-    // Very many messages only of what cannot lie in the arena: nobody would live to see the others done.
+    // Huge counts only with messages that cannot all lie in the arena; otherwise the run would not end.
     if (in.below(32) == 0 && e.length != 0) {
         e.count = in.number();
         e.input.stride = in.number() | 1;
@@ -140,7 +140,7 @@ std::vector<warpaes_entry_result> run(const Place& place, const warpaes_batch_en
     return results;
 }
 
-/// How often each byte of the arena is written, and whether one is read that another entry writes.
+/// Which entries write and read each byte of the arena.
 class Use {
 public:
     void add(const warpaes_batch_entry& e) {
@@ -154,7 +154,7 @@ public:
         if (e.key == nullptr) mark(readers_, e.keys, e.count, e.key_len);
     }
     [[nodiscard]] bool is_written(std::size_t at) const { return writers_[at] != 0; }
-    /// A byte has two writers, or a reader beside its writer.
+    /// Whether a byte has two writers, or is read by an entry other than its writer.
     [[nodiscard]] bool depends_on_order() const {
         for (std::size_t i = 0; i < arena_bytes; ++i) {
             if (writers_[i] == several) return true;

@@ -1,4 +1,5 @@
-// A context under any sequence of calls, beside a model that keeps the whole message and asks libcrypto in the end.
+// A context under any sequence of calls, compared with a model that keeps the whole message and asks libcrypto at the
+// end.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -18,14 +19,14 @@ constexpr ModeTraits other_modes[] = {{WARPAES_GCM, "GCM", false, false},
                                       {WARPAES_CMAC, "CMAC", false, false},
                                       {WARPAES_XTS, "XTS", false, false}};
 
-/// What the context has been told, and what it has given.
+/// The inputs and outputs of the context so far.
 struct Model {
     const ModeTraits* mode = nullptr;
     bool encrypt = true;
     bool padded = false;
     Bytes iv;
     Bytes aad;
-    Bytes expected_tag;  ///< of set_tag
+    Bytes expected_tag;  ///< set by set_tag
     Bytes input;
     Bytes output;
     std::size_t unit = 0;                         ///< XTS
@@ -96,7 +97,7 @@ public:
             return;
         }
         check_end(status, out, written);
-        // Who was refused may go on; a wrong tag is the end.
+        // After a refusal the message may continue; success or a wrong tag ends it.
         model_.open = status != WARPAES_OK && status != WARPAES_ERROR_AUTHENTICATION;
     }
 
@@ -157,7 +158,7 @@ private:
 
     void add_aad() {
         std::size_t length = 1 + in_.below(in_.below(8) == 0 ? 900 : 40);
-        // Of CCM all that is announced, mostly: without it there is no text.
+        // For CCM mostly all announced associated data, because text is refused before.
         if (is(WARPAES_CCM) && model_.aad.size() < model_.aad_length && in_.below(8) != 0) {
             length = model_.aad_length - model_.aad.size();
         }
@@ -175,7 +176,7 @@ private:
         model_.aad.insert(model_.aad.end(), piece.begin(), piece.end());
     }
 
-    /// The right tag of what has gone by, or a wrong one.
+    /// Sets the right tag of the message so far, or a wrong one.
     void tags() {
         Bytes tag(16);
         if (model_.open && has_tag() && !model_.encrypt) {
@@ -199,8 +200,8 @@ private:
         const auto end = both.begin() + static_cast<std::ptrdiff_t>(text.size());
         return {Bytes(both.begin(), end), Bytes(end, both.end())};
     }
-    /// What the input comes to, and its tag. libcrypto gives the text behind a ciphertext by encrypting it, which in
-    /// CTR is the same.
+    /// The expected output for the input so far, and its tag. The plaintext is computed by encrypting the ciphertext,
+    /// which is the same operation in CTR.
     [[nodiscard]] Sealed right() const {
         Sealed made = sealed(model_.input);
         if (!model_.encrypt && !is(WARPAES_CMAC)) made.tag = sealed(made.text).tag;
@@ -213,7 +214,8 @@ private:
         const bool never = model_.mode == nullptr || is(WARPAES_ECB) || has_tag();
         require(status == WARPAES_OK || status == WARPAES_ERROR_STATE, "the status of get_iv");
         require(status != WARPAES_OK || (model_.open && !never), "get_iv out of turn");
-        // Another context goes on with it: whoever asks is that one. Of CTR it would seek from there.
+        // Continues the message in a copy of the context that gets this IV. Not for CTR, where the IV is also the
+        // origin of seek().
         if (status != WARPAES_OK || is(WARPAES_CTR) || in_.flag()) return;
         warpaes_context* made = nullptr;
         expect_ok(warpaes_context_copy(context_.get(), &made), "copy");
@@ -249,7 +251,7 @@ private:
         const warpaes_context_options unknown = WARPAES_CONTEXT_OPTIONS_INIT;
         require(warpaes_context_init(context_.get(), &unknown) != WARPAES_OK, "an unknown mode");
         if (!model_.open) return;
-        // Whether a call that was refused ends a message is not said: start another.
+        // The interface does not define whether a refused call ends the message, so start another.
         set_iv();
     }
 

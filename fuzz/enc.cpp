@@ -1,11 +1,12 @@
-// Files as `openssl enc` has them: any bytes as such a file, and files of our own damaged, cut and on failing storage.
+// Files in the format of `openssl enc`: any bytes as such a file, and files written by the library, damaged, truncated
+// and on failing storage.
 #include "file_job.hpp"
 
 namespace {
 
 using namespace fuzz;
 
-/// What both directions need to agree on.
+/// The options that both directions share.
 struct Options {
     explicit Options(Input& in) : engine(any_engine(in)), mode(&in.pick(plain_modes)) {
         static constexpr std::size_t key_lengths[] = {16, 24, 32};

@@ -1,4 +1,4 @@
-// A file job over files in memory: whatever its ends are and whatever fails under it.
+// Runs a file job over files in memory, with any kind of input and output, and with injected faults.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace fuzz {
 
-/// How a job meets its data, and what goes wrong.
+/// The kinds of input and output of a job, and the faults to inject.
 struct Circumstances {
     bool input_is_path = false;
     bool input_is_pipe = false;
     bool output_is_path = false;
     bool output_is_pipe = false;
-    unsigned failing_call = 0;  ///< 0: none
+    unsigned failing_call = 0;  ///< number of the system call that fails; 0: none
     int error = 0;
     std::size_t step = 0;
 
@@ -26,11 +26,11 @@ struct Circumstances {
 struct JobResult {
     warpaes_status status = WARPAES_OK;
     bool disturbed = false;
-    Bytes output;  ///< of a descriptor also what was written before a failure
+    Bytes output;  ///< with a descriptor, also what was written before a failure
 };
 
-/// Runs `job` on `input`. A finding: a file that a failure leaves behind, a descriptor that stays open, an error
-/// without a sentence, a failure where nothing failed is not.
+/// Runs `job` on `input`. Findings are: a file that a failure leaves behind, a descriptor that stays open, an error
+/// without a sentence. A failure without an injected fault is not a finding, because the input may be invalid.
 JobResult run_job(warpaes_engine* engine, warpaes_file_job job, const Bytes& input, const Circumstances& how);
 
 }  // namespace fuzz

@@ -1,4 +1,5 @@
-// Handles of the C ABI, and the engines that every target shares: one a CPU backend, made once, with one thread.
+// Handles of the C ABI, and the engines that all targets share: one for each CPU backend, created once, with one
+// thread.
 #pragma once
 
 #include <memory>
@@ -25,16 +26,16 @@ using Context = std::unique_ptr<warpaes_context, Destroy>;
 std::vector<Engine> make_engines();
 /// One of the engines that all share.
 warpaes_engine* any_engine(Input& input);
-/// Null if the length is none of AES's.
+/// Null if the length is not that of an AES key.
 Key make_key(const Bytes& bytes);
 
 struct ModeTraits {
     warpaes_mode mode;
-    const char* name;  ///< as the oracle spells it
+    const char* name;  ///< name in the oracle
     bool whole_blocks;
-    bool range;  ///< decryption can start anywhere
+    bool range;  ///< decryption can start at any position
 };
-/// Those that the oracle knows; GCM and XTS have a shape of their own.
+/// The modes that the oracle knows. GCM and XTS have functions of their own (oracles.hpp).
 inline constexpr ModeTraits plain_modes[] = {
     {WARPAES_ECB, "ECB", true, true},    {WARPAES_CBC, "CBC", true, true},    {WARPAES_CFB128, "CFB128", false, true},
     {WARPAES_CFB8, "CFB8", false, true}, {WARPAES_CFB1, "CFB1", false, true}, {WARPAES_OFB, "OFB", false, false},

@@ -1,4 +1,4 @@
-// What the fuzzer gives, taken apart: numbers and bytes from the front, zeros when it is used up.
+// Takes a fuzzer's input apart: numbers and bytes from the front, and zeros once it is used up.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ public:
         return *data_++;
     }
     bool flag() { return (byte() & 1) != 0; }
-    /// 0 … bound - 1; bound at most 2^16.
+    /// A number from 0 to bound - 1; `bound` is at most 2^16.
     std::size_t below(std::size_t bound) {
         const std::size_t low = byte();
         return (bound > 256 ? low | std::size_t{byte()} << 8 : low) % bound;
@@ -53,7 +53,7 @@ private:
     std::size_t size_;
 };
 
-/// A finding.
+/// Reports a finding, and aborts.
 [[noreturn]] inline void fail(const std::string& what) {
     std::fprintf(stderr, "FINDING: %s\n", what.c_str());
     std::abort();

@@ -1,4 +1,5 @@
-// Keysets: any text as one, and any sequence of operations on one; what is written is what was read.
+// Keysets: any text as a keyset, and any sequence of operations on one. Writing and reading a keyset must not change
+// it.
 #include <cstring>
 
 #include "handles.hpp"
@@ -10,7 +11,7 @@ using namespace fuzz;
 std::string write(const Keyset& keyset) {
     std::size_t length = 0;
     const warpaes_status status = warpaes_keyset_write(keyset.get(), nullptr, 0, &length);
-    if (status == WARPAES_ERROR_KEYSET) return "";  // empty, or keys that the format has no room for
+    if (status == WARPAES_ERROR_KEYSET) return "";  // empty, or keys that the format cannot represent
     require(status == WARPAES_ERROR_BUFFER_TOO_SMALL, "a keyset in no bytes");
     std::vector<char> exact(length);
     expect_ok(warpaes_keyset_write(keyset.get(), exact.data(), exact.size(), &length), "keyset_write");
@@ -31,7 +32,7 @@ Keyset parse(const std::string& text) {
     return Keyset(made);
 }
 
-/// Any text as an encrypted keyset: what can be seen of it. What it costs is small enough to be paid.
+/// Any text as an encrypted keyset: reads its public part, and decrypts it if the scrypt cost is small.
 void peek(const std::string& text) {
     const std::vector<char> exact(text.begin(), text.end());
     warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
@@ -77,7 +78,7 @@ std::vector<warpaes_key_info> query(const Keyset& keyset) {
     return keys;
 }
 
-/// Writing and reading changes nothing.
+/// Writing and reading must not change the keyset.
 void check_fixed_point(const Keyset& keyset) {
     const std::string text = write(keyset);
     if (text.empty()) return;

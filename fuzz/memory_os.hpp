@@ -1,5 +1,5 @@
-// The system calls of src/engine/pipeline/os.hpp over files in memory, any of which fails or is short if a test says
-// so.
+// The system calls of src/engine/pipeline/os.hpp over files in memory. A test can make any call fail, and reads and
+// writes short.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,18 @@ struct File {
     bool is_pipe = false;
 };
 
-/// The files by name; descriptors are dropped.
+/// The files by name.
 std::map<std::string, std::shared_ptr<File>>& files();
-/// Nothing is left of the last run: no file, no descriptor, no fault.
+/// Removes all files, descriptors and faults of the last run.
 void reset();
-/// A descriptor of `file`.
+/// Opens a descriptor of `file`.
 int descriptor(std::shared_ptr<File> file);
-/// The `nth` call from now on, counted from 1, fails with `error`; reads and writes move at most `step` bytes (0: all).
+/// Makes the `nth` call from now, counted from 1, fail with `error` (0: none). Reads and writes move at most `step`
+/// bytes (0: all).
 void disturb(unsigned nth, int error, std::size_t step);
-/// Whether a call has failed as asked for.
+/// Whether the requested failure has occurred.
 bool disturbed();
-/// Descriptors that are open.
+/// Number of open descriptors.
 std::size_t open_descriptors();
 
 }  // namespace fuzz::memory_os

@@ -1,4 +1,5 @@
-// One message of the C ABI, any fields: against libcrypto where they make sense, and never outside its buffers.
+// One message of the C ABI with any fields. Compares valid ones with libcrypto; none may touch memory outside its
+// buffers.
 #include "handles.hpp"
 #include "oracles.hpp"
 
@@ -8,7 +9,7 @@ using namespace fuzz;
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
-/// Output of exactly so many bytes, poisoned, at any alignment; or the input's own buffer.
+/// Input at any alignment, and a poisoned output buffer of exactly `capacity` bytes; or the output in place.
 struct Buffers {
     Bytes storage_in, storage_out;
     std::size_t shift_in, shift_out;
@@ -24,7 +25,7 @@ struct Buffers {
     std::uint8_t* output() { return in_place ? input() : storage_out.data() + shift_out; }
 };
 
-/// Fields that mean nothing: refused with a sentence, or harmless.
+/// Random fields: must be refused with a sentence, or be harmless.
 void anything(Input& in) {
     const Key key = make_key(in.bytes(in.pick(key_lengths)));
     const Key other = make_key(in.bytes(in.pick(key_lengths)));
@@ -112,7 +113,7 @@ void plain_mode(Input& in) {
     require(got == right, t.name);
 }
 
-/// A bit of any of the parts is turned over.
+/// Flips a bit in one of the non-empty parts.
 void damage(Input& in, std::initializer_list<Bytes*> parts) {
     std::vector<Bytes*> some;
     for (Bytes* part : parts) {
@@ -154,7 +155,7 @@ void gcm_message(Input& in) {
     const warpaes_status status = warpaes_crypt(engine, &m, nullptr);
     const Bytes got(buffers.output(), buffers.output() + text.size());
     if (damaged) {
-        // A tag of four bytes is guessed once in four billion times.
+        // A tag of four bytes is guessed with a probability of one in four billion.
         require(status == WARPAES_ERROR_AUTHENTICATION, "damage was not noticed");
         require(got == Bytes(text.size(), 0), "unauthenticated bytes are left in the output");
         return;

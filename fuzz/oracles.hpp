@@ -1,4 +1,4 @@
-// AES-GCM and AES-XTS by libcrypto, message by message.
+// AES-GCM and AES-XTS by libcrypto, one message per call.
 #pragma once
 
 #include "evp_oracle.hpp"
@@ -12,7 +12,8 @@ struct Sealed {
 };
 Sealed gcm(const Bytes& key, const Bytes& iv, const Bytes& aad, const Bytes& text);
 
-/// `text` in data units of `unit` bytes (0: it is one), the first of which has this tweak.
+/// Processes `text` in data units of `unit` bytes (0: a single unit). `tweak` belongs to the first unit, and grows by
+/// `step` from unit to unit.
 Bytes xts(bool encrypt, const Bytes& key, const Bytes& tweak_key, Bytes tweak, std::size_t unit, const Bytes& text,
           std::uint64_t step = 1);
 

@@ -1,5 +1,5 @@
-// Readers and writers under any sequence of calls, beside a text that is known: pieces of any size, any position,
-// sources that fail, files that are spoiled.
+// Readers and writers under any sequence of calls on a known text: pieces of any size, any position, failing storage,
+// damaged files.
 #include <cstring>
 
 #include "sealed_files.hpp"
@@ -13,7 +13,7 @@ struct Destroy {
     void operator()(warpaes_writer* writer) const { warpaes_writer_close(writer); }
 };
 
-/// The other side of a reader or a writer: memory behind functions, which fail after so many calls.
+/// The source of a reader or sink of a writer: memory behind callbacks that fail after `calls_left` calls.
 struct Storage {
     Bytes bytes;
     std::size_t calls_left = SIZE_MAX;
@@ -94,7 +94,7 @@ void read(Input& in, warpaes_engine* engine) {
             continue;
         }
         require(authentic == nullptr || storage.failed, "our own segments are refused");
-        // Zeros up to the end of the text, nothing behind it.
+        // Zeros up to the end of the text; bytes beyond it are not written.
         const auto reach = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(length, size - offset));
         require(std::all_of(output.begin(), output.begin() + reach, [](auto b) { return b == 0; }),
                 "a failure leaves bytes in the output");

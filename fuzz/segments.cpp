@@ -1,5 +1,5 @@
-// Segments of GCM (gcm.hpp), which are entries of a batch: any strides, gaps and tags, some segments damaged; each
-// against libcrypto.
+// Segments of GCM (gcm.hpp), which are entries of a batch: any strides, gaps and tags, some segments damaged. Each
+// segment is compared with libcrypto.
 #include <warpaes/gcm.hpp>
 
 #include "handles.hpp"
@@ -12,7 +12,7 @@ using namespace fuzz;
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 constexpr std::size_t tag_bytes = 16;
 
-/// One of a few, which work on batches with threads of their own.
+/// One of the engines, which process batches with their own threads.
 const warpaes::Engine& engine_of(Input& in) {
     static const std::vector<warpaes::Engine> engines = [] {
         std::vector<warpaes::Engine> all;
@@ -25,7 +25,7 @@ const warpaes::Engine& engine_of(Input& in) {
     return engines[in.below(engines.size())];
 }
 
-/// A batch and what libcrypto makes of every segment.
+/// A batch with libcrypto's output for every segment.
 struct Batch {
     explicit Batch(Input& in) : key_bytes(in.bytes(in.pick(key_lengths))), key(key_bytes), engine(engine_of(in)) {
         count = in.below(9);
@@ -36,7 +36,7 @@ struct Batch {
         if (in.below(3) == 0) plain_stride = segment + in.below(40);
         if (in.below(3) == 0) cipher_stride = segment + (inline_tags ? tag_bytes : 0) + in.below(40);
         nonces = in.bytes(12 * count);
-        // All different.
+        // Makes all nonces different.
         for (std::size_t i = 0; i < count; ++i) nonces[12 * i] = static_cast<std::uint8_t>(i);
         for (std::size_t i = 0; i < count; ++i) {
             texts.push_back(in.bytes(length(i)));
@@ -49,7 +49,7 @@ struct Batch {
     [[nodiscard]] std::size_t cipher_at(std::size_t i) const {
         return i * (cipher_stride != 0 ? cipher_stride : segment + (inline_tags ? tag_bytes : 0));
     }
-    /// Buffers end with the last segment.
+    /// The buffers end with the last segment.
     [[nodiscard]] Bytes plaintext() const {
         Bytes bytes(count == 0 ? 0 : plain_at(count - 1) + last, 0xa5);
         for (std::size_t i = 0; i < count; ++i) put(bytes, plain_at(i), texts[i]);

@@ -1,6 +1,6 @@
-// Batches, single calls, segments and contexts one after the other, under a few keys that come and go, on every CPU
-// backend; or as `sequence_gpu` on the simulated GPU, with messages in its memory too: beside libcrypto. What happens
-// is said by the same code as in the tests (tests/batch/sequence.hpp), which takes its random numbers from here.
+// Batches, single calls, segments and contexts in sequence, with a few keys that come and go, on every CPU backend, or,
+// as `sequence_gpu`, on the simulated GPU with messages in its memory, too. Results are compared with libcrypto's. The
+// operations are those of tests/batch/sequence.hpp, with the fuzzer's input as random numbers.
 #include "sequence.hpp"
 
 #include <cstdlib>

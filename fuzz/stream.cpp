@@ -1,5 +1,5 @@
-// Files of authenticated segments as file jobs: any bytes as such a file, and our own spoiled; decrypted, verified, in
-// part, inspected, over storage that fails. Nothing that was not authenticated may come out.
+// File jobs on files of authenticated segments: any bytes as such a file, and sealed files, damaged; decrypted,
+// verified, in part, inspected, and on failing storage. No bytes may be output that were not authenticated.
 #include <cstring>
 
 #include "file_job.hpp"
@@ -19,7 +19,7 @@ warpaes_file_job job_for(const warpaes_keyset* keyset, warpaes_direction directi
     return job;
 }
 
-/// Regular files are written in any order: what is not there yet is zero.
+/// Regular files are written in any order, so bytes that are not written yet are zero.
 bool is_part(const Bytes& output, const Bytes& text) {
     if (output.size() > text.size()) return false;
     for (std::size_t i = 0; i < output.size(); ++i) {
@@ -42,7 +42,7 @@ void inspect(Input& in, const Bytes& file) {
     require(unknown || info.plaintext_bytes <= info.file_bytes, "more plaintext than file");
 }
 
-/// A part of the text that was asked for, or all of it.
+/// The requested part of the text, or all of it.
 struct Part {
     std::size_t first = 0;
     std::size_t end = 0;
@@ -69,7 +69,7 @@ void spoiled(Input& in, warpaes_engine* engine) {
     if (verifies) how.output_is_path = false;
     const JobResult result = run_job(engine, job, file, how);
 
-    // Every text of ours begins like this one.
+    // All sealed texts begin with the same bytes.
     const Bytes expected = text_from(part.first, result.output.size());
     if (verifies) require(result.output.empty(), "verify has written");
     if (result.status == WARPAES_OK) {
@@ -102,7 +102,7 @@ void any_file(Input& in, warpaes_engine* engine) {
     const Bytes file = in.rest();
     const JobResult result = run_job(engine, job, file, how);
     if (job.direction == WARPAES_DECRYPT) {
-        if (begins_like_ours(file)) return;  // spoiled() knows what may come out of those
+        if (begins_like_ours(file)) return;  // spoiled() covers those: it knows which output is allowed
         require(result.output.empty(), "any bytes are a file");
         require(result.status != WARPAES_OK, "any bytes are authentic");
     } else if (result.status == WARPAES_OK) {

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* library_name = "libnvidia-ml.so.1";
 constexpr int of_multiprocessors = 1;  // NVML_CLOCK_SM
 
-/// What is needed of NVML, by its C ABI, so that nothing has to be linked.
+/// The functions of NVML that the lab needs. dlopen() finds them by their C ABI, so nothing is linked.
 class ManagementLibrary {
 public:
     explicit ManagementLibrary(int device) : handle_(dlopen(library_name, RTLD_NOW | RTLD_LOCAL)) {

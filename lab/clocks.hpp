@@ -1,4 +1,4 @@
-// The GPU's clock while an experiment runs.
+// Samples the GPU's clock frequency while an experiment runs.
 #pragma once
 
 #include <condition_variable>
@@ -12,21 +12,21 @@
 
 namespace lab {
 
-/// MHz now; none if it cannot be read.
+/// Returns the current frequency in MHz; none if it cannot be read.
 using ClockReader = std::function<std::optional<double>()>;
 
-/// Of the multiprocessors of device `device`, by the driver's management library; it reads none where there is no such
-/// library, or no such device.
+/// Reads the multiprocessor clock of device `device` through the driver's management library (NVML). The reader returns
+/// none if the library or the device is missing; for a negative `device` the reader is empty.
 ClockReader clock_reader(int device);
 
-/// Reads a clock ten times a second from its construction on, in a thread of its own.
+/// Samples a clock ten times a second in its own thread, from construction until stop().
 class ClockWatch {
 public:
     explicit ClockWatch(ClockReader reader);
     ~ClockWatch();
     ClockWatch(const ClockWatch&) = delete;
     ClockWatch& operator=(const ClockWatch&) = delete;
-    /// Ends it. None if nothing could be read.
+    /// Stops sampling. Returns none if no sample could be read.
     std::optional<Clocks> stop();
 
 private:

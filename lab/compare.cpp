@@ -18,7 +18,7 @@ struct Figure {
 };
 using Key = std::tuple<std::string, std::string, std::string, std::string>;
 
-/// All figures of a record, in its order, and by their keys.
+/// All figures of a record, in the record's order and by key.
 struct Figures {
     std::vector<Key> order;
     std::map<Key, Figure> by_key;

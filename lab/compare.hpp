@@ -1,4 +1,4 @@
-// Two records side by side.
+// Comparison of two records, figure by figure.
 #pragma once
 
 #include <optional>
@@ -9,26 +9,27 @@
 
 namespace lab {
 
-/// A figure that both records have.
+/// A figure that both records contain.
 struct Compared {
-    std::string experiment, panel, series;  ///< `panel` is "" for a fact, whose name `series` is
-    std::string place;                      ///< on x, of a surface on x and y: "64 KiB", "192 threads"; "" for a fact
+    std::string experiment, panel, series;  ///< `panel` is "" for a fact; `series` is then the fact's name
+    std::string place;  ///< value on x (of a surface: on x and y): "64 KiB", "192 threads"; "" for a fact
     std::string unit;
     double a, b;
     std::optional<double> ratio;  ///< b / a; none if a is 0
-    /// They are further apart than either spread is wide, and the spreads do not meet. Without spreads, not known.
+    /// Whether the figures differ by more than the wider spread, and the spreads do not overlap. None if either has no
+    /// spread.
     std::optional<bool> differs;
 };
 
 struct Comparison {
     std::vector<Compared> figures;
-    std::size_t only_a = 0, only_b = 0;  ///< figures that the other does not have
+    std::size_t only_a = 0, only_b = 0;  ///< figures that the other record does not contain
 };
 
-/// Everything but what was published: that is the same everywhere.
+/// Compares all figures except published ones, which are the same in every record.
 Comparison compare(const Record& a, const Record& b);
 
-/// 65536 with the unit "B" as "64 KiB"; "" behind it if there is none.
+/// Label of a value on an axis: 65536 with the unit "B" is "64 KiB". Without a unit the label is the plain number.
 std::string place_name(const Axis& axis, std::size_t index);
 
 }  // namespace lab

@@ -13,7 +13,7 @@ namespace lab {
 
 namespace {
 
-/// The one list, in the order of the papers.
+/// The list of all experiments, in the order of the papers.
 const std::vector<Experiment>& list() {
     using namespace experiments;
     static const std::vector<Experiment> experiments{
@@ -27,7 +27,7 @@ const std::vector<Experiment>& list() {
     return experiments;
 }
 
-/// "g" and "G" are "G.memory"'s beginning, and so is "g.mem".
+/// Case-insensitive: "g", "G" and "g.mem" all begin "G.memory".
 bool begins_with(const std::string& key, const std::string& begin) {
     return begin.size() <= key.size() && std::equal(begin.begin(), begin.end(), key.begin(), [](char a, char b) {
                return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));

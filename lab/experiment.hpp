@@ -1,4 +1,4 @@
-// What an experiment is. Each is a value in one of the lists below; nothing else knows that it exists.
+// The description of an experiment. Each experiment is a value in one of the lists below; no other code names it.
 #pragma once
 
 #include <chrono>
@@ -19,25 +19,26 @@ public:
     Interrupted() : std::runtime_error("interrupted") {}
 };
 
-/// An experiment cannot run here; says why, and what would be needed.
+/// An experiment cannot run on this machine. The text says why, and what it would need.
 class LeftOut : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// What the run that an experiment is part of gives to it.
+/// What a run passes to each of its experiments.
 struct Context {
     bool quick = false;                        ///< few points, few samples
-    int gpu = -1;                              ///< device to use, -1: there is none
-    unsigned threads = 1;                      ///< CPU threads that may be used
-    std::size_t most_bytes = ~std::size_t{0};  ///< no text longer than this: of tests, on a GPU that is simulated
+    int gpu = -1;                              ///< device to use; -1: no GPU
+    unsigned threads = 1;                      ///< number of CPU threads that may be used
+    std::size_t most_bytes = ~std::size_t{0};  ///< longest text allowed; tests set it, because they simulate the GPU
     std::filesystem::path disk, memory;        ///< folders for files, on a disk and on a tmpfs; empty if there is none
-    std::filesystem::path command;             ///< `warpaes`, for experiments that start it; empty if it is not known
-    /// What an experiment of the same run yielded, if it was measured, now or before the run was resumed; else null.
+    std::filesystem::path command;  ///< `warpaes`, for experiments that start it as a process; empty if unknown
+    /// Returns the result of another experiment of the same run, measured by this call or before a resume; null if it
+    /// has none.
     std::function<const Result*(const std::string& key)> measured = [](const std::string&) { return nullptr; };
-    /// Called between measurements with the share of the experiment that is done, 0 to 1, and what comes next.
+    /// Called between measurements with the completed share of the experiment, 0 to 1, and the name of the next step.
     std::function<void(double done, const std::string& next)> step = [](double, const std::string&) {};
-    /// Called between samples that take long: throws Interrupted if the user interrupted the run.
+    /// Called between long samples; throws Interrupted if the user interrupted the run.
     std::function<void()> check = [] {};
 };
 
@@ -48,13 +49,13 @@ enum class Paper {
     damjanovic,
     harrison,
     ours
-};  ///< [N], [G], [P], [D], [H], and beyond them
+};  ///< [N], [G], [P], [D], [H], and experiments that no paper has
 const char* letter_of(Paper paper);
-/// Authors, title, year, hardware: a line.
+/// Authors, title, year and hardware in one line.
 const char* citation_of(Paper paper);
 
 struct Experiment {
-    const char* key;  ///< "N.implementations": the paper's letter, a dot, a name; stable
+    const char* key;  ///< "N.implementations": the paper's letter, a dot, a name. Keys are stable
     Paper paper;
     const char* title;
     const char* question;  ///< a sentence that ends with a question mark
@@ -62,15 +63,17 @@ struct Experiment {
         cpu,
         gpu,
         either
-    } needs;                                ///< either: does without a GPU what can be done, and says what is left out
-    double seconds, quick_seconds;          ///< about how long it takes, on an H200 or, for `cpu`, on two cores
-    Result (*run)(const Context& context);  ///< throws LeftOut, Interrupted, or std::exception: a failure
-    const char* after = "";                 ///< key of one whose result it takes; it waits while that one waits
+    } needs;                        ///< either: without a GPU it runs the CPU's part, and notes what is left out
+    double seconds, quick_seconds;  ///< estimated duration on an H200 or, for `cpu`, on two cores
+    Result (*run)(const Context& context);  ///< throws LeftOut, Interrupted, or another std::exception for a failure
+    const char* after = "";  ///< key of an experiment whose result this one reads; when a time limit defers that one,
+                             ///< this one is deferred, too
 };
 
 /// Every experiment, in the order of the papers.
 std::span<const Experiment> all_experiments();
-/// Those whose key begins with one of `keys` ("G", "G.memory"); all if there are none. Throws std::invalid_argument.
+/// The experiments whose key begins with one of `keys` ("G", "G.memory"); all experiments if `keys` is empty. Throws
+/// std::invalid_argument.
 std::vector<Experiment> select(std::span<const std::string> keys);
 
 }  // namespace lab

@@ -1,4 +1,4 @@
-// Files of experiments: written, read, compared, and put out of the page cache.
+// Files of experiments: writing, reading, comparing, and evicting from the page cache.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,25 @@
 
 namespace lab {
 
-/// An open file. Throws std::system_error throughout.
+/// An open file. All functions throw std::system_error.
 class File {
 public:
     static File read_only(const std::filesystem::path& path);
-    /// Made if it is not there; what is in it stays.
+    /// Creates the file if it does not exist; keeps existing contents.
     static File read_write(const std::filesystem::path& path);
     File(File&& other) noexcept;
     File& operator=(File&& other) noexcept;
     ~File();
 
-    /// All of `bytes`; the file must have them.
+    /// Fills all of `bytes`; throws if the file ends before.
     void read(std::uint64_t offset, std::span<std::uint8_t> bytes) const;
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) const;
     [[nodiscard]] std::uint64_t size() const;
     void resize(std::uint64_t bytes) const;
-    /// Until it is on the disk.
+    /// Waits until the data is on the disk.
     void sync() const;
-    /// So that reading it means the disk: what is on the disk already leaves memory.
+    /// Writes dirty pages to the disk and drops the file from the page cache, so that the next read comes from the
+    /// disk.
     void evict() const;
     [[nodiscard]] int descriptor() const { return descriptor_; }
 
@@ -37,7 +38,7 @@ private:
 void write_file(const std::filesystem::path& path, std::span<const std::uint8_t> bytes);
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path);
 
-/// Bytes that may still be written to the folder.
+/// Free space of the folder's file system, in bytes.
 std::uint64_t free_bytes(const std::filesystem::path& folder);
 
 }  // namespace lab

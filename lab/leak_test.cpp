@@ -9,7 +9,7 @@ namespace lab {
 double welch_t(const Moments& a, const Moments& b) {
     if (a.count() < 2 || b.count() < 2) return 0;
     const double difference = a.mean() - b.mean();
-    // Rounding may leave a variance just below zero.
+    // Rounding may leave a variance slightly below zero.
     const double square = std::max(a.variance(), 0.0) / a.count() + std::max(b.variance(), 0.0) / b.count();
     if (square <= 0) return difference == 0 ? 0 : std::copysign(no_doubt, difference);
     return difference / std::sqrt(square);
@@ -20,7 +20,7 @@ LeakTest::LeakTest(std::vector<double> first) {
     std::sort(first.begin(), first.end());
     origin_ = first[first.size() / 2];
     for (std::size_t i = 0; i < crops; ++i) {
-        // dudect's: close together among the long times, the last of them at 99.9 %.
+        // dudect's thresholds: dense among the long times, the last at 99.9 %.
         const double share = 1 - std::pow(0.5, 10 * static_cast<double>(i + 1) / crops);
         const auto at = static_cast<std::size_t>(share * static_cast<double>(first.size()));
         thresholds_[i] = first[std::min(at, first.size() - 1)] - origin_;
@@ -29,11 +29,11 @@ LeakTest::LeakTest(std::vector<double> first) {
 
 void LeakTest::add(unsigned kind, double time) {
     const double x = time - origin_;
-    // A crop keeps what is as long as its threshold: times that hardly vary are mostly one value, and without it what
-    // is left is nothing but the odd ones.
+    // A crop keeps times equal to its threshold. Times with little variation are mostly one value; without that value
+    // only outliers would remain.
     const auto bucket = std::lower_bound(thresholds_.begin(), thresholds_.end(), x) - thresholds_.begin();
     buckets_[static_cast<std::size_t>(bucket)][kind].add(x);
-    // The mean is not known before there are times.
+    // The mean is unknown until enough times have been added.
     if (all_[kind].count() >= enough / 2) {
         const double distance = x - all_[kind].mean();
         squared_[kind].add(distance * distance);

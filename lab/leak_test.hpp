@@ -1,4 +1,4 @@
-// Whether two classes of times differ: Welch's t-test as dudect makes it (Reparaz, Balasch, Verbauwhede: "Dude, is my
+// Tests whether two classes of times differ: Welch's t-test as in dudect (Reparaz, Balasch, Verbauwhede: "Dude, is my
 // code constant time?", 2017).
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace lab {
 
-/// Number, sum and sum of squares of a class. Values are best near 0: what they have in common costs digits.
+/// Count, sum and sum of squares of a class. Values should be near 0: a large common offset loses precision.
 class Moments {
 public:
     void add(double x) {
@@ -31,38 +31,39 @@ private:
     double n_ = 0, sum_ = 0, squares_ = 0;
 };
 
-/// Welch's t of two classes; 0 if one of them has fewer than two times. Of classes that do not vary at all it is 0
-/// where they are equal, else `no_doubt` with the difference's sign.
+/// Welch's t of two classes; 0 if either has fewer than two times. If neither class varies, t is 0 for equal means and
+/// otherwise `no_doubt` with the sign of the difference.
 inline constexpr double no_doubt = 1e9;
 double welch_t(const Moments& a, const Moments& b);
 
-/// The times of a fixed and of a random class, one by one. Long times are mostly other people's doing, so the test is
-/// also made without them: cropped at 100 thresholds, and of the squared distances from the mean.
+/// Compares the times of a fixed and of a random class, added one by one. Long times are mostly caused by other
+/// programs, so the test is repeated on times cropped at each of 100 thresholds, and on the squared distances from the
+/// mean.
 class LeakTest {
 public:
     static constexpr std::size_t crops = 100;
-    static constexpr double enough = 10'000;  ///< times that a test needs to count
+    static constexpr double enough = 10'000;  ///< least number of times for a test to count
 
-    /// `first`: times that thresholds are taken from, at least one. They are not part of the test.
+    /// `first`: at least one time. The thresholds are its quantiles; these times are not part of the test.
     explicit LeakTest(std::vector<double> first);
     /// `kind`: 0 fixed, 1 random.
     void add(unsigned kind, double time);
 
     struct Outcome {
-        double t = 0;           ///< the largest of all tests that have enough times, with its sign: fixed less random
-        double whole_t = 0;     ///< of all times
-        double kept = 1;        ///< which share of the times the largest was of
-        bool squared = false;   ///< it was the one of squared distances
-        std::size_t times = 0;  ///< of both classes
+        double t = 0;           ///< largest |t| of all tests with enough times, with its sign: fixed less random
+        double whole_t = 0;     ///< t of the uncropped times
+        double kept = 1;        ///< share of all times that the largest |t| is computed from
+        bool squared = false;   ///< the largest |t| is that of the squared distances
+        std::size_t times = 0;  ///< of both classes together
         double fixed_mean = 0, random_mean = 0, deviation = 0;
     };
     [[nodiscard]] Outcome outcome() const;
 
 private:
     using Both = std::array<Moments, 2>;
-    double origin_;  ///< taken off every time, so that sums of squares lose nothing
+    double origin_;  ///< subtracted from every time, so that sums of squares keep their precision
     std::array<double, crops> thresholds_{};
-    std::array<Both, crops + 1> buckets_{};  ///< by the first threshold that a time is not above
+    std::array<Both, crops + 1> buckets_{};  ///< by the lowest threshold that is not below the time
     Both squared_{};
     Both all_{};
 };

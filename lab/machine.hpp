@@ -1,4 +1,4 @@
-// What a run is on, and by which build.
+// Describes the machine of a run, and the build.
 #pragma once
 
 #include <optional>
@@ -8,21 +8,22 @@
 
 namespace lab {
 
-/// `gpu`: the device that the run uses, -1 for none.
+/// Describes this machine. `gpu`: the device that the run uses, -1 for none.
 Machine look_around(int gpu);
 
-/// Processors that this process may use.
+/// Number of processors that this process may use.
 unsigned available_processors();
 
-/// The commit that this was built from, or what the environment variable WARPAES_COMMIT says; a + behind it if the tree
-/// had more than that. "" if not known.
+/// The commit of this build, or the value of the environment variable WARPAES_COMMIT. Ends in "+" if the tree had
+/// uncommitted changes; "" if unknown.
 std::string commit_of_build();
 
-/// Of the whole machine, not of this process alone.
+/// Number of processors of the whole machine, not only those this process may use.
 unsigned all_processors();
-/// Processor seconds of the whole machine since it started, user and system; none if the system does not say.
+/// Processor seconds (user, system and interrupts) of the whole machine since boot; none if the system does not report
+/// them.
 std::optional<double> processor_seconds();
-/// The same without those of this process and of the programs it has run.
+/// The same, without those of this process and of the programs that it has run.
 std::optional<double> processor_seconds_of_others();
 
 }  // namespace lab

@@ -15,7 +15,7 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Between the two samples around it, linearly; `sorted` is not empty.
+/// Interpolates linearly between the two nearest samples; `sorted` is not empty.
 double quantile(const std::vector<double>& sorted, double share) {
     const double place = share * static_cast<double>(sorted.size() - 1);
     const auto below = static_cast<std::size_t>(place);
@@ -43,7 +43,7 @@ std::vector<Summary> sample_in_turns(const Effort& effort, const std::vector<std
     for (const auto& work : works) work();
     std::vector<std::vector<double>> samples(works.size());
     const auto start = Clock::now();
-    // The time is all subjects' together, so that many of them take many times as long.
+    // The time limit covers all subjects together, so it grows with their number.
     const double seconds = effort.seconds * static_cast<double>(works.size());
     for (std::size_t turn = 0; !enough({effort.least, effort.most, seconds}, turn, seconds_since(start)); ++turn) {
         for (std::size_t i = 0; i < works.size(); ++i) samples[i].push_back(works[i]());

@@ -1,4 +1,4 @@
-// Samples and what is said of them.
+// Samples of a measurement, and their statistics.
 #pragma once
 
 #include <functional>
@@ -8,14 +8,14 @@
 
 namespace lab {
 
-/// Of the samples of one measurement.
+/// Statistics of one measurement's samples.
 struct Summary {
-    double median = 0, low = 0, high = 0;  ///< quartiles
+    double median = 0, low = 0, high = 0;  ///< low, high: quartiles
     std::size_t samples = 0;
 };
 Summary summarize(std::vector<double> samples);
 
-/// How long to go on: at least `least` samples, then until `seconds` have passed, never more than `most`.
+/// When to stop sampling: after at least `least` samples, once `seconds` have passed, and never after more than `most`.
 struct Effort {
     std::size_t least = 5, most = 31;
     double seconds = 0.2;
@@ -24,19 +24,19 @@ inline Effort effort(bool quick) {
     return quick ? Effort{3, 7, 0.02} : Effort{};
 }
 
-/// Seconds of one call of `work` each, after one call that is not counted. `work` returns the seconds it took: by the
-/// clock of whoever can tell, the host's or events on a GPU.
+/// Seconds of single calls of `work`, after one warm-up call that is not counted. `work` returns the seconds that it
+/// took, by the host's clock or by events on a GPU.
 Summary sample(const Effort& effort, const std::function<double()>& work);
-/// Several subjects in turns, so that whatever drifts drifts for all.
+/// Samples several subjects in turns, so that drift (clocks, temperature) affects all of them equally.
 std::vector<Summary> sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works);
 
-/// Seconds by the host's clock.
+/// Seconds that `work` takes by the host's clock.
 double time_of(const std::function<void()>& work);
 
-/// Rates: `amount` per second, with low and high exchanged as they must be.
+/// Converts seconds to rates: `amount` per second. Low and high change places.
 Summary rate(double amount, const Summary& seconds);
 
-/// In another unit: each figure `factor` times as large.
+/// Converts to another unit: multiplies each figure by `factor`.
 Summary scaled(const Summary& figure, double factor);
 
 /// Appends a figure to a series.

@@ -1,16 +1,16 @@
-// Modes of operation as the lab speaks of them: a file may see this header beside <warpaes/warpaes.hpp>, which has
-// names of its own for them.
+// The lab's names of modes of operation. They are in a header of their own because a file may include it beside
+// <warpaes/warpaes.hpp>, which has its own names.
 #pragma once
 
 #include <cstdint>
 
 namespace lab {
 
-/// SP 800-38A.
+/// Modes of SP 800-38A.
 enum class Mode : std::uint32_t { ecb, ctr, cbc, cfb128, ofb };
 enum class Direction { encrypt, decrypt };
 
-/// Whether the encryption of a block waits for the one before it.
+/// Whether encrypting a block needs the ciphertext (or keystream) of the block before it.
 constexpr bool is_serial(Mode mode) {
     return mode >= Mode::cbc;
 }

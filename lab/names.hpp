@@ -1,4 +1,4 @@
-// Enumerations by the names that they have in JSON.
+// Names of enumerators in JSON.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace lab {
 
-/// The names of an enumeration whose values count from 0.
+/// The names of an enumeration whose values are 0, 1, 2, …
 template <typename Enum, std::size_t count>
 struct Names {
     const char* what;
@@ -21,7 +21,7 @@ struct Names {
     [[nodiscard]] constexpr const char* operator()(Enum value) const {
         return list.at(static_cast<std::size_t>(value));
     }
-    /// Throws RecordError.
+    /// Throws RecordError for an unknown name.
     [[nodiscard]] Enum parse(std::string_view name) const {
         for (std::size_t i = 0; i < count; ++i) {
             if (name == list[i]) return static_cast<Enum>(i);

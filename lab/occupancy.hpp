@@ -1,5 +1,5 @@
-// The occupancy calculator: how many warps of a kernel a multiprocessor holds at once, and what keeps it from holding
-// more (CUDA C++ Programming Guide, 5.2.3 and 16).
+// The occupancy calculator: how many warps of a kernel a multiprocessor holds at once, and which resource limits the
+// number (CUDA C++ Programming Guide, 5.2.3 and 16).
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace lab {
 struct MultiprocessorLimits {
     unsigned threads, blocks, registers;
     std::size_t shared, shared_reserved_per_block;
-    unsigned register_unit;  ///< a warp's registers are handed out in so many
-    unsigned warp_unit;      ///< and to warps in groups of so many
+    unsigned register_unit;  ///< allocation granularity of a warp's registers
+    unsigned warp_unit;      ///< registers are allocated to this many warps at a time
     std::size_t shared_unit;
 };
 
-/// Compute capability 2.1, of [D]'s GT 525M.
+/// Compute capability 2.1: [D]'s GT 525M.
 inline constexpr MultiprocessorLimits fermi_21{1536, 8, 32768, 48 * 1024, 0, 64, 2, 128};
 
-/// Of compute capability 7.0 and newer.
+/// Limits of compute capability 7.0 and newer.
 inline MultiprocessorLimits limits_of(const gpu::Properties& p) {
     return {static_cast<unsigned>(p.threads_per_multiprocessor),
             static_cast<unsigned>(p.blocks_per_multiprocessor),
@@ -38,7 +38,8 @@ struct Occupancy {
     Limit limit = Limit::threads;
 };
 
-/// Of thread blocks of `threads` threads with `registers` registers each and `shared` bytes of shared memory together.
+/// Occupancy with thread blocks of `threads` threads, `registers` registers per thread, and `shared` bytes of shared
+/// memory per thread block.
 constexpr Occupancy occupancy(const MultiprocessorLimits& m, unsigned threads, unsigned registers, std::size_t shared) {
     const auto up = [](auto value, auto unit) { return (value + unit - 1) / unit * unit; };
     const unsigned warps = (threads + 31) / 32;

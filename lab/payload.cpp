@@ -25,7 +25,7 @@ void check(const Elements& e, std::size_t data_bytes, const char* what) {
     if (gaps != 0 && stride > (data_bytes - e.offset - e.size) / gaps) fail("beyond the stream");
 }
 
-/// Bytes `i` of elements, one for each message or one for all.
+/// Offset of element `i`; a single element serves every message.
 std::uint64_t place_of(const Elements& e, std::uint64_t i) {
     return e.offset + (e.count > 1 ? i * stride_of(e) : 0);
 }

@@ -1,5 +1,5 @@
-// [H]'s generic data model for many messages, on the side of the client and of the CPU: a payload is described by
-// offsets into streams of data and of keys, and made ready for a kernel that finds every thread's message by itself.
+// [H]'s generic data model for many messages, the part that runs on the CPU: a payload describes messages by offsets
+// into a data stream and a key stream; prepare() converts it so that each thread of a kernel can find its message.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace lab {
 
-/// `count` pieces of `size` bytes in a stream, `stride` bytes from one to the next (0: they follow each other), the
-/// first at `offset`. Offsets, not pointers: they mean the same wherever the stream lies.
+/// `count` pieces of `size` bytes in a stream. The first is at `offset`; they are `stride` bytes apart (0: contiguous).
+/// Offsets rather than pointers, so that they hold wherever the stream is stored.
 struct Elements {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
@@ -24,11 +24,11 @@ struct Elements {
 /// Messages of one mode and one size, whole blocks, to be encrypted.
 struct MessageDescriptor {
     Mode mode = Mode::ctr;
-    Elements messages;    ///< in the data stream; the output is where the input was, in the stream of output
-    Elements ivs;         ///< in the data stream, 16 bytes each; of ECB none; a single one serves all
-    Elements associated;  ///< for authenticated modes, which [H] left to others: must be empty
+    Elements messages;    ///< in the data stream; the output has the same offsets in the output stream
+    Elements ivs;         ///< in the data stream, 16 bytes each; none for ECB; a single IV serves all messages
+    Elements associated;  ///< for authenticated modes, which [H] leaves to later work: must be empty
     Elements tags;        ///< likewise
-    std::uint64_t first_key = 0, keys = 1;  ///< places in the key stream: message i takes first_key + i % keys
+    std::uint64_t first_key = 0, keys = 1;  ///< keys in the key stream: message i uses key first_key + i % keys
 };
 
 struct PayloadDescriptor {
@@ -36,15 +36,15 @@ struct PayloadDescriptor {
     std::vector<MessageDescriptor> messages;
 };
 
-/// Key schedules, expanded on the CPU and kept in a hash table: the same key has the same place. AES-128, as published.
+/// Key schedules, expanded on the CPU and cached in a hash table: equal keys share one place. AES-128, as in the paper.
 class KeySchedules {
 public:
     static constexpr std::size_t key_bytes = 16, words = 44;
     using Key = std::array<std::uint8_t, key_bytes>;
 
-    /// Where the schedule of `key` is; expands it if it is new.
+    /// Index of the schedule of `key`; expands the key on first use.
     std::uint32_t place(const Key& key);
-    /// `words` words for every place.
+    /// `words` words for each place.
     [[nodiscard]] std::span<const std::uint32_t> schedules() const { return schedules_; }
     [[nodiscard]] std::size_t size() const { return places_.size(); }
 
@@ -56,25 +56,25 @@ private:
     std::vector<std::uint32_t> schedules_;
 };
 
-/// What a kernel knows of a message.
+/// The description of a message that the kernel reads.
 struct LogicalMessage {
-    std::uint64_t text, iv;  ///< offsets
+    std::uint64_t text, iv;  ///< offsets in the data stream
     std::uint32_t blocks;
-    std::uint32_t schedule;  ///< place
+    std::uint32_t schedule;  ///< index in KeySchedules
     Mode mode;
     std::uint32_t reserved = 0;
 };
 
-/// Ready for a kernel. A message in a serial mode has one logical thread, one in a parallel mode one for each block;
-/// only the first of each is kept.
+/// A payload in the form that the kernel reads. A message in a serial mode has one logical thread; a message in a
+/// parallel mode has one per block. Only the first logical thread of each message is stored.
 struct PreparedPayload {
     std::vector<LogicalMessage> messages;
-    std::vector<std::uint32_t> first;  ///< ascending, one for each message
-    std::uint32_t threads = 0;         ///< logical ones
+    std::vector<std::uint32_t> first;  ///< first logical thread of each message, ascending
+    std::uint32_t threads = 0;         ///< number of logical threads
 };
 
-/// Throws std::invalid_argument for elements that reach beyond the streams, are no whole blocks, or of an authenticated
-/// mode, for more than 2^31 - 1 threads, and for a key that is not there. `key_stream`: keys one after the other.
+/// `key_stream`: keys one after the other. Throws std::invalid_argument if elements lie outside the streams, are not
+/// whole blocks, or belong to an authenticated mode, if a key does not exist, or for more than 2^31 - 1 threads.
 PreparedPayload prepare(const PayloadDescriptor& payload, std::size_t data_bytes,
                         std::span<const std::uint8_t> key_stream, KeySchedules& schedules);
 

@@ -46,7 +46,7 @@ private:
     std::array<int, 2> ends_{-1, -1};
 };
 
-/// Reads both to their end; whichever has something.
+/// Reads both pipes to their end, from whichever is ready.
 void drain(int output, std::string& to_output, int errors, std::string& to_errors) {
     std::array<pollfd, 2> ends{{{output, POLLIN, 0}, {errors, POLLIN, 0}}};
     const std::array<std::string*, 2> texts{&to_output, &to_errors};

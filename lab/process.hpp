@@ -1,4 +1,4 @@
-// Other programs, run to their end.
+// Runs other programs and waits for their end.
 #pragma once
 
 #include <filesystem>
@@ -10,16 +10,16 @@ namespace lab {
 
 struct Finished {
     int status = 0;      ///< exit status; 128 + N after signal N
-    std::string output;  ///< what it wrote to standard output
-    std::string errors;  ///< and to standard error
-    double seconds = 0;  ///< from its start to its end
+    std::string output;  ///< standard output
+    std::string errors;  ///< standard error
+    double seconds = 0;  ///< from start to end
 };
 
-/// Runs `arguments[0]`, found along PATH, with nothing on its standard input. Throws std::system_error if it cannot be
-/// started.
+/// Runs `arguments[0]`, found along PATH, with an empty standard input. Throws std::system_error if the program cannot
+/// be started.
 Finished run_process(const std::vector<std::string>& arguments);
 
-/// Where `program` is along PATH.
+/// The path of `program` along PATH.
 std::optional<std::filesystem::path> find_program(const std::string& program);
 
 }  // namespace lab

@@ -1,4 +1,4 @@
-// The papers' figures, in their units. Gbit/s and Mbit/s are 10^9 and 10^6 bits of plaintext a second.
+// The papers' figures, in the papers' units. Gbit/s and Mbit/s are 10^9 and 10^6 bits of plaintext a second.
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@ enum class RoundKeys { constant, shared };
 enum class State { registers, arrays_of_structures, structures_of_arrays };  ///< the latter two in shared memory
 
 struct Implementation {
-    int number;            ///< in the paper
+    int number;            ///< number in the paper
     int bytes_per_thread;  ///< 16, 8, 4 or 1
     TBoxes t_boxes;
-    int t_box_count;  ///< 4, or 1 and rotations
+    int t_box_count;  ///< 4, or 1 with rotations
     RoundKeys round_keys;
     State state;
     double gbit_per_s;
@@ -48,19 +48,19 @@ inline constexpr std::array<Implementation, 13> implementations{{
     {13, 1, TBoxes::shared, 4, RoundKeys::shared, State::arrays_of_structures, 2.9},
 }};
 
-/// Copies in, kernels and copies out of different chunks at once; transfers included.
+/// Copies in, kernels and copies out of different chunks overlap; transfers included.
 struct Overlap {
     int chunks;
     double gbit_per_s_without, gbit_per_s_with;
-    double hidden_share;  ///< of the transfer time
+    double hidden_share;  ///< share of the transfer time that overlaps with computation
 };
 inline constexpr Overlap overlap{4, 13.4, 22.5, 0.65};
 
-/// What it concluded.
-inline constexpr double best_granularity_gain = 0.30;  ///< 16 bytes a thread over the next
-inline constexpr double constant_t_box_loss = 7;       ///< times slower than in shared memory
+/// The paper's conclusions.
+inline constexpr double best_granularity_gain = 0.30;  ///< 16 bytes per thread over the next best
+inline constexpr double constant_t_box_loss = 7;       ///< factor by which constant memory is slower than shared memory
 inline constexpr double constant_round_key_loss = 0.02;
-inline constexpr double four_tables_gain = 0.63;                                  ///< over one, which is 40 % slower
+inline constexpr double four_tables_gain = 0.63;  ///< over one table, which is 40 % slower
 inline constexpr double registers_gain_least = 0.15, registers_gain_most = 0.35;  ///< over a state in shared memory
 
 }  // namespace gibadullin
@@ -73,12 +73,12 @@ inline constexpr std::array<std::uint64_t, 13> input_bytes{2 << 10,  4 << 10,   
                                                            2 << 20,  4 << 20,   8 << 20};
 using Curve = std::array<double, 13>;  ///< Gbit/s at each of input_bytes
 
-/// The lookup table's place; kernel alone.
+/// Throughput by the memory of the lookup table; kernel alone.
 inline constexpr Curve constant_table{0.502, 0.998, 1.963, 3.893, 5.364, 7.772, 9.174,
                                       9.801, 7.885, 6.848, 6.019, 6.164, 6.001};
 inline constexpr Curve texture_table{0.866, 1.731, 3.471, 4.700, 5.677, 7.028, 7.866,
                                      8.224, 8.528, 8.835, 8.448, 9.015, 9.036};
-/// Host memory; transfers included.
+/// Throughput by the kind of host memory; transfers included.
 inline constexpr Curve page_locked{0.52, 0.89, 1.37, 1.66, 1.88, 2.05, 2.16, 2.20, 2.20, 2.28, 2.15, 2.29, 2.29};
 inline constexpr Curve mapped_write_combined{0.82, 1.48, 2.49, 3.51, 4.44, 5.00, 5.29,
                                              5.56, 5.96, 6.35, 6.21, 6.55, 6.64};
@@ -94,22 +94,22 @@ inline constexpr std::array<Against, 5> against_manavski{{{2 << 10, 0.10, 0.50},
                                                           {4 << 20, 8.22, 6.16},
                                                           {8 << 20, 8.28, 6.00}}};
 
-/// Of the three schemes, one, four and sixteen threads a block, the second was best.
+/// Of the three schemes (one, four and sixteen threads per block), the second was best.
 inline constexpr int best_threads_per_block = 4;
-/// In the breakdown of time compute dominates below the one, transfers above the other.
+/// In the breakdown of time, computation dominates below the first size, transfers above the second.
 inline constexpr std::uint64_t compute_dominates_below = 32 << 10, transfers_dominate_above = 128 << 10;
-/// With transfers, and of the kernel alone above 1 MB.
+/// Gbit/s with transfers, and of the kernel alone above 1 MB.
 inline constexpr double headline_with_transfers_least = 6, headline_with_transfers_most = 7, headline_kernel = 20;
 
 }  // namespace gu
 
-/// [P] Martín Berlanga, Paracrypt: a talk, with few figures.
+/// [P] Martín Berlanga, Paracrypt: a talk with few figures.
 namespace paracrypt {
 
 inline constexpr double stream_gain = 0.07;  ///< at most, four streams over one
 inline constexpr int streams = 4;
 inline constexpr std::uint64_t best_staging_bytes = 8 << 20;
-/// Ahead of `openssl enc` on average, from a file size on.
+/// Average gain over `openssl enc`, and the file size from which it holds.
 inline constexpr double encryption_gain = 0.55, decryption_gain = 0.50;
 inline constexpr std::uint64_t encryption_gains_from_bytes = 63'000'000, decryption_gains_from_bytes = 125'000'000;
 inline constexpr double disk_mb_per_s = 208, bus_gb_per_s = 8;
@@ -117,12 +117,12 @@ inline constexpr std::array<int, 4> threads_per_block{1, 2, 4, 16};
 
 }  // namespace paracrypt
 
-/// [D] Damjanović: GeForce GT 525M and GT 740M laptops; three key sizes, ECB both ways. Its surfaces are plots without
-/// figures.
+/// [D] Damjanović: GeForce GT 525M and GT 740M laptops; three key sizes, ECB in both directions. Its surfaces are plots
+/// without figures.
 namespace damjanovic {
 
 inline constexpr int thread_blocks = 16, threads = 256, registers_per_thread = 18;
-/// Thread-block sizes that reach all of the active warps of compute capability 2.1.
+/// Thread-block sizes that reach the full number of active warps on compute capability 2.1.
 inline constexpr std::array<int, 5> full_occupancy_threads{192, 256, 384, 512, 768};
 inline constexpr int active_warps = 48;
 
@@ -131,23 +131,23 @@ inline constexpr int active_warps = 48;
 /// [H] Harrison, Waldron 2008: GeForce 8800 GTX.
 namespace harrison {
 
-inline constexpr double reads = 5e9;     ///< of its memory study
-inline constexpr int threads = 256;      ///< a thread block
-inline constexpr int table_copies = 16;  ///< "coherent shared": one for each bank
+inline constexpr double reads = 5e9;     ///< number of reads in its memory study
+inline constexpr int threads = 256;      ///< per thread block
+inline constexpr int table_copies = 16;  ///< "coherent shared": one copy per bank
 inline constexpr double ctr_kernel_mbit_per_s = 15'423, ctr_with_transfers_mbit_per_s = 6'914;
-inline constexpr double messages_mbit_per_s = 5'810;  ///< parallel modes in its data model, at most
+inline constexpr double messages_mbit_per_s = 5'810;  ///< parallel modes through its data model, at most
 
-/// What the data model costs, by message size.
+/// Overhead of the data model, by message size.
 struct Overhead {
     std::uint64_t message_blocks;
     double share;
 };
 inline constexpr std::array<Overhead, 3> overhead{{{16'384, 0.16}, {512, 0.22}, {16, 0.45}}};
 
-/// Reads from streams so many blocks and more apart collapse.
+/// Throughput of reads collapses when neighbouring streams are this many blocks apart, or more.
 inline constexpr std::uint64_t stride_blocks = 128;
 
-/// The mixed payload: parallel messages of two sizes, serial ones of eight, in seven orders.
+/// The mixed payload: parallel messages of two sizes, serial messages of eight sizes, in seven orders.
 inline constexpr std::uint64_t mixed_long_messages = 960, mixed_long_blocks = 512;
 inline constexpr std::uint64_t mixed_short_messages = 992, mixed_short_blocks = 32;
 inline constexpr std::uint64_t mixed_serial_messages = 1'024, mixed_serial_least_blocks = 16,

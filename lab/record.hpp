@@ -1,4 +1,4 @@
-// The record of a run: where, how and what. As JSON it is docs/lab.md's schema 1.
+// The record of a run: the machine, the options, and the results. Its JSON form is schema 1 of docs/lab.md.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace lab {
 
-/// A file that is no record, or one of another schema; says what is wrong.
+/// A file that is not a record, or has another schema. The text says what is wrong.
 class RecordError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// What a run was on. Empty strings and zeros: not known.
+/// The machine of a run. Empty strings and zeros mean unknown.
 struct Machine {
     struct Gpu {
         int device = 0;
         std::string name;
         std::string compute_capability;  ///< "9.0"
         int multiprocessors = 0;
-        int clock_mhz = 0;         ///< highest of the multiprocessors
+        int clock_mhz = 0;         ///< highest multiprocessor clock
         int memory_clock_mhz = 0;  ///< highest
         std::uint64_t memory_bytes = 0;
         std::string driver;  ///< version of the driver, "570.86.15"
@@ -36,46 +36,46 @@ struct Machine {
     std::optional<Gpu> gpu;
     std::string cpu;
     unsigned threads = 0;                   ///< processors that this process may use
-    std::vector<std::string> instructions;  ///< those that matter to AES, by the names of /proc/cpuinfo
+    std::vector<std::string> instructions;  ///< those relevant to AES, by their names in /proc/cpuinfo
     std::uint64_t memory_bytes = 0;
     std::string os;
     std::string openssl;
-    std::optional<bool> is_virtual;  ///< a machine on a hypervisor; none if it is not known
+    std::optional<bool> is_virtual;  ///< it runs under a hypervisor; none if unknown
 };
 
-/// What was asked for.
+/// The options of the command line.
 struct Options {
-    std::vector<std::string> keys;  ///< as given; none: all
+    std::vector<std::string> keys;  ///< as given; empty: all experiments
     bool quick = false;
-    int gpu = -1;  ///< device, -1: none
+    int gpu = -1;  ///< device; -1: none
     unsigned threads = 1;
     std::string disk, memory;  ///< folders of Context
 };
 
 enum class Status {
     measured,
-    left_out,  ///< it cannot run here; see `reason`
-    failed,    ///< it ran and threw; see `reason`
-    not_run    ///< its turn has not come, or it was interrupted
+    left_out,  ///< cannot run here; see `reason`
+    failed,    ///< threw an exception; see `reason`
+    not_run    ///< did not start, or was interrupted
 };
 
-/// Of a GPU's multiprocessors, MHz, while something ran.
+/// Multiprocessor clock of the GPU during an experiment, MHz.
 struct Clocks {
     double low, median, high;
 };
 
-/// An experiment of the run.
+/// An experiment of the run, and its result.
 struct Entry {
     std::string key;
     std::string paper;  ///< its letter
     std::string citation, title, question;
     Status status = Status::not_run;
     std::string reason;
-    std::string commit;  ///< of the build that ran it, as the record's; "" if it has not run
+    std::string commit;  ///< of the build that ran it, in the form of Record::commit; "" if it has not run
     double seconds = 0;
-    /// Share of the machine's processor time that others used meanwhile; none if it is not known.
+    /// Share of the machine's processor time that other processes used meanwhile; none if unknown.
     std::optional<double> load;
-    std::optional<Clocks> clocks;  ///< none without a GPU, or if they could not be read
+    std::optional<Clocks> clocks;  ///< none without a GPU, or if the clock could not be read
     Result result;
 };
 Entry make_entry(const Experiment& experiment);
@@ -83,26 +83,28 @@ Entry make_entry(const Experiment& experiment);
 struct Record {
     static constexpr int schema = 1;
     std::string version;  ///< of warpaes
-    std::string commit;   ///< of the build that began; "" if not known; ends in "+" if it was not that commit's alone
-    std::string date;     ///< when it began, ISO 8601, UTC
-    double seconds = 0;   ///< what all experiments took together
+    std::string commit;   ///< of the build that began the run; "" if unknown; ends in "+" if the tree had uncommitted
+                          ///< changes
+    std::string date;     ///< start of the run, ISO 8601, UTC
+    double seconds = 0;   ///< sum over all experiments
     Machine machine;
     Options options;
     std::vector<Entry> experiments;  ///< all that were selected, in order
 };
 
-/// Throws RecordError if figures and axes do not fit each other, or if two panels, or two series of one, have one name.
+/// Throws RecordError if the number of figures does not match the axes, or if two panels, or two series of one panel,
+/// have the same name.
 void check(const Result& result);
 
 nlohmann::json to_json(const Record& record);
 /// Throws RecordError.
 Record record_from_json(const nlohmann::json& json);
 
-/// Throws RecordError if it is no record, std::system_error if the file cannot be read.
+/// Throws RecordError if the file is not a record, std::system_error if it cannot be read.
 Record load(const std::filesystem::path& path);
-/// Replaces the file in one step. Throws std::system_error.
+/// Replaces the file atomically. Throws std::system_error.
 void save(const Record& record, const std::filesystem::path& path);
-/// The same for any text.
+/// Replaces a file's contents by `text` in the same way.
 void replace_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace lab

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// JSON has no NaN and no infinity.
+/// JSON has no NaN and no infinity: they become null.
 json number(double value) {
     return std::isfinite(value) ? json(value) : json(nullptr);
 }

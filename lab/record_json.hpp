@@ -1,4 +1,4 @@
-// Results as JSON, as they stand in a record (docs/lab.md).
+// Results as JSON, in the form of a record (docs/lab.md).
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// libcrypto's AES, with which every output is compared before a figure is made of it.
+// libcrypto's AES: the reference. Every output is compared with it before its time becomes a figure.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ struct evp_cipher_ctx_st;
 
 namespace lab {
 
-/// An output is not what libcrypto makes of the input.
+/// An output differs from libcrypto's.
 class Mismatch : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// One key, one mode, one direction; no padding. A thread of its own each.
+/// One key, one mode, one direction; no padding. Not thread-safe: use one object per thread.
 class Reference {
 public:
     /// `key`: 16, 24 or 32 bytes.
     Reference(Mode mode, Direction direction, std::span<const std::uint8_t> key);
-    /// A message. `iv`: 16 bytes, of ECB none; `output` is as long as `input`, or the same.
+    /// Processes one message. `iv`: 16 bytes; none for ECB. `output` is as long as `input`, and may be the same buffer.
     void run(std::span<const std::uint8_t> iv, std::span<const std::uint8_t> input, std::span<std::uint8_t> output);
     [[nodiscard]] std::vector<std::uint8_t> run(std::span<const std::uint8_t> iv, std::span<const std::uint8_t> input);
 
@@ -40,7 +40,7 @@ private:
 void require_equal(std::span<const std::uint8_t> expected, std::span<const std::uint8_t> actual,
                    const std::string& what);
 
-/// Random bytes for texts, keys and IVs; the same for the same seed.
+/// Pseudorandom bytes for texts, keys and IVs; equal seeds give equal bytes.
 std::vector<std::uint8_t> random_bytes(std::size_t bytes, std::uint64_t seed);
 void fill_random(std::span<std::uint8_t> bytes, std::uint64_t seed);
 

@@ -13,8 +13,8 @@ namespace lab {
 
 namespace {
 
-/// JSON that may stand in a script element: no `</script>` and no `<!--` in it, and, since JSON is older than the
-/// JavaScript that allows them in strings, no line separators. All of these stand in strings if the JSON is valid.
+/// Escapes JSON for a script element, which must not contain `</script>` or `<!--`. U+2028 and U+2029 are escaped, too:
+/// old JavaScript does not allow them in strings. In valid JSON all of these occur only inside strings.
 std::string for_script(std::string_view json) {
     constexpr std::pair<std::string_view, std::string_view> escapes[] = {
         {"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}};
@@ -51,7 +51,7 @@ std::string for_html(std::string_view text) {
     return out;
 }
 
-/// The summary and every verdict as plain HTML, for those without JavaScript.
+/// The summary and every verdict as plain HTML, for readers without JavaScript.
 std::string plain_part(const nlohmann::json& summary) {
     const auto text = [](const nlohmann::json& value) { return for_html(value.get<std::string>()); };
     std::string out = "<h1>Published experiments with AES on GPUs, measured again</h1>\n";
@@ -87,7 +87,7 @@ std::string title_of(const Record& record) {
     return "warpaes lab: " + where + ", " + record.date.substr(0, 10);
 }
 
-/// `page` with each "{{name}}" replaced, once; what is put in is not looked at again.
+/// Replaces each "{{name}}" of `page` once, in order; inserted text is not scanned again.
 std::string filled(std::string_view page, std::initializer_list<std::pair<std::string_view, std::string>> parts) {
     std::string out;
     for (const auto& [name, content] : parts) {

@@ -1,4 +1,4 @@
-// A run's record as a page to read: one file that needs nothing else, no network and no library.
+// The record of a run as a web page: one self-contained file that needs no network and no library.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace lab {
 
-/// The page, UTF-8. It holds the whole record, as JSON in a script element, from which a script of its own draws it.
+/// The page, UTF-8. It contains the whole record as JSON in a script element; the page's own script draws it.
 std::string report_page(const Record& record);
 
 }  // namespace lab

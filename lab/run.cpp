@@ -40,7 +40,7 @@ double estimate(const Experiment& experiment, const Context& context) {
     return context.quick ? experiment.quick_seconds : experiment.seconds;
 }
 
-/// Runs it and writes into its entry how it went; after an interrupt its entry says that it has not run.
+/// Runs an experiment and writes the outcome to its entry. After an interrupt the entry says that it has not run.
 void run_one(const Experiment& experiment, const Context& context, const Conditions& conditions, Entry& entry) {
     entry.result = {};
     entry.reason.clear();
@@ -63,7 +63,7 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
         entry.status = Status::not_run;
         entry.reason = "interrupted";
     } catch (const std::exception& error) {
-        // A signal reaches the programs that an experiment runs as well, and they fail by it.
+        // A signal also reaches the programs that an experiment started, so it fails because they do.
         entry.status = conditions.interrupted() ? Status::not_run : Status::failed;
         entry.reason = conditions.interrupted() ? "interrupted" : error.what();
     }
@@ -91,12 +91,13 @@ void TimeLeft::skipped(std::size_t index) {
 }
 
 double TimeLeft::seconds(std::size_t index, double elapsed, double done) const {
-    // A few seconds as expected are assumed beforehand, so that a short first experiment does not say too much.
+    // The ratio begins with a few seconds that took as long as expected, so that a short first experiment has little
+    // weight.
     constexpr double belief = 5;
     const double factor = (seen_ + belief) / (expected_ + belief);
     double left = 0;
     for (std::size_t i = 0; i < estimates_.size(); ++i) left += i == index ? 0 : estimates_[i] * factor;
-    // What it says of itself counts the more the further it is.
+    // The weight of the experiment's own progress report grows with that progress.
     const double by_estimate = std::max(0.0, estimates_.at(index) * factor - elapsed);
     const double by_share = done > 0 ? elapsed * (1 - done) / done : by_estimate;
     return left + by_estimate * (1 - done) + by_share * done;
@@ -123,7 +124,7 @@ bool run(Record& record, const Conditions& conditions) {
     const auto begin = Clock::now();
     const auto over = [&](double after) { return conditions.seconds && after > *conditions.seconds; };
     bool first = true;
-    std::set<std::string> waiting;  // for the next call
+    std::set<std::string> waiting;  // experiments deferred to the next call
     save(record, conditions.path);
     for (std::size_t i = 0; i < record.experiments.size(); ++i) {
         Entry& entry = record.experiments[i];
@@ -131,7 +132,7 @@ bool run(Record& record, const Conditions& conditions) {
         if (conditions.interrupted()) return false;
         const Experiment& experiment = find(conditions.experiments, entry.key);
         if ((!first && over(seconds_since(begin) + estimates[i])) || waiting.contains(experiment.after)) {
-            // A shorter one behind it may still have its turn.
+            // A shorter experiment later in the list may still fit.
             time_left.skipped(i);
             waiting.insert(entry.key);
             continue;
@@ -152,7 +153,7 @@ bool run(Record& record, const Conditions& conditions) {
             }
             return nullptr;
         };
-        record.seconds -= entry.seconds;  // of a run that failed or is repeated
+        record.seconds -= entry.seconds;  // of an earlier run that failed or is repeated
         run_one(experiment, context, conditions, entry);
         if (entry.status == Status::measured) {
             first = false;

@@ -1,4 +1,4 @@
-// Carrying out a run: the experiments of a record in order, the record stored after each.
+// Carries out a run: executes the experiments of a record in order, and stores the record after each.
 #pragma once
 
 #include <filesystem>
@@ -13,53 +13,54 @@
 
 namespace lab {
 
-/// How long a run still takes: the experiments' own estimates, corrected by how long those took that are done.
+/// Estimates the remaining time of a run: the experiments' own estimates, scaled by the ratio of measured to estimated
+/// time of those that are done.
 class TimeLeft {
 public:
-    /// Seconds of each experiment of the run.
+    /// `estimates`: seconds of each experiment of the run.
     explicit TimeLeft(std::vector<double> estimates) : estimates_(std::move(estimates)) {}
-    /// The experiment is not to come any more, and took so long.
+    /// The experiment is done, and took `seconds`.
     void finished(std::size_t index, double seconds);
-    /// The same, and how long it took says nothing about the others: it was left out, or it failed.
+    /// The experiment is done, but its duration says nothing about the others: it was left out, or it failed.
     void skipped(std::size_t index);
-    /// Seconds; experiment `index` has been running for `elapsed` and says that the share `done` of it is.
+    /// Remaining seconds. Experiment `index` has run for `elapsed` seconds and completed the share `done`.
     [[nodiscard]] double seconds(std::size_t index, double elapsed, double done) const;
 
 private:
-    std::vector<double> estimates_;  ///< 0: not to come
+    std::vector<double> estimates_;  ///< 0: done
     double seen_ = 0, expected_ = 0;
 };
 
-/// What is told while it runs.
+/// Progress of a run, reported while it runs.
 struct Progress {
     const Entry& entry;
     std::size_t index, count;  ///< of the record's experiments
-    double done;               ///< of this experiment, 0 to 1
-    const std::string& next;   ///< what it does now
-    double seconds_left;       ///< of the whole run
+    double done;               ///< completed share of this experiment, 0 to 1
+    const std::string& next;   ///< its current step
+    double seconds_left;       ///< for the whole run
 };
 
-/// What a run is given besides its record.
+/// What a run needs besides its record.
 struct Conditions {
     std::span<const Experiment> experiments;  ///< at least those of the record
-    Context context;                          ///< for each experiment; its `step` is not used
-    std::string no_gpu = "there is no GPU";   ///< why, if context.gpu is -1
-    ClockReader clock;                        ///< of the GPU; none: clocks are not known
+    Context context;                          ///< passed to each experiment, with its own callbacks
+    std::string no_gpu = "there is no GPU";   ///< reason, if context.gpu is -1
+    ClockReader clock;                        ///< reads the GPU's clock; empty: clocks stay unknown
     std::filesystem::path path;               ///< where the record is stored
-    /// Of this call: what would take longer, by its estimate, is not begun, unless it would be the first; and what is
-    /// not done by then is interrupted. None: as long as it takes.
+    /// Time limit of this call. An experiment whose estimate exceeds the rest is not started, unless it would be the
+    /// first; an experiment that is still running at the limit is interrupted. None: no limit.
     std::optional<double> seconds;
     std::function<void(const Progress&)> progress = [](const Progress&) {};
-    std::function<void(const Entry&)> finished = [](const Entry&) {};  ///< an experiment, however it ended
+    std::function<void(const Entry&)> finished = [](const Entry&) {};  ///< after each experiment, however it ended
     std::function<bool()> interrupted = [] { return false; };
 };
 
-/// A record in which nothing has run yet.
+/// Creates a record in which no experiment has run yet.
 Record make_record(std::span<const Experiment> experiments, Machine machine, Options options);
 
-/// Runs what has not run, and what failed. True when all had their turn, false after an interrupt or if the seconds did
-/// not suffice; the record stored says what has not run, and another call goes on with it. Throws
-/// std::system_error if the record cannot be stored, RecordError if it names an experiment that there is not.
+/// Runs every experiment that has not run or has failed. Returns true if all of them had their turn, false after an
+/// interrupt or if the time limit did not suffice; the stored record says what has not run, and another call continues
+/// with it. Throws std::system_error if the record cannot be stored, RecordError if it names an unknown experiment.
 bool run(Record& record, const Conditions& conditions);
 
 }  // namespace lab

@@ -22,7 +22,7 @@ bool is_writable(const std::filesystem::path& folder) {
 
 constexpr const char *prefix = "warpaes-lab-", *lock_name = ".lock";
 
-/// Takes away the folders of this user whose lock nobody holds.
+/// Removes this user's folders whose lock is not held by any process.
 void remove_what_was_left(const std::filesystem::path& parent) {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(parent, ignored)) {
@@ -44,7 +44,7 @@ ScratchFolder::ScratchFolder(const std::filesystem::path& parent) {
     std::string name = parent / (std::string(prefix) + "XXXXXX");
     if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), parent.string());
     path_ = name;
-    // It is locked before it can be found.
+    // Takes the lock before renaming the lock file to its final name, so that no other process can see it unlocked.
     const std::filesystem::path unnamed = path_ / ".lock.new";
     lock_ = open(unnamed.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) != 0 ||

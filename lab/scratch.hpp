@@ -5,9 +5,9 @@
 
 namespace lab {
 
-/// A new folder, removed in the end with what is in it. Of an empty parent there is none, and its path is empty. A
-/// process that was killed leaves its folder, and the next that makes one beside it removes it: whoever lives holds a
-/// lock in its own.
+/// A new folder, removed with its contents on destruction. With an empty parent no folder is created, and path() is
+/// empty. A process that was killed leaves its folder behind; the next process that creates one in the same parent
+/// removes it. A live process holds a lock inside its folder.
 class ScratchFolder {
 public:
     /// Throws std::system_error.
@@ -22,12 +22,12 @@ private:
     int lock_ = -1;
 };
 
-/// Whether files there are in memory.
+/// Whether files in the folder are kept in memory (tmpfs).
 bool is_in_memory(const std::filesystem::path& folder);
 
-/// A folder where one may write that is on a disk: /var/tmp, the temporary folder or `fallback`; empty if none is.
+/// A writable folder on a disk: /var/tmp, the temporary folder or `fallback`; empty if none qualifies.
 std::filesystem::path find_disk(const std::filesystem::path& fallback);
-/// The same on a tmpfs: /dev/shm, or empty.
+/// A writable folder on a tmpfs: /dev/shm, or empty.
 std::filesystem::path find_memory();
 
 }  // namespace lab

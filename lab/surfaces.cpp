@@ -49,7 +49,7 @@ private:
     warpaes::Message message_;
 };
 
-/// A file and what it becomes, of which the first bytes are those of every shorter file.
+/// An input file, its text, and the expected output. A shorter file is a prefix: its output is a prefix of `expected`.
 struct Texts {
     File input, output;
     std::vector<std::uint8_t> plain, expected, key;
@@ -65,7 +65,7 @@ void pass_through(BufferCipher& cipher, const Texts& texts, std::uint64_t file_b
     }
 }
 
-/// What went through lately is what libcrypto makes of it.
+/// Compares the output file with libcrypto's output.
 void verify(const Texts& texts, std::uint64_t file_bytes, const std::string& what) {
     std::vector<std::uint8_t> output(file_bytes);
     texts.output.read(0, output);
@@ -120,7 +120,7 @@ Surfaces measure_surfaces(const Context& context, double most_done) {
         surfaces.buffers = lengths(1 << 10, 8, 32 << 20, context.most_bytes);
     }
     const std::uint64_t longest = surfaces.files.back();
-    // There are hundreds of points; most of them are short.
+    // There are hundreds of points, and most of them are short.
     const Effort effort = context.quick ? Effort{3, 5, 0.002} : Effort{3, 15, 0.01};
 
     const double points = static_cast<double>(6 * surfaces.buffers.size() * surfaces.files.size());

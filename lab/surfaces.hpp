@@ -1,4 +1,4 @@
-// [D]'s measurement: a file goes through a buffer, and the time is a surface over the lengths of both.
+// [D]'s measurement: a file is processed through a buffer; the time is a surface over file length and buffer length.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace lab {
 
-/// ECB under one key in one direction, in a buffer of its own.
+/// ECB with one key in one direction, in the cipher's own buffer.
 class BufferCipher {
 public:
     virtual ~BufferCipher() = default;
-    /// Where text is put and found again.
+    /// The buffer that holds the input, and afterwards the output.
     virtual std::span<std::uint8_t> buffer() = 0;
-    /// Its first `bytes` bytes, whole blocks, in place; complete on return.
+    /// Processes the first `bytes` bytes of the buffer, whole blocks, in place; complete on return.
     virtual void run(std::size_t bytes) = 0;
 };
 
-/// One of those that [D] compares.
+/// One of the implementations that [D] compares.
 struct Implementation {
     const char* name;
     /// `key`: 16, 24 or 32 bytes; `buffer_bytes`: whole blocks.
@@ -36,7 +36,7 @@ extern const Implementation in_plain_cpp;  ///< T-tables, one thread
 extern const Implementation with_aes_ni;   ///< production's `aesni` backend, one thread
 extern const Implementation on_cuda;       ///< [D]'s kernel, copies included; lab/experiments/d_cuda.cpp
 
-/// Seconds for a file, read, encrypted or decrypted, and written, buffer by buffer.
+/// Seconds to read, encrypt or decrypt, and write a file, buffer by buffer.
 struct Surface {
     std::string implementation;
     unsigned key_bits;
@@ -46,7 +46,7 @@ struct Surface {
 
 struct Surfaces {
     std::vector<std::uint64_t> files, buffers;  ///< lengths, bytes
-    std::vector<std::string> implementations;   ///< those that run here
+    std::vector<std::string> implementations;   ///< those that can run here
     std::vector<Surface> list;                  ///< each implementation, key size and direction
     std::vector<std::string> notes;             ///< what is left out, and why
     std::string place;                          ///< where the files were: "a tmpfs", "a disk"
@@ -55,11 +55,11 @@ struct Surfaces {
     [[nodiscard]] bool has(const std::string& implementation) const;
 };
 
-/// Every output is compared with libcrypto's. Tells `context.step` of shares of the experiment up to `most_done`.
-/// Throws LeftOut if there is no folder for the files.
+/// Measures all surfaces. Compares every output with libcrypto's. Reports progress to `context.step` up to the share
+/// `most_done` of the experiment. Throws LeftOut if there is no folder for the files.
 Surfaces measure_surfaces(const Context& context, double most_done);
 
-/// Those that the result of D.surfaces was made of, so that what is made of them is made of what is in the record.
+/// Reads the surfaces back from the result of D.surfaces, so that a model is fitted to exactly the recorded figures.
 Surfaces surfaces_of(const Result& result);
 
 /// "AES-192 decryption".

@@ -14,10 +14,11 @@ namespace {
 
 constexpr std::size_t guard = 4096;
 constexpr std::uint8_t poison = 0xc3;
-/// Launches of so many bytes together are timed at once, to be longer than the clock's ticks.
+/// Launches on a short text are timed together, up to `most_launches` of them or `timed_bytes` in all, to exceed the
+/// resolution of events.
 constexpr std::size_t timed_bytes = std::size_t{1} << 20, most_launches = 8;
-/// Memory that is filled before the clock starts, so that the host has enqueued all launches when the GPU comes to the
-/// first: about 0.1 ms. Not for the short texts of tests.
+/// Bytes that the GPU fills before the clock starts, about 0.1 ms, so that the host has enqueued all launches when the
+/// GPU reaches the first. Omitted for the short texts of tests.
 constexpr std::size_t ahead_bytes = std::size_t{256} << 20, least_for_ahead = std::size_t{1} << 20;
 
 }  // namespace
@@ -112,7 +113,7 @@ Trial::Told Trial::part_of(const Context& context, double from, double to) {
 
 std::vector<Summary> Trial::speeds(const Effort& effort, const std::vector<Subject>& subjects, std::size_t bytes,
                                    const Told& told) const {
-    // One turn to verify, one that is not counted, and at most so many that are.
+    // Per subject: one call to verify, one warm-up, and at most `most` samples.
     const double calls = static_cast<double>(subjects.size() * (effort.most + 2));
     double done = 0;
     std::vector<std::function<double()>> works;
@@ -132,7 +133,7 @@ std::vector<Summary> Trial::speeds(const Effort& effort, const std::vector<Subje
 std::vector<Summary> Trial::best_speeds(const Effort& effort, std::span<const gpu::Variant> variants,
                                         std::span<const unsigned> threads, const Told& told) const {
     std::vector<Subject> subjects;
-    std::vector<std::size_t> of;  // which variant a subject is
+    std::vector<std::size_t> of;  // the variant of each subject
     for (std::size_t i = 0; i < variants.size(); ++i) {
         const gpu::Variant& v = variants[i];
         const std::string name(gpu::name_of({v, cipher_}).view());

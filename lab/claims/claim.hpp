@@ -1,6 +1,6 @@
-// What the papers published, a row each: a table's line, a curve, a sentence; what measures it here, or why nothing
-// does; and, of sentences, whether they hold on a record. Every verdict is made here, of a record's figures alone, so
-// that an old record is judged by today's rules.
+// The claims: everything that the papers published, one row each: a line of a table, a curve, a sentence. A claim names
+// the experiment that measures it, or says why none does; a sentence is also judged on a record. Every verdict is
+// computed here, from the figures of a record alone, so that an old record is judged by the current rules.
 #pragma once
 
 #include <span>
@@ -16,30 +16,31 @@ namespace lab {
 struct Claim {
     enum class Kind {
         conclusion,  ///< a sentence that is judged
-        figures,     ///< figures that stand beside ours in an experiment
-        unmeasured   ///< nothing measures it
+        figures,     ///< figures that an experiment shows beside its own
+        unmeasured   ///< no experiment measures it
     };
-    std::string id;  ///< "N.four-tables"; stable, one for each conclusion however often it is measured
+    std::string id;  ///< "N.four-tables"; stable; one for each conclusion, however often it is measured
     Paper paper = Paper::ours;
     Kind kind = Kind::conclusion;
-    std::string says;        ///< what was published, in our words, with its figures, series and range
-    std::string experiment;  ///< the key of that which measures it; empty if none does
-    std::string rule;        ///< a conclusion: when it holds; else where the figures stand, or why there are none
-    /// Throws Missing if the record has not what it needs.
+    std::string says;        ///< the published statement, paraphrased, with its figures, series and range
+    std::string experiment;  ///< key of the experiment that measures it; empty if none does
+    std::string rule;  ///< conclusion: when it holds; otherwise where the figures are shown, or why there are none
+    /// Throws Missing if the record lacks a figure that the rule needs.
     Verdict (*judge)(const Figures& figures) = nullptr;
 };
 
-/// All, in the order of the papers.
+/// All claims, in the order of the papers.
 std::span<const Claim> all_claims();
-/// Throws std::out_of_range.
+/// The claim `id`. Throws std::out_of_range.
 const Claim& claim_of(const std::string& id);
 
-/// Of one conclusion; `open`, with why, if the record has not what it needs, or was made on a machine under load.
+/// The verdict on one conclusion. It is `open`, with the reason, if the record lacks the figures, or was made on a
+/// machine under load.
 Verdict judge(const Claim& claim, const Record& record);
-/// Writes the verdicts of all conclusions into the results of their experiments, and takes out what stands there.
+/// Replaces the verdicts in the results of all experiments by those of the current rules.
 void judge(Record& record);
 
-/// Conclusions by how they fare, each counted once.
+/// Number of conclusions by verdict, each conclusion counted once.
 struct Tally {
     unsigned yes = 0, partly = 0, no = 0, open = 0;
     [[nodiscard]] unsigned all() const { return yes + partly + no + open; }
@@ -47,18 +48,18 @@ struct Tally {
 };
 Tally tally(const Record& record, Paper paper);
 
-/// For every claim what it is and, of conclusions, its verdict on the record: what the page and the documents have.
+/// Every claim with its fields and, for conclusions, its verdict on the record. The page and the documents use it.
 nlohmann::json claims_of(const Record& record);
 
-/// The same, with what the page begins with: when the GPU is worth it, findings, and the tally of each paper.
+/// claims_of() plus the beginning of the page: when the GPU is worth it, the findings, and the tally of each paper.
 nlohmann::json summary_of(const Record& record);
 
-/// A record as what is published about it: citations, titles and questions as they are today, and without the figures
-/// that older builds drew as the papers' although no paper has them. What was measured stays. Then it is judged.
+/// Prepares a record for publication: updates citations, titles and questions, removes figures that older builds
+/// wrongly showed as published, and judges the record. Measured figures are unchanged.
 void refresh(Record& record);
 
 namespace claims {
-/// Of [N]'s thirteen, published and here; all, and without the two that are last in both.
+/// Rank correlation of [N]'s thirteen kernels, published and here: of all, and without the two that are last in both.
 std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures);
 std::vector<Claim> of_gibadullin();
 std::vector<Claim> of_gu();

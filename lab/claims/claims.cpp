@@ -114,7 +114,7 @@ void refresh(Record& record) {
         }
         for (Panel& panel : entry.result.panels) {
             if (entry.key == "N.tables") {
-                // Of those that have round keys in constant memory, as ours have.
+                // The published figure with round keys in constant memory, as in the lab's kernels.
                 for (Series& s : panel.series) {
                     if (s.name == "4 tables, published" && s.values.size() > 1) s.values[1] = 34.4 / 8;
                 }
@@ -124,7 +124,8 @@ void refresh(Record& record) {
                                        "Published: GeForce GTX 285; of one table, with round keys in shared memory.");
                 }
             }
-            // A maximum is no curve, and a share of our own figure not the paper's.
+            // Older builds drew these as published, but a maximum is not a curve, and a share of a measured figure is
+            // not the paper's.
             std::erase_if(panel.series, [](const Series& s) {
                 return s.role == Series::Role::published &&
                        (s.name == "published, at most" || s.name == "published: at most 7 % more with four");
@@ -134,7 +135,7 @@ void refresh(Record& record) {
             if (fact.name == "fastest size of a thread block" || fact.name.ends_with(", large files")) {
                 fact.published.reset();
             }
-            // It is the backend that warpaes chooses, and not the GPU that the paper is about.
+            // The subject is the backend that warpaes chooses, not the GPU that the paper is about.
             const std::string ahead = ": ahead of ";
             if (const auto at = fact.name.find(ahead);
                 at != std::string::npos && fact.name.ends_with(", large files")) {

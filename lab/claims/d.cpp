@@ -12,7 +12,7 @@ constexpr const char *cpp_name = "C++ with T-tables", *ni_name = "AES-NI", *cuda
 constexpr std::array surfaces{"AES-128 encryption", "AES-192 encryption", "AES-256 encryption",
                               "AES-128 decryption", "AES-192 decryption", "AES-256 decryption"};
 
-/// At a file size, through its best buffer.
+/// The best figure over all buffers, at one file size.
 Figure best_of(const Row& surface, std::size_t file) {
     Figure best;
     for (std::size_t buffer = 0; buffer < surface.rows(); ++buffer) {
@@ -31,7 +31,7 @@ struct Surface {
           ni(figures.row("D.surfaces", title, ni_name)),
           cuda(figures.row("D.surfaces", title, cuda_name)) {}
     [[nodiscard]] Ratio small_against(const Row& other) const { return over(best_of(other, 0), best_of(cuda, 0)); }
-    /// The largest file through the smallest buffer.
+    /// The ratio for the largest file and the smallest buffer.
     [[nodiscard]] Ratio buffer_against(const Row& other) const {
         return over(other.at(last_file(other), 0), cuda.at(last_file(cuda), 0));
     }
@@ -51,7 +51,7 @@ Holds close(const Ratio& r) {
 }
 Holds less_of(Holds a, Holds b) {
     if (a == Holds::open || b == Holds::open) return Holds::open;
-    return std::max(a, b);  // yes, partly, no
+    return std::max(a, b);  // the enumerators are ordered yes, partly, no
 }
 
 Verdict small_data(const Figures& figures) {

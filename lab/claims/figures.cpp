@@ -10,7 +10,7 @@ namespace lab {
 
 namespace {
 
-/// Share of the machine's processors that others may use while an experiment runs.
+/// Experiments during which other processes used a larger share of the machine's processors are not judged.
 constexpr double busy_from = 0.2;
 
 }  // namespace
@@ -38,7 +38,7 @@ Figure Row::at(const std::string& label) const {
 
 std::size_t Row::best() const {
     const auto& v = series_->values;
-    return static_cast<std::size_t>(std::max_element(v.begin(), v.end()) - v.begin());  // none is below all
+    return static_cast<std::size_t>(std::max_element(v.begin(), v.end()) - v.begin());  // no figure is the least
 }
 
 std::size_t Row::worst() const {

@@ -10,7 +10,7 @@ namespace {
 
 namespace paper = published::gu;
 
-/// Places of `row` at sizes that the paper has, and the paper's places.
+/// Pairs of indices, into `row` and into the paper's sizes, for the sizes that both have.
 std::vector<std::pair<std::size_t, std::size_t>> sizes_of_the_paper(const Row& row) {
     std::vector<std::pair<std::size_t, std::size_t>> both;
     for (std::size_t i = 0; i < row.x().size(); ++i) {
@@ -24,7 +24,7 @@ std::vector<std::pair<std::size_t, std::size_t>> sizes_of_the_paper(const Row& r
     return both;
 }
 
-/// At how many of the paper's sizes the second scheme is ahead, or as fast as the best.
+/// At how many of the paper's sizes the second scheme is ahead of the others, or as fast as the best of them.
 Count second_leads(const Figures& figures, const char* title) {
     constexpr std::array names{"1: a thread a block, text moved together", "2: four threads a block, no barrier",
                                "3: sixteen threads a block, a lookup each"};
@@ -95,7 +95,7 @@ Verdict mapped(const Figures& figures) {
                     ahead.is, ahead.of, size_of(mapped.x()[last]), gb_per_s(mapped[last]), gb_per_s(plain[last])));
 }
 
-/// Shares of computing at sizes for which `at` says so.
+/// Verdict on the share of computation at the sizes that `at` selects: `as_published` is the condition for one size.
 Verdict shares(const Figures& figures, bool (*at)(double), bool (*as_published)(double), const char* where) {
     const Panel& panel =
         figures.panel("G.breakdown", "Where the time goes: four threads a block, tables in constant memory");

@@ -119,7 +119,7 @@ Verdict over_cpu_with(const Figures& figures) {
                                gb_per_s(ctr.with), times(r.value), gb_per_s(plain_cpp(figures))));
 }
 
-/// The data model's cost with transfers, in per cent, where [H] has a figure.
+/// Verdict on the data model's overhead with transfers, in per cent, at the message sizes for which [H] has a figure.
 Verdict overhead(const Figures& figures, std::initializer_list<std::pair<double, double>> published) {
     const Row cost = figures.row("H.overhead", "Overhead of many messages", "[H]'s model, with transfers");
     std::string said;
@@ -211,7 +211,7 @@ Verdict stride(const Figures& figures) {
                    fmt::format("Reads of threads 128 blocks apart do {}, at best {}.", gb_per_s(far), gb_per_s(best)));
 }
 
-/// Orders of the scaled payload, threads striped.
+/// The orders of the larger payload, with striped threads.
 struct Orders {
     explicit Orders(const Figures& figures) {
         const char* title = "Seven orders, many times the messages";

@@ -10,7 +10,7 @@ namespace {
 
 namespace paper = published::gibadullin;
 
-/// The thirteen, by their numbers.
+/// The thirteen kernels by their numbers in the paper.
 struct Thirteen {
     explicit Thirteen(const Figures& figures)
         : row(figures.row("N.implementations", "Thirteen implementations", "speed")) {}

@@ -11,12 +11,12 @@ namespace paper = published::paracrypt;
 
 constexpr const char *on_disk = "On a disk", *on_tmpfs = "On a tmpfs", *gpu_name = "warpaes enc on the GPU";
 
-/// The GPU against openssl at each file of one place.
+/// The GPU against openssl at each file size, in one place.
 struct AgainstOpenssl {
     AgainstOpenssl(const Figures& figures, const std::string& experiment, const char* place)
         : gpu(figures.row(experiment, place, gpu_name)),
           openssl(figures.row(experiment, place, place == on_disk ? "openssl enc, then fsync" : "openssl enc")) {}
-    /// On average from a file size on.
+    /// The mean ratio over all files of at least `bytes` bytes.
     [[nodiscard]] Ratio from(double bytes) const {
         std::vector<Ratio> ratios;
         for (std::size_t i = 0; i < gpu.size(); ++i) {
@@ -37,7 +37,7 @@ Verdict large_files(const Figures& figures, const std::string& experiment, doubl
         const std::size_t last = tmpfs.gpu.size() - 1;
         memory = fmt::format("; on a tmpfs it is {} it, and with {} {}", compared(tmpfs.from(from)),
                              size_of(tmpfs.gpu.x()[last]), compared(over(tmpfs.gpu[last], tmpfs.openssl[last])));
-        memory = memory.substr(0, memory.rfind(' '));  // "than", "as"
+        memory = memory.substr(0, memory.rfind(' '));  // removes the final "than" or "as"
     } catch (const Missing&) {
     }
     return verdict(by_gain(r, 1 + published),
@@ -92,7 +92,7 @@ Verdict streams(const Figures& figures) {
 
 constexpr const char* on_a_disk_begin = "A file of ";
 
-/// The panel of a file on a disk.
+/// The panel for files on a disk.
 const Panel& of_disk(const Figures& figures, const std::string& experiment) {
     return figures.panel_like(experiment, on_a_disk_begin, "on a disk");
 }

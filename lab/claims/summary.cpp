@@ -1,4 +1,4 @@
-// What stands on the page's first screen, and in the README: when the GPU is worth it, five findings, the tallies.
+// The first screen of the page, also used in the README: when the GPU is worth it, five findings, and the tallies.
 #include <algorithm>
 
 #include "lab/claims/claim.hpp"
@@ -19,7 +19,7 @@ json figures_of(const Row& row) {
     return values;
 }
 
-/// A chart over sizes, and a sentence for each region.
+/// A chart over sizes, and one sentence for each place of the text.
 struct Worth {
     std::string from;  ///< experiment and panel
     std::vector<double> sizes;
@@ -31,7 +31,7 @@ struct Worth {
     }
 };
 
-/// From which size on `a` is ahead of `b` up to the longest; none if it is not ahead there.
+/// The size from which `a` is ahead of `b` at all larger sizes; none if it is not ahead at the largest.
 std::optional<double> ahead_from(const Row& a, const Row& b) {
     std::optional<double> from;
     for (std::size_t i = a.size(); i-- > 0;) {
@@ -47,7 +47,7 @@ struct Processor {
     Row row;
 };
 
-/// One sentence: against each of the processors.
+/// One sentence that compares the GPU with each of the processors.
 std::string region(const std::string& where, const Row& gpu, const std::vector<Processor>& processors) {
     const std::size_t last = gpu.size() - 1;
     std::string against;
@@ -69,7 +69,7 @@ std::string all_threads(const Figures& figures) {
     return fmt::format("the CPU with {} threads", figures.record().options.threads);
 }
 
-/// Of each place of files that was measured: `f(panel, cpu, gpu)`, and its sentence.
+/// For each place with measured files: calls `f(panel, cpu, gpu)` and adds the sentence.
 template <typename F>
 void add_files(const Figures& figures, std::vector<std::string>& sentences, const F& f) {
     for (const char* place : {"On a tmpfs", "On a disk"}) {
@@ -85,7 +85,7 @@ void add_files(const Figures& figures, std::vector<std::string>& sentences, cons
     }
 }
 
-/// Of W.worth.
+/// When the GPU is worth it, by W.worth.
 Worth of_memory(const Figures& figures) {
     const Panel& panel = figures.panel("W.worth", "Throughput by size and place");
     Worth worth;
@@ -98,7 +98,7 @@ Worth of_memory(const Figures& figures) {
         worth.sentences.emplace_back("There is no GPU here.");
         return worth;
     }
-    // From the least that a machine has to the most.
+    // From the slowest to the fastest choice of CPU.
     std::vector<Processor> processors;
     for (const char* cpu :
          {"aesni, one thread", "aesni, all threads", "vaes, all threads", "armv8, one thread", "armv8, all threads"}) {
@@ -115,7 +115,7 @@ Worth of_memory(const Figures& figures) {
     return worth;
 }
 
-/// Of files, process against process, and the GPU's memory: what records have that know no W.worth.
+/// The same for records without W.worth: files, process against process, and text in page-locked and device memory.
 Worth of_files(const Figures& figures) {
     Worth worth;
     worth.from = "P.encryption, H.ctr";

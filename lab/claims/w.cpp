@@ -1,4 +1,4 @@
-// [W] Ours: what nobody published.
+// [W] The lab's own conclusions, which no paper has.
 #include <algorithm>
 
 #include "lab/claims/words.hpp"
@@ -136,7 +136,7 @@ Verdict staged_text(const Figures& figures) {
                                gb_per_s(straight), compared(r), gb_per_s(staged)));
 }
 
-/// Two series of H.modes where there are the most messages.
+/// Two series of H.modes at the largest number of messages.
 std::pair<Figure, Figure> at_most_messages(const Figures& figures, const std::string& title, const char* a,
                                            const char* b) {
     const Panel& panel = figures.panel_like("H.modes", title);
@@ -201,7 +201,7 @@ Verdict contenders_ctr(const Figures& figures) {
     return contenders(figures, "CTR");
 }
 
-/// |t| above which times differ beyond chance, and beyond doubt.
+/// |t| above which a difference is beyond chance, and beyond doubt.
 constexpr double chance = 4.5, doubt = 10;
 
 double t_of(const Figures& figures, const std::string& kernel) {
@@ -218,7 +218,7 @@ double t_of(const Figures& figures, const std::string& kernel) {
     return most;
 }
 
-/// The largest difference that a test of these kernels might have missed.
+/// A sentence with the smallest difference that the tests of these kernels would have found.
 std::string power(const Figures& figures, std::initializer_list<const char*> kernels) {
     double most = 0;
     std::string unit;
@@ -233,7 +233,7 @@ std::string power(const Figures& figures, std::initializer_list<const char*> ker
     }
     if (!unit.empty()) return fmt::format(" No difference above {:.2g} {} was found.", most, unit);
     const double n = figures.fact("W.leakage", "measurements of each kernel");
-    // Of two means, with half of the times each.
+    // Of two means, each from half of the times.
     return fmt::format(" With {:.0f} times of each, no difference above {:.3f} standard deviations was found.", n,
                        chance * 2 / std::sqrt(n));
 }
@@ -264,7 +264,7 @@ Verdict production_silent(const Figures& figures) {
     return of_times(figures, {"production's functions"}, false);
 }
 Verdict launches_silent(const Figures& figures) {
-    // Builds without the second control read fixed texts from other places than random ones.
+    // Builds without the second control read fixed and random texts from different places.
     constexpr const char *control = "T-tables' launches, ECB", *equal = "T-tables' launches, ECB, equal blocks";
     double found = 0, with_equal_blocks = 0;
     try {

@@ -1,4 +1,4 @@
-// How verdicts say figures.
+// How verdicts express figures in words.
 #pragma once
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ inline Holds both(bool one, bool other) {
     return one && other ? Holds::yes : one || other ? Holds::partly : Holds::no;
 }
 
-/// Rules as they stand in the table.
+/// Texts of the common rules, as they appear in the table of claims.
 inline constexpr const char* gain_rule =
     "yes from two thirds of the published gain on, in part if ahead at all, no if a tie or behind";
 inline constexpr const char* lead_rule = "yes if ahead by 1.5 % or more, else no";

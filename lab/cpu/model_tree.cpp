@@ -43,8 +43,8 @@ bool varies(const Examples& examples, std::span<const std::size_t> rows, std::si
     });
 }
 
-/// Solves a x = b for a symmetric, positive semidefinite matrix of size b.size(), by pivoting on the diagonal. Unknowns
-/// whose pivot vanishes are 0, and `used` says so.
+/// Solves a x = b for a symmetric, positive semidefinite matrix of size b.size() by elimination with pivots on the
+/// diagonal. Unknowns whose pivot vanishes are 0, and their `used` is false.
 std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double> b, std::vector<bool>& used) {
     const std::size_t n = b.size();
     used.assign(n, false);
@@ -53,7 +53,7 @@ std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double
     for (std::size_t step = 0; step < n; ++step) {
         std::optional<std::size_t> pivot;
         for (std::size_t i = 0; i < n; ++i) {
-            constexpr double least_share = 1e-9;  // what is less than this of an attribute's variance is rounding
+            constexpr double least_share = 1e-9;  // a smaller share of an attribute's variance is rounding error
             if (used[i] || a[i][i] <= least_share * scale[i]) continue;
             if (!pivot || a[i][i] / scale[i] > a[*pivot][*pivot] / scale[*pivot]) pivot = i;
         }
@@ -96,8 +96,8 @@ std::optional<Split> best_split(const Examples& examples, const Rows& rows) {
     return best;
 }
 
-/// The linear model with the attributes `use`, of which those are dropped, one after the other, without which the
-/// estimated error is no larger.
+/// The linear model with the attributes `use`. Attributes are dropped one after the other as long as the estimated
+/// error does not grow.
 LinearModel fit_simplified(const Examples& examples, const Rows& rows, std::set<std::size_t> use) {
     const auto fit = [&](const std::set<std::size_t>& attributes) {
         const Rows list(attributes.begin(), attributes.end());
@@ -140,11 +140,11 @@ public:
 private:
     struct Grown {
         std::unique_ptr<Node> node;
-        std::set<std::size_t> asked;  ///< attributes that the subtree asks for
-        double error;                 ///< estimated, of the subtree
+        std::set<std::size_t> asked;  ///< attributes that the subtree tests
+        double error;                 ///< estimated error of the subtree
     };
 
-    /// The subtree for `rows`, pruned already.
+    /// Grows and prunes the subtree for `rows`.
     Grown grow(const Rows& rows) {
         Grown grown{std::make_unique<Node>(), {}, 0};
         Node& node = *grown.node;
@@ -306,7 +306,7 @@ Quality cross_validate(const Examples& examples, std::size_t folds, const ModelT
     Rows order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::mt19937 random(1);
-    // Not std::shuffle, whose result is each library's own.
+    // Not std::shuffle, because its result differs between standard libraries.
     for (std::size_t i = count - 1; i > 0; --i) std::swap(order[i], order[random() % (i + 1)]);
 
     Quality quality;

@@ -1,10 +1,11 @@
 // M5': regression trees with linear models. R. Quinlan, "Learning with continuous classes", 1992, as improved by Y.
 // Wang and I. Witten, "Inducing model trees for continuous classes", 1997.
 //
-// A node is split where that lowers the standard deviation of what it predicts most. Each inner node gets a linear
-// model of the attributes that its subtree asks for, less those that it does better without; the error of a model of v
-// parameters on n examples is its mean absolute residual times (n + v) / (n - v). A subtree that is not better than its
-// root's model becomes a leaf. A prediction is smoothed on its way up by the models that it passes.
+// A node is split where the split reduces the standard deviation of the targets most. Each inner node gets a linear
+// model of the attributes that its subtree tests, without those whose removal improves the model; the error of a model
+// of v parameters on n examples is its mean absolute residual times (n + v) / (n - v). A subtree that is not better
+// than the model of its root becomes a leaf. A prediction is smoothed on its way up by the models of the nodes that it
+// passes.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@
 
 namespace lab {
 
-/// Rows of equally many attributes, and what is to be predicted for each.
+/// Rows with equal numbers of attributes, and the target of each row.
 struct Examples {
     std::vector<std::vector<double>> attributes;
     std::vector<double> targets;
@@ -23,41 +24,41 @@ struct Examples {
 
 struct LinearModel {
     double constant = 0;
-    std::vector<double> coefficients;  ///< of every attribute; 0 for those that it does without
-    std::size_t parameters = 1;        ///< the constant, and the attributes that it uses
+    std::vector<double> coefficients;  ///< one for each attribute; 0 for unused attributes
+    std::size_t parameters = 1;        ///< number of used attributes, plus one for the constant
     [[nodiscard]] double predict(std::span<const double> attributes) const;
 };
 
-/// Least squares over the rows `rows` with the attributes `use`. Attributes that do not vary, or that others determine,
-/// get no part.
+/// Least squares over the rows `rows` with the attributes `use`. Attributes that are constant, or linearly dependent on
+/// others, get coefficient 0.
 LinearModel fit_linear(const Examples& examples, std::span<const std::size_t> rows, std::span<const std::size_t> use);
-/// Mean absolute residual times (n + v) / (n - v); infinite if n is not above v.
+/// Mean absolute residual times (n + v) / (n - v); infinite unless n > v.
 double estimated_error(const LinearModel& model, const Examples& examples, std::span<const std::size_t> rows);
-/// By how much a split lowers the standard deviation: sd(T) - sum of |Ti| / |T| sd(Ti).
+/// Reduction of the standard deviation by a split: sd(T) - sum of |Ti| / |T| sd(Ti).
 double deviation_reduction(std::span<const double> below, std::span<const double> above);
 
 class ModelTree {
 public:
     struct Options {
-        std::size_t least = 4;  ///< fewer examples are not split
-        double share = 0.05;    ///< nor those that deviate less than this share of all examples' deviation
-        double smoothing = 15;  ///< k; 0: predictions are not smoothed
+        std::size_t least = 4;  ///< smaller nodes are not split
+        double share = 0.05;    ///< nodes with less than this share of the root's deviation are not split
+        double smoothing = 15;  ///< k; 0: no smoothing
     };
-    /// At least one example, and as many attributes in all, else std::invalid_argument.
+    /// Needs at least one example, and equal numbers of attributes; otherwise throws std::invalid_argument.
     explicit ModelTree(const Examples& examples, const Options& options);
     explicit ModelTree(const Examples& examples) : ModelTree(examples, Options()) {}
 
     [[nodiscard]] double predict(std::span<const double> attributes) const;
     [[nodiscard]] std::size_t leaves() const;
-    /// As text, a line a node; `names` of the attributes.
+    /// The tree as text, one line per node; `names` are those of the attributes.
     [[nodiscard]] std::string describe(std::span<const std::string> names) const;
 
     struct Node {
         std::size_t examples = 0;
         LinearModel model;
-        std::size_t attribute = 0;  ///< inner nodes: at most `threshold` goes to `below`
+        std::size_t attribute = 0;  ///< inner nodes: values up to `threshold` go to `below`
         double threshold = 0;
-        std::unique_ptr<Node> below, above;  ///< none: a leaf
+        std::unique_ptr<Node> below, above;  ///< null: a leaf
     };
     [[nodiscard]] const Node& root() const { return *root_; }
 
@@ -66,13 +67,13 @@ private:
     double smoothing_;
 };
 
-/// How good predictions are of examples that were not learned from.
+/// Quality of predictions for examples that were not part of the training.
 struct Quality {
-    double relative_absolute_error = 0;  ///< sum of |error| over that of predicting the mean
-    double r_squared = 0;                ///< 1 - sum of squared errors over that of predicting the mean
-    std::vector<double> predictions;     ///< of each example, by a tree that did not see it
+    double relative_absolute_error = 0;  ///< sum of |error| over the same sum for predicting the mean
+    double r_squared = 0;                ///< 1 - sum of squared errors over the same sum for predicting the mean
+    std::vector<double> predictions;     ///< of each example, by a tree that was trained without it
 };
-/// `folds` at least 2, at most as many as there are examples; how they are dealt out depends on nothing else.
+/// `folds`: at least 2, at most the number of examples. The assignment to folds is deterministic.
 Quality cross_validate(const Examples& examples, std::size_t folds, const ModelTree::Options& options = {});
 
 }  // namespace lab

@@ -20,7 +20,7 @@ struct Chunk {
     std::size_t bytes = 0;
 };
 
-/// Chunks in order from one thread to another.
+/// Passes chunks in order from one thread to another.
 class Queue {
 public:
     void push(Chunk chunk) {
@@ -28,7 +28,7 @@ public:
         chunks_.push_back(std::move(chunk));
         changed_.notify_one();
     }
-    /// Nothing once it is closed and empty; after stop() at once.
+    /// Waits for a chunk. Returns none once the queue is closed and empty; after stop() immediately.
     std::optional<Chunk> pop() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return !chunks_.empty() || closed_; });

@@ -1,5 +1,5 @@
-// Ways to move a file through a cipher: by one thread, and by three that queues join, as [P] does it. Production has
-// another: symmetrical workers (src/pipeline).
+// Two ways to move a file through a cipher: one thread, and [P]'s three threads joined by queues. Production has a
+// third: symmetrical workers (src/pipeline).
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 
 namespace lab {
 
-/// Works on a chunk in place; called for one after the other, in the order of the file.
+/// Processes a chunk in place; called for one chunk after the other, in file order.
 using ChunkWork = std::function<void(std::span<std::uint8_t> chunk)>;
 
-/// Read, work, write, and again.
+/// One thread reads, works and writes, chunk by chunk.
 void run_by_one_thread(const File& input, const File& output, std::size_t chunk_bytes, const ChunkWork& work);
 
-/// A reader, a worker and a writer, `buffers` chunks between them, at least 1. What one of them throws, is thrown here.
+/// A reader, a worker and a writer thread share `buffers` chunks, at least 1. An exception of any thread is rethrown
+/// here.
 void run_by_three_threads(const File& input, const File& output, std::size_t chunk_bytes, std::size_t buffers,
                           const ChunkWork& work);
 

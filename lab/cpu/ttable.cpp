@@ -28,7 +28,8 @@ constexpr std::uint32_t row(std::uint32_t word, unsigned i) {
     return (word >> (8 * i)) & 0xffu;
 }
 
-/// Row i of a new column comes from the column `step` * i further on: ShiftRows for 1, its inverse for 3.
+/// Row i of a new column comes from the column `step` * i places further: `step` is 1 for ShiftRows and 3 for its
+/// inverse.
 template <unsigned step>
 void run(const std::uint32_t* keys, int rounds, const Tables& tables, const std::array<std::uint8_t, 256>& last,
          const std::uint8_t* input, std::uint8_t* output, std::size_t blocks) {

@@ -1,6 +1,6 @@
-// AES as textbooks program it for a CPU without AES instructions: four T-tables (src/aes/t_tables.hpp), one block at a
-// time, one thread. [D]'s C++ implementation is of this kind. Its time depends on key and text, through the cache: it
-// is here to be measured.
+// The textbook AES for a CPU without AES instructions: four T-tables (src/aes/t_tables.hpp), one block at a time, one
+// thread. [D]'s C++ implementation is of this kind. Its time depends on key and text through the cache, so it serves
+// only as an object of measurement.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace lab {
 
-/// ECB under one key in one direction.
+/// ECB with one key in one direction.
 class TTableCipher {
 public:
-    /// `key`: 16, 24 or 32 bytes, else std::invalid_argument.
+    /// `key`: 16, 24 or 32 bytes; otherwise throws std::invalid_argument.
     TTableCipher(std::span<const std::uint8_t> key, Direction direction);
 
     /// `blocks` blocks of 16 bytes; in place is allowed. Thread-safe.

@@ -1,4 +1,7 @@
-// [D]: its kernel with tables, keys and text in global and in shared memory.
+// D.memory repeats [D]'s kernel with tables and keys each in shared or global memory, and text staged in shared memory
+// or read directly from global memory; then with the S-box and arithmetic instead of tables. AES-128-ECB on 256 MiB
+// (--quick: 64 MiB) in device memory, kernel alone, timed by events; transfers and key expansion are excluded. Unlike
+// the paper's 16 thread blocks, the grid fills the GPU.
 #include <array>
 
 #include "lab/experiments/experiments.hpp"

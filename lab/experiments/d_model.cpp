@@ -1,4 +1,7 @@
-// D.model: M5' fitted to the surfaces of D.surfaces.
+// D.model repeats [D]'s model trees: M5' fitted to the surfaces of D.surfaces, or to surfaces measured here if that
+// experiment has no result. One tree per implementation predicts the time from file length, buffer length, key size and
+// direction. Errors are those of a 10-fold cross-validation. The last panels show where each implementation is fastest,
+// measured and predicted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +20,7 @@ namespace {
 
 constexpr std::size_t folds = 10;
 
-/// Times span five orders of magnitude, and what they depend on as well: all in powers of two.
+/// Times span five orders of magnitude, and so do lengths; both enter the model as base-2 logarithms.
 std::vector<double> attributes_of(std::uint64_t file, std::uint64_t buffer, unsigned key_bits, Direction direction) {
     return {std::log2(static_cast<double>(file)), std::log2(static_cast<double>(buffer)), static_cast<double>(key_bits),
             direction == Direction::decrypt ? 1.0 : 0.0};
@@ -41,8 +44,8 @@ struct Model {
     std::string implementation;
     ModelTree tree;
     Quality quality;
-    double unsmoothed_error;  ///< relative absolute error if predictions are not smoothed
-    double typical_factor;    ///< median of how many times too large or too small a cross-validated time is
+    double unsmoothed_error;  ///< relative absolute error of predictions without smoothing
+    double typical_factor;    ///< median factor between cross-validated prediction and measured time
     [[nodiscard]] double seconds(std::uint64_t file, std::uint64_t buffer, unsigned key_bits,
                                  Direction direction) const {
         return std::exp2(tree.predict(attributes_of(file, buffer, key_bits, direction)));
@@ -86,7 +89,7 @@ Panel measured_beside_model(const Surfaces& surfaces, const Model& model) {
     return panel;
 }
 
-/// How many times as fast `a` is as `b`.
+/// How many times as fast `a` is as `b`, measured and predicted.
 Panel ratio_panel(const Surfaces& surfaces, const Model& a, const Model& b) {
     Panel panel =
         surface_panel(surfaces, fmt::format("{} against {}", a.implementation, b.implementation),
@@ -106,7 +109,7 @@ Panel ratio_panel(const Surfaces& surfaces, const Model& a, const Model& b) {
     return panel;
 }
 
-/// Of all key sizes and directions, the share of points at which each implementation is fastest.
+/// Share of all points (file, buffer, key size, direction) at which each implementation is fastest.
 Panel winners_panel(const Surfaces& surfaces, const std::vector<Model>& models) {
     std::map<std::string, double> measured_wins, predicted_wins;
     double points = 0;

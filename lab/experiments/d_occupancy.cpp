@@ -1,4 +1,8 @@
-// [D]: the size of a thread block by the occupancy calculator, and what it is worth.
+// D.occupancy repeats [D]'s choice of the thread-block size by the occupancy calculator. It varies the thread block
+// from 32 to 1,024 threads and shows the warps per multiprocessor, calculated for compute capability 2.1 and for this
+// GPU, and reported by the runtime; then the throughput of [D]'s kernel for each size, and with 16 thread blocks
+// against a grid that fills this GPU. AES-128-ECB on 256 MiB (--quick: 64 MiB) in device memory, kernel alone, timed by
+// events.
 #include <algorithm>
 #include <array>
 
@@ -41,7 +45,7 @@ Result run(const Context& context) {
         const bool full = std::find(paper::full_occupancy_threads.begin(), paper::full_occupancy_threads.end(),
                                     count) != paper::full_occupancy_threads.end();
         theirs.push_back(full ? std::optional<double>(paper::active_warps) : std::nullopt);
-        // Whatever lies in shared memory, the paper's calculator was given registers and threads.
+        // The paper's calculator was given registers and threads only, not shared memory.
         const Occupancy then = occupancy(fermi_21, count, paper::registers_per_thread, 0);
         of_fermi.emplace_back(then.warps);
         const gpu::Resources resources = gpu::Variants::resources(entry, count);

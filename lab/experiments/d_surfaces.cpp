@@ -1,4 +1,7 @@
-// D.surfaces: C++, AES-NI and CUDA over the lengths of buffer and file.
+// D.surfaces repeats [D]'s comparison of C++ with T-tables, AES-NI and CUDA: the throughput of ECB over the lengths of
+// file and buffer, for three key sizes and both directions. Timed by the host's clock from reading the file's first
+// byte to writing its last, including the copies to and from the GPU; opening the files and flushing them are excluded.
+// The last panel is the processor time per gigabyte, without files.
 #include <fmt/format.h>
 
 #include "lab/compare.hpp"
@@ -33,7 +36,8 @@ Panel panel_of(const Surfaces& surfaces, unsigned key_bits, Direction direction)
     return panel;
 }
 
-/// What each takes of the machine's processors for a gigabyte, buffer after buffer; no file.
+/// Processor seconds of the whole machine per gigabyte while each implementation encrypts a full buffer repeatedly; no
+/// file is involved.
 Panel processor_seconds_of(const Context& context, const Surfaces& surfaces) {
     Panel panel{"Processor seconds a gigabyte",
                 Panel::Kind::bars,
@@ -54,7 +58,7 @@ Panel processor_seconds_of(const Context& context, const Surfaces& surfaces) {
             context.check();
             double bytes = 0, seconds = 0;
             const double before = processor_seconds().value_or(0);
-            // Ticks are of a hundredth of a second.
+            // Processor time is counted in ticks of a hundredth of a second, so each sample runs long enough.
             while (seconds < (context.quick ? 0.1 : 1)) {
                 seconds += time_of([&] { cipher->run(buffer); });
                 bytes += static_cast<double>(buffer);

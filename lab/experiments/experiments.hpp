@@ -1,4 +1,4 @@
-// Every experiment by name, each defined in the file of its subject. Listed in lab/experiment.cpp.
+// All experiments by name. Each is defined in the source file of its subject and listed in lab/experiment.cpp.
 #pragma once
 
 #include "lab/experiment.hpp"

@@ -1,4 +1,4 @@
-// What the experiments with files share: where the files are, which sizes fit, which backends there are.
+// Shared parts of the experiments with files: folders, file sizes, and backends.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,28 @@
 
 namespace lab::experiments {
 
-/// A folder of the context, and what to call it.
+/// A folder of the context, and its name.
 struct Place {
     std::filesystem::path folder;
     std::string name;  ///< "tmpfs", "disk"
     bool on_disk;
 };
-/// Those that there are; throws LeftOut if there is none, and says in `notes` which is missing.
+/// The folders that exist. Adds a note for each missing one; throws LeftOut if there is none.
 std::vector<Place> places_of(const Context& context, std::vector<std::string>& notes);
 
-/// Those of `sizes` that the context allows, and that fit `files` times into each place and three times into memory.
+/// The `sizes` that the context allows and that leave enough space: `files` + 1 files in each place, and `files` + 4
+/// times the size in free memory. Throws LeftOut if none fits.
 std::vector<std::uint64_t> fitting(const Context& context, const std::vector<Place>& places,
                                    std::vector<std::uint64_t> sizes, std::uint64_t files);
 
-/// The fastest backend on the CPU, and `cuda` if the context has a GPU.
+/// The fastest CPU backend, and `cuda` if the context has a GPU.
 std::vector<std::string> backends_of(const Context& context);
 
-/// [P]'s streams where its program has them, between reading and writing a file; none without a disk.
+/// [P]'s streams between reading and writing a file, as in its program; none without a disk.
 std::optional<Panel> measure_streams_on_a_disk(const Context& context, std::span<const unsigned> streams);
 
-/// A sample of `work` a call, as long as the run goes on. Verifies the first, which is not counted (lab/measure.hpp).
+/// A work function for sample(): returns the seconds of `work`, and calls `verify` after the first call, which sample()
+/// does not count (lab/measure.hpp). Throws Interrupted if the run was interrupted.
 std::function<double()> verified_once(const Context& context, std::function<double()> work,
                                       std::function<void()> verify);
 

@@ -1,4 +1,9 @@
-// [G]: three schemes, and where the lookup table lies, by length of the text.
+// [G]'s kernels by length of the text, 2 KiB to 128 MiB in device memory: AES-128, kernels alone. Timed by events
+// around launches; transfers and key expansion are excluded.
+//
+// G.schemes: the three schemes with one, four and sixteen threads per block; in ECB and CTR with tables in constant
+// memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four threads per
+// block, with tables in constant, texture and shared memory and with a copy per bank, beside production.
 #include <algorithm>
 #include <array>
 
@@ -14,7 +19,7 @@ namespace {
 
 namespace paper = published::gu;
 
-/// The paper's lengths, and beyond them one that fills today's GPU.
+/// The paper's lengths, and longer ones that fill a current GPU.
 std::vector<std::size_t> lengths(const Context& context) {
     std::vector<std::size_t> lengths;
     const std::size_t step = context.quick ? 2 : 1;
@@ -39,7 +44,7 @@ Series curve(std::string name, const paper::Curve& gbit_per_s, const std::vector
     return experiments::published(std::move(name), std::move(values));
 }
 
-/// Adds to each series the speed of its subject at every length.
+/// Appends to each series the speed of its subject at every length.
 void run_lengths(const Context& context, const Trial& trial, const std::vector<std::size_t>& lengths,
                  std::span<Series> series, const std::vector<Trial::Work>& works, double from, double to) {
     std::vector<Trial::Subject> subjects;
@@ -63,7 +68,8 @@ Result run_schemes(const Context& context) {
     use_gpu(context);
     const std::vector<std::size_t> over = lengths(context);
     {
-        // Each once on the longest text before anything else: tools/profile_lab.py takes the first six launches.
+        // Runs each kernel once on the longest text before anything else, because tools/profile_lab.py profiles the
+        // first six launches.
         const Trial trial({}, over.back());
         for (const auto& variants : {gpu::schemes, gpu::schemes_in_shared}) {
             for (std::size_t i = 0; i < variants.size(); ++i) {
@@ -100,7 +106,7 @@ Result run_schemes(const Context& context) {
 
 // ------------------------------------------------------------------------------------------------------------- tables
 
-/// Another's figures, which the paper sets beside its own.
+/// Figures of Manavski's program, which the paper compares with.
 Series manavski(std::span<const std::size_t> over) {
     Series series = published("Manavski, published", {});
     for (const std::size_t bytes : over) {

@@ -1,5 +1,11 @@
-// [G]: what transfers cost. Page-locked copies against host memory that kernels read and write where it lies, and the
-// shares of copying and computing in the time of a text.
+// [G]'s experiments on transfers, AES-128-ECB from host memory to host memory.
+//
+// G.transfers: throughput by input size, 2 KiB to 1 GiB, for five ways: page-locked memory with copy in, kernel and
+// copy out one after the other; the same in chunks that overlap; mapped memory that the kernel reads and writes in
+// place; mapped write-combined memory; and production. Times include transfers. They are by events from the first copy
+// to the last, or around the kernel where there are no copies; production's are by the host's clock around the call.
+// Allocation and key expansion are excluded. G.breakdown: shares of copying in, computing and copying out, by input
+// size, for [G]'s best scheme and the lab's conflict-free kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +26,7 @@ constexpr unsigned most_lanes = 4;
 
 using Kind = gpu::HostMemory::Kind;
 
-/// The paper's sizes, and on, as far as there is room.
+/// The paper's sizes, then larger ones as far as memory allows.
 std::vector<double> input_sizes(const Context& context, std::size_t wanted) {
     const std::size_t longest = room_for(context, wanted);
     std::vector<double> list;
@@ -33,7 +39,7 @@ std::vector<double> input_sizes(const Context& context, std::size_t wanted) {
     return list;
 }
 
-/// Ways of cutting a text that are worth trying.
+/// Candidate chunk sizes and lane counts for a text.
 std::vector<gpu::Chunks> cuts(std::size_t bytes, std::size_t room) {
     std::vector<gpu::Chunks> list;
     const auto add = [&](std::size_t chunk, unsigned lanes) {
@@ -51,7 +57,7 @@ std::vector<gpu::Chunks> cuts(std::size_t bytes, std::size_t room) {
     return list;
 }
 
-/// Everything that a way of transferring needs.
+/// The memory, kernels and text that all ways of transfer use.
 struct Subject {
     Subject(const Context& context, std::size_t most)
         : properties(gpu_of(context)),
@@ -63,7 +69,8 @@ struct Subject {
           locked(text, Kind::page_locked),
           write_combined(text, Kind::mapped_write_combined),
           overlap(most, most_lanes) {
-        // How many threads keep the bus busiest, and whether they should stay, depends on the machine.
+        // Which thread count uses the bus best, and whether persistent threads do, depends on the machine, so several
+        // are tried.
         const auto processors = static_cast<unsigned>(properties.multiprocessors);
         mapped_kernels.push_back({"four tables in shared memory, 1,024 threads", kernels[0].entry, {.threads = 1024}});
         mapped_kernels.push_back({"four tables in shared memory, threads that stay",
@@ -82,7 +89,8 @@ struct Subject {
     gpu::Stream stream;
     std::string best_cut, best_mapped;
 
-    /// Seconds of the quickest of `works`, whose outputs are those of `buffers`; verified.
+    /// Picks the fastest of `works`, samples and verifies it, and returns its seconds. All of them write to the output
+    /// of `buffers`.
     Summary best_of(const Context& context, TextBuffers& buffers, std::size_t bytes, const std::string& what,
                     const std::vector<std::function<double()>>& works, std::size_t* chosen = nullptr) {
         const std::size_t best = works.size() == 1 ? 0 : quickest(works);
@@ -104,7 +112,7 @@ struct Subject {
     }
 
     Summary overlapped(const Context& context, std::size_t bytes) {
-        // The cut first, then as many kernels as the other ways may choose from.
+        // Chooses the chunks first, with one kernel, then the kernel from the same list as the other ways.
         const auto work = [&](const gpu::Chunks& chunks, const NamedKernel& kernel) {
             return [this, bytes, chunks, run = chunk_kernel(variants, kernel)] {
                 return overlap.run(locked.input.get(), locked.output.get(), bytes, chunks, run);
@@ -242,7 +250,7 @@ Breakdown break_down(const Context& context, Progress& progress, const std::vect
             return samples.back().sum();
         });
         text.check(buffers.output.on_device(), bytes, kernel.name);
-        samples.erase(samples.begin());  // the first warms up
+        samples.erase(samples.begin());  // drop the warm-up call
         std::vector<double> in, compute, out;
         for (const gpu::Steps& steps : samples) {
             in.push_back(steps.in);

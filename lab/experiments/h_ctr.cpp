@@ -1,4 +1,8 @@
-// [H]: CTR by size of the text, of the kernel alone and from host memory to host memory.
+// H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB (--quick: 256 MiB). First panel:
+// text in device memory, kernel alone, timed by events. Second panel: from page-locked memory to page-locked memory,
+// transfers included, timed by events from the first copy to the last. Kernels: four tables in shared memory as
+// published, copies and kernel one after the other; the lab's conflict-free kernel, with copies that overlap; and
+// production, with transfers timed by the host's clock around the call. Key expansion and allocation are excluded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +19,7 @@ namespace {
 
 constexpr std::size_t mib = 1 << 20;
 
-/// The counter block `blocks` behind `first` (SP 800-38A, B.1).
+/// Counter block number `blocks` after `first` (SP 800-38A, B.1).
 std::array<std::uint8_t, 16> counter_behind(std::span<const std::uint8_t> first, std::uint64_t blocks) {
     std::array<std::uint8_t, 16> counter{};
     unsigned carry = 0;

@@ -1,5 +1,10 @@
-// [H]: what a data model for many messages costs against one message of the same bytes, and a new key for every
-// message.
+// [H]'s data model for many messages: AES-128-CTR, messages of 1 to 65,536 blocks (H.rekeying: 16,384).
+//
+// H.overhead compares many messages with one message of the same bytes: for the data model and for production's
+// batches, in device memory and with transfers. The model's kernel is timed by events; everything else by the host's
+// clock, from the call, the submission or the descriptors to the end. The last panel compares natural with striped
+// threads. H.rekeying gives each message its own key instead of one for all: key schedules freshly expanded, found in
+// the cache, or ready on the device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,10 +21,10 @@ constexpr std::uint64_t mib = 1 << 20;
 
 using Work = std::function<double()>;
 
-/// What is measured at every size of message, in turns, each verified by its last output.
+/// A subject that is measured at every message size, in turns with the others. Its output is verified before and after.
 struct Subject {
     Series series;
-    Work work;           ///< none: no figure at this size
+    Work work;           ///< empty: no figure at this size
     bool whole = false;  ///< its output is that of one message
 };
 
@@ -47,7 +52,7 @@ void measure(const Context& context, Messages& messages, std::vector<Subject>& s
     }
 }
 
-/// All texts as one.
+/// A message that consists of all texts.
 warpaes::Message message_of(const warpaes::Key& key, const Messages& messages) {
     warpaes::Message message;
     message.mode = warpaes::Mode::ctr;
@@ -59,10 +64,10 @@ warpaes::Message message_of(const warpaes::Key& key, const Messages& messages) {
     return message;
 }
 
-/// Calls whose figure is that of work that goes on and on.
+/// Number of calls per sample, so that the figure is that of continuous work.
 constexpr unsigned calls = 8;
 
-/// Calls back to back on a stream.
+/// Average seconds of `calls` calls enqueued back to back on a stream, by the host's clock.
 double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const Messages& messages,
                    const gpu::Stream& stream) {
     const warpaes::Message message = message_of(key, messages);
@@ -73,8 +78,8 @@ double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const
            calls;
 }
 
-/// The data model's kernel by events. What ran before may have left the GPU idle, and an idle one is slow to begin: a
-/// run goes before it that is not counted.
+/// Seconds of the data model's kernel by events. An idle GPU is slow to start, so an uncounted launch precedes the
+/// timed one.
 double kernel_alone(const gpu::PayloadOnDevice& payload, const Messages& messages, const gpu::Stream& stream,
                     gpu::ThreadMapping mapping = gpu::ThreadMapping::natural) {
     const auto run = [&] { payload.run(messages.input(), messages.output(), mapping, {}, stream); };
@@ -82,7 +87,7 @@ double kernel_alone(const gpu::PayloadOnDevice& payload, const Messages& message
     return gpu::seconds_of(stream, run);
 }
 
-/// Descriptors to the end, by the host's clock: prepared on the CPU, copied, run.
+/// Seconds by the host's clock from the descriptors to the end: prepare on the CPU, copy the payload, run the kernel.
 double whole_model(const Messages& messages, KeySchedules& schedules, gpu::PayloadOnDevice& payload,
                    const gpu::Stream& stream) {
     return time_of([&] {
@@ -92,7 +97,7 @@ double whole_model(const Messages& messages, KeySchedules& schedules, gpu::Paylo
     });
 }
 
-/// The same from page-locked memory to page-locked memory, as the paper's runtime did it. `whole`: as one message.
+/// The same with the copies of text from and to page-locked memory, as in the paper's runtime. `whole`: as one message.
 double model_with_transfers(const Messages& messages, gpu::PayloadOnDevice& payload, bool whole,
                             const gpu::DeviceMemory& input, const gpu::DeviceMemory& output,
                             const gpu::Stream& stream) {
@@ -117,7 +122,7 @@ std::vector<double> blocks_axis(const Context& context, std::vector<double> all,
     return list;
 }
 
-/// Per cent of the time that `many` takes more than `one` needs of it.
+/// Overhead in per cent: the share of the time of `many` that `one` does not need for the same bytes.
 Series overhead(std::string name, const Series& one, const Series& many) {
     Series out{std::move(name), many.role, {}, {}};
     for (std::size_t i = 0; i < one.values.size(); ++i) {
@@ -130,7 +135,7 @@ Series overhead(std::string name, const Series& one, const Series& many) {
     return out;
 }
 
-/// What striping the threads costs messages that gain nothing by it.
+/// Compares natural with striped threads on equal messages, which gain nothing by striping.
 Panel measure_striping(const Context& context, std::uint64_t bytes, std::uint64_t most) {
     const std::uint64_t blocks = std::max<std::uint64_t>(std::min<std::uint64_t>(512, context.most_bytes / 16), 1);
     Messages messages({.count = messages_for(bytes, blocks, most), .blocks = blocks});
@@ -162,7 +167,8 @@ Panel measure_striping(const Context& context, std::uint64_t bytes, std::uint64_
 Result measure_overhead(const Context& context) {
     use_gpu(context);
     const std::vector<double> x = blocks_axis(context, {1, 4, 16, 64, 512, 4096, 16384, 65536}, {1, 16, 512, 16384});
-    // On the device a text that takes much longer than a batch costs in any case; the host has a bus for its limit.
+    // In device memory the text is large, so that its time far exceeds a batch's fixed cost. With transfers the bus is
+    // the limit, and a quarter is enough.
     const std::uint64_t bytes = room_for(context, context.quick ? 64 * mib : 1024 * mib);
     const std::uint64_t host_bytes = bytes / 4;
     const std::uint64_t most = context.quick ? 1 << 17 : 1 << 22;  // 1 GiB in messages of 256 bytes

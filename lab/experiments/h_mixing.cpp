@@ -1,4 +1,8 @@
-// [H]: serial and parallel messages in one payload, the same messages in seven orders.
+// H.mixing repeats [H]'s mixed payload: parallel messages (CTR) of two sizes and serial messages (CBC) of eight sizes,
+// AES-128, in device memory, in seven orders; then up to 64 (--quick: 16) times as many messages. It compares the data
+// model's kernel with natural and with striped threads, timed by events, with production's batch of one entry per
+// message, timed by the host's clock from submission to completion. Preparation of the payload is excluded. All orders
+// are measured in turns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,11 +30,11 @@ constexpr const char* order_names[paper::mixed_orders] = {"1: a serial one in ea
 struct Message {
     std::uint64_t blocks;
     bool serial;
-    std::uint64_t offset = 0;  ///< of its text
+    std::uint64_t offset = 0;  ///< of its text in the data
 };
 using List = std::vector<Message>;
 
-/// The paper's messages, or a part of each kind: 32 periods make the whole.
+/// The paper's messages, or the same share of each kind: 32 periods are all of them.
 struct Messages32 {
     List longs, shorts, serials;
 };
@@ -56,8 +60,8 @@ Messages32 all_messages(std::uint64_t periods) {
     return m;
 }
 
-/// Orders 1 and 2. Thirty-two serial messages and 31 short ones in turns have 1,024 threads, so 32 groups with a serial
-/// message each. `spread`: the long ones lie between them.
+/// Orders 1 and 2. Thirty-two serial messages alternating with 31 short ones make 1,024 threads: 32 groups of 32
+/// threads with one serial message each. `spread`: the long messages are distributed among them.
 List one_in_each_group(const Messages32& m, bool spread) {
     List list;
     auto next_long = m.longs.begin(), next_short = m.shorts.begin();
@@ -65,14 +69,14 @@ List one_in_each_group(const Messages32& m, bool spread) {
         list.push_back(m.serials[i]);
         const std::size_t in_period = i % group;
         if (in_period != group - 1) list.push_back(*next_short++);
-        // 960 long messages to 1,024 serial ones.
+        // There are 960 long messages for 1,024 serial ones.
         if (spread && in_period < m.longs.size() * group / m.serials.size()) list.push_back(*next_long++);
     }
     list.insert(list.end(), next_long, m.longs.end());
     return list;
 }
 
-/// Orders 5 to 7: groups of 32 serial messages, and a parallel message is a unit too.
+/// Orders 5 to 7. The units of an order are groups of 32 serial messages, and single parallel messages.
 List by_groups(const Messages32& m, const List& serials, std::mt19937* random) {
     std::vector<List> groups, parallel;
     for (std::size_t i = 0; i < serials.size(); i += group) {
@@ -89,7 +93,7 @@ List by_groups(const Messages32& m, const List& serials, std::mt19937* random) {
         units.insert(units.end(), groups.begin(), groups.end());
         std::shuffle(units.begin(), units.end(), *random);
     } else {
-        // Evenly by threads, not by messages.
+        // Distributes the groups evenly by threads, not by messages.
         std::uint64_t threads = 0, passed = 0;
         for (const List& unit : parallel) threads += unit.front().blocks;
         std::size_t next = 0;
@@ -122,7 +126,7 @@ List in_order(int order, Messages32 m, std::mt19937& random) {
     return by_groups(m, m.serials, order == 5 ? &random : nullptr);
 }
 
-/// Text, then an IV for all and a key, with what must become of the text.
+/// The texts, one IV for all messages, the key, and the expected output.
 struct Data {
     explicit Data(const Messages32& m) {
         for (const List* list : {&m.longs, &m.shorts, &m.serials}) {
@@ -186,19 +190,19 @@ std::vector<warpaes_batch_entry> entries_of(const List& list, const Data& data, 
     return entries;
 }
 
-/// What an order is handed over as, to the model and to production.
+/// One order, prepared for the data model and for production.
 struct Prepared {
     KeySchedules schedules;
     gpu::PayloadOnDevice payload;
     std::vector<warpaes_batch_entry> entries;
 };
 
-/// The seven orders of one payload.
+/// Results of the seven orders of one payload.
 struct Orders {
     Series natural{"[H]'s model, natural threads", Series::Role::measured, {}, {}};
     Series striped{"[H]'s model, striped threads", Series::Role::measured, {}, {}};
     Series production{"production: the engine orders", Series::Role::measured, {}, {}};
-    std::string messages;  ///< in words
+    std::string messages;  ///< description of the messages
 };
 
 Orders measure_orders(const Context& context, std::uint64_t periods) {
@@ -209,7 +213,7 @@ Orders measure_orders(const Context& context, std::uint64_t periods) {
     const double amount = static_cast<double>(data.bytes) / 1e9;
     std::mt19937 random(1);
     Orders out;
-    // In turns: whatever else the machine does concerns all orders alike.
+    // In turns, so that other load on the machine affects all orders equally.
     std::vector<Prepared> orders;
     orders.reserve(paper::mixed_orders);
     std::vector<std::function<double()>> works;
@@ -251,10 +255,10 @@ Orders measure_orders(const Context& context, std::uint64_t periods) {
 
 Result run(const Context& context) {
     use_gpu(context);
-    // The whole is 16 MiB; a test may allow less.
+    // The whole payload is 16 MiB; a test may allow less.
     std::uint64_t periods = 32;
     while (periods > 1 && periods * (std::uint64_t{1} << 19) > context.most_bytes) periods /= 2;
-    // So many that no chain of blocks lasts as long as all the rest.
+    // With enough messages, the chain of the longest one takes less time than all others together.
     const std::uint64_t times =
         std::clamp<std::uint64_t>(context.most_bytes / (periods << 19), 1, context.quick ? 16 : 64);
     Result result;

@@ -1,5 +1,8 @@
-// [H]: what serial messages of 2,048 blocks reach beside parallel ones, what the machine's processors do in a serial
-// mode, and what a kernel that knows every mode costs beside kernels that know one.
+// H.modes repeats three of [H]'s comparisons of serial and parallel modes, AES-128, encryption. First panel: CBC beside
+// CTR with messages of 2,048 blocks, by their number, in device memory; the data model's kernel by events, production's
+// batch by the host's clock. Second panel: OFB with messages of 512 blocks on the machine's processors (all threads)
+// and on the GPU, by the host's clock. Last panels: registers and speed of a kernel compiled for one mode and of a
+// kernel for all modes, by events.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +17,8 @@ namespace {
 
 constexpr std::uint64_t mib = 1 << 20;
 
-/// Numbers of messages from 32 on, by factors of four, up to `bytes` bytes of them, and so many as make just these.
+/// Numbers of messages for an axis: 32, then factors of four (--quick: 16), and finally the number that makes up
+/// `bytes`.
 std::vector<double> counts_up_to(std::uint64_t bytes, std::uint64_t blocks, const Context& context) {
     const auto most = static_cast<double>(std::max<std::uint64_t>(bytes / (16 * blocks), 1));
     std::vector<double> counts;
@@ -23,7 +27,7 @@ std::vector<double> counts_up_to(std::uint64_t bytes, std::uint64_t blocks, cons
     return counts;
 }
 
-/// Of which the steps are a part of the whole's.
+/// A context whose steps cover the range `from` to `to` of the whole experiment.
 Context part_of(const Context& context, double from, double to) {
     Context part = context;
     part.step = [step = context.step, from, to](double done, const std::string& next) {
@@ -162,7 +166,7 @@ std::vector<Panel> one_kernel_for_all(const Context& context) {
             stream.synchronize();
             messages.check(fmt::format("{}, {}", mode.name, alone ? "a kernel of its own" : "the kernel for all"));
             works.emplace_back([&stream, run] {
-                run();  // an idle GPU is slow to begin
+                run();  // an idle GPU is slow to start
                 return gpu::seconds_of(stream, run);
             });
         }

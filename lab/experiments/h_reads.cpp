@@ -1,4 +1,7 @@
-// [H]: five billion reads from each memory of the chip.
+// H.reads repeats [H]'s memory study: five billion 4-byte reads from constant, shared, texture and global memory and
+// from the caches, coherent and random, per second and per multiprocessor clock. Seconds are by events around the
+// launch, cycles by the multiprocessor's clock between first and last read; writing the tables is excluded. The last
+// panel varies the distance between the streams that neighbouring threads read, 1 to 1,024 blocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +36,7 @@ constexpr Pattern patterns[] = {{ReadPattern::same, "coherent: one word"},
                                 {ReadPattern::consecutive, "coherent: neighbouring words"},
                                 {ReadPattern::random, "random"}};
 
-/// Reads of threads that each have a stream of 128 blocks, by how far apart the streams of neighbours lie.
+/// Each thread reads a stream of 128 blocks; the distance between the streams of neighbouring threads varies.
 Panel measure_distances(const Context& context) {
     constexpr std::uint32_t stream_blocks = 128;
     std::uint32_t most = context.quick ? 512 : 1024;
@@ -69,7 +72,8 @@ Panel measure_distances(const Context& context) {
 
 Result run(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
-    // Tables: the four T-tables' size; more than the first-level caches hold; more than the second.
+    // Table sizes: that of the four T-tables, one that exceeds the first-level caches, and one that exceeds the
+    // second-level cache.
     const auto words = [&](std::uint64_t wanted) {
         std::uint64_t fitting = 1024;
         while (fitting < wanted && 8 * fitting <= room_for(context, 4 * wanted)) fitting *= 2;
@@ -97,7 +101,7 @@ Result run(const Context& context) {
                 throw Mismatch(fmt::format("{}, {}: the sum of what was read is wrong", source.name, pattern.name));
             }
             add(a, rate(reads / 1e9, seconds));
-            cycles.erase(cycles.begin());  // the first warms up
+            cycles.erase(cycles.begin());  // drop the warm-up call
             add(b, rate(reads / properties.multiprocessors, summarize(cycles)));
         }
         rates.push_back(std::move(a));

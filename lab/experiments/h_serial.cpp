@@ -1,5 +1,7 @@
-// [H]: many messages in serial modes, a thread each, by their size and number; and what the distance between messages
-// costs, with everything else the same.
+// H.serial repeats [H]'s serial modes, one thread per message, AES-128, data in device memory: CBC by number and size
+// of messages for production and for the data model; CBC, OFB and CFB by number of messages; and CBC by the distance
+// between neighbouring messages, with the same number of blocks at every distance. The data model's kernel is timed by
+// events, production's batch by the host's clock from submission to completion.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,13 +22,14 @@ struct NamedMode {
 };
 constexpr NamedMode modes[] = {{Mode::cbc, "CBC"}, {Mode::ofb, "OFB"}, {Mode::cfb128, "CFB"}};
 
-/// The data model's kernel on `count` messages of `blocks` blocks in CBC, neighbours `distance` blocks apart: where a
-/// message is longer than that, it lies in runs of so many blocks, each beside the other messages' runs.
+/// Throughput of the data model's kernel on `count` messages of `blocks` blocks in CBC, neighbours `distance` blocks
+/// apart. A message longer than the distance is divided into runs of that length, interleaved with the runs of the
+/// other messages.
 Summary measure_distance(const Context& context, std::uint64_t count, std::uint64_t blocks, std::uint64_t distance) {
     const std::uint64_t run = std::min(distance, blocks), runs = blocks / run;
     const Shape shape{.mode = Mode::cbc, .count = count * runs, .blocks = run, .stride_blocks = distance};
     Messages messages(shape);
-    // As the kernel sees it: message i begins where run i does, and goes on `count` runs behind it.
+    // For the kernel, message i begins at run i and continues at every `count`th run after it.
     MessageDescriptor d;
     d.mode = Mode::cbc;
     d.messages = {0, 16 * run, count, shape.stride()};
@@ -74,7 +77,7 @@ Result run(const Context& context) {
     Progress progress(context, counts.size() * lengths.size() + counts.size() * 2 + 3 * distances.size());
 
     Result result;
-    // By size and number.
+    // By size and number of messages.
     Series production{"production", Series::Role::measured, {}, {}},
         model{"[H]'s model", Series::Role::measured, {}, {}};
     for (const double length : lengths) {
@@ -107,7 +110,7 @@ Result run(const Context& context) {
                  left_out});
     }
 
-    // The three modes.
+    // By mode.
     Panel alike{"Serial modes by number of messages",
                 Panel::Kind::lines,
                 numbers("messages", "", Axis::Scale::log, counts),
@@ -141,7 +144,7 @@ Result run(const Context& context) {
     }
     result.panels.push_back(std::move(alike));
 
-    // Distance.
+    // By distance.
     Series runs{"[H]'s model, messages of 128 blocks", Series::Role::measured, {}, {}};
     Series ones{"production, messages of one block", Series::Role::baseline, {}, {}};
     Series sixteens{"production, messages of 16 blocks", Series::Role::baseline, {}, {}};

@@ -1,5 +1,6 @@
-// [H]'s table study: a single table or four, in three memories and with a copy for each bank; and text from global
-// memory or through textures.
+// H.tables repeats [H]'s table study: one table or four, in texture, constant and shared memory and with a copy for
+// each bank. The second panel reads the text as global memory, by read-only loads, and through textures. AES-128-CTR on
+// 256 MiB (--quick: 64 MiB) in device memory, kernels alone, timed by events; transfers and key expansion are excluded.
 #include <algorithm>
 #include <array>
 

@@ -15,21 +15,21 @@ namespace lab::experiments {
 
 namespace {
 
-/// Random ones; one random text could be as special as the fixed one. As many at once as a stream takes before it makes
-/// the host wait, a launch being up to five entries.
+/// Numbers of random texts and keys: several, because a single random one could be as special as the fixed one.
+/// `most_at_once` launches, of up to five queue entries each, fit on a stream before it blocks the host.
 constexpr std::size_t most_texts = 256, most_keys = 64, most_at_once = 160;
 
-/// Each text is copied to where the kernel reads it before the clock starts: memory elsewhere would take another time.
-/// What is fixed exists as often as there are random ones, as memory that was touched just now is nearer. And nothing
-/// of what is timed begins before all of it is enqueued: else the host's time would be in it where the GPU waits for
-/// the host, which depends on how long the copy before took.
+/// Precautions against other causes of different times. Each text is copied to the kernel's input before the clock
+/// starts, because memory at another address could be faster. The fixed text or key exists in as many copies as there
+/// are random ones, because recently used memory is faster. No timed work begins before all of it is enqueued;
+/// otherwise the GPU could wait for the host, for a time that depends on the previous copy.
 class LaunchTest {
 public:
     LaunchTest(const Context& context, const LaunchSubject& subject)
         : subject_(subject),
           bytes_(allowed(context, std::size_t{64} << 10)),
           counter_(subject.counter ? random_bytes(16, 21) : std::vector<std::uint8_t>{}) {
-        const bool small = bytes_ < (1 << 10);  // a test
+        const bool small = bytes_ < (1 << 10);  // a test run on a simulated GPU
         random_texts_ = subject.secret == LaunchSubject::Secret::key ? 0 : small ? 4 : most_texts;
         random_keys_ = subject.secret == LaunchSubject::Secret::key ? (small ? 4 : most_keys) : 0;
         for (std::size_t i = 0; i < std::max<std::size_t>(random_keys_, 1); ++i) {
@@ -70,7 +70,7 @@ private:
         if (subject_.tables) {
             tables_.push_back(std::make_unique<gpu::Variants>(key));
         } else {
-            // One engine for all: with one each, the host would take longer for those that it uses less often.
+            // All keys share one engine. With one engine each, the host would take longer for rarely used ones.
             production_.push_back(production_.empty() ? std::make_unique<Production>(context.gpu, key)
                                                       : std::make_unique<Production>(*production_.front(), key));
         }
@@ -97,7 +97,7 @@ private:
             production_[key]->enqueue(subject_.encrypt, counter_, input_.get(), output_.get(), bytes_, stream_.get());
         }
     }
-    /// Of `count` fixed ones and as many random ones behind them.
+    /// Index into a list of `count` fixed items followed by `count` random ones.
     static std::size_t pick(bool random, std::size_t count, std::size_t i) {
         return count == 0 ? 0 : (random ? count : 0) + i % count;
     }

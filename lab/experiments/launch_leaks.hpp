@@ -1,4 +1,4 @@
-// Whether the time of whole launches tells something about text or key.
+// Tests whether the time of whole kernel launches depends on text or key.
 #pragma once
 
 #include <string>
@@ -8,25 +8,26 @@
 
 namespace lab::experiments {
 
-/// What is launched, and what is fixed in the one class and random in the other.
+/// What is launched, and what is secret: fixed in one class of launches, random in the other.
 struct LaunchSubject {
     enum class Secret {
         text,
         key,
-        equal_blocks  ///< the fixed text is one block again and again, so that all lanes do the same
+        equal_blocks  ///< text, where the fixed text repeats one block, so that all lanes do the same
     };
     std::string name;
     Secret secret = Secret::text;
     bool counter = false, encrypt = true;
     unsigned key_bytes = 16;
-    bool tables =
-        false;  ///< T-tables in shared memory instead of production's kernels: the control, which has to be found
+    bool tables = false;  ///< true: T-tables in shared memory instead of production's kernels. This is the control,
+                          ///< whose leak the test must find
 };
 
 /// "text" or "key".
 const char* name_of(LaunchSubject::Secret secret);
 
-/// Of `count` launches of 64 KiB each, by events. Every text and key is verified first. Throws Mismatch.
+/// Times `count` launches of 64 KiB each by events. Verifies the output for every text and key first. Throws Mismatch.
+/// `from`, `to`: the range of the experiment's progress to report.
 LeakTest::Outcome test_launches(const Context& context, const LaunchSubject& subject, std::size_t count, double from,
                                 double to);
 

@@ -1,5 +1,5 @@
-// Many messages, for [H]'s experiments: as a payload of its data model, and as entries of production's batches; with
-// what libcrypto makes of them.
+// Many messages for [H]'s experiments: as a payload of its data model and as entries of production's batches, with
+// libcrypto's output for both.
 #pragma once
 
 #include <functional>
@@ -16,15 +16,15 @@ namespace lab::experiments {
 struct Shape {
     Mode mode = Mode::ctr;
     std::uint64_t count = 1;
-    std::uint64_t blocks = 1;         ///< of each
-    std::uint64_t stride_blocks = 0;  ///< from one to the next; 0: they follow each other
-    bool own_keys = false;            ///< a key for each instead of one for all
+    std::uint64_t blocks = 1;         ///< per message
+    std::uint64_t stride_blocks = 0;  ///< distance between neighbouring messages; 0: contiguous
+    bool own_keys = false;            ///< true: each message has its own key; false: one key for all
 
     [[nodiscard]] std::uint64_t stride() const { return 16 * (stride_blocks != 0 ? stride_blocks : blocks); }
     [[nodiscard]] std::uint64_t bytes() const { return 16 * blocks * count; }
 };
 
-/// Where messages lie.
+/// Where the messages are stored.
 enum class Place { device, page_locked };
 
 class Messages {
@@ -32,7 +32,7 @@ public:
     explicit Messages(const Shape& shape, Place place = Place::device);
 
     [[nodiscard]] const Shape& shape() const { return shape_; }
-    /// Texts, then IVs, then keys.
+    /// The texts, followed by the IVs and the keys.
     [[nodiscard]] const std::uint8_t* input() const {
         return place_ == Place::device ? input_.get() : locked_in_.get();
     }
@@ -42,16 +42,18 @@ public:
     [[nodiscard]] std::span<const std::uint8_t> keys() const { return keys_; }
     [[nodiscard]] std::span<const std::uint8_t> iv(std::uint64_t message) const;
 
-    /// The data model's: one descriptor for all messages. `whole`: as one message of the same bytes.
+    /// For the data model: one descriptor for all messages. `whole`: all texts as a single message.
     [[nodiscard]] PreparedPayload prepare(KeySchedules& schedules, bool whole = false) const;
-    /// Production's: one entry for all messages, or one each. `key`: for all, unless they have their own.
+    /// For production: one entry for all messages, or one entry for each. `key` is used unless messages have their own
+    /// keys.
     [[nodiscard]] std::vector<warpaes_batch_entry> entries(const warpaes::Key& key, bool one_each) const;
 
     void poison();
-    /// Throws Mismatch, naming `what`, if the output is not what libcrypto makes of the messages, or if anything was
-    /// written between them. `whole`: of all texts as one message.
+    /// Throws Mismatch, naming `what`, unless the output equals libcrypto's and the gaps between messages are
+    /// untouched. `whole`: checks all texts as a single message.
     void check(const std::string& what, bool whole = false);
-    /// The same where message i of `count` is `runs` of these, the i-th and every `count`th behind it.
+    /// The same for `count` longer messages: message i consists of `runs` of these messages, namely number i and every
+    /// `count`th after it.
     void check_runs(const std::string& what, std::uint64_t count, std::uint64_t runs) const;
 
 private:
@@ -60,26 +62,26 @@ private:
 
     Shape shape_;
     Place place_;
-    std::uint64_t texts_;  ///< bytes, with gaps
+    std::uint64_t texts_;  ///< size of the texts in bytes, gaps included
     std::vector<std::uint8_t> host_, keys_;
     gpu::DeviceMemory input_, output_, expected_, expected_whole_;
     gpu::HostMemory locked_in_, locked_out_;
     gpu::Stream stream_;
 };
 
-/// Seconds from submitting to the end, by the host's clock. Throws warpaes::Error if an entry fails.
+/// Seconds from submission to completion of one batch, by the host's clock. Throws warpaes::Error if an entry fails.
 double time_batch(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries);
-/// Of each of `calls` such batches, four of them on their way at a time, which read and write the same.
+/// Average seconds per batch of `calls` such batches, up to four in flight; all read and write the same memory.
 double time_batches(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries, unsigned calls);
 
-/// Throughput in GB/s of production's batch, by the host's clock, and of the data model's kernel, by events; of
-/// messages in device memory, both verified.
+/// Throughput in GB/s for messages in device memory, both verified: production's batch, by the host's clock with
+/// submission and wait, and the data model's kernel alone, by events.
 struct MessageRates {
     Summary production, model;
 };
 MessageRates rates_of_messages(const Context& context, const warpaes::Engine& engine, const Shape& shape);
 
-/// As many messages of `blocks` blocks as make `bytes` bytes; at least one, at most `most`.
+/// The number of messages of `blocks` blocks that make up `bytes` bytes; at least one, at most `most`.
 std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t most);
 
 }  // namespace lab::experiments

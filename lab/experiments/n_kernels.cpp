@@ -1,4 +1,12 @@
-// [N]: thirteen implementations, and what they vary one by one.
+// [N]'s comparison of thirteen kernels, and its parameters one by one. All kernels compute AES-128-ECB on up to 256 MiB
+// (--quick: 64 MiB) of random text in device memory. Timed by events around launches; transfers and key expansion are
+// excluded. Each variant counts with its best thread-block size of 128, 256 and 512 (--quick: 256) unless stated
+// otherwise, and every output is verified.
+//
+// N.implementations: the thirteen kernels of the paper, and production. N.granularity: 16, 8, 4 and 1 bytes of a block
+// per thread, by the way threads exchange columns. N.tables: memory and number of lookup tables. N.baselines: the
+// earlier programs that the paper compares with. N.layout: the state in registers or in shared memory. N.persistent:
+// persistent threads against one thread per block of text.
 #include <algorithm>
 #include <array>
 
@@ -15,7 +23,7 @@ namespace {
 
 namespace paper = published::gibadullin;
 
-/// Of implementation `number`, in GB/s.
+/// The published speed of implementation `number`, in GB/s.
 double published_speed(int number) {
     return published::gb_per_s_of_gbit(paper::implementations[static_cast<std::size_t>(number - 1)].gbit_per_s);
 }
@@ -38,7 +46,7 @@ std::string label_of(const gpu::Variant& v) {
     return std::string(gpu::name_of(v).view());
 }
 
-/// Variants at their best, in turns.
+/// Speeds of the variants with their best thread-block sizes, measured in turns.
 std::vector<Summary> best_speeds(const Context& context, const Trial& trial, std::span<const gpu::Variant> variants) {
     return trial.best_speeds(effort(context.quick), variants, threads_to_try(context),
                              Trial::part_of(context, 0, 0.95));
@@ -159,7 +167,8 @@ Result run_tables(const Context& context) {
 
 // ---------------------------------------------------------------------------------------------------------- baselines
 
-/// What the paper sets beside its own figures, the same way of computing on this GPU.
+/// Programs that the paper compares with. Each is represented by a kernel of the same design on this GPU, with 256
+/// threads per thread block and the text length of the original (at most what the context allows).
 Result run_baselines(const Context& context) {
     use_gpu(context);
     const auto s_box = std::find_if(gpu::table_places.begin(), gpu::table_places.end(), [](const gpu::Variant& v) {

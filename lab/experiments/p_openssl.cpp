@@ -1,4 +1,9 @@
-// P.encryption and P.decryption: the command `warpaes enc` against `openssl enc`, by file size.
+// P.encryption and P.decryption repeat [P]'s comparison with openssl: the command `warpaes enc` against `openssl enc`
+// by file size, 16 KiB to 256 MiB on a disk and to 1 GiB on a tmpfs (--quick: 16 KiB to 64 MiB). Encryption is
+// AES-128-CTR, decryption AES-128-CBC. Timed by the host's clock from the start of the process to its end. On a disk,
+// the input is evicted from the page cache before each run, outside the time; a second openssl line adds an fsync of
+// the output, because warpaes ends only when its output is on the disk. Processor seconds of the whole machine are
+// recorded for the same runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +26,8 @@ namespace {
 struct Subject {
     std::string name;
     Series::Role role;
-    std::vector<std::string> command;  ///< without files
-    bool sync;                         ///< the output is then put on the disk, and that counts
+    std::vector<std::string> command;  ///< without the files
+    bool sync;                         ///< the output is flushed to the disk afterwards, and the time includes that
     bool only_on_disk;
 };
 
@@ -58,12 +63,12 @@ std::vector<Subject> subjects_of(const Context& context, const std::vector<std::
     return subjects;
 }
 
-/// A key, an IV, and the way between text and its encryption.
+/// The key and IV of the runs.
 struct Secrets {
     std::vector<std::uint8_t> key = random_bytes(16, 1), iv = random_bytes(16, 2);
 };
 
-/// Seconds from the start of the process to its end.
+/// Seconds from the start of the process to its end, plus the fsync if the subject has one.
 double run_subject(const Subject& subject, const Place& place) {
     const std::filesystem::path input = place.folder / "input", output = place.folder / "output";
     std::filesystem::remove(output);
@@ -79,7 +84,7 @@ double run_subject(const Subject& subject, const Place& place) {
     return finished.seconds + (subject.sync ? time_of([&] { File::read_write(output).sync(); }) : 0);
 }
 
-/// A disk may be slow, and everything goes to it many times.
+/// A disk may be slow, and each file is processed many times, so the largest size is for the tmpfs only.
 std::vector<std::uint64_t> sizes_for(const Context& context, const Place& place) {
     if (context.quick) return {16 << 10, 1 << 20, 64 << 20};
     std::vector<std::uint64_t> list{16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20};
@@ -87,7 +92,7 @@ std::vector<std::uint64_t> sizes_for(const Context& context, const Place& place)
     return list;
 }
 
-/// `processors`: seconds of the whole machine's, a gigabyte, of the same runs.
+/// `processors` receives the processor seconds of the whole machine per gigabyte, for the same runs.
 Panel measure_place(const Context& context, const Place& place, const std::vector<Subject>& all,
                     const std::vector<std::uint64_t>& file_sizes, Direction direction, double done, double share,
                     Panel& processors) {
@@ -120,7 +125,7 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
     for (std::size_t i = 0; i < file_sizes.size(); ++i) {
         context.step(done + share * static_cast<double>(i) / static_cast<double>(file_sizes.size()),
                      fmt::format("{}, {}", place.name, place_name(panel.x, i)));
-        // The cipher's way back is what libcrypto encrypted.
+        // For decryption, the input is libcrypto's ciphertext and the expected output is the plaintext.
         const bool encrypt = direction == Direction::encrypt;
         std::vector<std::uint8_t> input = random_bytes(file_sizes[i], i);
         std::vector<std::uint8_t> expected =
@@ -155,8 +160,8 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
     return panel;
 }
 
-/// How much faster than the series `openssl`, on average over the files from `from` bytes on, or at the largest file if
-/// all are smaller: 0.5 is 50 %.
+/// Average gain of the first series over the series `openssl`, for files of at least `from` bytes, or for the largest
+/// file if all are smaller. 0.5 is 50 %.
 double gain_on_large_files(const Panel& panel, const std::string& openssl, std::uint64_t from) {
     const Series &ours = panel.series.front(),
                  &theirs = *std::find_if(panel.series.begin(), panel.series.end(),

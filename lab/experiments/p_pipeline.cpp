@@ -1,4 +1,10 @@
-// P.staging and P.pipeline: how a file gets to the cipher and back.
+// How a file gets to the cipher and back: AES-128-CTR on a file of up to 256 MiB (--quick: 64 MiB), on a disk and on a
+// tmpfs. Timed by the host's clock from opening the files to the end of the job; on a disk the input is evicted from
+// the page cache before, outside the time, and the time includes flushing the output to the disk.
+//
+// P.staging repeats [P]'s search for the best staging buffer: production's file job in chunks of 16 KiB to 64 MiB.
+// P.pipeline repeats [P]'s pipeline: one thread, then a reader, a worker and a writer joined by queues, then production
+// with one worker and with all, in chunks of 1 MiB. measure_streams_on_a_disk() is the disk's part of P.streams.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +23,7 @@ namespace lab::experiments {
 
 namespace {
 
-/// A file in a place, and what CTR makes of it.
+/// A file in a place, with libcrypto's CTR output.
 struct FileTrial {
     FileTrial(const Place& where, std::uint64_t bytes)
         : place(where), key_bytes(random_bytes(16, 1)), iv(random_bytes(16, 2)), key(key_bytes) {
@@ -35,7 +41,7 @@ struct FileTrial {
 
     [[nodiscard]] std::filesystem::path input() const { return place.folder / "input"; }
     [[nodiscard]] std::filesystem::path output() const { return place.folder / "output"; }
-    /// The output is new each time, and on a disk the input has to be read from there.
+    /// Removes the output, and on a disk evicts the input from the page cache.
     void prepare() const {
         std::filesystem::remove(output());
         if (place.on_disk) File::read_only(input()).evict();
@@ -54,7 +60,7 @@ struct FileTrial {
         job.iv = iv;
         return time_of([&] { warpaes::run_file(engine, job); });
     }
-    /// Seconds of one of the lab's, which ends with the output on the disk as well.
+    /// Seconds of one of the lab's pipelines, including the flush of the output to the disk.
     template <typename Pipeline>
     [[nodiscard]] double by_lab(const warpaes::Engine& engine, const Pipeline& pipeline) const {
         prepare();

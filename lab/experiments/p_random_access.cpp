@@ -1,4 +1,8 @@
-// P.random_access: what a part of an encrypted file costs.
+// P.random_access measures [P]'s random access, for which the paper has no figures: decrypting a range of an encrypted
+// file of up to 256 MiB (--quick: 64 MiB), by the length of the range, 16 bytes to the whole file. Two formats: plain
+// CTR, by a file job with a range, and authenticated segments of 16 KiB, by a reader. Timed by the host's clock,
+// including the copy of the output to a file in memory. Every range is at another offset, and is compared with the
+// plaintext outside the time.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -16,7 +20,7 @@ namespace lab::experiments {
 
 namespace {
 
-/// A file job of bare CTR, its output in memory.
+/// A CTR file job with a range, whose output is a file in memory.
 class RangeJob {
 public:
     RangeJob(const warpaes::Engine& engine, const std::filesystem::path& path, std::span<const std::uint8_t> key_bytes,
@@ -49,7 +53,7 @@ public:
             warpaes::check(warpaes_file_run(engine_.get(), &job, nullptr));
         });
     }
-    /// Writes `bytes` where the output of `seconds` goes.
+    /// Replaces the contents of the output file by `bytes`.
     void put(std::span<const std::uint8_t> bytes) const {
         if (ftruncate(output_, 0) != 0 || lseek(output_, 0, SEEK_SET) != 0) {
             throw std::system_error(errno, std::generic_category(), "memfd");
@@ -79,7 +83,7 @@ private:
     int output_;
 };
 
-/// Another place each time, so that nothing that was kept of the last one helps.
+/// A different offset each time, so that cached data of earlier ranges does not help.
 class Offsets {
 public:
     explicit Offsets(std::uint64_t room) : room_(room) {}
@@ -93,7 +97,7 @@ Result run_random_access(const Context& context) {
     Result result;
     std::vector<std::string> unused;
     const std::vector<Place> places = places_of(context, unused);
-    const Place& place = places.back();  // a tmpfs if there is one: a disk would hide what it costs
+    const Place& place = places.back();  // a tmpfs if there is one: a disk would hide the cost
     std::vector<std::uint64_t> file_sizes{64 << 10, 1 << 20, 16 << 20, 64 << 20};
     if (!context.quick) file_sizes.push_back(256 << 20);
     const std::uint64_t size = fitting(context, {place}, file_sizes, 2).back();
@@ -141,7 +145,7 @@ Result run_random_access(const Context& context) {
                  const std::uint64_t offset = offsets.next();
                  std::fill(output.begin(), output.end(), std::uint8_t{0xa5});
                  std::uint64_t read = 0;
-                 // What is read goes where the file job's output goes, so that both are the same work.
+                 // The range is written to the file job's output file, so that both subjects do the same work.
                  const double taken = time_of([&] {
                      warpaes::check(warpaes_reader_read(reader.get(), offset, output.data(), length, &read));
                      job.put(std::span(output).first(read));

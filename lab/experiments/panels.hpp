@@ -1,4 +1,4 @@
-// Short ways to write panels down.
+// Short constructors for panels, axes and series, and formatting of figures.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ inline Axis categories(std::string name, std::vector<std::string> labels) {
 inline Axis numbers(std::string name, std::string unit, Axis::Scale scale, std::vector<double> values) {
     return {std::move(name), std::move(unit), scale, std::move(values), {}};
 }
-/// Of sizes, over which lines run.
+/// The axis of lines over sizes.
 inline Axis sizes(std::string name, std::span<const std::size_t> bytes) {
     return numbers(std::move(name), "B", Axis::Scale::log, {bytes.begin(), bytes.end()});
 }
@@ -52,7 +52,7 @@ inline Panel lines(std::string title, Axis x, Axis y, std::string note) {
 inline std::string times(double factor) {
     return factor < 9.95 ? fmt::format("{:.1f} times", factor) : fmt::format("{:.0f} times", factor);
 }
-/// Speeds that differ by less are as good as equal.
+/// Speeds whose ratio is below this count as equal.
 inline constexpr double same_within = 1.015;
 /// "30 % faster", "20 % slower", "as fast", "5.2 times as fast".
 inline std::string how_fast(double a, double b) {
@@ -62,7 +62,7 @@ inline std::string how_fast(double a, double b) {
     if (percent < -99) return fmt::format("{:.1f} % slower", -percent);
     return percent > 0 ? fmt::format("{:.0f} % faster", percent) : fmt::format("{:.0f} % slower", -percent);
 }
-/// The same with "than" or "as" behind it.
+/// The same followed by "than" or "as".
 inline std::string compared(double a, double b) {
     const std::string how = how_fast(a, b);
     return how + (how.ends_with('t') ? " as" : " than");

@@ -1,4 +1,4 @@
-// What experiments on a GPU have in common.
+// Shared parts of the experiments on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@
 
 namespace lab::experiments {
 
-/// Makes the context's GPU the thread's, and says what it is. Throws LeftOut if there is none.
+/// Selects the context's GPU for this thread and returns its properties. Throws LeftOut if there is none.
 gpu::Properties gpu_of(const Context& context);
 
-/// `wanted` bytes, or the power of two below of which the context, the GPU's free memory and the host's allow several
-/// copies; for texts that are to be long, on machines of any size.
+/// `wanted` bytes, or fewer if needed: the largest power of two that the context allows and of which the GPU's free
+/// memory holds eight copies and the host's memory sixteen.
 std::size_t room_for(const Context& context, std::size_t wanted);
 
-/// `from`, `from * factor`, … up to `to`, which is the last; none longer than the context allows, but at least one.
+/// The sizes `from`, `from * factor`, … and finally `to`; none longer than the context allows, but at least one.
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor);
 
-/// GB/s of plaintext, from very little on.
+/// An axis of GB/s with a logarithmic scale, for rates that begin very low.
 Axis wide_throughput();
-/// `values` of a paper in Gbit/s as GB/s, then none: a panel's x may go on.
+/// The `values` of a paper in Gbit/s, converted to GB/s, then none up to `size`, because a panel's x may be longer.
 Series published_gbit(std::string name, std::span<const double> values, std::size_t size);
-/// The same number everywhere.
+/// The same value at every x.
 Series published_everywhere(std::string name, double value, std::size_t size);
 
 /// Calls the context's step before each of `total` measurements.
@@ -46,20 +46,21 @@ private:
     std::size_t total_, done_ = 0;
 };
 
-/// The number of the one that takes the fewest seconds, after a call of each that is not counted.
+/// Index of the fastest work function: each is called once to warm up, then counts with the better of two calls.
 std::size_t quickest(const std::vector<std::function<double()>>& works);
 
-/// A text on the host, random, with what libcrypto encrypts it to. Outputs are compared on the device, so that memory
-/// which the CPU reads slowly can hold them too.
+/// A random text on the host, with libcrypto's ciphertext on the device. Outputs are compared on the device, so that
+/// they may be in host memory that the CPU reads slowly.
 class Text {
 public:
-    /// AES-128. `mode`: ECB or CTR, so that every beginning of the text has its ciphertext.
+    /// AES-128 encryption. `mode`: ECB or CTR, in which every prefix of the text has a prefix of the ciphertext.
     Text(std::size_t bytes, Mode mode);
     [[nodiscard]] std::span<const std::uint8_t> key() const { return key_; }
-    /// 16 bytes; of ECB none.
+    /// 16 bytes; empty for ECB.
     [[nodiscard]] std::span<const std::uint8_t> iv() const { return iv_; }
     [[nodiscard]] std::span<const std::uint8_t> plain() const { return plain_; }
-    /// Throws Mismatch, naming `what`, if the first `bytes` bytes at `output`, which the device reaches, are wrong.
+    /// Throws Mismatch, naming `what`, if the first `bytes` bytes at `output` are wrong. The device must be able to
+    /// read `output`.
     void check(const std::uint8_t* output, std::size_t bytes, const std::string& what) const;
 
 private:
@@ -68,24 +69,26 @@ private:
     gpu::Stream stream_;
 };
 
-/// Host memory for a text and what becomes of it.
+/// Host memory for a text and its output.
 struct TextBuffers {
     TextBuffers(const Text& text, gpu::HostMemory::Kind kind);
-    /// Overwrites the output with what no cipher makes of it.
+    /// Overwrites the output, so that an old output cannot pass a check.
     void poison(std::size_t bytes);
     gpu::HostMemory input, output;
 };
 
-/// The fastest of the published kernels: one thread a block, four tables in shared memory; and the one that comes
-/// closest to production's: tables without conflicts, threads that stay.
+/// A kernel with a name and a launch geometry.
 struct NamedKernel {
     std::string name;
     gpu::Entry entry;
     gpu::Geometry geometry;
 };
+/// published_kernel(): the fastest of the published kernels, with one thread per block and four tables in shared
+/// memory. conflict_free_kernel(): the one closest to production's, with tables without bank conflicts and persistent
+/// threads.
 NamedKernel published_kernel(bool counter = false);
 NamedKernel conflict_free_kernel(const gpu::Properties& properties, bool counter = false);
-/// Of ECB, for the chunks of a text. `variants` must stay.
+/// ECB for the chunks of a text. `variants` must outlive the result.
 gpu::ChunkKernel chunk_kernel(const gpu::Variants& variants, const NamedKernel& kernel);
 
 }  // namespace lab::experiments

@@ -1,4 +1,7 @@
-// Beyond the papers: the best published way, the bitsliced contender, and production's kernels.
+// W.contenders, beyond the papers: the best published kernel, the kernel with a copy of the tables for each bank, a
+// bitsliced cipher, production, and a copy within the device, by length of the text, 64 KiB to 1 GiB (--quick: 256
+// MiB). AES-128 in ECB and CTR, text in device memory, kernels alone, timed by events; transfers and key expansion are
+// excluded.
 #include <algorithm>
 #include <array>
 
@@ -22,7 +25,7 @@ std::vector<std::size_t> lengths(const Context& context) {
     return lengths;
 }
 
-/// The last series is a copy within the device, which is what remains if the cipher costs nothing.
+/// The last series is a copy within the device: the upper limit for a cipher without cost.
 Panel measure(const Context& context, const char* title, const gpu::Cipher& cipher, double from) {
     const std::vector<std::size_t> over = lengths(context);
     const Trial trial(cipher, over.back());

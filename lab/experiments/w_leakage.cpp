@@ -1,5 +1,7 @@
-// Beyond the papers: whose time tells something about text or key. Fixed against random inputs, Welch's t as dudect
-// makes it.
+// W.leakage, beyond the papers: tests which kernels' time depends on text or key. Each measurement has a fixed or a
+// random text (or key), chosen at random; the test is Welch's t as in dudect (lab/leak_test.hpp). Single warps are
+// timed by the multiprocessor's clock (lab/gpu/leakage.hpp), whole launches by events (launch_leaks.hpp). Launches of
+// T-tables are the control whose leak must be found.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,14 +23,14 @@ std::size_t measurements(const Context& context) {
     return context.most_bytes < 1u << 20 ? 100 : context.quick ? 200'000 : 1'000'000;
 }
 
-/// Fixed or random, at random: one for each measurement.
+/// The class of each measurement, drawn at random: 0 fixed, 1 random.
 std::vector<std::uint8_t> draw_classes(std::size_t count, std::uint64_t seed) {
     std::vector<std::uint8_t> classes = random_bytes(count, seed);
     for (auto& c : classes) c &= 1;
     return classes;
 }
 
-/// |t| above which times differ beyond chance.
+/// |t| above which a difference is beyond chance.
 constexpr double leaks_from = 4.5;
 
 enum class Secret { text, key };
@@ -40,9 +42,10 @@ struct Figure {
 
 using OfKernels = std::array<LeakTest::Outcome, gpu::timed_subjects>;
 
-/// Inputs of a batch, prepared before anything is timed: what is read, and where, is the same whatever the class is.
+/// Inputs of a batch of measurements. All are prepared before the timing, and both classes read the same amounts from
+/// the same places.
 struct Batch {
-    std::vector<std::uint8_t> classes, texts, keys;  ///< one text or one key for all, of what is not the secret
+    std::vector<std::uint8_t> classes, texts, keys;  ///< one text or key for all measurements, if it is not the secret
     std::vector<std::uint32_t> schedules;
 
     Batch(Secret secret, std::size_t size, std::uint64_t seed) : classes(draw_classes(size, 3 * seed)) {
@@ -60,12 +63,12 @@ struct Batch {
             std::copy_n(words.begin(), gpu::schedule_words, schedules.data() + i * gpu::schedule_words);
         }
     }
-    /// Of measurement `i`, the whole's only one or its own.
+    /// The item of measurement `i`: its own, or the only one.
     [[nodiscard]] static std::span<const std::uint8_t> part(std::span<const std::uint8_t> all, std::size_t i,
                                                             std::size_t size) {
         return all.size() == size ? all : all.subspan(i * size, size);
     }
-    /// That it is AES whose time was taken.
+    /// Verifies that the timed code computes AES.
     void verify(gpu::Timed subject, std::span<const std::uint8_t> ciphertexts) const {
         for (std::size_t i = 0; i < std::min<std::size_t>(classes.size(), 64); ++i) {
             Reference reference(Mode::ecb, Direction::encrypt, part(keys, i, 16));
@@ -102,8 +105,9 @@ OfKernels test_warps(const Context& context, Secret secret, std::size_t count, d
     return outcomes;
 }
 
-/// Whole launches: production's, and T-tables launched the same way, which have to be found: a text of many blocks has
-/// about as many conflicts as another, but one block again and again has none.
+/// Whole launches of production, and of T-tables launched in the same way as a control. Two texts of many different
+/// blocks have about the same number of bank conflicts, but a text that repeats one block has none; so the control with
+/// equal blocks must leak.
 const std::vector<LaunchSubject>& launch_subjects() {
     using Secret = LaunchSubject::Secret;
     static const std::vector<LaunchSubject> list{
@@ -119,7 +123,7 @@ const std::vector<LaunchSubject>& launch_subjects() {
     return list;
 }
 
-/// Of the difference of two means that a test of so many times would tell from chance.
+/// Smallest difference of means that a test with this many times would distinguish from chance.
 double least_found(const LeakTest::Outcome& outcome) {
     return leaks_from * 2 * outcome.deviation / std::sqrt(static_cast<double>(std::max<std::size_t>(outcome.times, 1)));
 }
@@ -128,7 +132,7 @@ double magnitude(const LeakTest::Outcome& outcome) {
     return std::min(std::abs(outcome.t), 1e6);
 }
 
-/// On an axis that knows no 0.
+/// At least 0.01, because the axis is logarithmic.
 double drawn(const LeakTest::Outcome& outcome) {
     return std::max(magnitude(outcome), 0.01);
 }
@@ -142,7 +146,7 @@ Result run(const Context& context) {
     for (std::size_t s = 0; s < gpu::timed_subjects; ++s) {
         figures.push_back({std::string(gpu::name_of(static_cast<gpu::Timed>(s))), of_text[s], of_key[s]});
     }
-    // Launches are a thousand times as long.
+    // Launches take about a thousand times as long.
     const std::size_t launches = std::min<std::size_t>(count, context.quick ? 20'000 : 300'000);
     std::vector<LeakTest::Outcome> whole;
     for (const LaunchSubject& subject : launch_subjects()) {

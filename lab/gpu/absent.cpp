@@ -1,4 +1,4 @@
-// The lab's GPU built without CUDA: there is none.
+// The lab's GPU interface in a build without CUDA: there is no device.
 #include "lab/experiment.hpp"
 #include "lab/gpu/bitsliced.hpp"
 #include "lab/gpu/device.hpp"

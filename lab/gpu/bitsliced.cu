@@ -24,7 +24,7 @@ __device__ __forceinline__ std::uint32_t big_endian(std::uint64_t v) {
     return __byte_perm(static_cast<std::uint32_t>(v), 0, 0x0123);
 }
 
-/// A warp takes 1,024 blocks at a time.
+/// A warp encrypts 1,024 blocks at a time.
 template <bool Counter>
 __global__ void __launch_bounds__(threads) bitsliced_kernel(const __grid_constant__ BitslicedParams p) {
     const unsigned lane = threadIdx.x % 32;

@@ -1,4 +1,4 @@
-// The variants that there are kernels of: what the experiments compare, each once.
+// The catalogue of compiled variants: everything that the experiments compare, each kernel once.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,8 @@ inline constexpr std::array<Variant, 13> thirteen{{
      .access = Access::bytes},
 }};
 
-/// A block's share a thread, with what is exchanged in each of the three ways: shared tables, constant keys.
+/// 16, 8, 4 and 1 bytes of a block per thread, with each of the three ways to exchange columns. Tables in shared
+/// memory, keys in constant memory.
 inline constexpr std::array<Variant, 10> granularities{{
     {},
     {.bytes = 8, .state = StateMemory::shared_aos, .exchange = Exchange::barrier},
@@ -43,7 +44,7 @@ inline constexpr std::array<Variant, 10> granularities{{
     {.bytes = 1, .exchange = Exchange::shuffle, .access = Access::bytes},
 }};
 
-/// Every place and number of tables, with threads that stay.
+/// Every memory and number of tables, with persistent threads.
 inline constexpr std::array<Variant, 14> table_places{{
     {.tables = TableMemory::constant, .table_count = 4, .persistent = true},
     {.tables = TableMemory::constant, .table_count = 1, .persistent = true},
@@ -61,14 +62,14 @@ inline constexpr std::array<Variant, 14> table_places{{
     {.tables = TableMemory::replicated, .table_count = 1, .persistent = true},
 }};
 
-/// The state in registers and in shared memory, constant keys.
+/// The state in registers and in shared memory (AoS and SoA); keys in constant memory.
 inline constexpr std::array<Variant, 3> layouts{{
     {},
     {.state = StateMemory::shared_aos},
     {.state = StateMemory::shared_soa},
 }};
 
-/// [G]'s three schemes: tables in constant memory.
+/// [G]'s three schemes with tables in constant memory.
 inline constexpr std::array<Variant, 3> schemes{{
     {.tables = TableMemory::constant, .staged = true},
     {.bytes = 4,
@@ -82,14 +83,14 @@ inline constexpr std::array<Variant, 3> schemes{{
      .access = Access::bytes},
 }};
 
-/// [G]: the same with tables in shared memory, which its authors tried last.
+/// [G]: the same schemes with tables in shared memory, which the authors tried last.
 inline constexpr std::array<Variant, 3> schemes_in_shared{{
     {.tables = TableMemory::shared, .staged = true},
     {.bytes = 4, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous},
     {.bytes = 1, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous, .access = Access::bytes},
 }};
 
-/// [G]: its best scheme with tables in every memory; one copy a bank wants threads that stay.
+/// [G]: its best scheme with tables in every memory; one copy per bank needs persistent threads.
 inline constexpr std::array<Variant, 4> scheme_tables{{
     {.bytes = 4,
      .tables = TableMemory::constant,
@@ -107,7 +108,7 @@ inline constexpr std::array<Variant, 4> scheme_tables{{
      .persistent = true},
 }};
 
-/// [P]: threads a block, 1, 2, 4 and 16, with what they share in registers.
+/// [P]: 1, 2, 4 and 16 threads per block, which exchange through registers.
 inline constexpr std::array<Variant, 4> teams{{
     {},
     {.bytes = 8, .exchange = Exchange::shuffle},
@@ -115,7 +116,7 @@ inline constexpr std::array<Variant, 4> teams{{
     {.bytes = 1, .exchange = Exchange::shuffle, .access = Access::bytes},
 }};
 
-/// [H]: a single table and four, in texture, constant and shared memory and with a copy for each bank.
+/// [H]: one table and four, in texture, constant and shared memory, and with a copy for each bank.
 inline constexpr std::array<Variant, 8> table_study{{
     {.tables = TableMemory::texture, .table_count = 1, .persistent = true},
     {.tables = TableMemory::texture, .table_count = 4, .persistent = true},
@@ -127,7 +128,7 @@ inline constexpr std::array<Variant, 8> table_study{{
     {.tables = TableMemory::replicated, .table_count = 4, .persistent = true},
 }};
 
-/// [P]: tables times keys by memory.
+/// [P]: tables by memory, for keys by memory.
 inline constexpr std::array<Variant, 9> memories{{
     {.tables = TableMemory::constant, .keys = KeyMemory::constant},
     {.tables = TableMemory::constant, .keys = KeyMemory::shared},
@@ -140,7 +141,7 @@ inline constexpr std::array<Variant, 9> memories{{
     {.tables = TableMemory::global, .keys = KeyMemory::global},
 }};
 
-/// [P]: bytes instead of words, with the state in registers and in shared memory.
+/// [P]: byte instead of word accesses, with the state in registers and in shared memory.
 inline constexpr std::array<Variant, 2> byte_access{{
     {.access = Access::bytes},
     {.state = StateMemory::shared_aos, .access = Access::bytes},
@@ -153,11 +154,12 @@ inline constexpr std::array<Variant, 3> orders{{
     {.order = Order::striped},
 }};
 
-/// [D]: one thread a block, tables, keys and text in shared memory, 16 thread blocks that stay.
+/// [D]: one thread per block; tables, keys and text in shared memory; 16 persistent thread blocks.
 inline constexpr Variant damjanovic{.keys = KeyMemory::shared, .persistent = true, .staged = true};
 
-/// [D]'s kernel by memory: tables and keys in both, text moved together through shared memory and not; then the S-box
-/// alone, with arithmetic, in both.
+/// [D]'s kernel by memory. Six choices: tables and keys each in shared or global memory, then the S-box with arithmetic
+/// and keys, both in shared or both in global memory. The first six variants stage text in shared memory, the last six
+/// do not.
 inline constexpr std::array<Variant, 12> damjanovic_memories = [] {
     constexpr std::array<Variant, 6> places{{
         {.tables = TableMemory::shared, .keys = KeyMemory::shared},
@@ -176,8 +178,8 @@ inline constexpr std::array<Variant, 12> damjanovic_memories = [] {
     return all;
 }();
 
-/// [H]: text from global memory and through textures, and by the path that came later; tables in shared memory, then in
-/// textures, which share that path.
+/// [H]: text read as global memory, by read-only loads (__ldg), and through textures. Tables in shared memory, then in
+/// textures, which use the same cache as the read-only loads.
 inline constexpr std::array<Variant, 6> text_paths{{
     {.persistent = true},
     {.persistent = true, .text = TextMemory::read_only},
@@ -234,7 +236,7 @@ constexpr Collected collect() {
 
 }  // namespace detail
 
-/// All of them.
+/// All variants, without duplicates.
 inline constexpr auto catalogue = [] {
     constexpr detail::Collected all = detail::collect();
     std::array<Entry, all.size> entries{};
@@ -242,7 +244,7 @@ inline constexpr auto catalogue = [] {
     return entries;
 }();
 
-// A profiler names kernels by their places: tools/profile_lab.py takes the first thirteen for [N]'s.
+// tools/profile_lab.py identifies kernels by their index and takes the first thirteen for [N]'s.
 static_assert(std::equal(thirteen.begin(), thirteen.end(), catalogue.begin(), [](const Variant& v, const Entry& e) {
     return e == Entry{v, {}};
 }));

@@ -1,4 +1,4 @@
-// For sources of the lab that see CUDA's headers.
+// Error checks for the lab's sources that include CUDA headers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,10 +9,10 @@
 
 namespace lab::gpu {
 
-/// Throws Error, naming what failed.
+/// Throws Error, naming the operation that failed.
 inline void check(cudaError_t error, const char* what) {
     if (error == cudaSuccess) return;
-    (void)cudaGetLastError();  // a failure that is reported must not turn up again in the next call
+    (void)cudaGetLastError();  // clear the error, so that the next call does not report it again
     throw Error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 

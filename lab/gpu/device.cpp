@@ -99,7 +99,7 @@ HostMemory::~HostMemory() {
 
 std::uint8_t* HostMemory::on_device() const {
     if (kind_ == Kind::pageable) throw Error("pageable memory is not mapped");
-    if (kind_ == Kind::page_locked) return pointer_;  // with unified addressing
+    if (kind_ == Kind::page_locked) return pointer_;  // valid with unified addressing
     void* pointer = nullptr;
     check(cudaHostGetDevicePointer(&pointer, pointer_, 0), "asking where host memory is mapped");
     return static_cast<std::uint8_t*>(pointer);
@@ -161,7 +161,7 @@ double Event::since(const Event& start) const {
 
 void copy(void* to, const void* from, std::size_t bytes) {
     check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying");
-    // Out of pageable memory it may still be on its way, and other streams do not wait for it.
+    // From pageable memory the copy may still be in flight, and non-blocking streams do not wait for it.
     check(cudaStreamSynchronize(nullptr), "copying");
 }
 

@@ -1,8 +1,8 @@
-// The CUDA runtime for the lab's host code, which the C++ compiler sees: what it hands out is owned by a class each,
-// and its errors are exceptions. No header of CUDA is needed to use this one.
+// The CUDA runtime for the lab's host code. Each class owns one kind of runtime object; errors are exceptions. This
+// header needs no CUDA headers, so the C++ compiler can read it.
 //
-// Not for several threads at once, except that each may use its own objects on the device that use() chose for it.
-// Built without CUDA there is no device: count() is 0, whatever else is called throws LeftOut.
+// Not thread-safe, except that each thread may use its own objects on the device that it selected by use(). In a build
+// without CUDA, count() is 0 and all other functions throw LeftOut.
 #pragma once
 
 #include <atomic>
@@ -20,42 +20,42 @@ struct CUevent_st;
 
 namespace lab::gpu {
 
-/// A call of the CUDA runtime failed; says which, and the runtime's own words.
+/// A call of the CUDA runtime failed. The text names the call and quotes the runtime.
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Devices of this machine; 0 without a driver, or built without CUDA.
+/// Number of devices; 0 without a driver, or in a build without CUDA.
 int count();
-/// Makes `device` the calling thread's: all that follows, and what it makes, is on it.
+/// Makes `device` the calling thread's current device, on which all later calls work.
 void use(int device);
-/// Waits for all work of the current device; an error of earlier work is thrown here.
+/// Waits for all work on the current device; throws if earlier work failed.
 void synchronize();
 
 struct Properties {
     std::string name;
     int major = 0, minor = 0;  ///< compute capability
     int multiprocessors = 0;
-    int clock_mhz = 0;  ///< highest of the multiprocessors
+    int clock_mhz = 0;  ///< highest multiprocessor clock
     int memory_clock_mhz = 0;
     int memory_bus_bits = 0;
     std::size_t memory_bytes = 0;
     std::size_t l2_bytes = 0;
-    int threads_per_multiprocessor = 0;  ///< highest numbers of each
+    int threads_per_multiprocessor = 0;  ///< this and the next three: maxima
     int blocks_per_multiprocessor = 0;
     int registers_per_multiprocessor = 0;
     std::size_t shared_per_multiprocessor = 0;
-    std::size_t shared_per_block = 0;           ///< to be had on request (opt-in)
-    std::size_t shared_reserved_per_block = 0;  ///< taken by the system from each thread block's
+    std::size_t shared_per_block = 0;           ///< available on request (opt-in)
+    std::size_t shared_reserved_per_block = 0;  ///< reserved by the system in each thread block
     bool maps_host_memory = false;
     int driver = 0, runtime = 0;  ///< versions, 1000 * major + 10 * minor
 };
 Properties properties(int device);
-/// Bytes of the current device's memory that are free.
+/// Free bytes of the current device's memory.
 std::size_t free_memory();
 
-/// Memory of the current device. Its contents are undefined.
+/// Memory of the current device, uninitialized.
 class DeviceMemory {
 public:
     DeviceMemory() = default;
@@ -77,14 +77,14 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Memory of the host, as an experiment wants it. Its contents are undefined.
+/// Host memory of a given kind, uninitialized.
 class HostMemory {
 public:
     enum class Kind {
         pageable,
         page_locked,
-        mapped,                ///< page-locked, and read and written by kernels where it lies
-        mapped_write_combined  ///< the same, past the CPU's caches: it must only be written by the CPU
+        mapped,                ///< page-locked, and accessed in place by kernels
+        mapped_write_combined  ///< the same, bypassing the CPU's caches: the CPU should only write to it
     };
     HostMemory() = default;
     HostMemory(std::size_t bytes, Kind kind);
@@ -101,7 +101,7 @@ public:
     [[nodiscard]] std::uint8_t* get() const { return pointer_; }
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] std::span<std::uint8_t> bytes() const { return {pointer_, size_}; }
-    /// Where kernels find it; not of pageable memory.
+    /// The address for kernels; not for pageable memory.
     [[nodiscard]] std::uint8_t* on_device() const;
 
 private:
@@ -110,7 +110,7 @@ private:
     Kind kind_ = Kind::pageable;
 };
 
-/// A queue of the current device that does not wait for the default stream.
+/// A stream of the current device that does not synchronize with the default stream.
 class Stream {
 public:
     Stream();
@@ -128,14 +128,14 @@ private:
     CUstream_st* stream_ = nullptr;
 };
 
-/// Holds a stream until it is opened, so that nothing of what is enqueued in between waits for the host. It opens by
-/// itself after 20 ms: a stream takes some hundred entries, and with more the host waits for it.
+/// Blocks a stream until it is opened, so that work enqueued meanwhile runs without gaps for launches. It opens by
+/// itself after 20 ms: a stream takes a few hundred entries, and the host blocks on any more.
 class Gate {
 public:
     explicit Gate(const Stream& stream);
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
-    /// Opens, and waits for the stream.
+    /// Opens the gate, and waits for the stream.
     ~Gate();
     void open() { open_.store(true); }
 
@@ -144,7 +144,7 @@ private:
     std::atomic<bool> open_{false};
 };
 
-/// A moment on a stream, with its time.
+/// A point on a stream, with a timestamp.
 class Event {
 public:
     Event();
@@ -154,31 +154,31 @@ public:
         return *this;
     }
     ~Event();
-    /// When what is on `stream` now is done.
+    /// Marks the point after all work that is on `stream` at this time.
     void record(const Stream& stream);
-    /// The host waits.
+    /// Makes the host wait for the event.
     void synchronize() const;
-    /// What is enqueued on `stream` from here on waits.
+    /// Makes later work on `stream` wait for the event.
     void hold(const Stream& stream) const;
-    /// Seconds from `start` to here; waits for both.
+    /// Seconds from `start` to this event; waits for both.
     [[nodiscard]] double since(const Event& start) const;
 
 private:
     CUevent_st* event_ = nullptr;
 };
 
-/// Copies between any two memories; with a stream it is enqueued there.
+/// Copies between host and device memories in any direction; the overload with a stream enqueues the copy.
 void copy(void* to, const void* from, std::size_t bytes);
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream);
-/// Device memory: each byte becomes `value`.
+/// Sets each byte of device memory to `value`.
 void fill(void* pointer, std::uint8_t value, std::size_t bytes);
 void fill(void* pointer, std::uint8_t value, std::size_t bytes, const Stream& stream);
-/// What `from` holds, on the host.
+/// Copies the contents of `from` to the host.
 std::vector<std::uint8_t> fetch(const DeviceMemory& from);
 /// Device memory with a copy of `bytes`.
 DeviceMemory on_device(std::span<const std::uint8_t> bytes);
 
-/// Seconds by events that the work which `enqueue` puts on `stream` takes; waits for it.
+/// Seconds by events of the work that `enqueue` puts on `stream`; waits for it.
 double seconds_of(const Stream& stream, const std::function<void()>& enqueue);
 
 }  // namespace lab::gpu

@@ -1,4 +1,4 @@
-// What the lab's kernels need beyond plain CUDA C++, and the one way to start them.
+// Portability layer of the lab's kernels beyond plain CUDA C++, and the function that launches them.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,15 @@ __device__ __forceinline__ unsigned char* dynamic_shared() {
 }
 #endif
 
-/// Asks for more than 48 KiB of dynamic shared memory. Not for less: a kernel could then have no more the next time.
+/// Requests more than 48 KiB of dynamic shared memory. A smaller request would lower the kernel's limit, so that a
+/// later launch with up to 48 KiB could fail.
 inline void allow_shared(const void* kernel, std::size_t bytes) {
     if (bytes <= 48 * 1024) return;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
           "reserving shared memory");
 }
 
-/// Enqueues a kernel; more than 48 KiB of dynamic shared memory are asked for.
+/// Enqueues a kernel, and requests dynamic shared memory above 48 KiB.
 template <typename... Expected, typename... Actual>
 void launch(void (*kernel)(Expected...), unsigned blocks, unsigned threads, std::size_t shared_bytes,
             const Stream& stream, Actual&&... arguments) {

@@ -12,7 +12,7 @@ namespace {
 namespace aes = warpaes::device;
 
 struct TimerParams {
-    Params cipher;  ///< its tables
+    Params cipher;  ///< only its tables are used
     const uint4* texts;
     const std::uint32_t* keys;
     uint4* ciphertexts;
@@ -20,7 +20,7 @@ struct TimerParams {
     std::uint32_t count;
     std::uint32_t text_stride;  ///< in blocks
     std::uint32_t key_stride;   ///< in words
-    std::uint32_t zero;         ///< 0, which the compiler must not know
+    std::uint32_t zero;         ///< always 0, but unknown to the compiler
 };
 
 constexpr TableMemory memory_of(Timed subject) {
@@ -30,7 +30,8 @@ static_assert(memory_of(Timed::constant) == TableMemory::constant &&
               memory_of(Timed::texture) == TableMemory::texture &&
               memory_of(Timed::replicated) == TableMemory::replicated);
 
-/// A subject: load() its tables, key() its schedule out of global memory, run() on a lane's block.
+/// A subject: load() copies its tables to shared memory, key() copies a key schedule from global memory, run() encrypts
+/// a lane's block.
 template <Timed S>
 class Subject {
     static constexpr Entry entry{{.tables = memory_of(S), .keys = KeyMemory::shared, .persistent = true}, {}};
@@ -100,7 +101,7 @@ public:
         aes::to_planes(blocks, planes);
         aes::encrypt_planes(masks(), planes);
         aes::from_planes(planes, blocks);
-        // Adds nothing, but none of the blocks can be left out.
+        // Combines all 32 blocks without changing the result, so that the compiler cannot remove any of them.
         uint4 all = blocks[0];
 #pragma unroll
         for (unsigned j = 1; j < 32; ++j) {
@@ -120,9 +121,9 @@ __device__ __forceinline__ std::uint32_t sum(uint4 v) {
     return v.x ^ v.y ^ v.z ^ v.w;
 }
 
-/// One warp a thread block, alone on its multiprocessor; measurements in turns. A vote waits for all that the warp has
-/// at hand, so nothing of what is timed happens outside of the two readings of the clock: its input depends on the
-/// first one, and the vote before the second on its output.
+/// Each thread block is one warp and the only one on its multiprocessor; it makes its measurements one after the other.
+/// Data dependencies keep the timed work between the two clock reads: its input depends on the first read, the vote
+/// before the second read on its output. A vote waits until the values of all lanes are there.
 template <Timed S>
 __global__ void __launch_bounds__(32) time_warp(const __grid_constant__ TimerParams p) {
     const Subject<S> subject(p.cipher);

@@ -1,5 +1,5 @@
-// How long a warp takes to encrypt 32 blocks, one each lane, by the multiprocessor's clock: for inputs that a test of
-// timing leakage has prepared.
+// Times a warp that encrypts 32 blocks, one per lane, by the multiprocessor's clock. A test of timing leakage prepares
+// the inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace lab::gpu {
 
-/// Whose time is taken. All with AES-128, round keys in shared memory.
+/// The implementations that are timed, all AES-128 with round keys in shared memory.
 enum class Timed : std::uint8_t {
-    constant,  ///< the variants with four tables, by their memory
+    constant,  ///< this and the next four: the variants with four tables, by memory
     shared,
     global,
     texture,
     replicated,
     production,  ///< tables<4> and encrypt_block of <warpaes/device.cuh>: production's tables and rounds
-    bitsliced    ///< the same header's bitsliced cipher: each lane's block and 31 made of it
+    bitsliced    ///< the same header's bitsliced cipher: each lane's block and 31 derived from it
 };
 inline constexpr std::size_t timed_subjects = 7;
 constexpr std::string_view name_of(Timed subject) {
@@ -32,23 +32,23 @@ constexpr std::string_view name_of(Timed subject) {
 inline constexpr std::size_t warp_text = 512;  ///< bytes that a measurement encrypts
 inline constexpr std::size_t schedule_words = 44;
 
-/// Of each measurement its own, or one for all.
+/// Inputs of the measurements: one for each measurement, or one for all.
 struct WarpInputs {
-    std::size_t count = 0;                ///< measurements
+    std::size_t count = 0;                ///< number of measurements
     std::span<const std::uint8_t> texts;  ///< 512 bytes, once or `count` times
     std::span<const std::uint32_t> keys;  ///< 44 words of round keys, once or `count` times
 };
 
 struct WarpTimes {
     std::vector<std::uint32_t> cycles;      ///< of each measurement
-    std::vector<std::uint8_t> ciphertexts;  ///< 512 bytes each, if they were asked for
+    std::vector<std::uint8_t> ciphertexts;  ///< 512 bytes each, if requested
 };
 
-/// Of the current device; keeps its memory for the next call.
+/// Measures on the current device; reuses its memory in later calls.
 class WarpTimer {
 public:
     WarpTimer();
-    /// Throws std::invalid_argument if the sizes do not fit.
+    /// Throws std::invalid_argument if the sizes do not match.
     WarpTimes measure(Timed subject, const WarpInputs& inputs, bool with_ciphertexts);
 
 private:

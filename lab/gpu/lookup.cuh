@@ -1,4 +1,4 @@
-// A variant's tables and round keys, wherever they lie.
+// A variant's lookup tables and round keys, in whichever memory they are.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ namespace lab::gpu {
 static __constant__ const Tables forward_tables = make_tables(false);
 static __constant__ const Tables inverse_tables = make_tables(true);
 
-/// Bytes of a thread block's shared memory that a variant's tables take.
+/// Bytes of shared memory per thread block for a variant's tables.
 constexpr unsigned table_bytes(const Variant& v) {
     switch (v.tables) {
     case TableMemory::shared:
@@ -30,7 +30,8 @@ __device__ __forceinline__ std::uint32_t rotate_left(std::uint32_t v, unsigned b
     return __funnelshift_l(v, v, bits);
 }
 
-/// The tables of one direction. `Row` and `Byte` are known when the kernel is compiled: T_Row of byte `Byte` of a word.
+/// The tables of one direction. `Row` and `Byte` are compile-time constants: t<Row, Byte> looks up byte `Byte` of a
+/// word in T_Row.
 template <Variant V, bool Inverse>
 class Lookup {
     using Replicated = warpaes::device::tables<V.table_count == 0 ? 1 : V.table_count, Inverse>;
@@ -38,7 +39,7 @@ class Lookup {
 public:
     __device__ __forceinline__ explicit Lookup(const Params& p) : p_(p), replicated_(dynamic_shared()) {}
 
-    /// All threads of the block. The caller has a barrier behind it.
+    /// Copies the tables to shared memory. All threads of the thread block call it, and then a barrier.
     __device__ __forceinline__ void load() const {
         if constexpr (V.tables == TableMemory::replicated) {
             replicated_.load();
@@ -59,12 +60,12 @@ public:
             return Row == 0 ? entry(byte_of<Byte>(word)) : rotate_left(entry(byte_of<Byte>(word)), 8 * Row);
         }
     }
-    /// The same where each lane has a row of its own, and `x` is a byte.
+    /// The same with a row that differs by lane; `x` is a byte.
     __device__ __forceinline__ std::uint32_t t(unsigned row, std::uint32_t x) const {
         return V.table_count == 4 ? entry(256 * row + x) : rotate_left(entry(x), 8 * row);
     }
 
-    /// A column out of the S-box, the given byte of each word: substituted, not mixed.
+    /// A column of S-box outputs, from the given byte of each word, without MixColumns.
     template <int B0, int B1, int B2, int B3>
     __device__ __forceinline__ std::uint32_t s(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
                                                std::uint32_t w3) const {
@@ -114,7 +115,7 @@ private:
     Replicated replicated_;
 };
 
-/// Bytes of shared memory for round keys, behind the tables.
+/// Bytes of shared memory for round keys, which follow the tables.
 constexpr unsigned key_bytes(const Variant& v) {
     return v.keys == KeyMemory::shared ? 256 : 0;
 }

@@ -21,7 +21,7 @@ __host__ __device__ constexpr std::uint32_t word_at(std::uint32_t i) {
     return mix(i + 0x9e3779b9u);
 }
 
-/// Where the `j`th of a thread's walks begins.
+/// First index of a thread's `j`th sequence of reads.
 __host__ __device__ constexpr std::uint32_t first_index(ReadPattern pattern, std::uint32_t thread, std::uint32_t j,
                                                         std::uint32_t words) {
     const std::uint32_t lane = thread % lanes, warp = thread - lane;
@@ -29,8 +29,8 @@ __host__ __device__ constexpr std::uint32_t first_index(ReadPattern pattern, std
     const std::uint32_t index = pattern == ReadPattern::consecutive ? start - start % lanes + lane : start;
     return index & (words - 1);
 }
-/// What is added to every index from round to round, with an exclusive or: lanes that meet in a bank or a line do so in
-/// every round, and those that do not never do.
+/// Indices change from round to round by XOR with a common value, which grows by this stride. So lanes that conflict in
+/// a bank or share a cache line do so in every round, and others never do.
 constexpr std::uint32_t stride = 0x9e3779b1u;
 
 struct Params {
@@ -42,7 +42,7 @@ struct Params {
     std::uint64_t* cycles;
 };
 
-/// Reads at an offset that is the index times `scale`, so that an address costs one instruction everywhere.
+/// Reads at a byte offset (index times `scale`), so that computing an address costs one instruction in every memory.
 template <ReadFrom From>
 class Reader {
 public:
@@ -57,7 +57,7 @@ public:
             __syncthreads();
         }
     }
-    /// What a lane adds to its offsets once; for a table in global memory the lower half of its address.
+    /// A lane's constant addition to its offsets; for a table in global memory, the lower half of the table's address.
     __device__ __forceinline__ std::uint32_t lane_offset() const {
         if constexpr (in_global) return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(p_.table));
         return From == ReadFrom::replicated ? 4 * (threadIdx.x % lanes) : 0;
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(threads) make_table(std::uint32_t* table, std:
     }
 }
 
-/// Counts the sums that are not what reading the words would give.
+/// Counts the sums that differ from the expected ones.
 __global__ void __launch_bounds__(threads) check_sums(const __grid_constant__ Params p, unsigned* wrong) {
     const std::uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (p.sums[thread] != sum_of(p.pattern, thread, p.words, p.rounds)) atomicAdd(wrong, 1u);
@@ -174,7 +174,8 @@ Kernel kernel_of(ReadFrom from) {
     throw Error("no such memory");
 }
 
-/// Where a table of that many words begins in memory of twice its size, so that an exclusive or moves about in it.
+/// Beginning of a table of `words` words, aligned to its size so that XOR with an index stays inside; `memory` is twice
+/// as large.
 std::uint32_t* table_in(const DeviceMemory& memory, std::uint32_t words) {
     const std::uintptr_t bytes = std::uintptr_t{4} * words, first = reinterpret_cast<std::uintptr_t>(memory.get());
     return reinterpret_cast<std::uint32_t*>((first + bytes - 1) / bytes * bytes);

@@ -1,5 +1,5 @@
-// How fast the multiprocessors read four-byte words from each of their memories, as [H] counted it: many reads of a
-// small table at addresses that a warp's lanes share, that lie beside each other, or that are random.
+// [H]'s memory study: how fast the multiprocessors read 4-byte words from each kind of memory. Many reads of a small
+// table, at addresses that are the same for all lanes of a warp, consecutive, or random.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,38 @@ namespace lab::gpu {
 enum class ReadFrom {
     constant,
     shared,
-    replicated,  ///< shared memory that holds each word 32 times, once a bank: every lane reads its own
+    replicated,  ///< shared memory with 32 copies of each word, one per bank: every lane reads its own copy
     texture,
     l1,     ///< global memory through the first-level cache
-    l2,     ///< global memory past the first-level cache
-    memory  ///< global memory, a table much larger than the caches
+    l2,     ///< global memory bypassing the first-level cache
+    memory  ///< global memory, with a table much larger than the caches
 };
 enum class ReadPattern {
-    same,         ///< all lanes of a warp read one word
+    same,         ///< all lanes of a warp read the same word
     consecutive,  ///< 32 neighbouring words
-    random        ///< each lane a word of its own
+    random        ///< a different random word for each lane
 };
 
-/// Of one launch.
+/// Times of one launch.
 struct ReadTimes {
     double seconds = 0;  ///< by events
-    double cycles = 0;   ///< of a multiprocessor's clock, from its first read to its last; median
+    double cycles = 0;   ///< multiprocessor clock cycles from its first read to its last; median over the
+                         ///< multiprocessors
 };
 
-/// The tables, and room for the results. Word i of a table is a mix of i's bits, so that sums can be computed without
-/// reading: verify() does, on the GPU for every thread and on the host for some.
+/// The tables, and memory for the results. Word i of a table is a hash of i, so that expected sums can be computed
+/// without reading: verify() computes them on the GPU for every thread, and on the host for some.
 class MemoryReads {
 public:
-    /// `small_words`: of the table in all memories but the last two, a power of two from 32 to 1024; `l2_words` and
-    /// `memory_words`: powers of two from 32. Thread blocks: one of 1024 threads a multiprocessor.
+    /// `small_words`: size of the table in all memories but the last two, a power of two from 32 to 1024. `l2_words`,
+    /// `memory_words`: powers of two, at least 32. A launch has one thread block of 1024 threads per multiprocessor.
     MemoryReads(int device, std::uint32_t small_words, std::uint32_t l2_words, std::uint32_t memory_words);
 
-    /// The number of reads that a launch makes of `wanted`: whole rounds of all threads.
+    /// Number of reads of a launch for `wanted`, rounded to whole rounds of all threads.
     [[nodiscard]] std::uint64_t reads(std::uint64_t wanted) const;
-    /// Reads and keeps every thread's sum. `wanted`: from 1 on.
+    /// Reads, and stores every thread's sum. `wanted`: at least 1.
     ReadTimes run(ReadFrom from, ReadPattern pattern, std::uint64_t wanted);
-    /// Whether the sums of the last run are what they must be.
+    /// Whether the sums of the last run are correct.
     [[nodiscard]] bool verify();
     [[nodiscard]] unsigned multiprocessors() const { return blocks_; }
 

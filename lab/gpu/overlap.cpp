@@ -28,7 +28,7 @@ double Overlap::run(const std::uint8_t* input, std::uint8_t* output, std::size_t
         std::uint8_t* const out = output_.get() + l * chunks.bytes;
         const Stream& from = chunks.queues ? queue_in_ : lane.stream;
         const Stream& to = chunks.queues ? queue_out_ : lane.stream;
-        const bool again = number >= chunks.lanes;  // the lane's buffers hold an earlier chunk
+        const bool again = number >= chunks.lanes;  // the lane's buffers may hold an earlier chunk
 
         if (chunks.queues && again) lane.kernel.hold(from);
         copy(in, input + at, size, from);
@@ -58,7 +58,8 @@ double Overlap::run(const std::uint8_t* input, std::uint8_t* output, std::size_t
 
 Steps Overlap::steps(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const ChunkKernel& kernel) {
     if (bytes > input_.size()) throw std::invalid_argument("bytes: more than there is room for");
-    // The device is kept busy until all steps are enqueued, or a short one would seem to take as long as that does.
+    // Keeps the device busy until all steps are enqueued; otherwise a short step would appear to take as long as the
+    // enqueuing.
     constexpr std::size_t busy_bytes = std::size_t{64} << 20;
     fill(output_.get(), 0, std::min(busy_bytes, output_.size()), main_);
     begin_.record(main_);

@@ -1,5 +1,5 @@
-// Text in page-locked memory on its way through a device: all of it in three steps, or in chunks of which some are
-// copied in while others are encrypted or copied out.
+// Moves text in page-locked memory through a device: either all of it in three steps (copy in, kernel, copy out), or in
+// chunks, some of which are copied while others are encrypted.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace lab::gpu {
 
-/// Enqueues the kernel for `bytes` bytes of text that begin `offset` bytes into the whole.
+/// Enqueues the kernel for `bytes` bytes of text that begin at `offset` in the whole text.
 using ChunkKernel = std::function<void(const std::uint8_t* input, std::uint8_t* output, std::size_t offset,
                                        std::size_t bytes, const Stream& stream)>;
 
-/// How text is cut and queued.
+/// How the text is divided and queued.
 struct Chunks {
-    std::size_t bytes = 0;  ///< of a chunk, at least 1; the last may be shorter
-    unsigned lanes = 1;     ///< buffers in device memory, so chunks under way at a time
-    /// Copies in wait in a queue for all lanes, and so do copies out; else each lane copies in its own stream.
+    std::size_t bytes = 0;  ///< size of a chunk, at least 1; the last may be shorter
+    unsigned lanes = 1;     ///< device buffers, which is the number of chunks in flight
+    /// true: one stream carries all copies in, another all copies out. false: each lane copies on its own stream.
     bool queues = false;
 };
 
@@ -28,23 +28,23 @@ struct Steps {
     [[nodiscard]] double sum() const { return in + kernel + out; }
 };
 
-/// Device buffers and streams for texts. Times are by events, from the first copy to the last.
+/// Device buffers and streams. Times are by events, from the first copy to the last.
 class Overlap {
 public:
-    /// Room for `most_bytes` in flight, in and out each: lanes times the bytes of a chunk.
+    /// `most_bytes`: device memory for input, and as much for output; at least lanes times the chunk size.
     Overlap(std::size_t most_bytes, unsigned most_lanes);
 
     [[nodiscard]] std::size_t room() const { return input_.size(); }
     /// Seconds for `bytes` bytes from `input` to `output`, both in page-locked memory.
     double run(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const Chunks& chunks,
                const ChunkKernel& kernel);
-    /// The same in one chunk, one step after the other, with the time of each.
+    /// The same in one chunk, one step after the other, with the time of each step.
     Steps steps(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const ChunkKernel& kernel);
 
 private:
     struct Lane {
         Stream stream;
-        Event in, kernel, out;  ///< the last chunk's of each
+        Event in, kernel, out;  ///< after the lane's last chunk passed this step
     };
     DeviceMemory input_, output_;
     std::vector<Lane> lanes_;

@@ -1,4 +1,5 @@
-// What a variant's kernel is told. Round keys come with it, so that they are operands out of constant memory.
+// Parameters of a variant's kernel. Round keys are passed by value, so that instructions can use them as
+// constant-memory operands.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace lab::gpu {
 
-/// What lookups read: T0 to T3 one after the other, then the S-box; or those of the inverse cipher.
+/// Lookup tables: T0 to T3 one after the other, then the S-box; or those of the inverse cipher.
 struct Tables {
     std::uint32_t t[1024];
     std::uint8_t s[256];
@@ -25,18 +26,18 @@ constexpr Tables make_tables(bool inverse) {
     return tables;
 }
 
-/// `Texture` is cudaTextureObject_t; this header sees no CUDA.
+/// `Texture` stands for cudaTextureObject_t, because this header includes no CUDA headers.
 struct Params {
     using Texture = unsigned long long;
 
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t blocks;
-    const Tables* tables;        ///< in device memory, of the kernel's direction
-    Texture words, bytes;        ///< the same tables: t as 32-bit words, s as bytes
-    Texture text;                ///< the input as blocks, if the kernel reads it so
+    const Tables* tables;        ///< in device memory, for the kernel's direction
+    Texture words, bytes;        ///< the same tables as textures: t as 32-bit words, s as bytes
+    Texture text;                ///< the input as a texture of blocks, if the kernel reads it so
     const std::uint32_t* keys;   ///< in device memory
-    std::uint64_t counter_high;  ///< CTR: the first counter block as a number
+    std::uint64_t counter_high;  ///< CTR: high and low half of the first counter block as a number
     std::uint64_t counter_low;
     std::uint32_t round_keys[60];
 };

@@ -11,11 +11,11 @@ namespace lab::gpu {
 namespace {
 
 constexpr unsigned lanes = 32;
-/// Four tables in shared memory, which were the fastest then.
+/// Four tables in shared memory, the fastest choice in the paper.
 constexpr Variant published{};
 
 struct PayloadParams {
-    Params tables;  ///< of which lookups need no more than where tables are
+    Params tables;  ///< lookups need only the tables' address
     const std::uint8_t* input;
     std::uint8_t* output;
     const LogicalMessage* messages;
@@ -38,7 +38,7 @@ __device__ __forceinline__ std::uint32_t mixed(const SharedLookup& t, std::uint3
     return t.t<0, 0>(w0) ^ t.t<1, 1>(w1) ^ t.t<2, 2>(w2) ^ t.t<3, 3>(w3);
 }
 
-/// FIPS 197, 5.1, with a message's own round keys.
+/// FIPS 197, 5.1, with the round keys of the message.
 __device__ __forceinline__ uint4 encrypt(const SharedLookup& t, uint4 s, const uint4* keys) {
     s = s ^ __ldg(keys);
 #pragma unroll
@@ -56,7 +56,7 @@ __device__ __forceinline__ std::uint32_t byte_swap(std::uint32_t v) {
     return __byte_perm(v, 0, 0x0123);
 }
 
-/// The counter block `n` behind `first` (SP 800-38A, B.1).
+/// Counter block number `n` after `first` (SP 800-38A, B.1).
 __device__ __forceinline__ uint4 counter(uint4 first, std::uint32_t n) {
     const std::uint64_t high = static_cast<std::uint64_t>(byte_swap(first.x)) << 32 | byte_swap(first.y);
     const std::uint64_t low = static_cast<std::uint64_t>(byte_swap(first.z)) << 32 | byte_swap(first.w);
@@ -65,7 +65,7 @@ __device__ __forceinline__ uint4 counter(uint4 first, std::uint32_t n) {
                       byte_swap(static_cast<std::uint32_t>(l >> 32)), byte_swap(static_cast<std::uint32_t>(l)));
 }
 
-/// The message of a logical thread: the last that does not begin behind it.
+/// The message of a logical thread: the last one whose first thread is not after it.
 __device__ __forceinline__ std::uint32_t message_of(const PayloadParams& p, std::uint32_t logical) {
     std::uint32_t from = 0, to = p.count;
     while (to - from > 1) {
@@ -79,7 +79,7 @@ __device__ __forceinline__ std::uint64_t place_of(const PayloadParams& p, const 
     return m.text + (j >> p.run_shift) * p.run_distance + (j & ((1u << p.run_shift) - 1)) * 16;
 }
 
-/// What a kernel is compiled for: a mode, or all, of which each message says its own.
+/// What a kernel is compiled for: one mode, or all modes, with the mode read from each message.
 constexpr int all_modes = -1;
 constexpr std::array<Mode, 5> modes{Mode::ecb, Mode::ctr, Mode::cbc, Mode::cfb128, Mode::ofb};
 
@@ -140,13 +140,15 @@ __device__ __forceinline__ void run_thread(const PayloadParams& p) {
     *reinterpret_cast<uint4*>(p.output + at) = ctr ? out ^ text : out;
 }
 
-/// The model's: as many registers as let a multiprocessor hold all threads it can.
+/// The data model's kernel. Its launch bounds set no minimum of resident thread blocks, so the compiler weighs
+/// registers against occupancy.
 __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
     run_payload(const __grid_constant__ PayloadParams p) {
     run_thread<all_modes>(p);
 }
 
-/// With as many registers as the compiler likes, so that it can be seen what a mode needs.
+/// A minimum of one thread block lets the compiler use as many registers as it likes, which shows how many a mode
+/// needs.
 template <int Only>
 __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block, 1)
     run_freely(const __grid_constant__ PayloadParams p) {
@@ -166,7 +168,7 @@ Kernel free_kernel(std::optional<Mode> alone) {
     return kernels[static_cast<std::size_t>(std::find(modes.begin(), modes.end(), *alone) - modes.begin())];
 }
 
-/// Copies `values` to memory that grows if it must.
+/// Copies `values` to `memory`, which grows if necessary.
 template <typename T>
 void put(DeviceMemory& memory, std::span<const T> values) {
     if (memory.size() < values.size_bytes()) memory = DeviceMemory(values.size_bytes());

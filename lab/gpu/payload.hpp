@@ -1,5 +1,5 @@
-// The kernel of [H]'s data model: a physical thread becomes a logical one, finds its message by binary search, and does
-// a block of it, or in a serial mode all of it.
+// The kernel of [H]'s data model. Each physical thread maps to a logical thread, finds its message by binary search,
+// and encrypts one block of it or, in a serial mode, all of it.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,37 @@
 
 namespace lab::gpu {
 
-/// Which logical thread a physical one is.
+/// The logical thread of a physical thread.
 enum class ThreadMapping : std::uint32_t {
-    natural,  ///< the same
-    striped   ///< neighbouring groups of 32 go to different thread blocks
+    natural,  ///< the same number
+    striped   ///< neighbouring groups of 32 logical threads go to different thread blocks
 };
 
-/// How the blocks of every message lie, to see what their distance costs: block j is at j / blocks * distance +
-/// j % blocks * 16 behind the message's beginning. `blocks` is a power of two; 0: all blocks follow each other.
+/// Placement of every message's blocks, to measure the cost of distance: block j lies j / blocks * distance + j %
+/// blocks * 16 bytes after the message's beginning. `blocks` is a power of two; 0: contiguous.
 struct Runs {
     std::uint32_t blocks = 0;
     std::uint64_t distance = 0;
 };
 
-/// A payload on the device that use() chose, without its data.
+/// A payload on the device that use() selected, without its data.
 class PayloadOnDevice {
 public:
     static constexpr unsigned threads_per_block = 256;  ///< as published
 
     PayloadOnDevice();
-    /// Copies what prepare() made of a payload; returns when it is there.
+    /// Copies the output of prepare() to the device; returns when the copy is complete.
     void load(const PreparedPayload& payload, const KeySchedules& schedules);
-    /// Enqueues the kernel. `input`: the stream of data, `output`: as long; both where the device reaches them,
-    /// multiples of 16; the same is allowed.
+    /// Enqueues the kernel. `input`: the data stream; `output`: as long. Both are accessible to the device and
+    /// multiples of 16; in place is allowed.
     void run(const std::uint8_t* input, std::uint8_t* output, ThreadMapping mapping, const Runs& runs,
              const Stream& stream) const;
 
-    /// The same by a kernel that is compiled for one mode, or for all, and has as many registers as it likes. Throws
+    /// The same by a kernel that is compiled for one mode, or for all modes, without a register limit. Throws
     /// std::invalid_argument if the payload has other modes.
     void run_freely(std::optional<Mode> alone, const std::uint8_t* input, std::uint8_t* output,
                     const Stream& stream) const;
-    /// Of that kernel.
+    /// Resources of that kernel.
     [[nodiscard]] static Resources resources(std::optional<Mode> alone);
 
 private:
@@ -50,7 +50,7 @@ private:
 
     DeviceMemory tables_, messages_, first_, schedules_;
     std::uint32_t count_ = 0, threads_ = 0;
-    std::optional<Mode> mode_;  ///< of all messages, if they have one
+    std::optional<Mode> mode_;  ///< the mode of all messages, if they have the same one
 };
 
 }  // namespace lab::gpu

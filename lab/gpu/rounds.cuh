@@ -1,4 +1,5 @@
-// The rounds of a variant: what a thread does to its share of a block, and how it gets at the others'.
+// The rounds of a variant: what a thread computes on its share of a block, and how it reads the shares of other
+// threads.
 #pragma once
 
 #include "aes/cipher.hpp"
@@ -6,13 +7,13 @@
 
 namespace lab::gpu {
 
-/// Threads of a block.
+/// Number of threads per block.
 constexpr unsigned team(const Variant& v) {
     return 16u / static_cast<unsigned>(v.bytes);
 }
 
-/// Bytes of shared memory for states (two of them where threads exchange: one is read while the other is written), for
-/// shares of columns, or for text on its way, behind tables and keys.
+/// Bytes of shared memory behind tables and keys, for one of: states (two buffers where threads exchange, so that one
+/// is read while the other is written); shares of columns and bytes of state; staged text.
 constexpr unsigned state_bytes(const Variant& v, unsigned threads) {
     if (v.staged) return 16 * threads;
     if (v.state == StateMemory::registers) return 0;
@@ -27,15 +28,16 @@ __device__ __forceinline__ unsigned char* state_memory() {
     return dynamic_shared() + table_bytes(V) + key_bytes(V);
 }
 
-/// What threads that share a block wait for.
+/// The barrier of threads that share a block.
 template <Variant V>
 __device__ __forceinline__ void wait_for_team() {
     if constexpr (V.exchange == Exchange::barrier) __syncthreads();
     if constexpr (V.exchange == Exchange::warp_synchronous) __syncwarp();
 }
 
-/// The state, of which a thread has `columns` columns from `first` on. Shared memory is volatile: the compiler would
-/// see that a thread alone reads back what it has written, and keep it in registers.
+/// The state, of which a thread owns `columns` columns, beginning with column `first`. Shared memory is volatile:
+/// otherwise the compiler would see that a thread without partners reads back what it wrote, and keep the state in
+/// registers.
 template <Variant V>
 class State {
 public:
@@ -46,7 +48,7 @@ public:
 
     [[nodiscard]] __device__ __forceinline__ unsigned first() const { return first_; }
 
-    /// Shows the others this thread's columns of round `r`.
+    /// Publishes this thread's columns of round `r` to the other threads of the block, and reads theirs.
     __device__ __forceinline__ void put(int r, const std::uint32_t (&own)[columns]) {
         if constexpr (V.state != StateMemory::registers) {
             volatile std::uint32_t* const to = buffer(V.exchange == Exchange::none ? 0 : r);
@@ -82,7 +84,7 @@ public:
         }
     }
 
-    /// Byte `Row` of column first + c, in byte taken<Row> of what is returned.
+    /// A word with byte `Row` of column first + c, which is at byte taken<Row> of the word.
     template <int Row>
     [[nodiscard]] __device__ __forceinline__ std::uint32_t take(unsigned c) const {
         if constexpr (by_bytes) {
@@ -110,7 +112,7 @@ private:
     volatile const std::uint32_t* from_;
 };
 
-/// One round of the columns that a thread has (FIPS 197, 5.1 and, of the equivalent inverse cipher, 5.3.5).
+/// One round for column `i` of a thread (FIPS 197, 5.1; for the equivalent inverse cipher, 5.3.5).
 template <Entry E, bool Last>
 __device__ __forceinline__ std::uint32_t column_of(const Lookup<E.variant, E.cipher.inverse>& tables,
                                                    const State<E.variant>& state, unsigned i) {
@@ -131,7 +133,8 @@ __device__ __forceinline__ std::uint32_t column_of(const Lookup<E.variant, E.cip
     }
 }
 
-/// The cipher on a thread's columns, 16, 8 or 4 bytes. All threads of a team, of a block where there are barriers.
+/// The cipher on a thread's columns: 16, 8 or 4 bytes. All threads of the team take part, with Exchange::barrier all
+/// threads of the thread block.
 template <Entry E>
 __device__ __forceinline__ void run_rounds(const Lookup<E.variant, E.cipher.inverse>& tables,
                                            const Keys<E.variant>& keys,
@@ -154,8 +157,8 @@ __device__ __forceinline__ void run_rounds(const Lookup<E.variant, E.cipher.inve
     for (unsigned i = 0; i < columns; ++i) own[i] = column_of<E, true>(tables, state, i) ^ keys[4 * rounds + first + i];
 }
 
-/// The cipher on one byte: row j % 4 of column j / 4 of a block is thread j's. Each looks one word up, and the four of
-/// a column add theirs up.
+/// The cipher on one byte. Thread j owns row j % 4 of column j / 4. In each round every thread looks up one word, and
+/// the four threads of a column combine theirs by XOR.
 template <Entry E>
 __device__ __forceinline__ std::uint32_t run_rounds(const Lookup<E.variant, E.cipher.inverse>& tables,
                                                     const Keys<E.variant>& keys, std::uint32_t own) {
@@ -163,7 +166,7 @@ __device__ __forceinline__ std::uint32_t run_rounds(const Lookup<E.variant, E.ci
     constexpr int rounds = E.cipher.rounds;
     const unsigned j = threadIdx.x % 16, row = j % 4, column = j / 4;
     const unsigned source = (column + (E.cipher.inverse ? 4 - row : row)) % 4 * 4 + row;
-    // Of the block: 16 shares, and 16 bytes of state.
+    // Per block: 16 column shares, and 16 bytes of state.
     unsigned char* const memory = state_memory<v>();
     volatile auto* const shares = reinterpret_cast<volatile std::uint32_t*>(memory) + threadIdx.x - j;
     volatile unsigned char* const state = memory + 4 * blockDim.x + threadIdx.x - j;
@@ -197,7 +200,7 @@ __device__ __forceinline__ std::uint32_t run_rounds(const Lookup<E.variant, E.ci
         own ^= key(r);
     }
     const std::uint32_t x = moved();
-    if constexpr (v.persistent) wait_for_team<v>();  // the next block's state is written over this one
+    if constexpr (v.persistent) wait_for_team<v>();  // the next block's state overwrites this one
     return tables.s(x) ^ key(rounds);
 }
 

@@ -22,10 +22,10 @@ __global__ void __launch_bounds__(threads) make_blocks(std::uint32_t* words, std
 struct StreamParams {
     const uint4* blocks;
     std::uint32_t* sums;
-    std::uint32_t streams, stream_blocks, run, distance;  ///< run: blocks that lie beside each other
+    std::uint32_t streams, stream_blocks, run, distance;  ///< run: number of contiguous blocks
 };
 
-/// Block `i` of stream `thread`.
+/// Index of block `i` of stream `thread`.
 __host__ __device__ constexpr std::uint64_t block_at(const StreamParams& p, std::uint32_t thread, std::uint32_t i) {
     return std::uint64_t{i / p.run} * p.streams * p.distance + std::uint64_t{thread} * p.distance + i % p.run;
 }

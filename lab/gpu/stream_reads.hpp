@@ -1,5 +1,5 @@
-// [H]'s pure read test: every thread reads a stream of blocks of its own, neighbouring threads' streams so many blocks
-// apart.
+// [H]'s pure read test: every thread reads its own stream of blocks; the streams of neighbouring threads are a given
+// number of blocks apart.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace lab::gpu {
 
-/// Device memory of blocks whose words are a mix of their numbers.
+/// Blocks in device memory, whose words are a hash of their block numbers.
 class StreamReads {
 public:
-    /// `streams`: whole thread blocks of 256 threads; `stream_blocks`: a power of two, of 16 bytes each;
-    /// `most_distance`: between two streams.
+    /// `streams`: rounded up to a multiple of 256, the thread-block size. `stream_blocks`: length of a stream in blocks
+    /// of 16 bytes, a power of two. `most_distance`: largest distance between two streams.
     StreamReads(std::uint32_t streams, std::uint32_t stream_blocks, std::uint32_t most_distance);
 
     [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{16} * streams_ * stream_blocks_; }
-    /// Seconds by events to read all streams, each `distance` blocks behind its neighbour: a power of two. Streams
-    /// longer than that lie in runs of so many blocks beside the others' runs, so that the same blocks are read at any
-    /// distance up to the stream's length.
+    /// Seconds by events to read all streams. `distance`: blocks between neighbouring streams, a power of two. A stream
+    /// longer than `distance` is divided into runs of that length, interleaved with the runs of other streams, so that
+    /// every distance up to the stream's length reads the same blocks.
     double run(std::uint32_t distance);
-    /// Whether every thread's sum of the last run is what it must be.
+    /// Whether every thread's sum of the last run is correct.
     [[nodiscard]] bool verify() const;
 
 private:

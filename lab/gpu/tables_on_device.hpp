@@ -1,4 +1,4 @@
-// The cipher's tables in device memory, with their textures. For sources that see CUDA's headers.
+// The cipher's tables in device memory, with their textures. For sources that include CUDA headers.
 #pragma once
 
 #include "lab/gpu/check.hpp"
@@ -19,7 +19,7 @@ cudaTextureObject_t make_texture(const T* memory, std::size_t bytes) {
     return texture;
 }
 
-/// Of one direction. The S-box lies at a distance that suits a texture's alignment.
+/// Tables of one direction. The offset of the S-box satisfies the alignment of a texture.
 class TablesOnDevice {
 public:
     explicit TablesOnDevice(bool inverse) : memory_(sizeof(Tables)) {
@@ -36,7 +36,7 @@ public:
         if (bytes_ != 0) (void)cudaDestroyTextureObject(bytes_);
     }
     [[nodiscard]] const Tables* get() const { return reinterpret_cast<const Tables*>(memory_.get()); }
-    /// Tells a kernel where they are.
+    /// Stores the tables' addresses and textures in a kernel's parameters.
     void tell(Params& p) const {
         p.tables = get();
         p.words = words_;

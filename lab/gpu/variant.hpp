@@ -1,5 +1,5 @@
-// The published ways of AES on a GPU as points of one space. A variant is a value; the kernels (variants.cuh) take it
-// as a template's argument, so that each is compiled for exactly what it says.
+// The published ways to compute AES on a GPU as points of one design space. A variant is a value; the kernels
+// (variants.cuh) take it as a template argument, so that each is compiled for exactly one variant.
 #pragma once
 
 #include <cstddef>
@@ -8,58 +8,58 @@
 
 namespace lab::gpu {
 
-/// Where the tables lie that every lookup reads.
+/// The memory of the lookup tables.
 enum class TableMemory : std::uint8_t {
-    constant,   ///< one address a clock: lanes that want different entries wait for each other
-    shared,     ///< one copy: lanes that want different words of one bank wait
+    constant,   ///< one address per clock: lanes that read different entries are serialized
+    shared,     ///< one copy: lanes that read different words of one bank conflict
     global,     ///< through the first-level cache
     texture,    ///< through the texture unit
-    replicated  ///< shared memory, a copy for each of the 32 banks: nobody ever waits
+    replicated  ///< shared memory, one copy for each of the 32 banks: no bank conflicts
 };
 enum class KeyMemory : std::uint8_t { constant, shared, global };
-/// Where the 16 bytes of a block lie from round to round. Shared: word c of block b at 4 b + c (an array of structures)
-/// or at c * blocks + b (a structure of arrays).
+/// Where the 16 bytes of a block are stored between rounds. In shared memory, word c of block b is at 4 b + c (an array
+/// of structures) or at c * blocks + b (a structure of arrays).
 enum class StateMemory : std::uint8_t { registers, shared_aos, shared_soa };
-/// How threads that share a block hand each other its columns.
+/// How threads that share a block exchange its columns.
 enum class Exchange : std::uint8_t {
     none,
-    barrier,           ///< shared memory, the thread block waits
-    warp_synchronous,  ///< shared memory, only the warp waits
-    shuffle            ///< registers
+    barrier,           ///< through shared memory, with a barrier for the thread block
+    warp_synchronous,  ///< through shared memory, with a barrier for the warp
+    shuffle            ///< through registers
 };
 enum class Access : std::uint8_t {
     words,
-    bytes  ///< text and a state in shared memory are read and written a byte at a time
+    bytes  ///< text, and a state in shared memory, are read and written one byte at a time
 };
-/// By which path text is read; it is always written the usual way.
+/// How the text is read. It is always written by ordinary stores.
 enum class TextMemory : std::uint8_t {
-    global,     ///< as memory that others may write to
-    read_only,  ///< as memory that nobody writes to (__ldg)
+    global,     ///< by ordinary loads
+    read_only,  ///< by loads of read-only memory (__ldg)
     texture     ///< through a texture object
 };
-/// Which part of the text a thread block takes.
+/// Which part of the text a thread block processes.
 enum class Order : std::uint8_t {
     natural,
-    reversed,  ///< the first thread block takes the last part
+    reversed,  ///< the first thread block processes the last part
     striped    ///< neighbouring groups of 32 threads' work go to different thread blocks
 };
 
 struct Variant {
-    int bytes = 16;  ///< of a block that a thread is in charge of: 16, 8, 4 or 1
+    int bytes = 16;  ///< bytes of a block per thread: 16, 8, 4 or 1
     TableMemory tables = TableMemory::shared;
-    int table_count = 4;  ///< T-tables: 4, or 1 and rotations, or 0: the S-box, and MixColumns by arithmetic
+    int table_count = 4;  ///< T-tables: 4, or 1 with rotations, or 0: S-box lookups, and MixColumns by arithmetic
     KeyMemory keys = KeyMemory::constant;
     StateMemory state = StateMemory::registers;
     Exchange exchange = Exchange::none;
     Access access = Access::words;
     Order order = Order::natural;
-    bool persistent = false;  ///< threads go on until the text is done; else one thread block a part of it
-    bool staged = false;      ///< the thread block moves text together, word by word, through shared memory
+    bool persistent = false;  ///< threads loop until the text is done; otherwise one thread block per part
+    bool staged = false;      ///< the thread block copies its text through shared memory with coalesced word accesses
     TextMemory text = TextMemory::global;
     constexpr bool operator==(const Variant&) const = default;
 };
 
-/// What a kernel computes. Text is whole blocks.
+/// What a kernel computes. The text is whole blocks.
 struct Cipher {
     int rounds = 10;       ///< 10, 12 or 14
     bool inverse = false;  ///< decryption
@@ -77,7 +77,7 @@ constexpr int key_bits(const Cipher& c) {
     return 32 * (c.rounds - 6);
 }
 
-/// Why a variant makes no sense; empty if it does.
+/// Why a variant is not supported; empty if it is.
 constexpr std::string_view objection(const Variant& v) {
     const bool alone = v.bytes == 16, in_shared = v.state != StateMemory::registers;
     if (v.bytes != 16 && v.bytes != 8 && v.bytes != 4 && v.bytes != 1) {
@@ -128,7 +128,8 @@ constexpr bool valid(const Entry& e) {
     return objection(e).empty();
 }
 
-/// "16B shared.4 keys.constant registers": what there is to say, in the order of Variant. Fits every variant.
+/// "16B shared.4 keys.constant registers": bytes, tables, keys and state; other fields follow only if they differ from
+/// their defaults. 96 characters fit every variant.
 struct Name {
     char text[96] = {};
     std::size_t length = 0;

@@ -72,7 +72,8 @@ struct Variants::State {
         check(cudaGetDevice(&device), "asking for the device");
         multiprocessors = properties(device).multiprocessors;
     }
-    /// Thread blocks that the device holds. Asking takes longer than a launch, so answers are kept.
+    /// Number of thread blocks that fit on the device at once. The query takes longer than a launch, so answers are
+    /// cached.
     std::uint64_t blocks_at_once(const Entry& entry, std::size_t index, unsigned threads) {
         const auto [found, is_new] = at_once.try_emplace({index, threads});
         if (is_new) {
@@ -82,7 +83,7 @@ struct Variants::State {
         return found->second;
     }
 
-    /// A texture over a text, kept: kernels that read it may still be on their way.
+    /// A texture over a text. Textures are kept, because kernels that read them may still be in flight.
     cudaTextureObject_t texture_of(const std::uint8_t* text, std::size_t bytes) {
         const auto [found, is_new] = texts.try_emplace({text, bytes});
         if (is_new) found->second = make_texture(reinterpret_cast<const uint4*>(text), bytes);
@@ -171,7 +172,7 @@ std::size_t first_difference(const std::uint8_t* a, const std::uint8_t* b, std::
     copy(&first, found.get(), sizeof(first), stream);
     stream.synchronize();
     if (first >= bytes) return bytes;
-    // A block was found; which of its bytes it is does not matter to a kernel.
+    // The kernel finds the block that differs; the host finds the byte in it.
     std::uint8_t x[16] = {}, y[16] = {};
     const std::size_t size = std::min<std::size_t>(16, bytes - first);
     copy(x, a + first, size);

@@ -1,4 +1,4 @@
-// A variant's kernel.
+// The kernel of a variant.
 #pragma once
 
 #include "lab/gpu/catalogue.hpp"
@@ -6,7 +6,7 @@
 
 namespace lab::gpu {
 
-/// `words` words at `at`, or their bytes one by one.
+/// Reads `Words` words at `at`, as words or byte by byte.
 template <Access A, int Words>
 __device__ __forceinline__ void read_text(const std::uint8_t* at, std::uint32_t (&to)[Words]) {
     if constexpr (A == Access::bytes) {
@@ -27,7 +27,7 @@ __device__ __forceinline__ void read_text(const std::uint8_t* at, std::uint32_t 
     }
 }
 
-/// Block `block` of the text, by the variant's path.
+/// Reads block `block` of the text through the variant's read path.
 template <TextMemory M>
 __device__ __forceinline__ uint4 read_block(const Params& p, std::uint64_t block) {
     static_assert(M != TextMemory::global);
@@ -59,7 +59,8 @@ __device__ __forceinline__ std::uint32_t counter_word(const Params& p, std::uint
     return __byte_perm(static_cast<std::uint32_t>(i % 2 == 0 ? half >> 32 : half), 0, 0x0123);
 }
 
-/// All threads: between a part's text in device memory and the thread block's staging memory.
+/// Copies a part's text between device memory and the staging buffer in shared memory. All threads of the thread block
+/// call it.
 template <bool In>
 __device__ __forceinline__ void move_together(const Params& p, std::uint64_t first_block, std::uint32_t* staging) {
     const std::uint64_t first = first_block * 4, last = p.blocks * 4;
@@ -74,7 +75,7 @@ __device__ __forceinline__ void move_together(const Params& p, std::uint64_t fir
     __syncthreads();
 }
 
-/// Part `part` of `parts`: as many blocks as the thread block has threads for.
+/// Part `part` of `parts`. A part has as many blocks as the thread block has teams.
 template <Entry E>
 __device__ __forceinline__ void run_part(const Params& p, const Lookup<E.variant, E.cipher.inverse>& tables,
                                          const Keys<E.variant>& keys, std::uint64_t part, std::uint64_t parts) {
@@ -127,8 +128,8 @@ __device__ __forceinline__ void run_part(const Params& p, const Lookup<E.variant
     }
 }
 
-/// The work of a thread. Threads a block: a multiple of 32. Thread blocks: as many as there are parts, or of persistent
-/// threads any number.
+/// The work of a thread. Thread blocks have a multiple of 32 threads. The grid has one thread block per part or, for
+/// persistent variants, any number.
 template <Entry E>
 requires(valid(E)) __device__ __forceinline__ void run_variant(const Params& p) {
     constexpr Variant v = E.variant;
@@ -148,8 +149,8 @@ requires(valid(E)) __device__ __forceinline__ void run_variant(const Params& p) 
     }
 }
 
-/// Entry `I` of the catalogue: a kernel's template argument is a number, as nvcc 13.0 writes stubs of others that its
-/// host compiler does not understand.
+/// Entry `I` of the catalogue. The template argument is a number, because the stubs that nvcc 13.0 writes for other
+/// template arguments do not compile with its host compiler.
 template <std::size_t I>
 __global__ void __launch_bounds__(1024) variant_kernel(const __grid_constant__ Params p) {
     run_variant<catalogue[I]>(p);

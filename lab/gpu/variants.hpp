@@ -1,4 +1,4 @@
-// Launches the variants that the catalogue names, and says what they cost.
+// Launches the variants of the catalogue, and reports their resource usage.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace lab::gpu {
 
-/// Every variant that there is a kernel of.
+/// Every variant that has a compiled kernel.
 std::span<const Entry> variants();
 
 struct Geometry {
-    unsigned threads = 256;  ///< a thread block: a multiple of 32, at most 1024
-    /// Thread blocks of persistent threads; 0: as many as fit on the device at once, or as there is work for.
+    unsigned threads = 256;  ///< per thread block: a multiple of 32, at most 1024
+    /// Thread blocks of persistent variants; 0: as many as fit on the device at once, or fewer if there is less work.
     unsigned blocks = 0;
 };
 
-/// What a kernel takes.
+/// Resource usage of a kernel.
 struct Resources {
-    int registers = 0;              ///< a thread
-    std::size_t local_bytes = 0;    ///< a thread: registers that did not suffice
-    std::size_t shared_bytes = 0;   ///< a thread block
-    int blocks_per_multiprocessor;  ///< thread blocks at once, as the runtime says
+    int registers = 0;              ///< per thread
+    std::size_t local_bytes = 0;    ///< per thread: spilled registers
+    std::size_t shared_bytes = 0;   ///< per thread block
+    int blocks_per_multiprocessor;  ///< resident thread blocks, as the runtime reports
 };
 
-/// A key and tables on a device, and the kernels that work with them. Made for the device that use() chose.
+/// A key and tables on a device, and the kernels that use them. Constructed for the device that use() selected.
 class Variants {
 public:
     /// `key`: 16, 24 or 32 bytes.
@@ -37,10 +37,10 @@ public:
     Variants& operator=(Variants&&) noexcept;
     ~Variants();
 
-    /// `bytes` of text, whole blocks, both pointers on the device and multiples of 16. `counter`: the first counter
-    /// block, 16 bytes; of ECB none. In place is allowed if text is read as global memory. Throws std::invalid_argument
-    /// if there is no such kernel, or if the key is of another length. Text that is read through a texture stays where
-    /// it is as long as this.
+    /// `bytes` of text, whole blocks; both pointers are in device memory and multiples of 16. `counter`: the first
+    /// counter block, 16 bytes; empty for ECB. In place is allowed if text is read by ordinary loads. Throws
+    /// std::invalid_argument if no such kernel exists, or if the key has another length. Text that is read through a
+    /// texture must stay where it is for the life of this object.
     void run(const Entry& entry, const Geometry& geometry, const std::uint8_t* input, std::uint8_t* output,
              std::size_t bytes, std::span<const std::uint8_t> counter, const Stream& stream) const;
     [[nodiscard]] static Resources resources(const Entry& entry, unsigned threads);
@@ -50,7 +50,7 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Where the first `bytes` bytes of two buffers in device memory differ first; `bytes` if nowhere. Waits.
+/// Index of the first of `bytes` bytes at which two buffers in device memory differ; `bytes` if they are equal. Waits.
 std::size_t first_difference(const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes, const Stream& stream);
 
 }  // namespace lab::gpu

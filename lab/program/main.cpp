@@ -1,4 +1,4 @@
-// The program warpaes-lab, which `warpaes lab` becomes: the published experiments, run on this machine.
+// The program warpaes-lab, which `warpaes lab` executes: the published experiments, run on this machine.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -161,7 +161,7 @@ struct RunOptions {
     std::string output = "warpaes-lab";
 };
 
-/// False if the help was asked for.
+/// Returns false if help was requested.
 bool parse_run_options(int argc, char** argv, RunOptions& o) {
     CLI::App app{"", "warpaes lab run"};
     app.add_option("KEY", o.lab.keys);
@@ -180,7 +180,7 @@ bool parse_run_options(int argc, char** argv, RunOptions& o) {
     return parse_options(app, argc, argv, run_help);
 }
 
-/// What the run may use, as far as it was not said.
+/// Fills in the GPU and the folders that the options did not name.
 void complete(RunOptions& o) {
     const int gpus = o.no_gpu ? 0 : lab::gpu::count();
     if (o.device >= gpus && !o.no_gpu) {
@@ -203,7 +203,7 @@ void run_again(lab::Record& record, const std::vector<std::string>& keys) {
     }
 }
 
-/// A new record, or the one to go on with.
+/// Creates a new record, or loads the one to continue.
 lab::Record begin(RunOptions& o, const std::filesystem::path& path) {
     if (o.resume) {
         lab::Record record = load_record(path);

@@ -13,7 +13,7 @@ function grouped(text) {
 
 const exists = value => typeof value === "number" && Number.isFinite(value);
 
-/** 35.2, 1024, 12 345, 5.00 × 10⁹; `trim`: without zeros at the end, as on an axis. */
+/** 35.2, 1024, 12 345, 5.00 × 10⁹; `trim`: without trailing zeros, as on an axis. */
 function figure(value, trim = false) {
   if (!exists(value)) return NONE;
   if (value === 0) return "0";
@@ -29,10 +29,10 @@ function figure(value, trim = false) {
   return grouped(trim ? String(Number(value.toPrecision(6))) : value.toFixed(digitsAfter(size)));
 }
 
-/** How many digits after the point show three significant ones of `size`, or more. */
+/** Number of digits after the point that shows at least three significant digits of `size`. */
 function digitsAfter(size) { return Math.max(0, 2 - Math.floor(Math.log10(Number(size.toPrecision(3))))); }
 
-/** For the figures of a column: as many digits after the point in all of them, unless that would be silly. */
+/** A format for a column: the same number of digits after the point in every figure, unless that would be absurd. */
 function columnFormat(values) {
   const sizes = values.filter(exists).map(Math.abs).filter(size => size > 0);
   if (!sizes.length) return figure;
@@ -40,12 +40,15 @@ function columnFormat(values) {
   if (most >= 1e7 || least < 1e-3 || most / least > 1e5) return figure;
   if (values.filter(exists).every(Number.isInteger)) return value => exists(value) ? grouped(String(value)) : NONE;
   let digits = digitsAfter(least);
-  if (digits > 3 || most / least >= 100) --digits;  // two of the least will do
+  if (digits > 3 || most / least >= 100) --digits;  // two significant digits are enough for the smallest
   if (digits > 3) return figure;
   return value => exists(value) ? grouped(value.toFixed(digits)) : NONE;
 }
 
-/** 16 B, 2 KiB, 63 MB, 1.5 GiB: binary where it is round in that, decimal where it is round in this. */
+/**
+ * 16 B, 2 KiB, 63 MB, 1.5 GiB: binary units where the value is round in them, otherwise decimal ones if it is round
+ * there.
+ */
 function bytes(value) {
   if (!exists(value)) return NONE;
   if (Math.abs(value) < 1000) return `${figure(value, true)} B`;
@@ -74,7 +77,7 @@ const isCategory = axis => axis.scale === "category";
 const placesOf = axis => isCategory(axis) ? axis.labels : axis.values;
 const onAxis = (axis, value) => axis.unit === "B" ? bytes(value) : figure(value, true);
 
-/** What is at the i-th place of an axis, without the unit unless it is one of bytes. */
+/** The name of position i on an axis, without the unit unless the unit is bytes. */
 function placeName(axis, i) { return isCategory(axis) ? axis.labels[i] : onAxis(axis, axis.values[i]); }
 
 function axisName(axis) {

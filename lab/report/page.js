@@ -1,4 +1,4 @@
-// The page: what was run on, a table of contents with verdicts, and every experiment of the record.
+// The page: the machine, a table of contents with verdicts, and every experiment of the record.
 
 const HOLDS = {
   yes: "holds",
@@ -13,7 +13,7 @@ const HOLDS_PATHS = {
   open: [["ring"], ["path", "M6 6.3a2 2 0 1 1 2.9 1.8c-.6.3-.9.6-.9 1.3M8 11.7v.1"]],
 };
 
-/** A mark with a shape of its own for each verdict; its meaning stands beside it as text. */
+/** The mark of a verdict. Each verdict has a shape of its own; its meaning is also shown as text. */
 function holdsMark(holds, label = null) {
   const shapes = {
     circle: () => svg("circle", {cx: 8, cy: 8, r: 7.5, class: "ground"}),
@@ -48,12 +48,12 @@ function legendOf(panel, styles) {
   const entry = (one, s, name) =>
     html("li", null, swatch(panel, styles[s], panel.y.scale === "log"), html("span", null, name));
   let entries;
-  if (!several) {  // then it is said once
+  if (!several) {  // one entry for the common role
     entries = series.map((one, s) => entry(one, s, one.name));
     if (series.some(one => !one.name.toLowerCase().includes(one.role))) {
       entries.push(html("li", {class: "role"}, series.length > 1 ? `all ${series[0].role}` : series[0].role));
     }
-  } else if (panel.kind === "stacked") {  // rows say whose they are
+  } else if (panel.kind === "stacked") {  // the rows name their series
     const isFirst = s => series.findIndex(other => subjectOf(other) === subjectOf(series[s])) === s;
     entries = series.map((one, s) => isFirst(s) ? entry(one, s, subjectOf(one)) : null);
   } else {
@@ -62,9 +62,9 @@ function legendOf(panel, styles) {
   return html("ul", {class: "legend", "aria-label": "Legend"}, entries);
 }
 
-const drawn = [];  // every panel's function that draws it anew for a width, and where
+const drawn = [];  // for every plot: its element, and the function that draws it for a width
 
-/** `draw(width)` yields what `place` holds; drawn again when the place's width changes. */
+/** Registers `place`, whose contents are `draw(width)`, to be drawn again whenever the width changes. */
 function redrawn(place, draw) {
   const item = {
     place,
@@ -113,17 +113,19 @@ function panelOf(panel, i, key) {
   return box;
 }
 
-/** A panel that is folded until somebody asks for it: its plot is drawn when there is room for it. */
+/** A folded panel. Its plot is drawn when the reader opens it, because it has no width before. */
 function foldedPanelOf(panel, i, key) {
   const box = html("details", {class: "more"}, html("summary", null, panel.title), panelOf(panel, i, key));
   box.addEventListener("toggle", () => drawAll());
   return box;
 }
 
-/** Of a long record only these have a plot that stands open; a verdict's figures are in its sentence. */
+/**
+ * In a record of many experiments, only these have an open plot. The verdict of every experiment quotes its figures.
+ */
 const WITH_PLOT = ["N.implementations", "G.transfers", "P.encryption", "D.surfaces", "D.model", "W.worth"];
 
-/** The first panel; of a model the map of how two implementations compare. */
+/** Whether panel i is open: the first one or, for a model, the comparison of two implementations. */
 function isOpen(i, experiment) {
   if (experiment.isOneOfMany && !WITH_PLOT.includes(experiment.key)) return false;
   const {panels} = experiment.result, ratio = panels.findIndex(panel => / against AES-NI$/.test(panel.title));
@@ -141,7 +143,8 @@ const wasRun = experiment => !(experiment.status in STATUS);
 const reasonOf = ({reason}) => reason || "Its turn did not come.";
 
 /**
- * What was not run, [experiments, …], those of one status and reason together; `sharesReason` says that they are many.
+ * The experiments without a result, grouped by status and reason. `sharesReason` marks members of a group of more than
+ * two.
  */
 function othersOf(experiments) {
   const groups = new Map();
@@ -170,7 +173,7 @@ function verdictsOf(experiment) {
                    html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence)))));
 }
 
-/** The GPU's clock while it ran: one number if it stood still. */
+/** The GPU's clock during an experiment; a single number if it did not change. */
 function clocksOf([low, median, high]) { return low === high ? `${median} MHz` : `${median} MHz (${low} to ${high})`; }
 
 function experimentOf(experiment, commit) {
@@ -286,7 +289,7 @@ function runOf({date, seconds, warpaes, commit, options, experiments}) {
   ]);
 }
 
-/** The first screen: the question that everybody has, with a chart and a sentence for each region. */
+/** The first screen: when the GPU is worth it, with a chart and a sentence for each place of the text. */
 function worthOf({worth}) {
   const series = worth.series.map(one => ({name: one.name, role: "measured", values: one.values, spread: []}));
   const panel = {
@@ -379,7 +382,7 @@ function show(record) {
 function drawAll(width = 0) {
   for (const item of drawn) {
     try {
-      item.at(width || item.place.clientWidth);  // of what is folded there is no width
+      item.at(width || item.place.clientWidth);  // the width is 0 while the plot is folded
     } catch (error) {
       failed(error);
       item.place.replaceChildren(html("p", {class: "callout failed"},
@@ -391,18 +394,18 @@ function drawAll(width = 0) {
   root.dataset.plots = String(drawn.length);
 }
 
-document.getElementById("plain")?.remove();  // what stands there for those without JavaScript
+document.getElementById("plain")?.remove();  // the version for readers without JavaScript
 document.documentElement.dataset.errors = "0";
 window.addEventListener("error", event => failed(event.error || event.message));
 show(JSON.parse(document.getElementById("record").textContent));
 drawAll();
 window.addEventListener("resize", () => requestAnimationFrame(() => drawAll()));
 
-// On paper: tables are open, and plots are as wide as paper is.
+// For printing: tables are open, and plots are at most as wide as the paper.
 const opened = [];
 window.addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details.figures:not([open])")) {
-    if (details.closest("details.more:not([open])")) continue;  // what is folded stays so
+    if (details.closest("details.more:not([open])")) continue;  // folded panels stay folded
     details.open = true;
     opened.push(details);
   }

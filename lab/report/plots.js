@@ -1,4 +1,5 @@
-// The plots. Each takes a panel and a width in pixels and yields SVG of that width: text is as large on a phone.
+// The plots. Each function takes a panel and a width in pixels and returns SVG of that width, so text has the same size
+// on a phone.
 
 const FONT = 12, SMALL = 11;
 const measureContext = document.createElement("canvas").getContext("2d");
@@ -9,7 +10,7 @@ function textWidth(text, size = FONT) {
   return measureContext.measureText(text).width;
 }
 
-/** Lines of at most `width` pixels; a word that is longer is broken. */
+/** Breaks a text into lines of at most `width` pixels; a longer word is split. */
 function wrapped(text, width, size = FONT) {
   const lines = [];
   for (let word of text.split(/\s+/)) {
@@ -29,7 +30,7 @@ function wrapped(text, width, size = FONT) {
   return lines;
 }
 
-/** As much of a name as there is room for; the table has all of it. */
+/** The part of a name that fits into `width`; the table shows the full name. */
 function shortened(name, width, size) {
   const [first, ...rest] = wrapped(name, width, size);
   return rest.length ? `${wrapped(name, width - textWidth("…", size), size)[0]}…` : first;
@@ -52,7 +53,7 @@ const KINDS = {
   surface: "Heat map"
 };
 
-/** What a screen reader says in place of the plot. */
+/** The description for screen readers. */
 function describe(panel, series = panel.series) {
   const axis = panel.kind === "surface" ? panel.z : panel.y;
   const parts = series.map(one => {
@@ -65,7 +66,7 @@ function describe(panel, series = panel.series) {
     parts.join("; ")}. The table has all figures.`;
 }
 
-/** What the mark of a figure says when it is pointed at. */
+/** The tooltip of a figure's mark. */
 function hint(panel, series, i, place) {
   const axis = panel.kind === "surface" ? panel.z : panel.y, spread = series.spread[i];
   const quartiles = spread ? `, quartiles ${figure(spread[0])} to ${figure(spread[1])}` : "";
@@ -77,12 +78,12 @@ function placeWithUnit(axis, i) {
   return isCategory(axis) || axis.unit === "B" ? name : withUnit(name, axis.unit);
 }
 
-// Bars and shares: a group of rows for each place on x, its name beside them or, where it is narrow, above.
+// Bars and shares: a group of rows for each position on x. The name is beside the rows or, on a narrow page, above.
 
 function layOut(names, rows, width, rowHeight) {
   const widest = Math.max(...names.map(name => textWidth(name)));
   const beside = width >= 520 || widest < width * 0.2;
-  const column = beside ? Math.min(widest, width * 0.32) + 12 : 10;  // at least half a tick's label
+  const column = beside ? Math.min(widest, width * 0.32) + 12 : 10;  // at least half the width of a tick's label
   const groups = [];
   let y = 4;
   names.forEach((name, i) => {
@@ -114,8 +115,8 @@ function valueAxis(scale, axis, left, bottom, width, top = 0) {
 const bestOf = some => Math.max(0, ...some.flatMap(one => one.values.filter(exists)));
 
 /**
- * Published bars beside ones a hundred times as long would vanish: then bars are as long as their share of the best of
- * the published ones, or of the others. Null where that is not so.
+ * If published and other figures differ by a factor of 20 or more, the shorter bars would be invisible. Then the
+ * length of a bar is its share of the best published figure, or of the best of the others. Returns null otherwise.
  */
 function sharesOf({y, series}) {
   const published = series.filter(one => one.role === "published"),
@@ -131,7 +132,7 @@ function drawBars(panel, styles, width) {
   const shares = sharesOf(panel), long = one => shares ? shares(one) : 1;
   const y = shares ? {...panel.y, name: `share of the best (figures: ${panel.y.unit})`, unit: "%"} : panel.y;
   const places = placesOf(x).map((_, i) => i), names = places.map(i => placeWithUnit(x, i));
-  // A series of few figures, such as one bar to hold the others against, takes no room where it has none.
+  // A series with few figures, such as a single reference bar, takes no room where it has none.
   const sparse = one => one.values.filter(exists).length < places.length / 2;
   const rows = i => series.filter(one => exists(one.values[i]) || !sparse(one));
   const {groups, left, bottom} = layOut(names, rows, width, rowHeight);
@@ -153,7 +154,7 @@ function drawBars(panel, styles, width) {
       }
       const spread = one.spread[i], from = scale.at(scale.base), to = scale.at(value * long(one)),
             title = hint(panel, one, i, names[i]);
-      if (log) {  // a bar's length would mean nothing
+      if (log) {  // a bar has no meaningful length on a logarithmic axis
         out.push(stroke(style, {d: `M${from} ${middle}H${to}`, opacity: 0.55, "stroke-width": 1.5}),
           mark(style, to, middle, title, 4.4));
       } else {
@@ -213,7 +214,7 @@ function drawStacked(panel, styles, width) {
 
 // Lines
 
-/** Neighbouring figures that are there: [[index, ...], ...]. */
+/** Runs of neighbouring positions that have figures: [[index, ...], ...]. */
 function runsOf(places) {
   const runs = [];
   for (const i of places) {
@@ -281,13 +282,13 @@ function drawLines(panel, styles, width) {
   return drawing(panel, width, bottom + 42, [...out, ...marks]);
 }
 
-// Surfaces: a heat map for each series, all in the same colours.
+// Surfaces: a heat map for each series, all with the same colour scale.
 
-// Lightness rises all the way, so that it reads in greyscale and to the colour-blind (after cividis).
+// Lightness increases monotonically, so the map is readable in greyscale and for the colour-blind (after cividis).
 const HEAT =
   [[0, 34, 78], [42, 63, 110], [87, 93, 109], [125, 124, 120], [166, 157, 117], [211, 193, 100], [254, 232, 56]];
 
-// Of ratios: one colour below 1, another above, and 1 itself pale.
+// For ratios: one colour below 1, another above, and a pale one at 1.
 const RATIO = [[20, 66, 128], [96, 145, 196], [240, 240, 238], [233, 150, 80], [150, 62, 6]];
 
 function heat(share, colours = HEAT) {
@@ -295,13 +296,13 @@ function heat(share, colours = HEAT) {
   return colours[i].map((low, c) => Math.round(low + (colours[i + 1][c] - low) * (at - i)));
 }
 
-/** The ink that has more contrast on a colour. */
+/** Black or white, whichever has more contrast on a colour. */
 function inkOn(colour) {
   const [r, g, b] = colour.map(c => (c / 255) ** 2.2);
   return r * 0.2126 + g * 0.7152 + b * 0.0722 < 0.18 ? "#fff" : "#000";
 }
 
-/** What all heat maps of a panel have in common: shares of the colour scale, and the line that a ratio of 1 is. */
+/** The colour scale that all heat maps of a panel share. `ratio`: the figures are ratios, with a line at 1. */
 function heatScale(panel) {
   const {z} = panel,
         all =
@@ -310,7 +311,7 @@ function heatScale(panel) {
   const scale = z.scale === "log" ? logScale(low, high, 0, 1, 6, {tight: true}) :
                                     linearScale(low, high, 0, 1, 6, {zero: false, tight: true});
   const ratio = z.scale === "log" && ["", "×", "x", "times"].includes(z.unit) && low < 1 && high > 1;
-  if (ratio) {  // as far to either side of 1
+  if (ratio) {  // symmetric around 1
     const far = Math.max(high, 1 / low);
     const around = logScale(1 / far, far, 0, 1, 6, {tight: true});
     return {...around, ratio, colours: RATIO, shown: value => exists(value) && value > 0};
@@ -331,7 +332,7 @@ function drawSurface(panel, one, scale, width) {
                                                                  figure(value);
   const size = cell < 34 ? 9.5 : SMALL;
   const fits = one.values.every(value => !scale.shown(value) || textWidth(short(value), size) < cell - 2);
-  const stand = Math.max(...xNames.map(name => textWidth(name, SMALL))) + 6 > cell;  // names of columns stand upright
+  const stand = Math.max(...xNames.map(name => textWidth(name, SMALL))) + 6 > cell;  // column names are vertical
   const bottom = top + rows * tall, out = [text(0, 12, axisName(y), {cls: "axis-name"})];
   const columnNames = stand ? xNames.map(name => shortened(name, 150, SMALL)) : xNames;
   const foot = stand ? Math.max(...columnNames.map(name => textWidth(name, SMALL))) + 10 : 18;
@@ -340,7 +341,7 @@ function drawSurface(panel, one, scale, width) {
                                                line, {anchor: "end", cls: "tick", size: SMALL}))));
   columnNames.forEach((name, c) => {
     const at = left + (c + 0.5) * cell;
-    if (c % Math.ceil(14 / cell) !== 0) return;  // no room for each
+    if (c % Math.ceil(14 / cell) !== 0) return;  // too narrow for every name
     const label =
       text(stand ? 0 : at, stand ? 0 : bottom + 14, name, {anchor: stand ? "end" : "middle", cls: "tick", size: SMALL});
     if (stand) label.setAttribute("transform", `translate(${at + 4} ${bottom + 6}) rotate(-90)`);

@@ -1,11 +1,11 @@
-// From figures to places on a plot, and where to put ticks.
+// Maps figures to pixels, and places the ticks.
 
 function extent(values) {
   const real = values.filter(exists);
   return real.length ? [Math.min(...real), Math.max(...real)] : [0, 1];
 }
 
-/** `room`: how many labels fit. */
+/** `room`: the number of labels that fit. */
 function niceStep(span, room) {
   const least = span / Math.max(1, room), power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map(step => step * power).find(step => step >= least * (1 - 1e-9));
@@ -43,7 +43,7 @@ function powers(base, steps, low, high) {
 
 const every = (values, n) => values.filter((_, i) => i % n === 0);
 
-/** `binary`: ticks at powers of two. Widened to whole ticks unless `tight`. */
+/** `binary`: ticks at powers of two. The range is extended to whole ticks unless `tight`. */
 function logScale(low, high, from, to, room, {binary = false, tight = false} = {}) {
   if (!(low > 0)) low = high > 0 ? high / 10 : 0.1;
   if (!(high > low)) [low, high] = binary ? [low / 2, low * 2] : [low / 3, low * 3];
@@ -67,7 +67,7 @@ function logScale(low, high, from, to, room, {binary = false, tight = false} = {
   return {at: value => from + (to - from) * (Math.log(value) - a) / (b - a), ticks, minor, low, high, base: low};
 }
 
-/** Of an axis that carries results: from `from` to `to` in pixels. */
+/** The scale of an axis that carries results, from pixel `from` to pixel `to`. */
 function resultScale(axis, values, from, to, room) {
   if (axis.scale === "log") {
     const [low, high] = extent(values.filter(value => value > 0));
@@ -76,7 +76,7 @@ function resultScale(axis, values, from, to, room) {
   return linearScale(...extent(values), from, to, room);
 }
 
-/** Of an axis with places of its own: the i-th is at `.place(i)`. */
+/** The scale of an axis with its own positions: position i is at `.place(i)`. */
 function placeScale(axis, from, to, room) {
   const places = placesOf(axis);
   if (isCategory(axis)) {

@@ -1,5 +1,5 @@
-// How series look: by hue, and, for greyscale and for the colour-blind, by shape, dash and hatch as well. A role has a
-// look of its own: measured is full, published is hollow or hatched and dashed, baseline is barred, model is dotted.
+// The look of a series: hue, and, for greyscale and for the colour-blind, also shape, dash and hatching. Each role has
+// its own look: measured is filled, published is hollow or hatched and dashed, baseline is barred, model is dotted.
 
 const ROLES = ["measured", "published", "baseline", "model"];
 const SHAPES = ["circle", "square", "triangle", "diamond", "wedge", "cross", "plus", "star"];
@@ -25,7 +25,7 @@ const TEXTURES = {
   share: ["", "rising", "dots", "level", "net", "falling", "upright"],
 };
 
-/** What a series is of, whoever measured it: "constant, published" and "constant" are a pair. */
+/** The subject of a series, regardless of its role: "constant, published" and "constant" are a pair. */
 function subjectOf(series) {
   const subject = series.name.toLowerCase().replace(/\b(published|measured|the paper|paper|here|this machine)\b/g, "");
   return subject.replace(/[^\p{L}\p{N}]+/gu, " ").trim();
@@ -81,7 +81,10 @@ function svg(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Hatching of a rectangle, as a path: a pattern would be a picture on paper, and of another size in every plot. */
+/**
+ * The hatching of a rectangle as a path. An SVG pattern would be rasterized in print, and have a different size in
+ * every plot.
+ */
 function hatching(texture, x, y, width, height) {
   const lines = [], right = x + width, bottom = y + height;
   const line = (...ends) => lines.push(`M${ends.map(end => Math.round(end * 10) / 10).join(" ")}`);

@@ -1,6 +1,6 @@
-// Every plot's figures as a table: nothing is only to be seen, or only to be pointed at.
+// The figures of every plot as a table, so that no figure is only visible in the plot or in a tooltip.
 
-/** An element with text; attributes that are null are left out. */
+/** An element with text; attributes that are null are omitted. */
 function html(name, attributes, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {})) {
@@ -10,7 +10,7 @@ function html(name, attributes, ...children) {
   return element;
 }
 
-/** Sentences of the record: a number and its unit stay on a line. */
+/** Text of the record, with a number and its unit kept on one line. */
 function prose(text) {
   return text.replace(/(\d) (?=%|×|((?:[kKMGT]i?)?B|GB\/s|Gbit\/s|n?s|[mµ]s|[MG]Hz|bits?)\b)/g, "$1\u00a0");
 }
@@ -19,7 +19,7 @@ const hasSpread = series => series.spread.some(Boolean);
 
 function quartiles(format, spread) { return spread ? `${format(spread[0])} to ${format(spread[1])}` : ""; }
 
-/** Where it is wide it scrolls in a box of its own, also by keyboard. */
+/** A box that scrolls a wide table, also by keyboard. */
 function scrolling(label, table) {
   return html("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": label}, table);
 }
