@@ -601,7 +601,7 @@ class _Pieces:
 
         Returns:
             The output for as much of the message as is complete. ECB and CBC return whole blocks only; the other modes
-            return ``len(data)`` bytes.
+                return ``len(data)`` bytes.
 
         Raises:
             AlreadyFinalized: The message has ended.

@@ -91,7 +91,7 @@ def gcm_decrypt(
 
     Returns:
         The plaintext, and the status, an int32 tensor of one element on the data's device: 0, or 22 if the message is
-        not authentic. The plaintext is then all zeros.
+            not authentic. The plaintext is then all zeros.
 
     Raises:
         ValueError: The key, the nonce or the tag has the wrong length or lies in the wrong memory.
