@@ -1,5 +1,5 @@
-// Encrypts data that lies in device memory, on the caller's own stream, between the caller's own copies: nothing waits
-// until the end.
+// Encrypts data in device memory, on the caller's stream and between the caller's copies. The host waits only at the
+// end.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ int main() try {
         return 0;
     }
     const warpaes::Engine engine;
-    const std::array<unsigned char, 32> key_bytes{1, 2, 3};  // a real key comes from elsewhere
+    const std::array<unsigned char, 32> key_bytes{1, 2, 3};  // a real key must be secret
     const std::array<unsigned char, 16> counter{};
     const warpaes::Key key(key_bytes);
 

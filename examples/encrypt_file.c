@@ -3,8 +3,8 @@
  *
  *     encrypt_file KEY_FILE INPUT OUTPUT
  *
- * KEY_FILE holds 32 bytes. OUTPUT is a random initial counter block, 16 bytes, and then the ciphertext. For whole files
- * warpaes_file_run does more, and faster; this shows a message that arrives in pieces.
+ * KEY_FILE contains 32 bytes. OUTPUT consists of a random initial counter block, 16 bytes, and the ciphertext. This
+ * example shows a message that arrives in pieces. For whole files, warpaes_file_run is faster and does more.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,10 +44,10 @@ int main(int argc, char** argv) {
     warpaes_key* key = NULL;
     warpaes_context* context = NULL;
     check(warpaes_engine_create(NULL, &engine));
-    check(warpaes_key_create(bytes, key_len, &key)); /* says so if the length is wrong */
+    check(warpaes_key_create(bytes, key_len, &key)); /* fails if the length is wrong */
     explicit_bzero(bytes, sizeof bytes);
 
-    /* The counter block: 8 random bytes, and a count that starts at 0 and never leaves the other 8. */
+    /* The counter block: 8 random bytes, then a count in 8 bytes that starts at 0 and cannot overflow. */
     unsigned char counter[16] = {0};
     if (getrandom(counter, 8, 0) != 8) die("no random bytes");
     check(warpaes_context_create(engine, &context));
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
     }
     if (ferror(input)) die("cannot read");
     size_t written = 0;
-    check(warpaes_context_final(context, NULL, 0, &written)); /* CTR holds nothing back */
+    check(warpaes_context_final(context, NULL, 0, &written)); /* CTR has no output left */
     if (fclose(output) != 0) die("cannot write");
 
     fclose(input);

@@ -1,6 +1,6 @@
-// A GGM tree (Goldreich, Goldwasser, Micali: "How to Construct Random Functions") on a GPU, with <warpaes/device.cuh>:
-// from one seed to 2^depth leaves, every node making its two children with a pseudorandom generator. Distributed point
-// functions, puncturable functions and correlated randomness for secure computation are made of such trees.
+// A GGM tree (Goldreich, Goldwasser, Micali: "How to Construct Random Functions") on a GPU, with <warpaes/device.cuh>.
+// It expands one seed to 2^depth leaves: a pseudorandom generator computes the two children of every node. Distributed
+// point functions, puncturable functions and correlated randomness for secure computation are built from such trees.
 //
 // Two generators:
 //   fresh  children of s: E_s(0), E_s(1); AES-128 with the node as its key
@@ -27,7 +27,7 @@ using Node = std::array<unsigned char, 16>;
 
 constexpr unsigned threads = 1024;
 
-/// `n` nodes of one level in, 2 n of the next out.
+/// Expands the `n` nodes of a level to the 2 n nodes of the next level.
 __global__ void __launch_bounds__(threads) expand_fresh(const uint4* nodes, uint4* children, unsigned n) {
     extern __shared__ __align__(16) unsigned char shared[];
     const aes::tables<4> t(shared);
@@ -69,7 +69,7 @@ constexpr unsigned char fixed_keys[2][16] = {
     {0x24, 0x3f, 0x6a, 0x88, 0x85, 0xa3, 0x08, 0xd3, 0x13, 0x19, 0x8a, 0x2e, 0x03, 0x70, 0x73, 0x44},
     {0xa4, 0x09, 0x38, 0x22, 0x29, 0x9f, 0x31, 0xd0, 0x08, 0x2e, 0xfa, 0x98, 0xec, 0x4e, 0x6c, 0x89}};
 
-/// The leaves of the tree, in device memory that the caller frees.
+/// Returns the leaves of the tree, in device memory that the caller frees.
 uint4* expand(const Node& root, unsigned depth, bool fixed) {
     FixedKeys keys;
     for (int i = 0; i < 2; ++i) keys.child[i] = aes::expand_key(aes::make_key<128>(fixed_keys[i]));
@@ -88,7 +88,7 @@ uint4* expand(const Node& root, unsigned depth, bool fixed) {
     cudaEvent_t begin{}, end{};
     check(cudaEventCreate(&begin));
     check(cudaEventCreate(&end));
-    for (int run = 0; run < 2; ++run) {  // the first one for the clocks and to load the kernel
+    for (int run = 0; run < 2; ++run) {  // the first run loads the kernel and warms up the clocks
         check(cudaMemcpy(level, root.data(), root.size(), cudaMemcpyHostToDevice));
         check(cudaEventRecord(begin));
         for (unsigned d = 0; d < depth; ++d) {
@@ -114,7 +114,7 @@ uint4* expand(const Node& root, unsigned depth, bool fixed) {
     return level;
 }
 
-/// The same on a CPU, one node at a time.
+/// The same tree on a CPU, one node at a time.
 class Oracle {
 public:
     explicit Oracle(bool fixed) : fixed_(fixed), engine_({.backend = "libcrypto"}) {}
@@ -133,7 +133,7 @@ public:
         return made;
     }
 
-    /// Down from the root, left or right by the leaf's bits.
+    /// Descends from the root; each bit of the leaf's index selects the left or the right child.
     Node leaf(Node node, unsigned depth, unsigned long long index) const {
         for (unsigned d = depth; d-- > 0;) node = child(node, index >> d & 1u);
         return node;
@@ -144,7 +144,7 @@ private:
     warpaes::Engine engine_;
 };
 
-/// All leaves of a small tree, of a large one both ends and 500 between them.
+/// Compares all leaves of a small tree; of a large tree about 500, including the first and the last.
 void verify(const std::vector<Node>& leaves, const Node& root, unsigned depth, bool fixed) {
     const Oracle oracle(fixed);
     const unsigned long long n = leaves.size(), some = std::min(n, 500ULL);

@@ -3,9 +3,9 @@
  *
  *     object_store INPUT OFFSET LENGTH
  *
- * The store here is a list of blobs in memory; over a network it would be PUT and GET with a range. The file is what
- * `warpaes encrypt` and Tink's streaming AEAD write; only the segments under a read are fetched, decrypted and
- * authenticated. Prints LENGTH bytes from OFFSET on, and says on stderr what was fetched.
+ * The store is one object in memory; over a network, put and get would be PUT and GET with a range. The file has the
+ * format of `warpaes encrypt` and Tink's streaming AEAD. A read fetches, decrypts and authenticates only the segments
+ * under it. The program prints LENGTH bytes from OFFSET on, and on stderr how much it fetched.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include <string.h>
 #include <warpaes/files.h>
 
-/* One object, which grows by parts and is read by ranges. */
+/* One object: writes append to it, and reads return ranges of it. */
 struct object {
     unsigned char* bytes;
     uint64_t size, capacity;
     uint64_t fetched, requests;
-    pthread_mutex_t mutex; /* reads come from several threads at once */
+    pthread_mutex_t mutex; /* several threads read at once */
 };
 
 static int put(void* user, const void* bytes, uint64_t length) {
@@ -26,7 +26,7 @@ static int put(void* user, const void* bytes, uint64_t length) {
     if (object->size + length > object->capacity) {
         const uint64_t capacity = 2 * (object->size + length);
         unsigned char* larger = realloc(object->bytes, capacity);
-        if (larger == NULL) return 1; /* anything but 0: the writer fails */
+        if (larger == NULL) return 1; /* any number but 0 makes the writer fail */
         object->bytes = larger;
         object->capacity = capacity;
     }
@@ -37,7 +37,7 @@ static int put(void* user, const void* bytes, uint64_t length) {
 
 static int get(void* user, uint64_t offset, void* buffer, uint64_t length) {
     struct object* object = user;
-    memcpy(buffer, object->bytes + offset, length); /* never beyond source.size */
+    memcpy(buffer, object->bytes + offset, length); /* the range never exceeds source.size */
     pthread_mutex_lock(&object->mutex);
     object->fetched += length;
     ++object->requests;
@@ -60,7 +60,7 @@ static void upload(warpaes_engine* engine, const warpaes_keyset* keyset, const c
     if (input == NULL) die("cannot open the input");
     const warpaes_sink sink = {.struct_size = sizeof sink, .write = put, .user = object};
     warpaes_writer* writer = NULL;
-    /* The name is associated data: an object under another name does not open. */
+    /* The name is the associated data: the object does not open under another name. */
     check(warpaes_writer_open(engine, &sink, keyset, name, strlen(name), &writer));
     static unsigned char piece[1 << 16];
     for (size_t got; (got = fread(piece, 1, sizeof piece, input)) > 0;) {
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     warpaes_engine* engine = NULL;
     warpaes_keyset* keyset = NULL;
     check(warpaes_engine_create(NULL, &engine));
-    check(warpaes_keyset_create(&keyset)); /* a real program parses one that it keeps safe */
+    check(warpaes_keyset_create(&keyset)); /* a real program parses a stored keyset */
     check(warpaes_keyset_add(keyset, "AES256_GCM_HKDF_4KB", NULL));
 
     struct object object = {.mutex = PTHREAD_MUTEX_INITIALIZER};

@@ -1,5 +1,5 @@
-// AES on a stream of your own, where nobody waits: a graph that is captured once and launched a thousand times, and a
-// hundred thousand messages of AES-GCM that are decrypted and checked without the host: a kernel reads the statuses.
+// AES on the caller's stream, without waiting on the host. First a CUDA graph, captured once and launched a thousand
+// times. Then a hundred thousand AES-GCM messages, decrypted and checked without the host: a kernel reads the statuses.
 //
 //   nvcc -std=c++20 -o on_stream on_stream.cu -lwarpaes && ./on_stream
 //
@@ -39,7 +39,7 @@ __global__ void fill(std::uint8_t* bytes, std::size_t n, unsigned seed) {
     }
 }
 
-/// The last eight bytes of a counter block, so that each launch of a graph takes counters of its own.
+/// Adds `blocks` to the last eight bytes of a counter block, so that each launch of a graph uses new counters.
 __global__ void next_counter(std::uint8_t* iv, unsigned long long blocks) {
     unsigned long long n = 0;
     for (int i = 8; i < 16; ++i) n = n << 8 | iv[i];
@@ -47,7 +47,7 @@ __global__ void next_counter(std::uint8_t* iv, unsigned long long blocks) {
     for (int i = 15; i >= 8; --i, n >>= 8) iv[i] = static_cast<std::uint8_t>(n);
 }
 
-/// What a program does with messages that are not authentic: here they are counted.
+/// Stands for a program's own treatment of messages that are not authentic: counts them and finds the first.
 __global__ void count_bad(const warpaes_status* statuses, unsigned n, unsigned* bad, unsigned* first) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n || statuses[i] == WARPAES_OK) return;
@@ -55,7 +55,7 @@ __global__ void count_bad(const warpaes_status* statuses, unsigned n, unsigned* 
     atomicMin(first, i);
 }
 
-/// 1 MiB of key stream a launch, by a counter that lies on the device and grows from launch to launch.
+/// Makes 1 MiB of key stream in each launch. The counter lies in device memory, and each launch increments it.
 void replay(const warpaes::Engine& engine, cudaStream_t stream) {
     constexpr std::size_t bytes = 1 << 20;
     constexpr int launches = 1000;
@@ -82,7 +82,7 @@ void replay(const warpaes::Engine& engine, cudaStream_t stream) {
         next_counter<<<1, 1, 0, stream>>>(iv, bytes / 16);
         check(cudaStreamEndCapture(stream, &graph));
         check(cudaGraphInstantiate(&runnable, graph, 0));
-    }  // the graph has a key of its own
+    }  // the graph has its own copy of the key
     for (int i = 0; i < launches; ++i) check(cudaGraphLaunch(runnable, stream));
     check(cudaStreamSynchronize(stream));
 
@@ -100,7 +100,8 @@ void replay(const warpaes::Engine& engine, cudaStream_t stream) {
     std::printf("a graph launched %d times: %d MiB of key stream, the last of it compared\n", launches, launches);
 }
 
-/// Sealed and opened on the stream; keys, nonces, tags and statuses on the device, a key of its own for each message.
+/// Encrypts and decrypts messages on the stream, each under its own key. Keys, nonces, tags and statuses lie in device
+/// memory.
 void open_many(const warpaes::Engine& engine, cudaStream_t stream) {
     constexpr unsigned count = 100000;
     constexpr std::size_t length = 1500;
@@ -142,7 +143,7 @@ void open_many(const warpaes::Engine& engine, cudaStream_t stream) {
     check(cudaMemsetAsync(bad + 1, 0xff, sizeof(unsigned), stream));
     count_bad<<<(count + 255) / 256, 256, 0, stream>>>(entry.statuses, count, bad, bad + 1);
 
-    unsigned told[2];  // here the host waits for the first time
+    unsigned told[2];  // the host waits for the first time below
     check(cudaMemcpyAsync(told, found, sizeof told, cudaMemcpyDeviceToHost, stream));
     check(cudaStreamSynchronize(stream));
     require(told[0] == 3 && told[1] == altered[0], "the messages that were altered");

@@ -1,6 +1,6 @@
-// Random numbers on a GPU: AES-128 in counter mode (SP 800-38A, 6.5) in a kernel of one's own, with
-// <warpaes/device.cuh>. The key and the first counter come from the operating system, so that no two runs make the same
-// numbers; whoever knows them can make them again, `openssl enc -aes-128-ctr` of zeros too.
+// Random numbers on a GPU: AES-128 in counter mode (SP 800-38A, 6.5) in a custom kernel, with <warpaes/device.cuh>. The
+// key and the first counter come from the operating system, so no two runs make the same numbers. Whoever knows the key
+// and the counter can reproduce the numbers, for example by encrypting zeros with `openssl enc -aes-128-ctr`.
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace aes = warpaes::device;
 
 constexpr unsigned threads = 1024;
 
-/// Thread t makes blocks t, t + (number of threads), …: together they are the key stream in order.
+/// Thread t makes blocks t, t + (number of threads), …; `out` becomes the key stream in order.
 __global__ void __launch_bounds__(threads)
     generate(const __grid_constant__ aes::key_schedule<128> keys, uint4 counter, uint4* out, unsigned long long n) {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -34,7 +34,7 @@ void check(cudaError_t error) {
     if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
 }
 
-/// Starts it on `blocks` blocks of device memory.
+/// Launches the kernel, which fills `blocks` blocks of device memory.
 void start(const unsigned char (&key)[16], const unsigned char (&counter)[16], uint4* out, unsigned long long blocks) {
     constexpr unsigned shared = aes::tables<4>::bytes;
     check(cudaFuncSetAttribute(generate, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
@@ -47,13 +47,13 @@ void start(const unsigned char (&key)[16], const unsigned char (&counter)[16], u
     check(cudaGetLastError());
 }
 
-/// SP 800-38A, F.5.1: key, first counter, plaintext and ciphertext, whose sum is the key stream.
+/// Checks the kernel with SP 800-38A, F.5.1. The key stream is the XOR of the plaintext and the ciphertext there.
 bool passes_nist(uint4* device) {
     constexpr unsigned char key[16] = {0x2b, 0x7e, 0x15, 0x16, 0x28, 0xae, 0xd2, 0xa6,
                                        0xab, 0xf7, 0x15, 0x88, 0x09, 0xcf, 0x4f, 0x3c};
     constexpr unsigned char counter[16] = {0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7,
                                            0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
-    // Of blocks 1 and 4; the counter carries between them.
+    // The key stream's blocks 1 and 4. The counter carries between them.
     constexpr unsigned char first[16] = {0xec, 0x8c, 0xdf, 0x73, 0x98, 0x60, 0x7c, 0xb0,
                                          0xf2, 0xd2, 0x16, 0x75, 0xea, 0x9e, 0xa1, 0xe4};
     constexpr unsigned char fourth[16] = {0xe8, 0x9c, 0x39, 0x9f, 0xf0, 0xf1, 0x98, 0xc6,
@@ -64,8 +64,8 @@ bool passes_nist(uint4* device) {
     return std::memcmp(out, first, 16) == 0 && std::memcmp(out + 48, fourth, 16) == 0;
 }
 
-/// Mean of 32-bit numbers as fractions of 2^32, ones among the bits, and chi-square of the bytes (255 degrees of
-/// freedom). False if one of them is six standard deviations from what it should be.
+/// Computes the mean of the 32-bit numbers as fractions of 2^32, the share of ones among the bits, and the chi-square
+/// of the bytes (255 degrees of freedom). False if one of them is six standard deviations from its expected value.
 bool looks_random(const std::vector<unsigned char>& bytes) {
     const double n = static_cast<double>(bytes.size());
     double counts[256] = {}, sum = 0, ones = 0, chi = 0;
@@ -131,7 +131,7 @@ int main(int argc, char** argv) try {
     std::random_device system;
     for (unsigned char& byte : key) byte = static_cast<unsigned char>(system());
     for (unsigned char& byte : counter) byte = static_cast<unsigned char>(system());
-    start(key, counter, device, bytes / 16);  // once for the clocks
+    start(key, counter, device, bytes / 16);  // warms up the clocks
     cudaEvent_t begin{}, end{};
     check(cudaEventCreate(&begin));
     check(cudaEventCreate(&end));

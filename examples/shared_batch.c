@@ -1,7 +1,7 @@
 /*
- * A batch built by another process: this one owns the library and a shared arena, the other writes messages, keys and
- * entries into it and knows nothing but the layout (docs/batches.md). Here the other is shared_batch.py, started with
- * the arena's descriptor; any program that can map it will do.
+ * A batch built by another process. This process loads the library and owns a shared arena. The other process writes
+ * messages, keys and entries into the arena; it knows only their layout (docs/batches.md) and needs no library. Here it
+ * is shared_batch.py, started with the arena's descriptor, but any program that can map the arena will do.
  *
  * Usage: shared_batch shared_batch.py
  */
@@ -15,7 +15,7 @@
 
 #define ARENA_BYTES (1u << 20)
 
-/* At the beginning of the arena, agreed on between the two. */
+/* The beginning of the arena, in a layout that both processes know. */
 struct header {
     uint64_t entries_at;
     uint64_t count;
@@ -26,7 +26,7 @@ static void fail(const char* what) {
     exit(1);
 }
 
-/* What the other process has written is copied before it is looked at, and brings no pointers. */
+/* Copies the entries first, because the other process could still change them. Clears all pointers. */
 static warpaes_batch_entry* take_entries(const unsigned char* arena, uint64_t* count) {
     struct header header;
     memcpy(&header, arena, sizeof header);
@@ -52,7 +52,7 @@ static void run_other(const char* script, int fd, const char* step) {
     snprintf(number, sizeof number, "%d", fd);
     const pid_t child = fork();
     if (child == 0) {
-        fcntl(fd, F_SETFD, 0); /* the descriptor goes with it */
+        fcntl(fd, F_SETFD, 0); /* the child inherits the descriptor */
         execlp("python3", "python3", script, number, step, (char*)NULL);
         _exit(127);
     }

@@ -1,6 +1,6 @@
-"""Writes a batch into a shared arena, and checks afterwards what became of it. No library is needed (docs/batches.md).
+"""Writes a batch into a shared arena, or checks the results afterwards. It needs no library (docs/batches.md).
 
-One entry: 100 messages, encrypted by AES-128-CTR, each with a key of its own.
+The batch has one entry: 100 messages to encrypt with AES-128-CTR, each with its own key.
 """
 
 import mmap
@@ -10,8 +10,8 @@ import sys
 COUNT, LENGTH = 100, 1500
 CTR, ENCRYPT = 7, 1
 HEADER = struct.Struct("<QQ")
-#  mode, direction, count, length, six times offset and stride, AAD length, IV, tag and key length, step of XTS,
-#  key, second key, data unit, statuses
+# Mode, direction, count, length; six pairs of offset and stride; the lengths of AAD, IV, tag and key; the step of XTS;
+# key, second key, data unit, statuses.
 ENTRY = struct.Struct("<IIQQ" + "QQ" * 6 + "QIIII" + "QQQ" + "Q")
 KEYS, IVS, MESSAGES, RESULTS, ENTRIES = 4096, 8192, 12288, 262144, 64
 

@@ -1,16 +1,16 @@
-"""Encrypted checkpoints: a model and its optimizer are saved and loaded without anything in clear on the disk.
+"""Encrypted checkpoints: a model and its optimizer are saved and loaded, and no plaintext reaches the disk.
 
 python3 checkpoint.py
 """
 
 # %% [markdown]
 # # Encrypted checkpoints
-# A keyset holds the keys. Whoever has it can read the files, so it is kept apart from them, here in memory.
+# A keyset contains the keys. Whoever has it can read the files, so keep it apart from them; here it stays in memory.
 
 # %%
 import warpaes
 
-keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_1MB")  # kept: keyset.to_json(); again: Keyset.parse(json)
+keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_1MB")  # save keyset.to_json(), load Keyset.parse(json)
 
 # %%
 import torch
@@ -21,8 +21,8 @@ model(torch.randn(8, 256)).square().mean().backward()
 optimizer.step()
 
 # %% [markdown]
-# `torch.save` writes to any file object. What it writes is encrypted as it comes; the file appears under its name when
-# the block ends, and not at all if it is left by an exception. The associated data bind the file to its purpose.
+# `torch.save` writes to any file object, which encrypts the data as it arrives. The file appears under its name when
+# the block ends, and does not appear after an exception. The associated data binds the file to its purpose.
 
 # %%
 state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": 1}
@@ -30,7 +30,7 @@ with warpaes.open("checkpoint.pt.warpaes", "wb", keyset=keyset, associated_data=
     torch.save(state, file)
 
 # %% [markdown]
-# Loading reads and authenticates only the segments that are asked for.
+# Loading reads and authenticates only the segments that `torch.load` requests.
 
 # %%
 with warpaes.open("checkpoint.pt.warpaes", keyset=keyset, associated_data=b"run 7") as file:
@@ -39,7 +39,7 @@ assert all(torch.equal(loaded["model"][name], value) for name, value in model.st
 optimizer.load_state_dict(loaded["optimizer"])
 
 # %% [markdown]
-# A checkpoint that was altered, cut off, or is another run's, is not loaded.
+# A checkpoint that was altered, truncated, or saved by another run does not load.
 
 # %%
 from warpaes.exceptions import InvalidTag
@@ -53,7 +53,7 @@ else:
     raise AssertionError("it is another run's")
 
 # %% [markdown]
-# A new key for what is saved from now on; the old files still open.
+# After a rotation, a new key encrypts new files, and the old files still open.
 
 # %%
 keyset.rotate()

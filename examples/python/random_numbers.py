@@ -1,24 +1,24 @@
-"""Random numbers of a key: secure, seekable, and the same on every machine.
+"""Random numbers from a key: secure, seekable, and identical on every machine.
 
 python3 random_numbers.py
 """
 
 # %% [markdown]
 # # Random numbers
-# `Generator` is AES-CTR under a key. Who does not have the key cannot tell its output from chance; who has it can make
-# every number again, on a CPU or a GPU, from any position on. Without a key one comes from the operating system.
+# `Generator` is AES-CTR under a key. Without the key, its output is indistinguishable from random numbers. With the
+# key, every number can be reproduced, on a CPU or a GPU and from any position. By default the key is random.
 
 # %%
 import numpy as np
 import warpaes
 
-generator = warpaes.Generator(bytes(range(32)))  # of a secret, or warpaes.Generator() for a new one
+generator = warpaes.Generator(bytes(range(32)))  # a secret key, or warpaes.Generator() for a random one
 print("token", generator.bytes(16).hex())
 print("dice", generator.integers(1, 7, 10))
 print("weights", generator.normal(0, 0.02, (2, 3), "float32"))
 
 # %% [markdown]
-# A position is all that a checkpoint has to keep.
+# A checkpoint needs to save only the position.
 
 # %%
 position = generator.position
@@ -27,8 +27,8 @@ generator.position = position
 assert (generator.random(1000) == first).all()
 
 # %% [markdown]
-# Workers take streams of one key, which have nothing in common. What they make does not depend on how many they are, or
-# on who is first: here π, of 64 pieces.
+# Workers use different streams of one key, which do not overlap. The results do not depend on the number of workers or
+# on their order. Here they estimate π from 64 pieces.
 
 # %%
 from concurrent.futures import ThreadPoolExecutor
@@ -48,8 +48,8 @@ print("pi is about", 4 * results[0] / 6_400_000)
 assert abs(4 * results[0] / 6_400_000 - np.pi) < 0.005
 
 # %% [markdown]
-# Noise that hides a record's part in a sum (differential privacy) must not be predictable, which that of a usual
-# generator is, once some of it is known.
+# Differential privacy adds noise to a sum to hide the contribution of each record. The noise must be unpredictable; an
+# ordinary generator's noise can be predicted from a known part of it.
 
 # %%
 gradients = warpaes.Generator(bytes(16)).normal(size=(256, 1000))

@@ -1,11 +1,11 @@
-"""Training on an encrypted dataset: workers decrypt the records that they need, and nothing else.
+"""Training on an encrypted dataset: workers decrypt only the segments under the records that they need.
 
 python3 training.py
 """
 
 # %% [markdown]
 # # Training on an encrypted dataset
-# Records of one length lie one behind the other in one file. Segments of 4 KiB suit records that are read in any order.
+# The file contains records of equal length back to back. Segments of 4 KiB suit records that are read in random order.
 
 # %%
 import numpy as np
@@ -19,11 +19,11 @@ truth = generator.standard_normal(FEATURES, "f4")
 inputs = generator.standard_normal((RECORDS, FEATURES), "f4")
 records = np.concatenate([inputs, (inputs @ truth)[:, None]], 1)
 with warpaes.open("records.warpaes", "wb", keyset=keyset) as file:
-    file.write(records)  # a buffer or a tensor, on a GPU too
+    file.write(records)  # a buffer, or a tensor in host or device memory
 
 # %% [markdown]
-# The file is opened in the parent. A worker that is forked opens it again by itself, and computes on the CPU. Any
-# number of threads may read from `file.reader` at once.
+# The parent opens the file. A forked worker opens it again automatically, and computes on the CPU. Any number of
+# threads may read from `file.reader` at once.
 
 
 # %%

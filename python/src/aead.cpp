@@ -1,4 +1,4 @@
-// AESGCM, AESCCM and AESGCMSIV: the names and rules of pyca/cryptography, whose tests they pass.
+// AESGCM, AESCCM and AESGCMSIV, with the names and rules of pyca/cryptography. They pass its tests.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "aead.hpp"
@@ -77,7 +77,7 @@ View optional_view(PyObject* object, const char* name) {
     return object == nullptr || object == Py_None ? View() : View(object, name);
 }
 
-/// Nonce and data of a call, checked; associated data come with them.
+/// The nonce, data and associated data of a call. The constructor checks the nonce's length.
 struct Operands {
     Operands(const Aead& aead, PyObject* nonce_object, PyObject* data_object, PyObject* aad_object)
         : nonce(host_view(nonce_object, "nonce")),
@@ -127,7 +127,7 @@ void check_buffer(std::size_t found, std::size_t expected) {
     if (found != expected) raise(PyExc_ValueError, "buffer must be %zu bytes", expected);
 }
 
-/// A tag of its own, if there is one, and what decryption says on a GPU.
+/// The optional arguments `tag` and `status` of a call.
 struct Extras {
     Extras(const Aead& aead, PyObject* tag_object, Access access, PyObject* status_object)
         : has_tag(tag_object != nullptr && tag_object != Py_None),
@@ -153,7 +153,7 @@ struct Extras {
 void run(const Aead& aead, warpaes_message& message, const Operands& in, const View& out, const Extras& extras,
          PyObject* stream) {
     const Place place = place_of(in.data, out, stream);
-    // Decryption on a device compares with a tag that lies here, too.
+    // Decryption on a device also takes a tag in host memory.
     const bool either = place.device && message.direction == WARPAES_DECRYPT;
     if (extras.has_tag && !either && extras.tag.on_device() != place.device) {
         raise(PyExc_ValueError, "tag must lie in the memory that data lies in");
@@ -295,7 +295,8 @@ PyMethodDef methods[] = {
     end_of_methods,
 };
 
-/// Bytes of a tensor of CryptoTensors under a key of its own: whole chunks but for the last, from number `first` on.
+/// Consecutive chunks of a tensor of CryptoTensors, with the tensor's key. Chunk `first` is the first one, and only the
+/// last may be shorter than a chunk.
 struct ChunkRun {
     View key;
     std::array<std::uint8_t, 12> base;
@@ -321,7 +322,8 @@ ChunkRun run_of(PyObject* object, std::uint64_t chunk, Access tags_access) {
     return made;
 }
 
-/// Its chunks one after the other, on this thread; gives the number of the first that is not right, and why.
+/// Processes the chunks of a run in order on this thread. Returns the number of the first chunk that fails, and its
+/// status.
 std::pair<std::uint64_t, warpaes_status> crypt_chunks(warpaes_engine* with, warpaes_direction direction,
                                                       std::uint64_t chunk, const ChunkRun& run) {
     warpaes_key* handle = nullptr;

@@ -1,4 +1,4 @@
-// Many messages at once: lists of buffers, or one buffer with offsets and lengths; to wait for, or to await.
+// Batches of messages: lists of buffers, or one buffer with offsets and lengths. Callers wait for a batch or await it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -14,9 +14,9 @@ namespace {
 struct BatchState {
     warpaes_batch* handle = nullptr;
     unsigned forks = 0;
-    std::vector<View> views;  ///< what the entries point to
-    Object owner;             ///< the AEAD object, for its key
-    Object outputs;           ///< a list of bytes; none if the results lie in the caller's buffer
+    std::vector<View> views;  ///< keep alive the memory that the entries point to
+    Object owner;             ///< the AEAD object, which owns the key
+    Object outputs;           ///< a list of bytes; empty if the results go to the caller's buffer
     std::vector<warpaes_batch_entry> entries;
     std::vector<warpaes_entry_result> results;
 
@@ -55,7 +55,8 @@ Py_ssize_t length_of(PyObject* list) {
     return length;
 }
 
-/// One part of each message: nothing, one for all, a list with one each, or one buffer with `each` bytes for each.
+/// One part of every message, such as the nonces: absent, one for all messages, a list with one for each message, or
+/// one buffer with equally long parts back to back.
 class Parts {
 public:
     Parts(BatchState& batch, PyObject* object, const char* name, std::size_t count, bool one_for_all)
@@ -140,7 +141,7 @@ bool truth(PyObject* object, bool unless_said) {
     return answer != 0;
 }
 
-/// A batch of a list of messages, submitted.
+/// Submits a list of messages and returns the batch.
 Object of_list(PyObject* self, warpaes_direction direction, PyObject* nonces_object, PyObject* data_object,
                PyObject* aad_object, bool check_nonces) {
     const Aead& aead = state_of<Aead>(self);
@@ -171,7 +172,7 @@ Object of_list(PyObject* self, warpaes_direction direction, PyObject* nonces_obj
     return made;
 }
 
-/// Integers of 8 bytes each, as NumPy's int64 and uint64 have them.
+/// A buffer of 64-bit integers, such as a NumPy array of int64 or uint64.
 struct Numbers {
     Numbers(BatchState& batch, PyObject* object, const char* name) {
         batch.views.push_back(host_view(object, name));
@@ -219,9 +220,9 @@ Object submit_into(PyObject* self, const Call& call) {
                                          length));
     }
     const bool check_nonces = truth(check_object, true);
-    batch.views.reserve(batch.views.size() + 3);  // from here on nothing may fail
+    batch.views.reserve(batch.views.size() + 3);  // nothing may fail after the submission
     submit(batch, encrypts && check_nonces);
-    // Held until it is finished; what the entries point to does not move with the views.
+    // The batch holds the views. Moving a view does not move the memory that the entries point to.
     for (View* view : {&data, &out, &tags}) batch.views.push_back(std::move(*view));
     return made;
 }
@@ -232,7 +233,7 @@ BatchState& alive(PyObject* self) {
     return batch;
 }
 
-/// Waits, without the interpreter's lock; false if it is not finished in time.
+/// Waits without the interpreter's lock. False if the batch does not finish in time.
 bool wait_for(BatchState& batch, std::uint64_t milliseconds) {
     return unlocked([&] { return warpaes_batch_wait(batch.handle, milliseconds); }) != WARPAES_ERROR_TIMEOUT;
 }
@@ -253,7 +254,7 @@ Object exception_of(const BatchState& batch, std::size_t i) {
     return Object(value);
 }
 
-/// What a finished batch has come to.
+/// The list of results of a finished batch; raises the first exception unless `return_exceptions`.
 Object outcome(BatchState& batch, bool return_exceptions) {
     const bool has_outputs = batch.outputs.get() != nullptr;
     Object list = has_outputs ? Object::borrowed(batch.outputs.get())
@@ -304,7 +305,7 @@ Object result(PyObject* self, const Call& call) {
         const double seconds = PyFloat_AsDouble(timeout);
         if (seconds == -1.0 && PyErr_Occurred() != nullptr) throw Raised();
         if (std::isnan(seconds)) raise(PyExc_ValueError, "timeout must be a number of seconds, not NaN");
-        constexpr double most = 1e15;  // more than a life; beyond 2^64 there is no such integer
+        constexpr double most = 1e15;  // longer waits have no limit; converting 2^64 milliseconds would overflow
         if (seconds < most) milliseconds = seconds <= 0 ? 0 : static_cast<std::uint64_t>(seconds * 1000);
     }
     if (!wait_for(batch, milliseconds)) raise(PyExc_TimeoutError, "the batch is not finished yet");

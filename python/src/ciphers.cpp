@@ -1,4 +1,4 @@
-// Messages that arrive in pieces, as pyca/cryptography's encryptors and decryptors, and whole ones in one call.
+// Messages that arrive in pieces, like pyca/cryptography's encryptors and decryptors, and whole messages in one call.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
@@ -10,11 +10,11 @@
 namespace warpaes::python {
 namespace {
 
-/// A mode with its keys: what a cipher of warpaes.ciphers is made of.
+/// A mode with its keys and IV: the parameters of a cipher of warpaes.ciphers.
 struct Setting {
     warpaes_mode mode{};
     Key key;
-    Key tweak_key;  ///< XTS
+    Key tweak_key;  ///< only for XTS
     std::string iv;
 
     [[nodiscard]] bool whole_blocks() const { return mode == WARPAES_ECB || mode == WARPAES_CBC; }
@@ -49,17 +49,17 @@ struct Context {
     warpaes_direction direction{};
     warpaes_context* handle = nullptr;
     unsigned forks = 0;
-    std::size_t pending = 0;  ///< bytes of a block that is not whole yet
+    std::size_t pending = 0;  ///< ECB and CBC: bytes of an incomplete block
     bool updated = false;
     bool finished = false;
     bool busy = false;
     std::size_t least_tag = 16;
-    std::string tag;  ///< expected, or once finished the message's
+    std::string tag;  ///< the expected tag; after an encryption, the message's tag
 
     Context() = default;
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
-    // A parent's context waits for nobody there: its memory goes with the process.
+    // In a child of fork(), the parent's context is leaked: its engine does not exist there.
     ~Context() {
         if (forks == python::forks()) warpaes_context_destroy(handle);
     }
@@ -77,7 +77,7 @@ Context& alive(PyObject* self) {
     return context;
 }
 
-/// Pieces come from host memory.
+/// A view of a piece, which must lie in host memory.
 View piece_view(PyObject* object, const char* name, Access access = Access::read) {
     View view(object, name, access);
     if (view.on_device()) {
@@ -89,6 +89,7 @@ View piece_view(PyObject* object, const char* name, Access access = Access::read
     return view;
 }
 
+/// Processes a piece and returns the bytes written.
 std::size_t piece(Context& context, const View& data, std::uint8_t* output, std::size_t capacity) {
     std::size_t written = 0;
     const warpaes_status status = unlocked_if(data.size() >= long_work, [&] {
@@ -128,7 +129,7 @@ Object update_into(PyObject* self, const Call& call) {
     return Object(PyLong_FromSize_t(piece(context, data, out.bytes(), out.size())));
 }
 
-/// Ends the message; whatever is left in ECB and CBC is an error, for there is no padding.
+/// Ends the message. An incomplete block in ECB and CBC is an error, because there is no padding.
 Object end(Context& context) {
     std::size_t written = 0;
     std::uint8_t nothing[16];

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t tag_bytes = 16;
 
 struct Mac {
-    std::shared_ptr<const Key> key;  ///< shared with copies
+    std::shared_ptr<const Key> key;  ///< shared with the object's copies
     warpaes_context* handle = nullptr;
     unsigned forks = 0;
     bool finished = false;

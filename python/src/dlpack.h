@@ -1,5 +1,5 @@
 /*
- * DLPack's structs as far as they are needed to borrow a tensor: dmlc's dlpack.h, versions 0.x and 1.x, whose layout is
+ * The DLPack structs that are needed to borrow a tensor, from dmlc's dlpack.h. The layouts of versions 0.x and 1.x are
  * fixed.
  *
  * SPDX-License-Identifier: Apache-2.0

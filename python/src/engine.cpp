@@ -12,12 +12,12 @@ namespace {
 std::atomic<warpaes_engine*> current{nullptr};
 std::atomic<unsigned> fork_count{0};
 
-// What configure() has asked for.
+// The arguments of configure().
 std::string wanted_backend;
 std::uint32_t wanted_threads = 0;
 std::int32_t wanted_device = -1;
 
-/// "vaes", "aesni", "armv8" or "libcrypto": the best that runs here.
+/// The best CPU backend that runs here: "vaes", "aesni", "armv8" or "libcrypto".
 std::string best_cpu_backend() {
     std::string best = "libcrypto";
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
@@ -134,7 +134,7 @@ void check_process(unsigned made, const char* thing) {
 void add_engine(PyObject* module) {
     pthread_atfork(nullptr, nullptr, [] {
         ++fork_count;
-        current.store(nullptr);  // what it holds is the parent's
+        current.store(nullptr);  // leaked: its threads and GPU contexts are the parent's
     });
     check(PyModule_AddFunctions(module, functions));
 }

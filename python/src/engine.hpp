@@ -1,4 +1,4 @@
-// The process's engine.
+// The engine of the process.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,16 +7,17 @@
 
 namespace warpaes::python {
 
-/// Made when it is first asked for, and again in a child of fork(), which computes on the CPU: neither the parent's
-/// threads nor its GPU contexts are there. Never destroyed: at exit there may be work in flight. With the lock held.
+/// Returns the process's engine, which the first call makes. A child of fork() makes its own engine, on the CPU,
+/// because it has neither the parent's threads nor its GPU contexts. The engine is never destroyed: at exit, work may
+/// be in flight. The caller holds the interpreter's lock.
 warpaes_engine* engine();
 
-/// How many forks have led to this process. What belongs to an engine is of no use after one.
+/// The number of forks that led to this process. An object that belongs to an engine is unusable after a fork.
 unsigned forks() noexcept;
-/// Throws if `thing`, made after `made` forks, is used in a child of the process that made it.
+/// Throws if `made`, the number of forks when `thing` was made, shows that an ancestor of this process made it.
 void check_process(unsigned made, const char* thing);
 
-/// Whether this process's engine, made or not yet, reaches the memory of a CUDA device.
+/// Whether the process's engine can use the memory of a CUDA device. Does not make the engine.
 bool reaches(int device);
 
 void add_engine(PyObject* module);

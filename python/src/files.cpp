@@ -1,4 +1,4 @@
-// Readers and writers of sealed files, over paths, memory and Python's functions.
+// Readers and writers of sealed files, over paths, memory and Python functions.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "files.hpp"
@@ -11,7 +11,7 @@
 namespace warpaes::python {
 namespace {
 
-/// A Python function that the library calls from its threads, and what it has raised on whatever thread.
+/// A Python function that the library calls from its threads, and the first exception that it raised on any of them.
 class Callback {
 public:
     Callback() = default;
@@ -27,7 +27,7 @@ public:
     }
     [[nodiscard]] bool is_set() const { return function_ != nullptr; }
 
-    /// Runs `use` with the interpreter's lock; it returns 0, or anything else with an exception set.
+    /// Runs `use` with the interpreter's lock. `use` returns 0, or another number with an exception set.
     template <typename Use>
     int call(const Use& use) noexcept {
         PyGILState_STATE state;
@@ -37,7 +37,7 @@ public:
         PyGILState_Release(state);
         return result;
     }
-    /// What the status of a library's call means: the function's own exception first.
+    /// Raises the exception for the status of a library call. The function's own exception takes precedence.
     void check(warpaes_status status) {
         if (status == WARPAES_OK) {
             drop(raised_);
@@ -61,7 +61,7 @@ private:
         Py_CLEAR(exception.value);
         Py_CLEAR(exception.traceback);
     }
-    /// The first of them counts.
+    /// Keeps the exception if it is the first; drops it otherwise.
     void keep() {
         if (raised_.type == nullptr) {
             PyErr_Fetch(&raised_.type, &raised_.value, &raised_.traceback);
@@ -85,7 +85,7 @@ struct ReaderState {
     unsigned forks = 0;
     Callback callback;
     View memory;
-    unsigned users = 0;  ///< calls in progress; with the lock held
+    unsigned users = 0;  ///< calls in progress; guarded by the interpreter's lock
     bool closed = false;
 
     ReaderState() = default;
@@ -100,13 +100,13 @@ struct ReaderState {
 };
 using ReaderObject = Instance<ReaderState>;
 
-/// The function is given (offset, memoryview) and fills all of it.
+/// Calls the function with (offset, memoryview); it fills the whole view.
 int read_source(void* user, std::uint64_t offset, void* buffer, std::uint64_t length) {
     return static_cast<Callback*>(user)->call([&](PyObject* function) {
         const Object view(
             PyMemoryView_FromMemory(static_cast<char*>(buffer), static_cast<Py_ssize_t>(length), PyBUF_WRITE));
         const Object result(PyObject_CallFunction(function, "KO", static_cast<unsigned long long>(offset), view.get()));
-        // The memory is the library's: a view that the function has kept must not reach it.
+        // The library owns the memory: release the view, so that a reference kept by the function cannot access it.
         const Object released(PyObject_CallMethod(view.get(), "release", nullptr));
         return 0;
     });
@@ -157,7 +157,7 @@ ReaderState& open_reader(PyObject* self) {
     return reader;
 }
 
-/// A call on a reader: what closes it meanwhile leaves the rest to the last of them.
+/// A call in progress on a reader. If the reader is closed meanwhile, the last such call frees it.
 class Use {
 public:
     explicit Use(ReaderState& reader) : reader_(reader) { ++reader.users; }
@@ -178,7 +178,7 @@ Object read_into(PyObject* self, const Call& call) {
     const View out(buf, "buf", Access::write);
     const Use use(reader);
     std::uint64_t got = 0;
-    // Always without the lock: the library's threads may need it for a source of the caller's.
+    // Always without the interpreter's lock: the library's threads may need it to call the source function.
     reader.callback.check(
         unlocked([&] { return warpaes_reader_read(reader.handle, offset, out.data(), out.size(), &got); }));
     return Object(PyLong_FromUnsignedLongLong(got));

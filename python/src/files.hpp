@@ -6,10 +6,10 @@
 
 namespace warpaes::python {
 
-/// A keyset of the C ABI, wiped and freed with this.
+/// Owns a keyset of the C ABI, and wipes and frees it.
 struct KeysetState {
     warpaes_keyset* handle = nullptr;
-    unsigned users = 0;  ///< that read it without the interpreter's lock
+    unsigned users = 0;  ///< threads that read it without the interpreter's lock
 
     KeysetState() = default;
     KeysetState(const KeysetState&) = delete;
@@ -17,10 +17,10 @@ struct KeysetState {
     ~KeysetState() { warpaes_keyset_destroy(handle); }
 };
 
-/// The state of an argument that must be a Keyset.
+/// The state of a Keyset argument. Throws TypeError for another type.
 KeysetState& keyset_of(PyObject* object);
 
-/// A keyset that is not changed as long as this is there.
+/// Prevents changes of a keyset during its lifetime.
 class KeysetUse {
 public:
     explicit KeysetUse(PyObject* object) : keyset_(keyset_of(object)) { ++keyset_.users; }

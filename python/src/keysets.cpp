@@ -1,4 +1,4 @@
-// Keysets, as Tink has them.
+// Keysets in Tink's format.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
@@ -17,7 +17,7 @@ warpaes_keyset* handle_of(PyObject* self) {
     return state_of<KeysetState>(self).handle;
 }
 
-/// To change it.
+/// The handle for a change. Throws if another thread is using the keyset.
 warpaes_keyset* own(PyObject* self) {
     const KeysetState& keyset = state_of<KeysetState>(self);
     if (keyset.users != 0) raise(exceptions.error, "another thread is using this keyset: change it afterwards");
@@ -105,7 +105,7 @@ Object set_state(PyObject* self, const Call& call) {
     return none();
 }
 
-/// A new key that is the primary; the one before stays, to decrypt.
+/// Adds a new key and makes it the primary. The previous primary stays, to decrypt.
 Object rotate(PyObject* self, const Call& call) {
     const auto [name] = arguments(call, "rotate", {"template"}, 0);
     warpaes_keyset* keyset = own(self);

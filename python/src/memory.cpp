@@ -1,4 +1,4 @@
-// Memory that the library hands out: page-locked, which copies to a GPU at full speed, or a device's.
+// Memory from the library: page-locked memory, which copies to a GPU at full speed, or device memory.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "message.hpp"

@@ -11,7 +11,7 @@
 namespace warpaes::python {
 namespace {
 
-/// One warpaes_status in the memory of a device, kept for the next call.
+/// One warpaes_status in device memory. The destructor keeps the memory for the next call.
 class StatusSlot {
 public:
     explicit StatusSlot(int device) : device_(device) {
@@ -35,7 +35,8 @@ public:
     [[nodiscard]] warpaes_status* get() const { return static_cast<warpaes_status*>(pointer_); }
 
 private:
-    /// With the interpreter's lock held. They belong to the process's one engine on a GPU: a child of fork() has none.
+    /// Free slots by device. The caller holds the interpreter's lock. The slots belong to the process's only engine
+    /// with a GPU: the engine of a child of fork() has none.
     static std::map<int, std::vector<void*>>& free_slots() {
         static auto* slots = new std::map<int, std::vector<void*>>();
         return *slots;
@@ -44,7 +45,7 @@ private:
     void* pointer_ = nullptr;
 };
 
-/// Waits for a stream of the driver that the process has loaded. Where none is, there is no GPU that could be late.
+/// Waits for a stream, through the driver that the process has loaded. Without a driver there is nothing to wait for.
 void wait_for(void* stream) {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (driver == nullptr) return;
@@ -71,7 +72,7 @@ Place place_of(const View& data, const View& output, PyObject* stream) {
     if (named) {
         place.stream = to_stream(stream);
         if (place.stream != data.stream()) {
-            // PyTorch's allocator must not hand the memory out again before that stream has got there.
+            // PyTorch's allocator must not reuse the memory before this stream has finished the work.
             for (const View* view : {&data, &output}) {
                 if (PyObject* tensor = view->torch_tensor(); tensor != nullptr && !PyLong_Check(stream)) {
                     Object(PyObject_CallMethod(tensor, "record_stream", "O", stream));
@@ -123,7 +124,7 @@ void ask_for_large_pages(void* memory, std::size_t size) noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     const std::uintptr_t first = (begin + huge - 1) / huge * huge;
     const std::uintptr_t last = (begin + size) / huge * huge;
-    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // a hint: what it says is not needed
+    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // a hint: failure does not matter
 }
 
 }  // namespace warpaes::python

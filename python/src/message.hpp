@@ -1,4 +1,4 @@
-// One message between views: in host memory at once, in device memory on the caller's stream.
+// One message between views: host memory is processed synchronously, device memory on the caller's stream.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace warpaes::python {
 
-/// A key handle, wiped and freed with this.
+/// Owns a key handle, and wipes and frees it.
 class Key {
 public:
     Key() = default;
@@ -29,34 +29,34 @@ private:
     warpaes_key* handle_ = nullptr;
 };
 
-/// Where a message's data lies, and on which stream work on it belongs.
+/// The place of a message's data, and for device memory the stream that the work runs on.
 struct Place {
     bool device = false;
     int number = 0;
     void* stream = nullptr;
 };
 
-/// Of the data and the output, which must lie in the same kind of memory. `stream`: what the caller has named, NULL or
-/// None for the tensors' current one.
+/// Returns the place of the data and the output, which must lie in the same kind of memory. `stream` is the caller's
+/// argument; NULL or None stands for the tensors' current stream.
 Place place_of(const View& data, const View& output, PyObject* stream);
 
-/// Runs a message in host memory, whose data has `size` bytes; the exception is the caller's.
+/// Runs a message in host memory with `size` bytes of data. The caller raises the exception for the status.
 inline warpaes_status run_here(const warpaes_message& message, std::size_t size) {
     warpaes_engine* with = engine();
     return unlocked_if(size >= long_work, [&] { return warpaes_crypt(with, &message, nullptr); });
 }
 
-/// Enqueues a message in device memory. If it decrypts with a tag and has no `device_status`, waits, and returns what
-/// became of it.
+/// Enqueues a message in device memory. For a decryption with a tag but without `device_status`, waits and returns the
+/// message's status.
 warpaes_status run_on_device(warpaes_message& message, const Place& place);
 
-/// Runs a message in device memory of a mode that cannot be enqueued: after what the stream holds, and waits.
+/// Runs a message in device memory, in a mode that cannot be enqueued: waits for the stream, runs the message, and
+/// waits for the result.
 warpaes_status run_waiting(const warpaes_message& message, const Place& place);
 
-/// For memory that is about to be written to for the first time: touching small pages takes longer than encrypting what
-/// goes there.
+/// Asks for large pages for untouched memory: faulting in small pages takes longer than encrypting into them.
 void ask_for_large_pages(void* memory, std::size_t size) noexcept;
-/// A bytes object to be written to, a long one in large pages.
+/// Makes a bytes object whose content the caller writes; asks for large pages for a long one.
 Object new_bytes(std::size_t size);
 inline std::uint8_t* bytes_of(const Object& object) {
     return reinterpret_cast<std::uint8_t*>(PyBytes_AsString(object.get()));

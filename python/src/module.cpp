@@ -1,4 +1,4 @@
-// warpaes._native: the C ABI as Python has it.
+// warpaes._native: the C ABI for Python.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "module.hpp"
@@ -21,8 +21,9 @@ void find_exceptions() {
     exceptions.keyset_error = find("KeysetError");
 }
 
-/// Library threads call Python in the main interpreter, which another's exceptions and buffers are nothing to. Python
-/// does not run initialize() again for another one.
+/// Refuses subinterpreters: the library's threads call Python in the main interpreter, which cannot use another
+/// interpreter's exceptions and buffers. Python does not run initialize() again in a subinterpreter, so the package
+/// calls this function.
 Object refuse_subinterpreters(PyObject*, const Call&) {
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
         raise(PyExc_ImportError, "warpaes works in the main interpreter alone; use a thread or a process instead");

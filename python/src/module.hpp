@@ -1,4 +1,4 @@
-// What the extension is put together from: each adds its types and functions.
+// The parts of the extension. Each function adds the types and functions of one part to the module.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -65,7 +65,7 @@ PyObject* exception_of(warpaes_status status) {
     return exceptions.error;
 }
 
-/// OSError's own types have an errno, which tells programs more than a sentence.
+/// The errno for subclasses of OSError, which programs can examine; 0 for all other statuses.
 int errno_of(warpaes_status status) {
     switch (status) {
     case WARPAES_ERROR_NOT_FOUND:
@@ -128,10 +128,10 @@ Object add_type(PyObject* module, PyType_Spec& spec) {
 namespace {
 
 std::atomic<bool> ending{false};
-std::atomic<unsigned> waiting{0};  ///< threads that are about to get the lock
+std::atomic<unsigned> waiting{0};  ///< threads that are about to take the interpreter's lock
 std::thread::id ending_thread;
 
-/// Whether to ask for the lock; if so, `waiting` counts this thread.
+/// Whether this thread may take the interpreter's lock. If so, `waiting` counts the thread.
 bool may_lock() {
     ++waiting;
     if (!ending.load() || std::this_thread::get_id() == ending_thread) return true;
@@ -139,7 +139,8 @@ bool may_lock() {
     return false;
 }
 
-/// Called before the interpreter ends. Threads that wait for the lock get it once more; later ones do not ask.
+/// Runs before interpreter shutdown. Lets the threads that are waiting for the lock take it once more; later threads do
+/// not try.
 Object at_end(PyObject*, const Call&) {
     ending_thread = std::this_thread::get_id();
     ending.store(true);

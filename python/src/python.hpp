@@ -1,5 +1,5 @@
-// What every file of the extension uses of Python's C API: the limited one of 3.11, so that one build serves all later
-// versions. References that release themselves, exceptions that cross C++ as one type, arguments, and the guard.
+// Wrappers of Python's C API for all files of the extension: owned references, C++ exceptions for Python exceptions,
+// arguments, and the guard. The extension uses the limited API of 3.11, so one build serves all later versions.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,16 +20,17 @@
 
 namespace warpaes::python {
 
-/// Thrown where a Python exception is set; the guard hands it on.
+/// Thrown when a Python exception is set; the guard returns the exception to Python.
 struct Raised {};
 
+/// Sets a Python exception with a formatted message and throws Raised.
 [[noreturn]] void raise(PyObject* type, const char* format, ...);
 
-/// A reference of one's own.
+/// An owned reference to a Python object.
 class Object {
 public:
     Object() = default;
-    /// Takes over what a call has returned; NULL, with an exception set, is thrown.
+    /// Takes over a new reference. Throws Raised for NULL, with which the call has set an exception.
     explicit Object(PyObject* owned) : object_(owned) {
         if (owned == nullptr) throw Raised();
     }
@@ -55,12 +56,12 @@ inline Object none() {
     return Object::borrowed(Py_None);
 }
 
-/// Throws if a call has returned a negative number.
+/// Throws Raised if a call returned a negative number.
 inline void check(int result) {
     if (result < 0) throw Raised();
 }
 
-/// The exceptions of warpaes.exceptions. They live as long as the process.
+/// The exception types of warpaes.exceptions. They live as long as the process.
 struct Exceptions {
     PyObject* error;
     PyObject* invalid_tag;
@@ -75,16 +76,16 @@ struct Exceptions {
 };
 extern Exceptions exceptions;
 
-/// The exception for a status that is not WARPAES_OK, with the thread's sentence, or with `sentence`.
+/// Raises the exception for a status other than WARPAES_OK, with `sentence`, or with the last error of this thread.
 [[noreturn]] void raise_status(warpaes_status status, const char* sentence = nullptr);
-/// Sets it without throwing.
+/// Sets the same exception without throwing.
 void set_status_error(warpaes_status status, const char* sentence);
 
 inline void check(warpaes_status status) {
     if (status != WARPAES_OK) raise_status(status);
 }
 
-/// Calls C++ from a C function: what is thrown becomes Python's exception.
+/// Calls C++ code from a C function. A C++ exception becomes a Python exception, and the result `failed`.
 template <typename Function, typename Result>
 Result guarded(Result failed, const Function& function) noexcept {
     try {
@@ -98,15 +99,15 @@ Result guarded(Result failed, const Function& function) noexcept {
     return failed;
 }
 
-/// The arguments of a call as Python hands them over, by position and by name.
+/// The arguments of a call in Python's vectorcall form: the positional values, then the named ones.
 struct Call {
     PyObject* const* values;
     Py_ssize_t count;
     PyObject* names;  ///< a tuple, or NULL
 };
 
-/// `out[i]` is the argument `names[i]`, or NULL; the first `required` must be there, and the last `by_name_only` have
-/// no position.
+/// Sets `out[i]` to the argument `names[i]`, or NULL. The first `required` arguments must be given, and the last
+/// `by_name_only` are keyword-only. Throws TypeError otherwise.
 void read_call(const Call& call, const char* function, const char* const* names, PyObject** out, std::size_t count,
                std::size_t required, std::size_t by_name_only);
 
@@ -122,7 +123,7 @@ std::array<PyObject*, count> arguments(const Call& call, const char* function, c
     return out;
 }
 
-/// A method `Object f(PyObject* self, const Call&)` as the C API wants it.
+/// Adapts a method `Object f(PyObject* self, const Call&)` to the C API.
 template <auto function>
 PyObject* method(PyObject* self, PyObject* const* values, Py_ssize_t count, PyObject* names) {
     return guarded(static_cast<PyObject*>(nullptr), [&] {
@@ -135,7 +136,8 @@ PyMethodDef method_def(const char* name, const char* doc, int flags = 0) {
             METH_FASTCALL | METH_KEYWORDS | flags, doc};
 }
 
-/// A constructor `void f(Type& self, const Call&)` of a heap type whose objects begin with PyObject_HEAD.
+/// Adapts a constructor `void f(Type& self, PyObject* args, PyObject* kwargs)` to Py_tp_new of a heap type whose
+/// objects begin with PyObject_HEAD.
 template <typename Type, auto function>
 PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     return guarded(static_cast<PyObject*>(nullptr), [&] {
@@ -155,7 +157,7 @@ void destruct(PyObject* self) {
     Py_DECREF(type);
 }
 
-/// An object of the extension: the head, and what it is.
+/// An object of the extension: Python's object header and the C++ state.
 template <typename State>
 struct Instance {
     PyObject_HEAD State state;
@@ -166,16 +168,18 @@ State& state_of(PyObject* self) {
     return reinterpret_cast<Instance<State>*>(self)->state;
 }
 
-/// Makes a type and puts it into the module.
+/// Makes a type and adds it to the module, under the last part of its name.
 Object add_type(PyObject* module, PyType_Spec& spec);
 
-/// Work without the interpreter's lock if it is long: giving it up and getting it back costs more than a short message.
+/// Work on this many bytes or more releases the interpreter's lock. Below, releasing and taking the lock costs more
+/// than the work.
 inline constexpr std::size_t long_work = std::size_t{16} << 10;
 
-/// Takes the interpreter's lock back. Once the interpreter ends, a thread that it does not wait for would be ended
-/// amid C++ by asking for it: it stays here instead until the process is gone.
+/// Takes the interpreter's lock again. During interpreter shutdown, taking the lock would end a daemon thread in the
+/// middle of C++ code; such a thread blocks here instead until the process exits.
 void lock_again(PyThreadState* thread);
-/// The same for a thread of the library's; false if it is too late to call Python.
+/// Takes the interpreter's lock in a thread of the library. False during interpreter shutdown: Python must not be
+/// called.
 bool lock_for_callback(PyGILState_STATE& state);
 
 template <typename Function>
@@ -190,7 +194,8 @@ auto unlocked_if(bool is_long, const Function& function) {
     return is_long ? unlocked(function) : function();
 }
 
-/// While one thread works on something without the interpreter's lock, others are told so instead of getting at it.
+/// One thread's use of an object without the interpreter's lock. Meanwhile other threads that use the object get an
+/// Error.
 class Turn {
 public:
     Turn(bool& busy, const char* thing) : busy_(busy) {
@@ -205,10 +210,10 @@ private:
     bool& busy_;
 };
 
-/// Notices when the interpreter ends.
+/// Registers an exit handler that notices interpreter shutdown.
 void watch_end(PyObject* module);
 
-/// Integers and text of the caller.
+/// Convert an argument. They throw ValueError or TypeError, with `name` in the message.
 std::uint64_t to_u64(PyObject* object, const char* name);
 std::string to_text(PyObject* object, const char* name);
 /// Of the words "encrypt" and "decrypt".

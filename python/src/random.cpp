@@ -1,4 +1,4 @@
-// Random numbers of a key's stream, in host or device memory (warpaes/numbers.h).
+// Random numbers from a key, in host or device memory (warpaes/numbers.h).
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <warpaes/numbers.h>
@@ -15,11 +15,11 @@ double to_double(PyObject* object) {
     return value;
 }
 
-/// Makes numbers at the counter block that `take(bytes)` gives, which goes behind so many bytes of the key stream.
+/// Makes numbers from the counter block that `take(bytes)` returns. `take` reserves that many bytes of the key stream.
 void fill(warpaes_numbers& wanted, PyObject* key, PyObject* take, const Place& place) {
     const View key_bytes(key, "key");
     const Key handle(key_bytes.bytes(), key_bytes.size());
-    const std::uint64_t in_block = wanted.kind >= WARPAES_NORMAL_FLOAT16 ? 8 : 16;  // warpaes_number
+    const std::uint64_t in_block = wanted.kind >= WARPAES_NORMAL_FLOAT16 ? 8 : 16;  // output bytes per block
     const Object stream_bytes(PyLong_FromUnsignedLongLong((wanted.output_len + in_block - 1) / in_block * 16));
     const Object given(PyObject_CallFunctionObjArgs(take, stream_bytes.get(), nullptr));
     const View counter(given.get(), "counter");

@@ -1,4 +1,4 @@
-// AESSIV: its associated data are a list, and the tag, which RFC 5297 calls V, comes before the ciphertext.
+// AESSIV: the associated data is a list, and the tag, V in RFC 5297, precedes the ciphertext.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t tag_bytes = 16;
 
-/// The components of what is authenticated besides, held as long as the message is.
+/// The components of the associated data. The object keeps their memory alive during the call.
 struct Components {
     explicit Components(PyObject* list) {
         if (list == nullptr || list == Py_None) return;

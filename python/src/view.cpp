@@ -8,7 +8,7 @@
 namespace warpaes::python {
 namespace {
 
-/// The attribute, or nothing if there is none.
+/// The attribute, or an empty Object if there is none.
 Object attribute(PyObject* object, const char* name) {
     PyObject* found = PyObject_GetAttrString(object, name);
     if (found != nullptr) return Object(found);
@@ -23,7 +23,7 @@ bool is_true(PyObject* object) {
     return truth != 0;
 }
 
-/// Names that every tensor is asked for, made once.
+/// An interned attribute name, made once because every tensor is asked for it.
 class Name {
 public:
     explicit Name(const char* text) : object_(PyUnicode_InternFromString(text)) {
@@ -50,7 +50,7 @@ long to_long(PyObject* number) {
     return value;
 }
 
-/// A module that the process has loaded, or nothing: nothing is imported for its sake.
+/// A module that is already imported, or an empty Object. Never imports one.
 Object loaded_module(const char* name) {
     PyObject* modules = PyImport_GetModuleDict();
     PyObject* module = PyDict_GetItemString(modules, name);
@@ -62,13 +62,13 @@ PyObject* torch_tensor_type() {
     static PyObject* type = nullptr;
     if (type == nullptr) {
         const Object torch = loaded_module("torch");
-        if (torch) type = attribute(torch.get(), "Tensor").release();  // not there while torch is being imported
+        if (torch) type = attribute(torch.get(), "Tensor").release();  // missing while torch is being imported
     }
     return type;
 }
 
 void* torch_stream(long device) {
-    static PyObject* current = nullptr;  // a function of the device that gives the stream as an integer
+    static PyObject* current = nullptr;  // a function from device number to stream, as an integer
     const Object number(PyLong_FromLong(device));
     if (current != nullptr) {
         return to_pointer(Object(PyObject_CallFunctionObjArgs(current, number.get(), nullptr)).get());
@@ -99,8 +99,8 @@ bool is_of(PyObject* object, const char* package) {
     return name.compare(0, length, package) == 0 && (name.size() == length || name[length] == '.');
 }
 
-/// Stream numbers of the array interface and of DLPack: 1 is the legacy default stream, 2 that of the thread, which
-/// CUDA has by the same numbers.
+/// Converts a stream number of the array interface or of DLPack: 1 is the legacy default stream and 2 the per-thread
+/// default stream, which are the same numbers as CUDA's handles.
 void* from_protocol(long long stream) {
     return stream == 1 ? nullptr : reinterpret_cast<void*>(static_cast<std::uintptr_t>(stream));
 }
@@ -109,7 +109,8 @@ void* from_protocol(long long stream) {
     raise(PyExc_BufferError, "%s is not contiguous; make a contiguous copy of it", name);
 }
 
-/// Product of a shape, and whether strides, in units of `unit`, are those of contiguous memory.
+/// Returns the number of elements of a shape. Throws unless the strides are those of contiguous memory with elements of
+/// `unit`.
 std::uint64_t elements(const std::int64_t* shape, const std::int64_t* strides, int dimensions, std::int64_t unit,
                        const char* name) {
     std::uint64_t count = 1;
@@ -133,7 +134,7 @@ void View::check_format(const char* name) const {
 
 void View::open_without_buffer(PyObject* object, const char* name, Access access) {
     buffer_.obj = nullptr;
-    // NumPy says ValueError where an array is not contiguous, JAX BufferError of what lies on a GPU.
+    // NumPy raises ValueError for an array that is not contiguous, JAX raises BufferError for one on a GPU.
     for (PyObject* expected : {PyExc_BufferError, PyExc_ValueError, PyExc_TypeError}) {
         if (PyErr_ExceptionMatches(expected) == 0) continue;
         PyErr_Clear();
@@ -224,10 +225,11 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
     } else if (is_of(object, "cupy")) {
         stream_ = cupy_stream();
     }
-    // The number is not in the interface: the pointer tells the library. It is asked for again where it matters.
+    // The interface lacks the device number. The library derives the device from the pointer; this number is a guess
+    // unless the object has an attribute `device`.
     device_ = 0;
     if (Object device = attribute(object, "device")) {
-        if (!PyLong_Check(device.get())) device = attribute(device.get(), "id");  // CuPy's
+        if (!PyLong_Check(device.get())) device = attribute(device.get(), "id");  // CuPy's device object
         if (device && PyLong_Check(device.get())) device_ = static_cast<int>(to_long(device.get()));
     }
     tensor_ = Py_NewRef(object);
@@ -247,14 +249,14 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
         raise(PyExc_BufferError, "%s is on a device of DLPack's kind %d; warpaes knows host and CUDA memory", name,
               kind);
     }
-    // On a GPU its owner makes the legacy default stream, on which the work will be, wait for its own.
+    // On a GPU, the exporter makes the legacy default stream wait for its own stream. The work runs on the former.
     const Object no_arguments(PyTuple_New(0));
     Object options(PyDict_New());
     const Object version(Py_BuildValue("(ii)", 1, 0));
     check(PyDict_SetItemString(options.get(), "max_version", version.get()));
     if (cuda) check(PyDict_SetItemString(options.get(), "stream", Object(PyLong_FromLong(1)).get()));
     PyObject* made = PyObject_Call(exporter.get(), no_arguments.get(), options.get());
-    if (made == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {  // from before version 1
+    if (made == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {  // an exporter older than version 1
         PyErr_Clear();
         check(PyDict_DelItemString(options.get(), "max_version"));
         made = PyObject_Call(exporter.get(), no_arguments.get(), options.get());
@@ -277,7 +279,7 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     size_ = (count * tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
     data_ = static_cast<std::uint8_t*>(tensor->data) + tensor->byte_offset;
     if (cuda) device_ = tensor->device.device_id;
-    tensor_ = capsule.release();  // never consumed: what made it frees the tensor with the capsule
+    tensor_ = capsule.release();  // not renamed as consumed, so the capsule's destructor frees the tensor
     return true;
 }
 

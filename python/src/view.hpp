@@ -1,4 +1,4 @@
-// A caller's bytes where they lie: buffers, and tensors in host or device memory.
+// The caller's bytes in place, without a copy: buffers, and tensors in host or device memory.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,8 +9,8 @@ namespace warpaes::python {
 
 enum class Access { read, write };
 
-/// Contiguous bytes of an object, held as long as this is: anything with the buffer protocol, with __dlpack__ or with
-/// __cuda_array_interface__.
+/// The contiguous bytes of an object with the buffer protocol, __dlpack__ or __cuda_array_interface__. The view keeps
+/// the memory alive.
 class View {
 public:
     View() = default;
@@ -49,13 +49,13 @@ public:
     [[nodiscard]] std::uint8_t* bytes() const noexcept { return static_cast<std::uint8_t*>(data_); }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-    // Of tensors in device memory:
+    // For tensors in device memory:
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
     [[nodiscard]] int device() const noexcept { return device_; }
-    /// The stream that its owner works on now.
+    /// The current stream of the tensor's library.
     [[nodiscard]] void* stream() const noexcept { return stream_; }
-    /// The object, if it is a tensor of PyTorch; not a reference of the caller's.
+    /// The object if it is a PyTorch tensor, else NULL; a borrowed reference.
     [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }
 
 private:
@@ -72,7 +72,7 @@ private:
     bool open_dlpack(PyObject* object, const char* name, Access access);
 
     Py_buffer buffer_ = {};
-    PyObject* tensor_ = nullptr;  ///< what holds the memory: the object, or a capsule
+    PyObject* tensor_ = nullptr;  ///< keeps the memory alive: the object, or a DLPack capsule
     void* data_ = nullptr;
     std::size_t size_ = 0;
     int device_ = -1;
@@ -80,10 +80,10 @@ private:
     Owner owner_ = Owner::other;
 };
 
-/// The same of what must lie in host memory, as keys and nonces.
+/// A view of bytes that must lie in host memory, such as keys and nonces. Throws TypeError for device memory.
 View host_view(PyObject* object, const char* name, Access access = Access::read);
 
-/// A stream that a caller names: an integer, or an object of PyTorch, CuPy or with __cuda_stream__.
+/// The CUDA stream of an argument: an integer, or a stream object of PyTorch, CuPy or with __cuda_stream__.
 void* to_stream(PyObject* object);
 
 }  // namespace warpaes::python

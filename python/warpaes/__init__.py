@@ -1,7 +1,7 @@
 """AES at the speed of the hardware, on GPUs and CPUs.
 
-Nothing is looked for and no GPU is woken by importing this: the process's engine is made when it is first needed, and
-again in a child of ``fork``, which computes on the CPU.
+Importing the package looks for no backend and wakes no GPU. The first operation makes the process's engine. A child of
+``fork`` makes its own engine at its first operation; that engine computes on the CPU.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ __all__ = [
 
 
 def get_include() -> str:
-    """The folder for ``-I`` that has the headers of the library: ``warpaes/warpaes.h`` and the others."""
+    """Return the folder for ``-I`` with the library's headers: ``warpaes/warpaes.h`` and the others."""
     return str(pathlib.Path(__file__).parent / "include")
 
 
 def get_library() -> str:
-    """The path of ``libwarpaes.so``, to link with."""
+    """Return the path of ``libwarpaes.so``, for the linker."""
     return str(pathlib.Path(__file__).parent / "lib" / "libwarpaes.so.1")

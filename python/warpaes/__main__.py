@@ -1,4 +1,4 @@
-"""The command ``warpaes``, as the wheel brings it."""
+"""The command ``warpaes`` of the wheel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> None:
-    """Become the command, or run what is Python."""
+    """Run the subcommands that are written in Python; otherwise replace this process with the binary ``warpaes``."""
     if sys.argv[1:2] == ["qkd"]:
         sys.exit(importlib.import_module("warpaes.qkd").main(sys.argv[2:]))
     if sys.argv[1:2] == ["bulk"]:

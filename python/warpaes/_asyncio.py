@@ -1,4 +1,4 @@
-"""Batches in an event loop."""
+"""Waiting for batches in an event loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["wait"]
 
-# Those who await a batch, by their loop and its descriptor, of which a loop has one reader.
+# The futures that wait for a batch, by event loop and descriptor: a loop has only one reader for each descriptor.
 _waiting: dict[tuple[asyncio.AbstractEventLoop, int], set[asyncio.Future[None]]] = {}
 
 
@@ -18,7 +18,7 @@ def _finish(all_waiting: set[asyncio.Future[None]]) -> None:
 
 
 async def wait(batch: Any) -> Any:
-    """Return a batch's result once it is finished; it is cancelled if all who await it are."""
+    """Wait until a batch has finished and return its result. Cancelling the last waiter in a loop cancels the batch."""
     loop = asyncio.get_running_loop()
     descriptor = batch.fileno()
     if not batch.done():

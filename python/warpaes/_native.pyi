@@ -9,15 +9,15 @@ from ._typing import Buffer, Data
 version: str
 
 class BackendInfo(TypedDict):
-    """What there is to compute on, or why it cannot run here.
+    """A backend, and for ``cuda`` a device, with whether it can run in this process.
 
     Attributes:
         name: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda``.
-        description: The instruction sets, OpenSSL's version or the GPU's name.
-        usable: Whether it can run here.
-        reason: Why it cannot; empty if it can.
-        device: The number of the CUDA device; -1 for a CPU.
-        memory_bytes: Bytes of the device's memory; 0 for a CPU.
+        description: The instruction sets, the version of OpenSSL or the name of the GPU.
+        usable: Whether the backend can run here.
+        reason: Why the backend cannot run; empty if it can.
+        device: The number of the CUDA device; -1 for a CPU backend.
+        memory_bytes: The device's memory in bytes; 0 for a CPU backend.
     """
 
     name: str
@@ -28,15 +28,16 @@ class BackendInfo(TypedDict):
     memory_bytes: int
 
 class KeyInfo(TypedDict):
-    """What can be said about a key of a keyset without giving it away.
+    """Public facts about a key of a keyset, without the secret key.
 
     Attributes:
-        key_id: Its number, from 1 to 2^32 - 1.
-        state: Whether it is used, kept aside, or gone but for its number.
-        primary: Whether it encrypts.
-        template: The name of its parameters; empty if they have none.
-        key_bits: Bits of the AES key.
-        segment_bytes: Bytes of a segment of ciphertext.
+        key_id: The key's number, from 1 to 2^32 - 1.
+        state: ``enabled`` keys are used, ``disabled`` keys are kept but not used, and of ``destroyed`` keys only the
+            number remains.
+        primary: Whether this key encrypts new files.
+        template: The name of the template with the key's parameters; empty if no template has them.
+        key_bits: The size of the AES key in bits.
+        segment_bytes: The size of a ciphertext segment in bytes.
     """
 
     key_id: int
@@ -47,15 +48,15 @@ class KeyInfo(TypedDict):
     segment_bytes: int
 
 class FileInfo(TypedDict):
-    """What can be said about a sealed file without a key.
+    """Public facts about a sealed file, read without a key.
 
     Attributes:
         format: ``streaming AEAD``, ``openssl enc`` or ``raw``.
-        template: The template that was given, if the file can be of it.
-        file_bytes: Bytes of the file.
-        header_bytes: Bytes of the header at its beginning.
-        segment_bytes: Bytes of a segment of ciphertext; 0 if not known.
-        segments: How many segments there are; 0 if not known.
+        template: The template that the caller named, if the file can have its parameters.
+        file_bytes: The size of the file in bytes.
+        header_bytes: The size of the header at the beginning of the file in bytes.
+        segment_bytes: The size of a ciphertext segment in bytes; 0 if unknown.
+        segments: The number of segments; 0 if unknown.
     """
 
     format: str
@@ -69,46 +70,54 @@ def configure(backend: str | None = None, threads: int = 0, device: int = -1) ->
     """Make the engine of this process: the backend that everything is computed on, host threads (0: one per processor),
     CUDA device (-1: every one).
 
-    Only before anything else.
+    Only before anything else. The first operation of a process makes the engine with the defaults, and a process has
+    only one engine.
 
     Args:
-        backend: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda``: this one for everything. None: the best for
-            each call, or what the environment variable ``WARPAES_BACKEND`` names.
-        threads: Host threads that work on one call, from 0 on.
-        device: Number of a CUDA device, from -1 on.
+        backend: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda`` to use this backend for everything. None for
+            the best backend for each call, or the one that the environment variable ``WARPAES_BACKEND`` names.
+        threads: The number of host threads that work on one call, from 0 to 65536.
+        device: The number of a CUDA device, or -1 for every device.
 
     Raises:
-        Error: The process has its engine already, or the backend cannot run here; nothing falls back to another.
-        ValueError: A number is out of range.
+        Error: The process already has its engine, or the backend cannot run here. There is no fallback to another
+            backend.
+        ValueError: ``threads`` or ``device`` is out of range.
     """
 
 def backends() -> list[BackendInfo]:
     """What this machine can compute on, as a list of dictionaries.
 
-    CPU backends come first, the best of them last, then CUDA devices. Thread-safe. Looks for a driver, which may take
-    a second the first time.
+    CPU backends come first, the best one last, then the CUDA devices. The first call loads the CUDA
+    driver, which can take a second. Thread-safe.
     """
 
 def large_pages(buf: Buffer) -> None:
     """Ask for large pages where a buffer lies that nobody has written to yet; a hint.
 
+    The call only advises the operating system. Buffers of less than 4 MiB are left as they are.
+
     Args:
-        buf: A writable buffer in host memory.
+        buf: A contiguous writable buffer in host memory.
 
     Raises:
-        TypeError, ValueError: It is none.
+        TypeError: ``buf`` is not a buffer, or lies in device memory.
+        BufferError: ``buf`` is read-only or not contiguous.
     """
 
 def copy(to: Data, source: Data) -> None:
     """Copy bytes between host and device memory, after all work that was enqueued on the default stream; complete on
     return.
 
+    The call does not wait for other streams; synchronize them first if they write ``source`` or use ``to``.
+
     Args:
-        to: A writable buffer or tensor.
-        source: A buffer or tensor of as many bytes.
+        to: A contiguous writable buffer or tensor.
+        source: A contiguous buffer or tensor with the same number of bytes.
 
     Raises:
-        ValueError: They differ in bytes.
+        ValueError: ``to`` and ``source`` differ in size.
+        BufferError: ``to`` is read-only, or one of the two is not contiguous.
         Error: A copy to or from a GPU failed.
     """
 
@@ -132,29 +141,30 @@ def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
     """What can be said about a sealed file without a key.
 
     Args:
-        path: A file.
-        template: The template whose parameters are assumed, for formats that do not say them.
+        path: The path of the file.
+        template: The name of the template whose parameters to assume, for formats that do not store them.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        FormatError: Not a file of the template, or one that was cut off.
+        FileNotFoundError: There is no file at the path.
+        FormatError: The file does not have the parameters of the template, or it is truncated.
     """
 
 @final
 class Memory:
     """Zeroed memory, wiped when it goes: 'page-locked', which copies to and from a GPU at full speed, or of a 'device'.
 
-    It has the buffer protocol if it is page-locked, and ``__cuda_array_interface__`` if it is a device's.
+    Page-locked memory has the buffer protocol. Device memory has ``__cuda_array_interface__``. ``len()`` returns the
+    size in bytes.
 
     Args:
-        nbytes: Bytes, from 0 on.
-        kind: ``page-locked`` or ``device``. Without a GPU page-locked memory is ordinary memory.
-        device: Number of the CUDA device; of memory of a device alone.
+        nbytes: The size in bytes, at least 1.
+        kind: ``page-locked`` or ``device``. Without a GPU, page-locked memory is ordinary host memory.
+        device: The number of the CUDA device; ignored for page-locked memory.
 
     Raises:
-        MemoryError: There is not so much.
+        MemoryError: There is not enough memory.
         Error: There is no such device.
-        ValueError: Another kind, or a negative size.
+        ValueError: ``kind`` is neither of the two, or ``nbytes`` is out of range.
     """
 
     def __new__(cls, nbytes: int, kind: Literal["page-locked", "device"] = "page-locked", device: int = 0) -> Self: ...
@@ -162,32 +172,40 @@ class Memory:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def device(self) -> int:
-        """The number of the device, or -1."""
+        """The number of the device, or -1.
+
+        Page-locked memory has -1.
+        """
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Of memory of a device.
+        """The CUDA array interface of device memory, as a one-dimensional array of bytes.
 
-        Bytes in one dimension. Page-locked memory has none.
+        Raises:
+            AttributeError: The memory is page-locked.
         """
 
 @final
 class Batch(Awaitable[list[Any]]):
     """Messages on their way, to wait for or to await.
 
-    ``submit`` of AESGCM and AESCCM makes them. Any number of threads and of coroutines may wait for one; its messages
-    may not be changed until it has finished. One that is dropped is cancelled, and waited for.
+    ``submit`` and ``submit_into`` of AESGCM and AESCCM return a batch. Any number of threads and coroutines may wait
+    for it. Do not change its messages, and do not use its outputs, before it has finished. Deleting the last reference
+    to a batch cancels it and waits until the work in flight has ended.
+
+    A batch belongs to the process that submitted it: in a child of ``fork``, its methods raise Error.
     """
 
     def __await__(self) -> Generator[Any, Any, list[Any]]: ...
     def done(self) -> bool:
         """Whether it is finished.
 
-        Never waits.
+        The call never waits.
         """
     def fileno(self) -> int:
         """A descriptor that can be read from once it is finished.
 
-        For ``select`` and event loops. Its own: not to be closed, and gone with the batch.
+        The descriptor is for ``select`` and event loops. The batch owns it: do not read from it or close it. It is -1
+        if the system has no descriptor left.
         """
     def result(self, timeout: float | None = None, *, return_exceptions: bool = False) -> list[Any]:
         """Wait, at most `timeout` seconds.
@@ -196,21 +214,22 @@ class Batch(Awaitable[list[Any]]):
         return_exceptions each stands in the list.
 
         Args:
-            timeout: Seconds; None for as long as it takes.
-            return_exceptions: Whether exceptions stand in the list where the results of their messages would.
+            timeout: The limit in seconds; None to wait without a limit.
+            return_exceptions: Whether the list contains the exception of a message that failed, in place of its result.
 
         Returns:
-            A list with an entry for each message, in the order in which they were given.
+            A list with one entry for each message, in the order of submission.
 
         Raises:
-            TimeoutError: It has not finished in time; it goes on.
-            InvalidTag: A message is not authentic; what was decrypted of it is wiped.
-            Error: It was cancelled, or a GPU failed.
+            TimeoutError: The batch has not finished in time. It continues, and can be waited for again.
+            InvalidTag: A message is not authentic. Its output is wiped.
+            Error: A message was cancelled, or a GPU failed.
         """
     def cancel(self) -> None:
         """Leave out what has not begun.
 
-        Messages that have begun are finished. Those left out have an Error as their result.
+        Messages in flight still finish. The result of each message that was left out is an Error. The call returns at
+        once.
         """
 
 class _Single:
@@ -218,39 +237,49 @@ class _Single:
     def generate_key(bit_length: int) -> bytes:
         """A random key of 128, 192 or 256 bits.
 
+        The key comes from the operating system's random number generator.
+
         Args:
-            bit_length: 128, 192 or 256; AESGCMSIV has no keys of 192.
+            bit_length: The size of the key: 128, 192 or 256. AESGCMSIV does not take keys of 192 bits.
+
+        Returns:
+            The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: Another number.
+            ValueError: ``bit_length`` is another number.
         """
     def encrypt(self, nonce: Buffer, data: Data, associated_data: Data | None) -> bytes:
         """The ciphertext of data with its tag behind it, as bytes.
 
         Args:
-            nonce: For AESGCM 8 to 128 bytes, best 12; for AESCCM 7 to 13; for AESGCMSIV 12. Never twice with one key,
-                but for AESGCMSIV, which then tells equal messages from others and nothing else.
-            data: The plaintext, in host memory, of any length that the mode has.
-            associated_data: What is authenticated and not encrypted, or None.
+            nonce: 8 to 128 bytes for AESGCM, preferably 12; 7 to 13 bytes for AESCCM; 12 bytes for AESGCMSIV. Never use
+                a nonce twice with one key. With AESGCMSIV, a repeated nonce only reveals which messages are equal.
+            data: The plaintext, in host memory.
+            associated_data: Data to authenticate without encrypting it, or None.
 
         Returns:
-            ``len(data)`` bytes of ciphertext and 16 of tag; of AESCCM as many as ``tag_length`` says.
+            ``len(data)`` bytes of ciphertext, then the tag: 16 bytes, or ``tag_length`` bytes for AESCCM.
 
         Raises:
-            ValueError: The nonce has a wrong length, or the data are too long for the mode.
+            ValueError: The nonce has the wrong length, or the data is too long for the mode.
+            TypeError: The data lies in device memory; use ``encrypt_into``.
         """
     def decrypt(self, nonce: Buffer, data: Data, associated_data: Data | None) -> bytes:
         """The plaintext of data, a ciphertext with its tag behind it. InvalidTag if it is not authentic.
 
         Args:
-            nonce: The nonce that it was encrypted with.
-            data: Ciphertext and tag.
-            associated_data: The same as for encryption.
+            nonce: The nonce of the encryption.
+            data: The ciphertext followed by its tag, in host memory.
+            associated_data: The associated data of the encryption, or None.
+
+        Returns:
+            The plaintext.
 
         Raises:
-            InvalidTag: Another key, nonce or associated data, or data that were altered or cut off. Nothing is handed
-                out.
-            ValueError: The nonce has a wrong length.
+            InvalidTag: The key, the nonce or the associated data differ from those of the encryption, or the data was
+                altered or truncated. No plaintext is returned.
+            ValueError: The nonce has the wrong length.
+            TypeError: The data lies in device memory; use ``decrypt_into``.
         """
     def encrypt_into(
         self,
@@ -268,22 +297,24 @@ class _Single:
 
         Args:
             nonce: As for ``encrypt``.
-            data: The plaintext: a buffer, or a tensor in host or device memory, contiguous, of any shape and dtype.
-            associated_data: As for ``encrypt``; with tensors of a device in host memory or on that device.
-            buf: Where it goes: as many bytes as the data, and those of the tag behind them unless ``tag`` is given.
-                It may be the
-                same memory as ``data``, and overlap it in no other way.
-            tag: Where the tag goes instead, 16 bytes; on the same device as the data.
-            stream: The CUDA stream for data of a device, as a number or as an object of
-                PyTorch, CuPy or another library with ``__cuda_stream__``.
-                None: the
-                one that the tensor's library works on now. The call returns when the work is enqueued there; of
-                AESGCMSIV it first waits for that stream, and returns when the work is done.
+            data: The plaintext: a contiguous buffer, or a contiguous tensor of any shape and dtype in host or device
+                memory.
+            associated_data: As for ``encrypt``. For data in device memory, it may lie in host memory or on the same
+                device.
+            buf: The output, in the same kind of memory as ``data``: ``len(data)`` bytes, plus the tag's bytes if
+                ``tag`` is None. It may be the same memory as ``data``, but must not overlap it in any other way.
+            tag: A separate output for the tag, in the same kind of memory as ``data``: 16 bytes, or ``tag_length``
+                bytes for AESCCM.
+            stream: The CUDA stream for data in device memory: a number, or a stream object of PyTorch, CuPy or another
+                library with ``__cuda_stream__``. None for the current stream of the tensor's library. The work runs in
+                stream order, and the call returns as soon as it is enqueued. AESGCMSIV first waits for the stream, and
+                returns when the result is complete.
 
         Raises:
-            ValueError: A wrong length, an overlap, memory of two devices, a tensor that requires grad.
-            BufferError: Memory that is not contiguous or, for output, read-only.
-            TypeError: Neither a buffer nor a tensor.
+            ValueError: A length is wrong, ``data`` and ``buf`` overlap or lie in different kinds of memory, or
+                ``stream`` is given for host memory.
+            BufferError: A tensor or buffer is not contiguous, or an output is read-only or requires grad.
+            TypeError: An argument is neither a buffer nor a tensor.
         """
     def decrypt_into(
         self,
@@ -302,18 +333,19 @@ class _Single:
 
         Args:
             nonce: As for ``encrypt``.
-            data: The ciphertext, with its tag behind it unless ``tag`` is given.
-            associated_data: The same as for encryption.
-            buf: Where the plaintext goes; see ``encrypt_into``.
-            tag: The tag.
-            status: For data of a device: 4 bytes there, int32, that become 0, or 22 if the message is not authentic,
-                whose output is then wiped. The host does not wait and nothing is raised. Without it the call waits.
-                Not of AESGCMSIV, which always waits.
+            data: The ciphertext, followed by its tag if ``tag`` is None.
+            associated_data: The associated data of the encryption, or None.
+            buf: The output for the plaintext; see ``encrypt_into``.
+            tag: The tag. For data in device memory, it may also lie in host memory.
+            status: For data in device memory: an int32 on that device. In stream order it becomes 0, or 22 if the
+                message is not authentic; ``buf`` is then wiped. The call does not wait and does not raise InvalidTag.
+                Without it, the call waits for the result. Not for AESGCMSIV, which always waits.
             stream: As for ``encrypt_into``.
 
         Raises:
-            InvalidTag: Not authentic; ``buf`` is wiped.
-            ValueError: As for ``encrypt_into``.
+            InvalidTag: The message is not authentic, and ``buf`` is wiped.
+            ValueError: As for ``encrypt_into``, or ``status`` is given for host memory or for AESGCMSIV.
+            BufferError: As for ``encrypt_into``.
         """
 
 class _Many(_Single):
@@ -328,15 +360,21 @@ class _Many(_Single):
     ) -> list[Any]:
         """Encrypt a list of messages at once; a list of ciphertexts with their tags.
 
+        The call waits until all messages are done.
+
         Args:
-            nonces: A list, or one buffer that has them one behind the other.
-            data: The plaintexts, in host memory.
-            associated_data: A list, or one for all, or None.
-            return_exceptions: Whether exceptions stand in the list where results would; else the first is raised.
-            check_nonces: Whether two messages with one nonce are refused.
+            nonces: A list with one nonce for each message, or one buffer that contains them back to back.
+            data: A list of plaintexts, in host memory.
+            associated_data: A list with one entry for each message, one buffer for all messages, or None.
+            return_exceptions: Whether the list contains the exception of a message that failed, in place of its result.
+                Otherwise the first exception is raised.
+            check_nonces: Whether to refuse a list in which two messages have the same nonce.
+
+        Returns:
+            A list of bytes, one entry for each message, in the order of ``data``.
 
         Raises:
-            ValueError: Lists that differ in length, or a nonce that comes twice.
+            ValueError: The lists differ in length, a nonce has the wrong length, or a nonce occurs twice.
         """
     def decrypt_batch(
         self,
@@ -349,17 +387,22 @@ class _Many(_Single):
     ) -> list[Any]:
         """Decrypt a list of messages at once; a list of plaintexts.
 
+        The call waits until all messages are done.
+
         Args:
             nonces: As for ``encrypt_batch``.
-            data: Ciphertexts with their tags.
+            data: A list of ciphertexts, each followed by its tag, in host memory.
             associated_data: As for ``encrypt_batch``.
-            return_exceptions: Whether InvalidTag stands in the list where a message is not authentic; else it is
-                raised.
-            check_nonces: Of no consequence for decryption.
+            return_exceptions: Whether the list contains InvalidTag in place of a message that is not authentic.
+                Otherwise the exception is raised. A message shorter than a tag always raises.
+            check_nonces: Ignored: decryption may use a nonce more than once.
+
+        Returns:
+            A list of bytes, one entry for each message, in the order of ``data``.
 
         Raises:
             InvalidTag: A message is not authentic.
-            ValueError: Lists that differ in length.
+            ValueError: The lists differ in length, or a nonce has the wrong length.
         """
     def submit(
         self,
@@ -372,8 +415,15 @@ class _Many(_Single):
     ) -> Batch:
         """Begin to 'encrypt' or 'decrypt' a list of messages; a Batch to wait for or to await.
 
-        The arguments are those of ``encrypt_batch``. The call returns at once; the messages are kept alive, and are
-        not to be changed before the batch has finished.
+        The call returns at once. The arguments are those of ``encrypt_batch``. The batch keeps the messages alive; do
+        not change them before it has finished.
+
+        Returns:
+            The batch. Its results are bytes.
+
+        Raises:
+            InvalidTag: A message to decrypt is shorter than a tag.
+            ValueError: As for ``encrypt_batch``.
         """
     def submit_into(
         self,
@@ -390,34 +440,41 @@ class _Many(_Single):
     ) -> Batch:
         """Begin on messages that lie in one buffer, to the same offsets of another; tags lie one behind the other.
 
+        The call returns at once. The batch keeps all arguments alive; do not change them before it has finished.
+
         Args:
             direction: ``encrypt`` or ``decrypt``.
-            nonces: A list, or one buffer.
-            data: One buffer or tensor with all messages.
-            offsets: Where each begins in ``data``, and its result in ``buf``: 64-bit integers, one a message.
-            lengths: Bytes of each: 64-bit integers.
-            buf: Where results go, in host or device memory; what streams still do to tensors has to be waited for
-                before.
-            tags: 16 bytes for each message, one behind the other, written or for decryption read.
-            associated_data: A list, or one for all, or None.
-            check_nonces: Whether two messages with one nonce are refused.
+            nonces: A list with one nonce for each message, or one buffer that contains them back to back.
+            data: One buffer or tensor with all messages, in host or device memory.
+            offsets: Where each message begins in ``data``, and its result in ``buf``: one 64-bit integer for each
+                message.
+            lengths: The size of each message in bytes: one 64-bit integer for each message.
+            buf: The output, as large as ``data``, in host or device memory. The batch does not run in stream order:
+                synchronize every stream that still uses ``data`` or ``buf`` before the call.
+            tags: The tags of all messages back to back, in host memory: 16 bytes each, or ``tag_length`` bytes for
+                AESCCM. Encryption writes them, decryption reads them.
+            associated_data: A list with one entry for each message, one buffer for all messages, or None.
+            check_nonces: Whether to refuse an encryption in which two messages have the same nonce.
+
+        Returns:
+            The batch. Its results are None.
 
         Raises:
-            ValueError: A message that does not lie within the buffers, or lists that differ in length.
+            ValueError: A message does not lie within the buffers, a buffer has the wrong size, or a nonce occurs twice.
         """
 
 @final
 class AESGCM(_Many):
     """AES-GCM (SP 800-38D), tags of 16 bytes.
 
-    One object may be used by any number of threads, and in children of ``fork``. The key is copied, and
-    wiped with the object.
+    Any number of threads may use one object, and it also works in children of ``fork``. The object has its own copy of
+    the key, and wipes it at the end.
 
     Args:
         key: 16, 24 or 32 bytes.
 
     Raises:
-        ValueError: Another length.
+        ValueError: The key has another length.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
@@ -426,14 +483,14 @@ class AESGCM(_Many):
 class AESCCM(_Many):
     """AES-CCM (SP 800-38C), tags of 4 to 16 bytes.
 
-    Threads and forks as AESGCM.
+    Threads and ``fork``: as for AESGCM.
 
     Args:
         key: 16, 24 or 32 bytes.
-        tag_length: 4, 6, 8, 10, 12, 14 or 16 bytes.
+        tag_length: The size of the tag in bytes: 4, 6, 8, 10, 12, 14 or 16.
 
     Raises:
-        ValueError: Another length of either.
+        ValueError: The key or ``tag_length`` has another value.
     """
 
     def __new__(cls, key: Buffer, tag_length: int = 16) -> Self: ...
@@ -442,16 +499,16 @@ class AESCCM(_Many):
 class AESGCMSIV(_Single):
     """AES-GCM-SIV (RFC 8452): a nonce that repeats tells equal messages, nothing else.
 
-    Threads and forks as AESGCM. Tensors in a GPU's memory are encrypted there, but nothing is enqueued: a call waits
-    for the tensors' current stream, or for ``stream``, and returns when its work is done. ``decrypt_into`` has no use
-    for a ``status``, and in a CUDA graph it cannot be captured.
+    Threads and ``fork``: as for AESGCM. Tensors in device memory are encrypted on their GPU, but not in stream order:
+    the call waits for ``stream``, or for the tensors' current stream, and returns when the result is complete. A CUDA
+    graph cannot capture it, and ``decrypt_into`` does not take ``status``.
 
     Args:
         key: 16 or 32 bytes.
 
     Raises:
-        ValueError: Another length.
-        UnsupportedAlgorithm: 24 bytes.
+        ValueError: The key has another length.
+        UnsupportedAlgorithm: The key has 24 bytes.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
@@ -460,14 +517,15 @@ class AESGCMSIV(_Single):
 class AESSIV:
     """AES-SIV (RFC 5297), with keys of 32, 48 or 64 bytes.
 
-    On CPUs; threads and forks as AESGCM. Without a nonce it tells equal messages; give one as the last component of the
+    It runs on CPUs and takes data in host memory. Threads and ``fork``: as for AESGCM. Without a nonce, encryption is
+    deterministic and reveals which messages are equal; to prevent that, pass a nonce as the last component of the
     associated data.
 
     Args:
         key: 32, 48 or 64 bytes: two AES keys.
 
     Raises:
-        ValueError: Another length.
+        ValueError: The key has another length.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
@@ -475,32 +533,53 @@ class AESSIV:
     def generate_key(bit_length: int) -> bytes:
         """A random key of 256, 384 or 512 bits.
 
+        The key comes from the operating system's random number generator.
+
         Args:
-            bit_length: 256, 384 or 512.
+            bit_length: The size of the key: 256, 384 or 512.
+
+        Returns:
+            The key, ``bit_length / 8`` bytes.
 
         Raises:
-            ValueError: Another number.
+            ValueError: ``bit_length`` is another number.
         """
     def encrypt(self, data: Data, associated_data: list[Any] | None) -> bytes:
         """Tag and ciphertext of data, as bytes.
 
         Args:
-            data: The plaintext, of any length.
-            associated_data: A list of components, at most 126, or None.
+            data: The plaintext.
+            associated_data: A list of at most 126 components, or None.
 
         Returns:
-            16 bytes of tag and ``len(data)`` of ciphertext.
+            The tag, 16 bytes, followed by ``len(data)`` bytes of ciphertext.
+
+        Raises:
+            TypeError: ``associated_data`` is not a list, or an argument lies in device memory.
         """
     def decrypt(self, data: Data, associated_data: list[Any] | None) -> bytes:
         """The plaintext of data, a tag with its ciphertext. InvalidTag if it is not authentic.
 
+        Args:
+            data: The tag followed by the ciphertext.
+            associated_data: The list of components of the encryption, or None.
+
+        Returns:
+            The plaintext.
+
         Raises:
-            InvalidTag: Another key or associated data, or altered data.
+            InvalidTag: The key or the associated data differ from those of the encryption, or the data was altered.
         """
     def encrypt_into(self, data: Data, associated_data: list[Any] | None, buf: Data) -> int:
         """Write tag and ciphertext to buf.
 
-        ``buf`` has 16 bytes more than the data.
+        Args:
+            data: The plaintext.
+            associated_data: As for ``encrypt``.
+            buf: The output, ``len(data) + 16`` bytes.
+
+        Returns:
+            The number of bytes written.
 
         Raises:
             ValueError: ``buf`` has another length.
@@ -508,10 +587,16 @@ class AESSIV:
     def decrypt_into(self, data: Data, associated_data: list[Any] | None, buf: Data) -> int:
         """Write the plaintext to buf.
 
-        ``buf`` has 16 bytes fewer than the data.
+        Args:
+            data: The tag followed by the ciphertext.
+            associated_data: As for ``decrypt``.
+            buf: The output, ``len(data) - 16`` bytes.
+
+        Returns:
+            The number of bytes written.
 
         Raises:
-            InvalidTag: Not authentic; ``buf`` is wiped.
+            InvalidTag: The data is not authentic, and ``buf`` is wiped.
             ValueError: ``buf`` has another length.
         """
 
@@ -519,15 +604,24 @@ class _Pieces:
     def update(self, data: Data) -> bytes:
         """The next piece, as bytes.
 
+        Args:
+            data: The next piece of the message, in host memory and of any length. The first piece in XTS has at least
+                16 bytes.
+
+        Returns:
+            The output for as much of the message as is complete. ECB and CBC return whole blocks only; the other modes
+                return ``len(data)`` bytes.
+
         Raises:
             AlreadyFinalized: The message has ended.
+            ValueError: XTS: the first piece is too short.
         """
     def update_into(self, data: Data, buf: Data) -> int:
         """The next piece; returns the bytes written.
 
         Args:
-            data: The next piece.
-            buf: At least as many bytes; in ECB and CBC 15 more.
+            data: As for ``update``.
+            buf: The output, at least ``len(data)`` bytes; in ECB and CBC at least ``len(data) + 15``.
 
         Raises:
             AlreadyFinalized: The message has ended.
@@ -536,76 +630,96 @@ class _Pieces:
     def finalize(self) -> bytes:
         """End the message.
 
+        Returns:
+            Empty bytes: ``update`` has returned all output.
+
         Raises:
-            ValueError: ECB and CBC: the data were no multiple of 16 bytes.
-            InvalidTag: GCM: not authentic; nothing that was decrypted may be used.
-            AlreadyFinalized: It has ended before.
+            ValueError: ECB and CBC: the message is not a multiple of 16 bytes. GCM decryption: there is no tag.
+            InvalidTag: GCM decryption: the message is not authentic. Discard everything that ``update`` returned.
+            AlreadyFinalized: The message has ended.
         """
     def reset_nonce(self, nonce: Buffer) -> None:
         """CTR: begin another message.
 
         Args:
-            nonce: 16 bytes.
+            nonce: The first counter block of the next message, 16 bytes.
 
         Raises:
-            UnsupportedAlgorithm: Another mode.
-            ValueError: Another length.
+            UnsupportedAlgorithm: The mode is not CTR.
+            ValueError: ``nonce`` has another length.
+            AlreadyFinalized: The message has ended.
         """
 
 @final
 class CipherContext(_Pieces):
-    """A message that arrives in pieces. Of a mode without a tag; for one thread at a time."""
+    """A message that arrives in pieces. Of a mode without a tag; for one thread at a time.
+
+    A second thread that uses the context during a call gets an Error.
+    """
 
     def seek(self, offset: int) -> None:
         """CTR: go to byte `offset` of the message.
 
         Args:
-            offset: From 0 on, in bytes.
+            offset: The position in bytes, 0 or more.
 
         Raises:
-            UnsupportedAlgorithm: Another mode than CTR.
-            ValueError: A negative number.
+            UnsupportedAlgorithm: The mode is not CTR.
+            ValueError: ``offset`` is negative.
         """
 
 @final
 class AEADEncryptionContext(_Pieces):
-    """A message that arrives in pieces and gets a tag. For one thread at a time."""
+    """A message that arrives in pieces and gets a tag. For one thread at a time.
+
+    A second thread that uses the context during a call gets an Error.
+    """
 
     def authenticate_additional_data(self, data: Data) -> None:
         """Associated data, before any update.
 
+        Several calls authenticate the concatenation of their data.
+
         Raises:
-            AlreadyUpdated: Data came before.
+            AlreadyUpdated: ``update`` was called before.
+            AlreadyFinalized: The message has ended.
         """
     @property
     def tag(self) -> bytes:
         """The message's tag, once it is finalized.
 
-        16 bytes.
+        The tag has 16 bytes.
 
         Raises:
-            NotYetFinalized: It has not ended.
+            NotYetFinalized: ``finalize`` has not been called.
         """
 
 @final
 class AEADDecryptionContext(_Pieces):
     """A message with a tag that arrives in pieces. What update returns is not authentic before finalize has returned.
 
-    For one thread at a time.
+    For one thread at a time: a second thread that uses the context during a call gets an Error.
     """
 
     def authenticate_additional_data(self, data: Data) -> None:
         """Associated data, before any update.
 
+        Several calls authenticate the concatenation of their data.
+
         Raises:
-            AlreadyUpdated: Data came before.
+            AlreadyUpdated: ``update`` was called before.
+            AlreadyFinalized: The message has ended.
         """
     def finalize_with_tag(self, tag: Buffer) -> bytes:
         """End the message, of which this is the tag.
 
+        Args:
+            tag: The tag, from ``min_tag_length`` of the mode to 16 bytes.
+
         Raises:
-            InvalidTag: It is not.
-            ValueError: The tag is too short or too long.
+            InvalidTag: The message is not authentic. Discard everything that ``update`` returned.
+            ValueError: The tag is too short or too long, or the mode already has a tag.
+            AlreadyFinalized: The message has ended.
         """
 
 def context(mode: int, encrypt: bool, key: Buffer, iv: Buffer | None, tag: Buffer | None, least_tag: int) -> Any: ...
@@ -624,12 +738,21 @@ def crypt(
 class Mac:
     """CMAC with an AES key.
 
-    For one thread at a time.
+    For one thread at a time: a second thread that uses the object during a call gets an Error.
+
+    Args:
+        key: 16, 24 or 32 bytes.
+
+    Raises:
+        ValueError: The key has another length.
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
     def update(self, data: Data) -> None:
         """The next bytes of the message.
+
+        Args:
+            data: The next piece of the message, in host memory and of any length.
 
         Raises:
             AlreadyFinalized: The message has ended.
@@ -637,13 +760,22 @@ class Mac:
     def finalize(self) -> bytes:
         """The tag, 16 bytes.
 
+        The call ends the message.
+
         Raises:
-            AlreadyFinalized: It has ended before.
+            AlreadyFinalized: The message has ended.
         """
     def verify(self, signature: Buffer) -> None:
         """InvalidSignature if it is not the message's tag.
 
-        Ends the message; compared in constant time.
+        The call ends the message. It compares in constant time.
+
+        Args:
+            signature: The expected tag, 16 bytes.
+
+        Raises:
+            InvalidSignature: The tag of the message is another one.
+            AlreadyFinalized: The message has ended.
         """
     def copy(self) -> Self:
         """A second one that goes on independently from here.
@@ -655,63 +787,78 @@ class Mac:
 def aes_key_wrap(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None) -> bytes:
     """RFC 3394.
 
+    Wrap a key whose length is a multiple of 8 bytes.
+
     Args:
-        wrapping_key: 16, 24 or 32 bytes.
-        key_to_wrap: At least 16 bytes, a multiple of 8.
+        wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
+        key_to_wrap: The key to wrap: at least 16 bytes, a multiple of 8.
         backend: Ignored.
 
     Returns:
-        8 bytes more.
+        The wrapped key, ``len(key_to_wrap) + 8`` bytes.
 
     Raises:
-        ValueError: Another length.
+        ValueError: ``wrapping_key`` or ``key_to_wrap`` has another length.
     """
 
 def aes_key_unwrap(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
     """RFC 3394; InvalidUnwrap if the wrapped key is not authentic.
 
     Args:
-        wrapping_key: 16, 24 or 32 bytes.
-        wrapped_key: At least 24 bytes, a multiple of 8.
+        wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
+        wrapped_key: The result of ``aes_key_wrap``: at least 24 bytes, a multiple of 8.
         backend: Ignored.
 
+    Returns:
+        The key, ``len(wrapped_key) - 8`` bytes.
+
     Raises:
-        InvalidUnwrap: Not authentic, or another length.
-        ValueError: The wrapping key has another length.
+        InvalidUnwrap: ``wrapped_key`` is not authentic or has another length.
+        ValueError: ``wrapping_key`` has another length.
     """
 
 def aes_key_wrap_with_padding(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None) -> bytes:
     """RFC 5649: any length.
 
+    Wrap a key, padded with zeros to a multiple of 8 bytes.
+
     Args:
-        wrapping_key: 16, 24 or 32 bytes.
-        key_to_wrap: At least a byte.
+        wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
+        key_to_wrap: The key to wrap, from 1 to 2^32 - 1 bytes.
         backend: Ignored.
 
+    Returns:
+        The wrapped key: the padded length plus 8 bytes.
+
     Raises:
-        ValueError: The wrapping key has another length.
+        ValueError: ``wrapping_key`` or ``key_to_wrap`` has another length.
     """
 
 def aes_key_unwrap_with_padding(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
     """RFC 5649.
 
+    Unwrap a key and remove its padding.
+
     Args:
-        wrapping_key: 16, 24 or 32 bytes.
-        wrapped_key: At least 16 bytes, a multiple of 8.
+        wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
+        wrapped_key: The result of ``aes_key_wrap_with_padding``: at least 16 bytes, a multiple of 8.
         backend: Ignored.
 
+    Returns:
+        The key, without padding.
+
     Raises:
-        InvalidUnwrap: Not authentic, or another length.
-        ValueError: The wrapping key has another length.
+        InvalidUnwrap: ``wrapped_key`` is not authentic or has another length.
+        ValueError: ``wrapping_key`` has another length.
     """
 
 @final
 class Keyset:
     """Keys for files, of which one, the primary, encrypts.
 
-    An empty one; ``generate``, ``parse`` and ``from_raw`` make others. Any number of threads may use it, while none
-    changes it.
-    The keys are wiped with the object. ``len()`` is how many keys there are.
+    ``Keyset()`` is empty; ``generate``, ``parse`` and ``from_raw`` make a keyset with keys. ``len()`` returns the
+    number of keys. Any number of threads may use a keyset as long as none changes it: a method that changes a keyset
+    raises Error while another thread opens a file with it. The object wipes its keys at the end.
     """
 
     def __new__(cls) -> Self: ...
@@ -721,7 +868,7 @@ class Keyset:
         """A keyset of one new random key.
 
         Args:
-            template: One of ``templates()``.
+            template: A name from ``templates()``.
 
         Raises:
             ValueError: There is no such template.
@@ -731,32 +878,36 @@ class Keyset:
         """A cleartext keyset of Tink's, as JSON.
 
         Args:
-            json: What ``to_json``, ``warpaes keygen`` or Tink's ``tinkey`` wrote.
+            json: The output of ``to_json``, ``warpaes keygen`` or Tink's ``tinkey``.
 
         Raises:
-            KeysetError: Not such JSON; nothing of it is repeated.
+            KeysetError: The JSON is not such a keyset. The message does not quote the JSON.
         """
     @classmethod
     def from_raw(cls, template: str, key: Buffer) -> Self:
         """A keyset of one raw key.
 
         Args:
-            template: One of ``templates()``.
-            key: As many bytes as the AES key of the template has, 16 or 32; for Tink's at least.
+            template: A name from ``templates()``.
+            key: For C2SP's templates exactly as many bytes as the AES key, 16 or 32; for Tink's templates that many to
+                4096.
 
         Raises:
-            ValueError: Another length, or no such template.
+            ValueError: The key has another length, or there is no such template.
         """
     @staticmethod
     def templates() -> list[str]:
         """The names of templates.
 
-        Tink's streaming AEAD, by Tink's names, and C2SP's chunked encryption.
+        They are Tink's streaming AEAD templates, under Tink's names, and C2SP's chunked encryption.
         """
     def add(self, template: str) -> int:
         """Add a new random key; returns its number.
 
-        The first key becomes the primary.
+        The first key of a keyset becomes the primary.
+
+        Args:
+            template: A name from ``templates()``.
 
         Raises:
             ValueError: There is no such template.
@@ -766,71 +917,96 @@ class Keyset:
 
         None: the template of the primary until now.
 
+        The previous primary stays in the keyset and still decrypts.
+
+        Args:
+            template: A name from ``templates()``, or None.
+
         Raises:
-            ValueError: There is no primary whose template could be taken.
+            ValueError: ``template`` is None and the keyset has no primary key with a known template, or there is no
+                such template.
         """
     def promote(self, key_id: int) -> None:
         """Make a key the primary.
 
+        Args:
+            key_id: The key's number.
+
         Raises:
-            ValueError: There is no such key, or it is not enabled.
+            ValueError: The keyset has no such key, or the key is not enabled.
         """
     def remove(self, key_id: int) -> None:
         """Remove a key that is not the primary.
 
-        Files that it encrypted can be read no more.
+        Files encrypted with the key can no longer be read.
+
+        Args:
+            key_id: The key's number.
 
         Raises:
-            ValueError: There is no such key, or it is the primary.
+            ValueError: The keyset has no such key, or the key is the primary.
         """
     def enable(self, key_id: int) -> None:
         """Use a key again.
 
+        Args:
+            key_id: The key's number.
+
         Raises:
-            ValueError: There is no such key, or it is destroyed.
+            ValueError: The keyset has no such key, or the key is destroyed.
         """
     def disable(self, key_id: int) -> None:
         """Keep a key and do not use it.
 
+        Args:
+            key_id: The key's number.
+
         Raises:
-            ValueError: There is no such key, or it is the primary.
+            ValueError: The keyset has no such key, or the key is the primary.
         """
     def destroy(self, key_id: int) -> None:
         """Destroy a key; its number stays.
 
+        Files encrypted with the key can no longer be read.
+
+        Args:
+            key_id: The key's number.
+
         Raises:
-            ValueError: There is no such key, or it is the primary.
+            ValueError: The keyset has no such key, or the key is the primary.
         """
     def keys(self) -> list[KeyInfo]:
         """What can be said about the keys, as a list of dictionaries.
 
-        One for each key, in the order of the keyset.
+        The list has one KeyInfo for each key, in the order of the keyset.
         """
     def to_json(self) -> bytes:
         """Tink's JSON, with the secret keys, as bytes.
 
-        In clear: for a file that its owner alone can read.
+        The keys are in clear: store the JSON only where its owner alone can read it.
 
         Raises:
-            KeysetError: A key is of C2SP chunked encryption, which Tink has no place for.
+            KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent.
         """
 
 @final
 class Reader:
     """Random access to a sealed file: a path, a buffer, or a function (offset, buffer) with the file's size.
 
-    Any number of threads may read at once.
+    Any number of threads may read at once. The library may call the function from its own threads, several at a time.
 
     Args:
-        source: A path, a buffer, or a function that fills ``buffer`` with the file's bytes from ``offset`` on.
-        keyset: Its enabled keys are tried on the last segment, which shows that the end is there.
-        associated_data: The writer's.
-        size: With a function: how many bytes the file has.
+        source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes from
+            ``offset`` on. The memoryview is released when the function returns.
+        keyset: The keys. The reader tries the enabled keys on the last segment, which also shows that the file is not
+            truncated.
+        associated_data: The associated data that the writer used, or None.
+        size: The size of the file in bytes; required with a function.
 
     Raises:
-        InvalidTag: No key of the keyset opens it, or the file was altered or cut off.
-        FormatError: Shorter than any sealed file.
-        OSError: It cannot be read.
+        InvalidTag: No key of the keyset opens the file, or the file was altered or truncated.
+        FormatError: The file is shorter than any sealed file.
+        OSError: The file cannot be read. An exception of the function is raised unchanged.
     """
 
     def __new__(
@@ -842,49 +1018,62 @@ class Reader:
     ) -> Self: ...
     @property
     def size(self) -> int:
-        """Bytes of plaintext."""
+        """Bytes of plaintext.
+
+        Raises:
+            ValueError: The reader is closed.
+        """
     def read(self, offset: int, length: int) -> bytes:
         """Bytes at an offset; fewer only at the end.
 
+        Only the segments under the range are read and authenticated.
+
         Args:
-            offset: From 0 on, in bytes of plaintext.
-            length: From 0 on.
+            offset: The first byte of plaintext, 0 or more.
+            length: The number of bytes, 0 or more.
+
+        Returns:
+            The plaintext. It is empty if ``offset`` lies at or beyond the end.
 
         Raises:
-            InvalidTag: A segment under the range was altered. Other ranges can be read.
+            InvalidTag: A segment under the range was altered. Other ranges can still be read.
             ValueError: The reader is closed, or a number is negative.
         """
     def read_into(self, offset: int, buf: Data) -> int:
         """Fill a buffer or a tensor from an offset on; returns how much.
 
+        The result is the number of bytes read, less than the size of ``buf`` only at the end of the plaintext.
+
         Args:
-            offset: From 0 on, in bytes of plaintext.
-            buf: A writable buffer or tensor, in host or device memory.
+            offset: The first byte of plaintext, 0 or more.
+            buf: A contiguous writable buffer or tensor, in host or device memory.
 
         Raises:
             InvalidTag: As for ``read``; ``buf`` is wiped.
+            ValueError: The reader is closed, or ``offset`` is negative or beyond the end.
         """
     def close(self) -> None:
         """Free it.
 
-        Reads that are at work are waited for.
+        Reads in progress in other threads still finish; the last of them frees the reader.
         """
 
 @final
 class Writer:
     """Writes a sealed file, front to back, to a path or to a function of each next piece.
 
-    For one thread at a time.
+    For one thread at a time: a second thread that uses the writer during a call gets an Error.
 
     Args:
-        sink: A path, where the file appears when it is finished, or a function.
-        keyset: Whose primary encrypts.
-        associated_data: What the reader must know, too. It is not in the file.
-        overwrite: Whether a file at the path is replaced.
+        sink: A path, where the complete file appears in ``finish``, or a function that takes each next piece of the
+            file as a memoryview. The memoryview is released when the function returns.
+        keyset: The keyset whose primary key encrypts.
+        associated_data: Data that the reader must supply too. It is not stored in the file.
+        overwrite: Whether to replace a file at the path.
 
     Raises:
-        FileExistsError: There is a file at the path.
-        KeysetError: The keyset has no key.
+        FileExistsError: There is a file at the path, and ``overwrite`` is False.
+        KeysetError: The keyset has no primary key.
     """
 
     def __new__(
@@ -898,21 +1087,23 @@ class Writer:
         """The next bytes of plaintext; returns how many.
 
         Args:
-            data: A buffer, or a tensor in host or device memory.
+            data: A contiguous buffer or tensor, in host or device memory.
 
         Raises:
-            OSError: The file cannot be written, or what the function raised.
+            OSError: The file cannot be written. An exception of the function is raised unchanged.
+            ValueError: The writer is finished or aborted.
         """
     def finish(self) -> None:
         """End the file. A path appears under its name now.
 
         Raises:
-            OSError: As for ``write``; there is no file then.
+            OSError: As for ``write``. No file appears at the path.
+            ValueError: The writer is finished or aborted.
         """
     def abort(self) -> None:
         """Give the file up; at a path nothing appears.
 
-        What was at the path stays.
+        A file that was already at the path stays.
         """
 
 def numbers(
@@ -929,15 +1120,19 @@ def numbers(
     """Fill a buffer or a tensor with random numbers of a key.
 
     Args:
-        kind: warpaes_number.
+        kind: A value of warpaes_number.
         key: 16, 24 or 32 bytes.
-        take: Returns the counter block at which so many bytes of the key stream begin.
-        buf: Contiguous, in host or device memory.
-        first: As in warpaes_numbers, like ``second``, ``low`` and ``range``.
-        stream: Of a GPU, or None for the tensor's current one.
+        take: A function that reserves the given number of bytes of the key stream, and returns their first counter
+            block.
+        buf: The output, contiguous, in host or device memory.
+        first: As in warpaes_numbers.
+        second: As in warpaes_numbers.
+        low: As in warpaes_numbers.
+        range: As in warpaes_numbers.
+        stream: The CUDA stream for device memory; None for the tensor's current stream. The call does not wait for it.
 
     Raises:
-        ValueError: A key of a wrong length, a buffer that is no multiple of a number, a value that is not finite.
+        ValueError: The key has another length, ``buf`` is not a whole number of numbers, or a value is not finite.
     """
 
 def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
@@ -946,8 +1141,8 @@ def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
     Args:
         key: 16, 24 or 32 bytes.
         take: As for ``numbers``.
-        length: How many.
+        length: The number of bytes.
 
     Raises:
-        ValueError: A key of a wrong length.
+        ValueError: The key has another length.
     """

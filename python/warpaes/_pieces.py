@@ -1,4 +1,4 @@
-"""What reading and writing encrypted tensors have in common: pieces of a file, and threads that share them."""
+"""Common parts of reading and writing encrypted tensors: pieces of a file, and threads that share them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 TAG_BYTES = 16
 MOST_THREADS = 8
-#: Parts of a piece, for a read into the memory of each: fewer than IOV_MAX.
+#: The most parts of a piece; one preadv call reads them all, so there are fewer than IOV_MAX.
 MOST_PARTS = 512
 
 
 def chunks_of(size: int, chunk: int) -> int:
-    """Return how many chunks there are; of nothing there is one, that is empty."""
+    """Return the number of chunks in ``size`` bytes. Zero bytes are one empty chunk."""
     return max(1, -(-size // chunk))
 
 
 class Tensor(NamedTuple):
-    """A tensor's bytes, where they lie in the file, and what they are encrypted with; a plain one has no key."""
+    """A tensor's bytes, offset in the file, key, base nonce and tags; the key of a plaintext tensor is empty."""
 
     name: str
     data: Any
@@ -37,14 +37,14 @@ class Tensor(NamedTuple):
 
     @classmethod
     def of(cls, file: safe_open, name: str, data: Any) -> Tensor:
-        """Return a tensor of a file, to be read to ``data``."""
+        """Return a tensor of a file that will be read into ``data``."""
         first, end = file._entries[name]["data_offsets"]
         key, base, tags = file._keys(name) if name in file._encryption else (b"", b"", b"")
         return cls(name, data, end - first, file._begin + first, key, base, memoryview(tags))
 
 
 class Part(NamedTuple):
-    """Bytes of a tensor from ``begin`` on, which are whole chunks, from number ``first`` on."""
+    """Whole chunks of a tensor, bytes ``begin`` to ``end``. ``first`` is the number of the first chunk."""
 
     tensor: Tensor
     begin: int
@@ -54,26 +54,29 @@ class Part(NamedTuple):
 
     @property
     def at(self) -> int:
-        """Where it begins in the file."""
+        """The part's offset in the file."""
         return self.tensor.at + self.begin
 
     @property
     def size(self) -> int:
-        """Return how many bytes it has."""
+        """The part's size in bytes."""
         return self.end - self.begin
 
     @property
     def data(self) -> Any:
-        """Its bytes in memory."""
+        """The part's bytes in memory."""
         return self.tensor.data[self.begin : self.end]
 
     def refused(self, number: int) -> InvalidTag:
-        """Return the error that chunk ``number`` of the tensor is not authentic."""
+        """Return the InvalidTag for chunk ``number`` of the tensor."""
         return InvalidTag(f"{self.tensor.name}: message {number}: it was altered, or is another file's")
 
 
 def cut(tensors: Iterable[Tensor], chunk: int, length: int, together: int) -> Iterator[list[Part]]:
-    """Cut tensors into pieces: about ``length`` bytes of a long one, or ``together`` of short ones side by side."""
+    """Cut tensors into pieces: about ``length`` bytes of a long tensor, or ``together`` bytes of short ones.
+
+    A piece consists of whole chunks, and its parts are adjacent in the file.
+    """
     step = max(1, length // chunk) * chunk
     piece: list[Part] = []
     size = end = 0
@@ -94,12 +97,12 @@ def cut(tensors: Iterable[Tensor], chunk: int, length: int, together: int) -> It
 
 
 def workers(useful: int) -> int:
-    """Return how many threads there are for work that so many have use for."""
+    """Return the number of threads for work that can use ``useful``: at most one per processor and MOST_THREADS."""
     return max(1, min(MOST_THREADS, len(os.sched_getaffinity(0)), useful))
 
 
 def start(threads: Iterable[threading.Thread]) -> list[threading.Thread]:
-    """Start threads, and return those that run: at the end of the interpreter there may be none to be had."""
+    """Start threads and return those that run. The interpreter refuses to start threads while it shuts down."""
     running = []
     for thread in threads:
         try:
@@ -111,9 +114,9 @@ def start(threads: Iterable[threading.Thread]) -> list[threading.Thread]:
 
 
 def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any], threads: int) -> None:
-    """Do work for every piece, on this thread and others, each of which makes its own work first.
+    """Process all pieces, on this thread and ``threads - 1`` others; each calls ``make_work`` once for its function.
 
-    What the first piece that fails raises is raised, whoever came to it.
+    If pieces fail, the exception of the first of them, in the order of ``pieces``, is raised.
     """
     left, numbers = iter(pieces), itertools.count()
     turn = threading.Lock()
@@ -137,13 +140,13 @@ def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any],
     go()
     for thread in others:
         thread.join()
-    # They are taken in order, so all before the first that fails have been done.
+    # Threads take pieces in order, so every piece before the first failure has been processed.
     if failed:
         raise min(failed, key=lambda failure: failure[0])[1]
 
 
 class Ahead:
-    """Work that is done in order by threads, ahead of who needs it: he does himself what nobody has begun."""
+    """Threads that do work in order, ahead of its consumer. The consumer does work itself that no thread has begun."""
 
     class _Job:
         def __init__(self, work: Callable[[], Any]) -> None:
@@ -153,6 +156,7 @@ class Ahead:
             self._error: BaseException | None = None
 
         def do(self) -> None:
+            # The lock also makes a second caller wait for a thread that is doing the work.
             with self._lock:
                 work, self._work = self._work, None
                 if work is None:
@@ -163,21 +167,21 @@ class Ahead:
                     self._error = error
 
         def result(self) -> Any:
-            """Return what the work has returned, or raise what it has raised; once it is done."""
+            """Do the work or wait for it; return its result, or raise its exception."""
             self.do()
             if self._error is not None:
                 raise self._error
             return self._result
 
     def __init__(self, threads: int) -> None:
-        """Begin with so many threads."""
+        """Start ``threads`` threads."""
         self._jobs: list[Ahead._Job] = []
         self._changed = threading.Condition()
         self._ended = False
         self._threads = start(threading.Thread(target=self._go, name="warpaes") for _ in range(threads))
 
     def submit(self, work: Callable[[], Any]) -> Ahead._Job:
-        """Have something done after what was submitted before has begun."""
+        """Add work to the queue. Threads begin it after everything that was submitted before."""
         job = Ahead._Job(work)
         with self._changed:
             self._jobs.append(job)
@@ -195,11 +199,11 @@ class Ahead:
             job.do()
 
     def __enter__(self) -> Ahead:
-        """Return itself."""
+        """Return this object."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave out what has not begun, and wait for the rest."""
+        """Drop the work that has not begun, and wait for the rest."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()

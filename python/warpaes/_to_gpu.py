@@ -1,7 +1,7 @@
-"""Encrypted tensors from a file to a GPU: threads read into page-locked memory, from where they are decrypted in place.
+"""Encrypted tensors from a file to a GPU: threads read into page-locked memory, and the GPU decrypts from there.
 
-Nothing but ciphertext comes into host memory. Reading takes longest, as the page cache gives a thread some GB/s; so
-several read, each a piece at a time, and what the GPU does to one piece passes while others are read.
+Host memory only ever contains ciphertext. Reading is the bottleneck, because one thread copies only some GB/s from the
+page cache. Several threads therefore read one piece each, and the GPU decrypts a piece while the others are read.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .exceptions import InvalidTag
 if TYPE_CHECKING:
     from .safetensors import safe_open
 
-#: Long enough for the GPU to be busy with, short enough for page-locked memory to be made quickly.
+#: Long enough to keep the GPU busy, short enough for a quick allocation of page-locked memory.
 PIECE_BYTES = 16 << 20
 
 
 def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield tensors, all of which have been read and decrypted before the first one."""
-    from .safetensors import _DTYPES  # which imports this where a GPU is asked for
+    """Yield the tensors of these names. All of them are read and decrypted before the first one is yielded."""
+    from .safetensors import _DTYPES  # local: safetensors imports this module
 
     results, tensors = [], []
     for name in names:
@@ -38,7 +38,7 @@ def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, torch.Tensor]
         return
     pieces = list(cut(tensors, file._chunk, PIECE_BYTES, PIECE_BYTES))
     longest = max(piece[-1].at + piece[-1].size - piece[0].at for piece in pieces)
-    # Memory that PyTorch hands out again may still be in use by what was enqueued before.
+    # PyTorch's allocator reuses memory in stream order, and the batches below do not run on the current stream.
     torch.cuda.current_stream(tensors[0].data.device).synchronize()
 
     def make_work() -> Callable[[list[Part]], None]:
@@ -69,14 +69,14 @@ def _fill(file: safe_open, piece: list[Part], room: memoryview, staging: torch.T
 
 
 def _begin(part: Part, chunk: int, data: memoryview) -> Batch:
-    """Begin to decrypt the chunks of a part."""
+    """Submit the decryption of a part's chunks, from page-locked memory to the tensor."""
     from .safetensors import _nonces
 
     tensor, size = part.tensor, data.nbytes
     count = chunks_of(size, chunk)
     offsets = array.array("Q", range(0, count * chunk, chunk))
     lengths = array.array("Q", [min(chunk, size - offset) for offset in offsets])
-    out: Any = part.data if size else data  # of nothing there is a tag, too
+    out: Any = part.data if size else data  # an empty tensor has a tag too
     return AESGCM(tensor.key).submit_into(
         "decrypt", _nonces(tensor.base, part.first, count), data, offsets, lengths, out, part.tags
     )

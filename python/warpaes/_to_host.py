@@ -1,5 +1,8 @@
-"""Encrypted tensors from a file into host memory: each piece is read where its plaintext will lie, and decrypted there
-while it is still in the cache, by as many threads as have use for it."""
+"""Encrypted tensors from a file into host memory.
+
+Threads read each piece to the final place of its plaintext, and decrypt it there in place while it is still in the
+cache.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,20 @@ from ._pieces import Part, Tensor, cut, share, workers
 if TYPE_CHECKING:
     from .safetensors import safe_open
 
-#: What a thread takes at a time: whole chunks, at least one.
+#: Bytes that a thread takes at a time, rounded down to whole chunks, at least one.
 PIECE_BYTES = 2 << 20
-#: Short tensors that are read at once: they stay in a core's own cache until they are decrypted.
+#: Bytes of short tensors in one read: few enough to stay in a core's private cache until they are decrypted.
 TOGETHER_BYTES = 512 << 10
 _LARGE_PAGE = 2 << 20
 _ROOM_BYTES = 4 * _LARGE_PAGE
 
 
 def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield tensors, all of which have been read and decrypted before the first one."""
+    """Yield the tensors of these names. On the CPU, all are read and decrypted before the first one is yielded."""
     if not file._torch or str(file._device) == "cpu":
         yield from _load(file, names)
         return
-    for name in names:  # here only on their way to another device: one at a time
+    for name in names:  # the host copy is temporary: one tensor at a time
         for _, tensor in _load(file, [name]):
             yield name, tensor.to(file._device)
 
@@ -62,14 +65,14 @@ def _fill(file: safe_open, piece: list[Part]) -> None:
 
 
 class _Rooms:
-    """Memory for arrays of NumPy that nobody has written to: touching small pages takes longer than all the rest.
+    """Untouched memory for NumPy arrays, in large pages: faulting in small pages takes longer than all other work.
 
-    Large pages begin at multiples of their size. A long array has some for itself; short ones lie side by side in
-    rooms, so whoever keeps one keeps its room.
+    Large pages begin at multiples of their size. A long array has large pages of its own. Short arrays lie side by side
+    in a shared room, so an array that stays alive keeps its whole room alive.
     """
 
     def __init__(self, sizes: list[int]) -> None:
-        """Begin with what arrays of these sizes need; each is asked for once."""
+        """Prepare memory for arrays of these sizes; call ``take`` once for each."""
         self._rest = sum(self._step(size) for size in sizes if size < _LARGE_PAGE)
         self._room: Any = None
         self._at = 0
@@ -97,13 +100,13 @@ class _Rooms:
     def _in_large_pages(size: int) -> Any:
         import numpy as np
 
-        room: Any = np.empty(size + _LARGE_PAGE, np.uint8)  # what is too much is never touched
+        room: Any = np.empty(size + _LARGE_PAGE, np.uint8)  # the excess is never touched
         skip = -room.ctypes.data % _LARGE_PAGE
         return room[skip : skip + size]
 
 
 def _empty(file: safe_open, entry: Any, rooms: _Rooms) -> tuple[Any, memoryview]:
-    """Make a tensor that nobody has written to, and return its bytes with it."""
+    """Make a tensor whose memory nobody has written to; return it with a view of its bytes."""
     from .safetensors import _DTYPES
 
     name = _DTYPES[entry["dtype"]][0]

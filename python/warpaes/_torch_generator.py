@@ -1,4 +1,4 @@
-"""A ``torch.Generator`` whose numbers are those of a ``warpaes.Generator``."""
+"""A ``torch.Generator`` that draws its numbers from a ``warpaes.Generator``."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from . import random
 
 _STATE_BYTES = 32
 _REPLAYED = "a CUDA graph would make the same numbers at every replay: draw before it is captured"
-#: By the address of what PyTorch hands to kernels, where another Python object stands for the same generator.
+#: By the address of the C++ generator: PyTorch passes kernels another Python object for the same C++ generator.
 _generators: weakref.WeakValueDictionary[int, Generator] = weakref.WeakValueDictionary()
 
-# c10::GeneratorImpl
+# Layout of c10::GeneratorImpl.
 _HEAD_WORDS = 16
 _CPU_DEVICE = 0xFF00  # type 0, index -1
 _META_DEVICE = 0xFF0E
 
 
 def _become_custom(generator: torch.Generator) -> None:
-    """Make PyTorch's dispatcher take this generator to the kernels of CustomRNGKeyId.
+    """Make PyTorch's dispatcher send calls with this generator to the kernels of CustomRNGKeyId.
 
-    That key is there for generators of others (PyTorch's Note [CustomRNGKeyId]: torchcsprng's used it), but a generator
-    gets it in C++ alone, from ``GeneratorImpl(Device device, DispatchKeySet key_set)``: an extension that everybody
-    would compile for their version of PyTorch. These two members are changed here instead, where they are found, side
-    by side, and whoever calls this looks whether the dispatcher and ``torch.Generator.device`` have noticed. The device
-    is one that no kernel of PyTorch's makes numbers on: should anything go by the dispatcher, it is refused, and does
-    not get numbers of the Mersenne Twister that lies behind these members.
+    PyTorch reserves this dispatch key for third-party generators (PyTorch's Note [CustomRNGKeyId]; torchcsprng used
+    it). Only the C++ constructor ``GeneratorImpl(Device device, DispatchKeySet key_set)`` can set it, which would take
+    a C++ extension compiled for each version of PyTorch. This function changes the two adjacent members in memory
+    instead, and the caller checks that the dispatcher and ``torch.Generator.device`` see the change. The new device is
+    one on which no kernel of PyTorch makes numbers. A call that bypasses the dispatcher therefore fails, and never
+    returns numbers of the Mersenne Twister that lies behind these members.
     """
     cpu, custom = (
         torch._C.DispatchKeySet(torch._C._parse_dispatch_key(name)).raw_repr() for name in ("CPU", "CustomRNGKeyId")
@@ -46,38 +46,42 @@ def _become_custom(generator: torch.Generator) -> None:
 
 
 class Generator(torch.Generator):
-    """A ``torch.Generator`` of secure numbers: PyTorch's functions, samplers and data loaders take it as ``generator``.
+    """A ``torch.Generator`` of cryptographically secure numbers, for every ``generator`` argument of PyTorch.
 
-    It makes tensors of every device: ``uniform_``, ``normal_``, ``random_``, ``bernoulli``, ``exponential_``,
-    ``cauchy_``, ``log_normal_``, ``geometric_``, ``normal``, ``multinomial``, ``randperm``, and what PyTorch makes of
-    these, as ``rand``, ``randn`` and ``randint``. Others (``poisson``, ``binomial``, gamma and Dirichlet numbers,
-    ``rrelu``) raise NotImplementedError. Uniform and normal numbers, integers, ``bernoulli`` and ``randperm`` are the
-    same on every device, and those of the source; the others are made of them by PyTorch's functions in float64, whose
-    last bits are the device's. docs/python.md has the ranges and bits of all. Wrong arguments raise RuntimeError.
+    PyTorch's functions, samplers and data loaders accept it. It fills tensors on every device: ``uniform_``,
+    ``normal_``, ``random_``, ``bernoulli``, ``exponential_``, ``cauchy_``, ``log_normal_``, ``geometric_``, ``normal``,
+    ``multinomial``, ``randperm``, and what PyTorch builds on them, such as ``rand``, ``randn`` and ``randint``. Other
+    functions (``poisson``, ``binomial``, gamma and Dirichlet numbers, ``rrelu``) raise NotImplementedError. Wrong
+    arguments raise RuntimeError.
 
-    One draw at a time takes its share of the source, whatever threads ask; a tensor is written to by whoever draws.
+    Uniform and normal numbers, integers, ``bernoulli`` and ``randperm`` are identical on every device and equal the
+    numbers of the source. The others are computed from them by PyTorch's functions in float64, whose last bits depend
+    on the device. docs/python.md lists the ranges and bits of all functions.
 
-    Nothing makes its numbers twice without being told to: it is refused in a child of ``fork``, in a CUDA graph that is
-    captured, by ``pickle`` and ``copy``. ``set_state``, ``clone_state`` and ``source.position`` tell it to. In what
-    ``torch.compile`` is to compile, functions that draw are to have ``torch.compiler.disable``.
+    Thread-safe: each draw reserves its part of the source's key stream. Each thread writes its own tensor.
+
+    Numbers repeat only on request: ``set_state``, ``clone_state`` and ``source.position`` request it. The generator
+    refuses to draw in a child of ``fork`` and during the capture of a CUDA graph, and refuses ``pickle`` and ``copy``.
+    Functions that draw must have ``torch.compiler.disable`` where ``torch.compile`` would compile them.
     """
 
     def __new__(cls, source: random.Generator | None = None, *, device: Any = "cpu") -> Generator:
         made = super().__new__(cls, device="cpu")
-        _become_custom(made)  # here, so that no subclass can go by it
+        _become_custom(made)  # in __new__, so that no subclass can skip it
         return made  # type: ignore[no-any-return]
 
     def __init__(self, source: random.Generator | None = None, *, device: Any = "cpu") -> None:
-        """Take a source, or None for one of a random key.
+        """Make a generator that draws from a source.
 
         Args:
-            source: Where the numbers come from, with its key, stream and position; others may draw from it, too.
-            device: What the attribute of this name says to those who look. Numbers are made on the device of the tensor
-                that they are for, whatever this is.
+            source: The ``warpaes.Generator`` with key, stream and position, which others may also draw from. None for
+                one with a random key.
+            device: The value of the attribute ``device``. Numbers are made on the device of the tensor that they fill,
+                whatever this value is.
 
         Raises:
-            TypeError: The source is no ``warpaes.Generator``.
-            RuntimeError: This version of PyTorch has other generators than those that warpaes knows.
+            TypeError: ``source`` is not a ``warpaes.Generator``.
+            RuntimeError: This version of PyTorch has generators of an unknown layout.
         """
         if source is not None and not isinstance(source, random.Generator):
             raise TypeError(f"source must be a warpaes.Generator, not {type(source).__name__}")
@@ -92,24 +96,27 @@ class Generator(torch.Generator):
 
     @property
     def source(self) -> random.Generator:
-        """Where the numbers come from."""
+        """The ``warpaes.Generator`` that the numbers come from."""
         return self._source
 
     @property
     def device(self) -> torch.device:
-        """What was said when this was made."""
+        """The device that was given to the constructor."""
         return self._device
 
     def get_state(self) -> Tensor:
-        """Return the source's position, with a digest of key and stream, in 32 bytes: the key is not in it."""
+        """Return the source's position and a digest of its key and stream, 32 bytes. It does not reveal the key."""
         state = self._digest() + self._source.position.to_bytes(16, "big")
         return torch.tensor(list(state), dtype=torch.uint8, device="cpu")
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Go to the position of a state, from where on numbers are the same again; return this generator.
+        """Set the source to the position of a state, so that its numbers repeat from there. Return this generator.
+
+        Args:
+            new_state: A result of ``get_state`` of a generator with the same key and stream.
 
         Raises:
-            ValueError: The state of a generator of another key or stream, or of another kind.
+            ValueError: The state is from another key, another stream or another kind of generator.
         """
         state = bytes(new_state.tolist()) if new_state.dtype == torch.uint8 and new_state.dim() == 1 else b""
         if len(state) != _STATE_BYTES or state[:16] != self._digest():
@@ -118,28 +125,28 @@ class Generator(torch.Generator):
         return self
 
     def clone_state(self) -> Generator:
-        """Return a generator of the same key, stream and position, whose numbers are the same."""
+        """Return a generator with the same key, stream and position, which makes the same numbers."""
         source = self._source.spawn(self._source._stream)
         source.position = self._source.position
         return type(self)(source, device=self._device)
 
     def manual_seed(self, seed: int) -> NoReturn:
-        """Raise NotImplementedError: a seed of 64 bits is no key."""
+        """Raise NotImplementedError: a seed of 64 bits is not a key."""
         raise NotImplementedError(
             "a seed is no key: warpaes.torch.Generator(warpaes.Generator(key, stream=…)) has numbers that can be made "
             "again, and source.position says from where on"
         )
 
     def seed(self) -> NoReturn:
-        """Raise NotImplementedError: ``Generator()`` makes another of a random key."""
+        """Raise NotImplementedError: use ``Generator()`` for a generator with a new random key."""
         raise NotImplementedError("it has a key and no seed: warpaes.torch.Generator() makes one of a random key")
 
     def initial_seed(self) -> NoReturn:
-        """Raise NotImplementedError: there is a key, which is not told."""
+        """Raise NotImplementedError: the generator has a key instead of a seed, and does not reveal it."""
         raise NotImplementedError("it has a key and no seed, and the key is not told")
 
     def _has_no_offset(self, *arguments: Any) -> NoReturn:
-        """Raise NotImplementedError: ``source.position`` counts the bytes of the key stream."""
+        """Raise NotImplementedError: ``source.position`` is the offset in the key stream."""
         raise NotImplementedError("source.position says where in the key stream it is, and can be set")
 
     get_offset = set_offset = philox_state = _has_no_offset
@@ -166,7 +173,14 @@ class Generator(torch.Generator):
 
 
 def source_of(generator: torch.Generator, on_gpu: bool) -> random.Generator:
-    """What the generator that a kernel has been given draws from, for a tensor of a GPU or of something else."""
+    """Return the source of a generator that a kernel received.
+
+    ``on_gpu``: whether the tensor to fill lies on a GPU.
+
+    Raises:
+        TypeError: The generator is not a ``warpaes.torch.Generator``.
+        RuntimeError: The generator was made before a fork, or a CUDA graph is being captured.
+    """
     ours = _generators.get(generator._cdata)
     if ours is None:
         raise TypeError("generator is not, or no longer, a warpaes.torch.Generator")

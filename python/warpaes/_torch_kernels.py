@@ -1,6 +1,6 @@
-"""What PyTorch's operators do with a ``warpaes.torch.Generator``: kernels of the dispatcher's CustomRNGKeyId.
+"""PyTorch's random operators for ``warpaes.torch.Generator``: kernels for the dispatch key CustomRNGKeyId.
 
-Errors are of the types that PyTorch's own kernels raise.
+They raise exceptions of the same types as PyTorch's own kernels.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ._torch_generator import source_of
 from .random import _BITS, _INTEGERS, _NORMAL, _UNIFORM
 
 _library = torch.library.Library("aten", "IMPL", "CustomRNGKeyId")
-#: Bits of a number's significand: integers up to two to this are floating-point numbers.
+#: Bits of a dtype's significand: it represents all integers up to two to this power.
 _DIGITS = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
 _BITS_OF = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-_LIKELIEST = 1 << 24  # categories that PyTorch's multinomial takes
+_LIKELIEST = 1 << 24  # the most categories of PyTorch's multinomial
 
 
 def _kernel(*names: str) -> Callable[[Any], Any]:
-    """Register a function for operators. PyTorch leaves out arguments that are the operators' defaults."""
+    """Register a function for operators. The dispatcher omits arguments that equal the operators' defaults."""
 
     def register(function: Any) -> Any:
         for name in names:
@@ -43,7 +43,10 @@ def _check(right: bool, said: str) -> None:
 
 
 def make(kind: int, tensor: Tensor, source: random.Generator, *values: float, **bounds: int) -> None:
-    """Fill a tensor with numbers of a kind, by way of another if it is not contiguous, or on a device of other kind."""
+    """Fill a tensor with numbers of a kind.
+
+    A tensor that is not contiguous, or not on a CPU or CUDA device, is filled through a temporary tensor.
+    """
     if tensor.numel() == 0 or tensor.is_meta:
         return
     known = tensor.is_cpu or tensor.is_cuda
@@ -63,14 +66,14 @@ def _kind(kinds: dict[str, int], tensor: Tensor, name: str) -> int:
 
 
 def _unit(tensor: Tensor, source: random.Generator) -> Tensor:
-    """Numbers in [0, 1) for each of the tensor's."""
+    """Return uniform numbers in [0, 1), float64, with the shape and device of ``tensor``."""
     numbers = torch.empty(tensor.shape, dtype=torch.float64, device=tensor.device)
     make(_UNIFORM["float64"], numbers, source)
     return numbers
 
 
 def _exponential(tensor: Tensor, source: random.Generator) -> Tensor:
-    """Above 0: the least is the middle of those that are [0, 2^-53) of all."""
+    """Return exponential numbers with rate 1. They are above 0: 2^-54, the middle of [0, 2^-53), replaces 0."""
     return _unit(tensor, source).neg_().log1p_().neg_().clamp_(min=2.0**-54)
 
 
@@ -84,7 +87,7 @@ def _normal(tensor: Tensor, source: random.Generator, mean: float = 0.0, std: fl
 
 
 def _integers(tensor: Tensor, source: random.Generator, low: int, high: int) -> Tensor:
-    """Integers in [low, high), which may be 2^64 many."""
+    """Fill a tensor with integers in [low, high), which may contain 2^64 values."""
     words = tensor if tensor.dtype == torch.int64 else torch.empty_like(tensor, dtype=torch.int64)
     make(_INTEGERS, words, source, low=low % 2**64, many=(high - low) % 2**64)
     return tensor if words is tensor else tensor.copy_(words)
@@ -100,7 +103,10 @@ def _to_out(result: Tensor, out: Tensor) -> Tensor:
 
 
 def _below(bound: float, dtype: torch.dtype) -> float:
-    """The largest number that is less than a bound, which is rounded before; 0 is never reached by rounding."""
+    """Return the largest number of a dtype below ``bound`` rounded to the dtype.
+
+    For a bound of 0 the result is above 0. That is harmless, because rounding never reaches a bound of 0.
+    """
     number = torch.tensor(bound, dtype=dtype, device="cpu")
     bits = number.view(_BITS_OF[dtype.itemsize])
     return float((bits - 1 if number > 0 else bits + 1).view(dtype))
@@ -114,7 +120,7 @@ def _uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: A
     _check(-most <= low <= high <= most, f"uniform_ expects from <= to within {self.dtype}, not {low} and {high}")
     _check(high - low <= most, f"uniform_ expects to - from <= {most}, but found {low} and {high}")
     make(kind, parts, source, low, high - low)
-    if low != 0 and not parts.is_meta:  # else rounding does not give the bound
+    if low != 0 and not parts.is_meta:  # with low == 0 rounding never produces the bound
         parts.clamp_(max=max(_below(high, parts.dtype), float(torch.tensor(low, dtype=parts.dtype, device="cpu"))))
     return self
 
@@ -186,7 +192,7 @@ def _geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 
 
 def _limits(dtype: torch.dtype) -> tuple[int, int]:
-    """The least integer of a dtype, and the first that it has not."""
+    """Return the lowest integer of a dtype, and the first integer above its range."""
     if dtype == torch.bool:
         return 0, 2
     if dtype in _DIGITS:
@@ -198,13 +204,13 @@ def _limits(dtype: torch.dtype) -> tuple[int, int]:
 
 
 def _representable(number: int, digits: int) -> int:
-    """The largest integer that is a floating-point number, and not above this one."""
+    """Return the largest integer that has at most ``digits`` significant bits and is not above ``number``."""
     step = 1 << max(0, abs(number).bit_length() - digits)
     return number // step * step
 
 
 def _random_between(self: Tensor, source: random.Generator, low: int, high: int) -> Tensor:
-    """Integers in [low, high), none of which is rounded to what lies outside."""
+    """Fill a tensor with integers in [low, high), narrowed so that rounding to its dtype cannot leave the range."""
     first, end = _limits(self.dtype)
     _check(first <= low and high <= end, f"random_ expects [{low}, {high}) to lie within {self.dtype}")
     if self.dtype in _DIGITS:
@@ -252,7 +258,7 @@ def _bernoulli_tensor(self: Tensor, p: Tensor, *, generator: Any = None) -> Tens
     source = source_of(generator, self.is_cuda)
     if not p.is_floating_point():
         raise NotImplementedError(f"bernoulli_ expects probabilities of a floating-point dtype, not {p.dtype}")
-    if p.device.type == "cpu":  # the host does not wait for a GPU to say it
+    if p.device.type == "cpu":  # a check on a GPU would make the host wait
         _check(bool(((p >= 0) & (p <= 1)).all()), "bernoulli_ expects all elements of p to be in [0, 1]")
     return self.copy_(_unit(self, source) < p)
 
@@ -285,7 +291,7 @@ def _multinomial(self: Tensor, count: int, replacement: bool, generator: Any) ->
         f"invalid multinomial distribution: {enough} categories must have a probability that is not 0",
     )
     weights = weights / weights.amax(-1, keepdim=True)
-    if not replacement:  # who comes first of those that come at such rates
+    if not replacement:  # exponential race: the earliest arrivals at these rates
         return torch.topk(weights / _exponential(weights, source), count, -1).indices
     sums = weights.cumsum(-1)
     drawn = _unit(torch.empty((*self.shape[:-1], count), device=self.device), source) * sums[..., -1:]
@@ -307,7 +313,7 @@ def _multinomial_out(
 
 @_kernel("randperm.generator_out")
 def _randperm_out(count: int, *, generator: Any, out: Tensor) -> Tensor:
-    """The order of random keys. Where two are the same, which would stay in their order, others are made."""
+    """Return the order of random keys. Sorting equal keys would bias the order, so they are drawn again."""
     source = source_of(generator, out.is_cuda)
     _check(count >= 0, f"n must be non-negative, got {count}")
     end = 2 ** _DIGITS[out.dtype] + 1 if out.dtype in _DIGITS else _limits(out.dtype)[1]
@@ -327,7 +333,7 @@ def _refuse(name: str) -> None:
     _kernel(name)(kernel)
 
 
-#: What else takes a generator and is not made of the above.
+# The other operators that take a generator and do not use the kernels above.
 for _name in (
     "_fused_dropout",
     "_sample_dirichlet",

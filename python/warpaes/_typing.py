@@ -1,4 +1,4 @@
-"""What the annotations of several modules need."""
+"""Types for the annotations of several modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ elif TYPE_CHECKING:
 else:
     Buffer = Any
 
-#: A buffer, or a tensor: anything with ``__dlpack__`` or ``__cuda_array_interface__``.
+#: A buffer, or a tensor: an object with ``__dlpack__`` or ``__cuda_array_interface__``.
 Data = Union[Buffer, Any]
 
 __all__ = ["Buffer", "Data"]

@@ -1,4 +1,4 @@
-"""Authenticated encryption in one call: ``cryptography.hazmat.primitives.ciphers.aead``, for AES."""
+"""One-shot authenticated encryption with AES: the API of ``cryptography.hazmat.primitives.ciphers.aead``."""
 
 from __future__ import annotations
 

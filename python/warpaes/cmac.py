@@ -1,4 +1,4 @@
-"""CMAC: ``cryptography.hazmat.primitives.cmac``."""
+"""CMAC: the API of ``cryptography.hazmat.primitives.cmac``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ __all__ = ["CMAC"]
 
 
 class CMAC(Mac):
-    """CMAC of a message that arrives in pieces."""
+    """The CMAC (SP 800-38B) of a message that arrives in pieces; for one thread at a time."""
 
     def __new__(cls, algorithm: BlockCipherAlgorithm, backend: object = None) -> CMAC:
-        """Begin a message. ``backend`` is ignored."""
+        """Begin a message.
+
+        Args:
+            algorithm: AES with a key of 16, 24 or 32 bytes.
+            backend: Ignored.
+
+        Raises:
+            TypeError: ``algorithm`` is not a block cipher algorithm.
+            UnsupportedAlgorithm: ``algorithm`` is not AES, or has an XTS key of 64 bytes.
+        """
         if not isinstance(algorithm, BlockCipherAlgorithm):
             raise TypeError("Expected instance of BlockCipherAlgorithm.")
         if algorithm.name != "AES" or algorithm.key_size == 512:

@@ -1,7 +1,7 @@
-"""Exceptions, by the names that pyca/cryptography gives them.
+"""The package's exceptions, under the names of pyca/cryptography.
 
-Where a mistake is the caller's, ``TypeError``, ``ValueError`` and ``BufferError`` are raised; where a file is missing
-or cannot be read or written, ``OSError`` and its kinds.
+Wrong arguments raise ``TypeError``, ``ValueError`` or ``BufferError``. A file that is missing or cannot be read or
+written raises ``OSError`` or one of its subclasses.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ __all__ = [
 
 
 class Error(RuntimeError):
-    """What no other exception describes: a backend that is not there, a GPU that fails, a call out of order."""
+    """Every failure without an exception of its own: a missing backend, a GPU that fails, a call out of order."""
 
 
 class InvalidTag(Exception):  # noqa: N818 (pyca's name)
-    """Not authentic: wrong key, wrong associated data, or altered data."""
+    """The message is not authentic: a wrong key, nonce or associated data, or altered data."""
 
 
 class InvalidSignature(Exception):  # noqa: N818
-    """A tag that was to be verified is not the message's."""
+    """The tag or signature to verify is not that of the message."""
 
 
 class InvalidUnwrap(Exception):  # noqa: N818
-    """A wrapped key is not authentic."""
+    """The wrapped key is not authentic."""
 
 
 class AlreadyFinalized(Exception):  # noqa: N818
-    """The message has ended."""
+    """The message has already ended."""
 
 
 class AlreadyUpdated(Exception):  # noqa: N818
-    """Associated data come before any data."""
+    """Associated data was added after the first ``update``."""
 
 
 class NotYetFinalized(Exception):  # noqa: N818
-    """The tag is known only when the message has ended."""
+    """The tag was requested before the message ended."""
 
 
 class UnsupportedAlgorithm(Exception):  # noqa: N818
-    """No such algorithm, or it cannot do this."""
+    """The algorithm does not exist or does not support the operation."""
 
 
 class FormatError(ValueError):
-    """Not a file of the expected format, or a truncated one."""
+    """The file does not have the expected format, or is truncated."""
 
 
 class KeysetError(ValueError):
-    """Not a keyset, or none of its keys can be used for this."""
+    """The input is not a keyset, or no key of the keyset can do the operation."""

@@ -1,4 +1,4 @@
-"""Sealed files as file objects: Tink's streaming AEAD and C2SP chunked encryption."""
+"""Sealed files as file objects: Tink's streaming AEAD and C2SP's chunked encryption."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Keyset", "Reader", "SealedReader", "SealedWriter", "Writer", "open"]
 
 Path = Union[str, "os.PathLike[str]"]
 
-# What small reads are gathered to: reading on in pieces of a few bytes costs a call of the library every so often.
+# Bytes that SealedReader reads ahead, so that small sequential reads seldom call the library.
 BUFFER_BYTES = 128 << 10
 
 
 def _fill(file: Any, buffer: memoryview) -> None:
-    """Read until the buffer is full; files may give less than was asked for."""
+    """Read until the buffer is full. One read of a file object may return less than requested."""
     at = 0
     while at < len(buffer):
         if hasattr(file, "readinto"):
@@ -38,13 +38,13 @@ def _fill(file: Any, buffer: memoryview) -> None:
 
 
 def _read_at(file: Any) -> tuple[Callable[[int, memoryview], None], int]:
-    """Return a function that fills a buffer from an offset of a file object on, and the file's size."""
+    """Return a thread-safe function that fills a buffer from an offset of a file object, and the file's size."""
     try:
         descriptor = file.fileno()
         regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
     except (AttributeError, OSError):
         regular = False
-    if regular:  # no position to share
+    if regular:  # preadv does not use the shared file position
         size = os.fstat(descriptor).st_size
 
         def read_descriptor(offset: int, buffer: memoryview) -> None:
@@ -92,7 +92,7 @@ class _RawReader(io.RawIOBase):
 
     @property
     def reader(self) -> Reader:
-        """What any number of threads may read from at once; in a child of fork, opened again there."""
+        """The reader, for any number of threads. In a child of ``fork``, a path is opened again."""
         if self._process != os.getpid() and self._again is not None:
             self._reader = self._again()
             self._process = os.getpid()
@@ -144,32 +144,57 @@ class _RawReader(io.RawIOBase):
 
 
 class SealedReader(io.BufferedReader):
-    """The plaintext of a sealed file, at any position. Every byte that is returned is authentic."""
+    """The plaintext of a sealed file, as a binary file object with random access. Every byte returned is authentic."""
 
     def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None = None) -> None:
-        """Open a path, a file object that can seek, or a buffer; the file object stays the caller's to close."""
+        """Open a sealed file.
+
+        Args:
+            file: A path, a file object that can seek, or a buffer. The caller closes the file object.
+            keyset: The keys; see ``Reader``.
+            associated_data: The associated data that the writer used, or None.
+
+        Raises:
+            InvalidTag: No key of the keyset opens the file, or the file was altered or truncated.
+            FormatError: The file is shorter than any sealed file.
+            OSError: The file cannot be read.
+        """
         super().__init__(_RawReader(file, keyset, associated_data), BUFFER_BYTES)
 
     @property
     def size(self) -> int:
-        """Bytes of plaintext."""
+        """The size of the plaintext in bytes."""
         return self.reader.size
 
     @property
     def reader(self) -> Reader:
-        """The reader beneath, for reads at offsets, by several threads at once."""
+        """The underlying ``Reader``, which any number of threads may read from at once."""
         raw: Any = self.raw
         reader: Reader = raw.reader
         return reader
 
 
 class SealedWriter(io.BufferedIOBase):
-    """Writes a sealed file. It ends with ``close``, and not if the ``with`` block is left by an exception."""
+    """Writes a sealed file, as a binary file object; for one thread at a time.
+
+    ``close`` completes the file. An exception that leaves the ``with`` block aborts it.
+    """
 
     def __init__(
         self, file: Any, keyset: Keyset, associated_data: Buffer | None = None, *, overwrite: bool = False
     ) -> None:
-        """Begin a file at a path, where it appears when it is complete, or in a file object, which stays open."""
+        """Begin a sealed file.
+
+        Args:
+            file: A path, where the file appears when it is complete, or a file object, which the caller closes.
+            keyset: The keyset whose primary key encrypts.
+            associated_data: Data that the reader must supply too. It is not stored in the file.
+            overwrite: Whether to replace a file at the path.
+
+        Raises:
+            FileExistsError: There is a file at the path, and ``overwrite`` is False.
+            KeysetError: The keyset has no primary key.
+        """
         super().__init__()
         self._position = 0
         self._writer: Writer | None = None
@@ -179,15 +204,20 @@ class SealedWriter(io.BufferedIOBase):
             self._writer = Writer(lambda piece: _write_all(file, piece), keyset, associated_data)
 
     def writable(self) -> bool:
-        """Say that it can be written to."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Return how many bytes have been written."""
+        """Return the number of bytes written."""
         return self._position
 
     def write(self, data: Any) -> int:
-        """Write bytes, or a tensor in host or device memory."""
+        """Write a contiguous buffer, or a tensor in host or device memory; return the number of bytes.
+
+        Raises:
+            ValueError: The file is closed.
+            OSError: The file cannot be written.
+        """
         if self._writer is None:
             raise ValueError("I/O operation on closed file")
         written = self._writer.write(data)
@@ -195,7 +225,7 @@ class SealedWriter(io.BufferedIOBase):
         return written
 
     def close(self) -> None:
-        """Seal the last segment. A path appears under its name only now."""
+        """Seal the last segment and complete the file. A path appears under its name only at this point."""
         writer, self._writer = self._writer, None
         if writer is not None:
             try:
@@ -207,7 +237,7 @@ class SealedWriter(io.BufferedIOBase):
                 super().close()
 
     def abort(self) -> None:
-        """Give the file up: at a path nothing appears, and what was there stays."""
+        """Abort the file: nothing appears at the path, and a file that was already there stays."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.abort()
@@ -216,14 +246,14 @@ class SealedWriter(io.BufferedIOBase):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the file, or give it up after an exception."""
+        """Close the file, or abort it after an exception."""
         if kind is None:
             self.close()
         else:
             self.abort()
 
     def __del__(self) -> None:
-        """Give the file up: who wants it closes it."""
+        """Abort a file that was not closed, with a ResourceWarning."""
         if getattr(self, "_writer", None) is not None:
             warnings.warn(f"{self!r} was not closed, so there is no file", ResourceWarning, stacklevel=2, source=self)
             self.abort()
@@ -256,11 +286,23 @@ def open(
 def open(
     file: Any, mode: str = "rb", *, keyset: Keyset, associated_data: Buffer | None = None
 ) -> SealedReader | SealedWriter:
-    """Open a sealed file: a path, a file object, or for reading a buffer.
+    """Open a sealed file.
 
-    ``rb`` reads, ``wb`` replaces a file, ``xb`` makes a new one; all are binary. Keys are found by trying them on the
-    last segment, which also shows that the end is there. ``associated_data``: the same for writer and reader; they are
-    not in the file.
+    Args:
+        file: A path or a file object; for reading, also a buffer.
+        mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one. All modes are binary.
+        keyset: The keys. A reader tries the enabled keys on the last segment, which also shows that the file is not
+            truncated. A writer uses the primary key.
+        associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
+
+    Returns:
+        A SealedReader or a SealedWriter.
+
+    Raises:
+        ValueError: ``mode`` is another one.
+        InvalidTag: Reading: no key of the keyset opens the file, or the file was altered or truncated.
+        FileExistsError: ``xb``: there is a file at the path.
+        OSError: The file cannot be read or written.
     """
     kind = mode.replace("b", "", 1)
     if kind == "r":

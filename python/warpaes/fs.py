@@ -1,4 +1,7 @@
-"""A file system of sealed files over any other of fsspec's: ``fsspec.open("warpaes::s3://bucket/key", keyset=…)``."""
+"""A file system of sealed files on top of any other of fsspec.
+
+For example ``fsspec.open("warpaes::s3://bucket/key", keyset=…)``.
+"""
 
 from __future__ import annotations
 
@@ -75,11 +78,11 @@ class _ClosingWriter(SealedWriter):
 
 
 class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """Plaintexts of the sealed files of another file system, by the same paths.
+    """The plaintexts of another file system's sealed files, under the same paths.
 
-    ``keyset``: a Keyset, or the JSON of one. ``associated_data``: bytes for all files, or a function of a path.
-    Sizes are those of plaintexts; to tell them, and that the end is there, a file is opened, which takes two reads, of
-    a few bytes and of a segment. What is no sealed file of the keyset is listed with the size None.
+    Sizes are those of plaintexts. To find a size, and to check that the file is complete, the file system opens the
+    file with two reads: of a few bytes, and of a segment. A file that the keyset does not open is listed with the size
+    None.
     """
 
     protocol = "warpaes"
@@ -95,7 +98,21 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         fo: str = "",
         **options: Any,
     ) -> None:
-        """Take the file system beneath: ``fs``, or a protocol and its options."""
+        """Make a file system on top of ``fs``, or of a protocol with its options.
+
+        Args:
+            keyset: A Keyset, or its JSON; required.
+            associated_data: The associated data of all files, or a function that returns it for a path.
+            fs: The underlying file system.
+            target_protocol: The protocol of the underlying file system, if ``fs`` is None.
+            target_options: The options of that protocol.
+            fo: Ignored; fsspec passes it for chained URLs.
+            options: Further options of fsspec.
+
+        Raises:
+            ValueError: There is no keyset, or no underlying file system.
+            KeysetError: The JSON is not a keyset.
+        """
         super().__init__(**options)
         if keyset is None:
             raise ValueError("keyset is missing: fsspec.open(url, keyset=warpaes.Keyset.parse(...))")
@@ -108,7 +125,8 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         self.fs = fs
 
         def strip(path: Any) -> Any:
-            """Strip what each file system puts in front; a method, because the one beneath is the instance's."""
+            """Strip the prefixes of both file systems. It is set on the instance, because the underlying one
+            differs."""
             plain = type(self)._strip_protocol(path)
             return fs._strip_protocol(plain)
 
@@ -141,8 +159,8 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         if mode == "rb":
             return _ClosingReader(self.fs.open(path, "rb"), self.keyset, associated_data)
         if mode in ("wb", "xb"):
-            # It appears when it is whole: the store is told so, or to forget it. Of its own "xb" it would be there at
-            # once, so that whether there is one is asked here, in the end again.
+            # The file appears only when it is complete: the writer commits it, or discards it. The underlying "xb"
+            # would create it at once, so this code checks for an existing file instead, here and again at the end.
             check = (lambda: self._refuse_existing(path)) if mode == "xb" else None
             if check is not None:
                 check()
@@ -156,7 +174,7 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
 
     def _plain(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """The entry of a listing, with the size of the plaintext."""
+        """Return the entry of a listing with the size of the plaintext."""
         if entry["type"] != "file":
             return entry
         path, size = entry["name"], entry["size"]
@@ -172,16 +190,20 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return {**entry, "size": self._sizes[version], "sealed_size": size}
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Tell about a path, with the size of the plaintext."""
+        """Return the entry of a path: ``size`` is that of the plaintext, ``sealed_size`` that of the file."""
         return self._plain(self.fs.info(self._strip_protocol(path), **options))
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
-        """List a folder, with the sizes of plaintexts."""
+        """List a folder, with sizes as in ``info``."""
         entries = self.fs.ls(self._strip_protocol(path), detail=detail, **options)
         return [self._plain(entry) for entry in entries] if detail else entries
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        """Read the plaintext of a file, or a range of it."""
+        """Return the plaintext of a file, or its range [start, end).
+
+        Raises:
+            InvalidTag: No key of the keyset opens the file, or it was altered.
+        """
         return self._ranges(self._strip_protocol(path), [(start, end)])[0]
 
     def cat_ranges(
@@ -193,7 +215,20 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         on_error: str = "return",
         **options: Any,
     ) -> list[Any]:
-        """Read ranges of plaintexts; only the segments under them are fetched, and every file is opened once."""
+        """Return ranges of plaintexts. Only the segments under them are fetched, and each file is opened once.
+
+        Args:
+            paths: The files; a path may occur several times.
+            starts: The first byte of each range, or one for all.
+            ends: The end of each range, or one for all.
+            max_gap: Ignored.
+            on_error: ``raise`` raises the first exception; otherwise it stands in the list in place of the file's
+                ranges.
+            options: Ignored.
+
+        Raises:
+            ValueError: The lists differ in length.
+        """
         if not isinstance(starts, (list, tuple)):
             starts = [starts] * len(paths)
         if not isinstance(ends, (list, tuple)):
@@ -226,14 +261,14 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         finally:
             reader.close()
 
-    # What has nothing to do with content is the other file system's.
+    # Operations that do not touch content are passed to the underlying file system.
 
     def mkdir(self, path: str, *positions: Any, **options: Any) -> Any:
-        """Make a folder."""
+        """Create a folder."""
         return self.fs.mkdir(self._strip_protocol(path), *positions, **options)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> Any:
-        """Make a folder and those above it."""
+        """Create a folder and its parents."""
         return self.fs.makedirs(self._strip_protocol(path), exist_ok=exist_ok)
 
     def rmdir(self, path: str) -> Any:
@@ -248,7 +283,7 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return self._rm(path)
 
     def cp_file(self, path1: str, path2: str, **options: Any) -> Any:
-        """Copy a file; where associated data are those of its path, sealed anew."""
+        """Copy a file. If ``associated_data`` is a function of the path, the copy is encrypted anew."""
         if not callable(self.associated_data):
             return self.fs.cp_file(self._strip_protocol(path1), self._strip_protocol(path2), **options)
         with self.open(path1, "rb") as source, self.open(path2, "wb") as target:
@@ -256,20 +291,20 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return None
 
     def mv(self, path1: str, path2: str, **options: Any) -> Any:
-        """Move a file; where associated data are those of its path, sealed anew."""
+        """Move a file. If ``associated_data`` is a function of the path, the file is encrypted anew."""
         if callable(self.associated_data):
             return super().mv(path1, path2, **options)
         return self.fs.mv(self._strip_protocol(path1), self._strip_protocol(path2), **options)
 
     def created(self, path: str) -> Any:
-        """Tell when a file was made."""
+        """Return the creation time of a file."""
         return self.fs.created(self._strip_protocol(path))
 
     def modified(self, path: str) -> Any:
-        """Tell when a file was changed."""
+        """Return the modification time of a file."""
         return self.fs.modified(self._strip_protocol(path))
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget what is known of sizes and listings."""
+        """Forget the cached sizes and listings."""
         self._sizes.clear()
         self.fs.invalidate_cache(path)

@@ -1,4 +1,4 @@
-"""Key wrapping: ``cryptography.hazmat.primitives.keywrap``."""
+"""AES key wrapping: the API of ``cryptography.hazmat.primitives.keywrap``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Keys from quantum key distribution: a client of ETSI GS QKD 014, and files under such keys.
+"""Keys from quantum key distribution (QKD): a client of ETSI GS QKD 014, and files under such keys.
 
-``warpaes qkd status|send|receive`` is the command. A file of ``send`` is one of Tink's streaming AEAD, whose key
-comes from the key-management entity (KME); a small JSON file beside it says which. docs/keys.md describes both.
+``warpaes qkd status|send|receive`` is the command. ``send`` writes a file of Tink's streaming AEAD under a key from the
+key-management entity (KME), and beside it a small JSON file that names the key. docs/keys.md describes both.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PIECE = 4 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """What a KME says of the keys that we share with another SAE."""
+    """A KME's information about the keys it shares with another SAE, with the fields of ETSI GS QKD 014."""
 
     source_kme_id: str
     target_kme_id: str
@@ -61,7 +61,7 @@ class Status:
 
 @dataclasses.dataclass(frozen=True)
 class QkdKey:
-    """A key that two secure application entities (SAEs) have, and nobody else."""
+    """A key that only two secure application entities (SAEs) have. ``key`` is left out of the ``repr``."""
 
     key_id: str
     key: bytes = dataclasses.field(repr=False)
@@ -82,19 +82,33 @@ def _number(answer: dict[str, Any], name: str) -> int:
 
 
 class Kme:
-    """The key-management entity of our site, over mutual TLS.
+    """The local site's key-management entity, over mutual TLS.
 
-    It knows us by our certificate. Keys are delivered once to either side; who asks for one has to use it.
+    The KME identifies the caller by its certificate. It delivers each key once to either side, so a caller must use
+    every key that it requests.
     """
 
     def __init__(
         self, url: str, certificate: str, key: str, ca: str, *, password: str | None = None, timeout: float = 30
     ) -> None:
-        """``certificate`` and ``key``: ours; ``ca``: the authority of the KME's; files in PEM."""
+        """Prepare a client. It connects at the first request.
+
+        Args:
+            url: ``https://HOST[:PORT]`` of the KME.
+            certificate: The path of the caller's certificate, PEM.
+            key: The path of the certificate's private key, PEM.
+            ca: The path of the certificate authority of the KME, PEM.
+            password: The password of the private key, or None.
+            timeout: The limit for a request, in seconds.
+        """
         self._client = Client("KME", url, tls_context(ca, certificate, key, password), timeout)
 
     def status(self, sae: str) -> Status:
-        """Return what there is to share with ``sae``, our peer."""
+        """Return the KME's information about the keys that it shares with ``sae``, the peer.
+
+        Raises:
+            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
+        """
         answer = self._ask("GET", sae, "status")
         return Status(
             source_kme_id=_text(answer, "source_KME_ID"),
@@ -110,9 +124,22 @@ class Kme:
         )
 
     def new_keys(self, sae: str, number: int = 1, size: int = 8 * KEY_BYTES) -> list[QkdKey]:
-        """Get keys of ``size`` bits that ``sae`` can get by their numbers, in as many requests as the KME wants.
+        """Get new keys, which ``sae`` can then get by their numbers.
 
-        What it cannot give is found out before the first key is taken.
+        The method checks the status before it takes the first key, and splits the request as the KME requires.
+
+        Args:
+            sae: The peer.
+            number: The number of keys, at least 1.
+            size: The size of each key in bits, a multiple of 8.
+
+        Returns:
+            The keys.
+
+        Raises:
+            ValueError: ``number`` or ``size`` is out of the KME's range.
+            ExhaustedError: The KME has too few keys.
+            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
         """
         if number < 1:
             raise ValueError("number: must be 1 or more")
@@ -136,7 +163,19 @@ class Kme:
         return keys
 
     def keys(self, sae: str, key_ids: Sequence[str], size: int | None = None) -> list[QkdKey]:
-        """Get the keys of these numbers, which ``sae`` got first; of ``size`` bits, if that is known."""
+        """Get the keys of these numbers, after ``sae`` got them with ``new_keys``.
+
+        Args:
+            sae: The peer.
+            key_ids: The numbers of the keys.
+            size: The expected size of each key in bits; None if unknown.
+
+        Returns:
+            The keys, in the order of ``key_ids``.
+
+        Raises:
+            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
+        """
         asked = [{"key_ID": key_id} for key_id in key_ids]
         keys = self._keys(self._ask("POST", sae, "dec_keys", {"key_IDs": asked}), len(key_ids), size)
         found = {key.key_id: key for key in keys}
@@ -187,7 +226,7 @@ class Kme:
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """What stands beside a file: everything but the key that is needed to read it."""
+    """The content of the JSON file beside a sealed file: everything that a reader needs, except the key."""
 
     master_sae_id: str
     slave_sae_id: str
@@ -196,12 +235,16 @@ class Header:
     template: str = TEMPLATE
 
     def line(self) -> bytes:
-        """Return the one line that the file is bound to, as its associated data."""
+        """Return the header as one line of JSON. The line is the associated data of the sealed file."""
         return json.dumps({"format": FORMAT, **dataclasses.asdict(self)}).encode() + b"\n"
 
 
 def parse_header(line: bytes) -> Header:
-    """Read such a line. Nothing is authentic until the file has been opened with it."""
+    """Parse a header. It is authentic only after the file has been opened with the line as associated data.
+
+    Raises:
+        FormatError: ``line`` is not such a header.
+    """
     try:
         found = json.loads(line)
         if len(line) > MOST_HEADER or not line.endswith(b"\n") or found.pop("format") != FORMAT:
@@ -219,7 +262,13 @@ def parse_header(line: bytes) -> Header:
 
 
 def keyset_of(key: QkdKey, template: str = TEMPLATE) -> Keyset:
-    """Return the key of a file: 32 bytes as they are, of a longer one HKDF-SHA256, without salt, its number as info."""
+    """Return the keyset for a file: 32 bytes of a QKD key as they are.
+
+    From a longer key, HKDF-SHA256 derives 32 bytes, without salt and with the key's number in the info.
+
+    Raises:
+        ValueError: The key is shorter than 32 bytes.
+    """
     secret = key.key
     if len(secret) < KEY_BYTES:
         raise ValueError(f"a QKD key of {len(secret) * 8} bits is too short: {KEY_BYTES * 8} or more are needed")
@@ -235,7 +284,7 @@ def _copy(source: IO[bytes] | Any, target: Any) -> None:
 
 
 def _sync_folder(folder: pathlib.Path) -> None:
-    """A key is handed out once: the file that it was for is still there after a loss of power."""
+    """Sync a folder. A key is delivered only once, so the file that depends on it must survive a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -245,7 +294,7 @@ def _sync_folder(folder: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _new_file(path: pathlib.Path, content: bytes) -> Iterator[None]:
-    """A file that stays only if the block succeeds."""
+    """Create a file that is removed again if the block raises."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -260,12 +309,17 @@ def _new_file(path: pathlib.Path, content: bytes) -> Iterator[None]:
 
 
 def sidecar_of(path: str | os.PathLike[str]) -> pathlib.Path:
-    """Return where the line of a file stands."""
+    """Return the path of the header beside a file."""
     return pathlib.Path(f"{os.fspath(path)}{SIDECAR}")
 
 
 def check_new(*paths: str | os.PathLike[str]) -> None:
-    """Before a key is used up for nothing."""
+    """Check that the paths can be created, before a key is used up for nothing.
+
+    Raises:
+        FileExistsError: A path exists.
+        PermissionError: A folder is not writable.
+    """
     for path in paths:
         if os.path.lexists(path):
             raise FileExistsError(17, "exists, and is not overwritten", os.fspath(path))
@@ -277,7 +331,25 @@ def check_new(*paths: str | os.PathLike[str]) -> None:
 def send(
     kme: Kme, peer: str, source: str | os.PathLike[str], target: str | os.PathLike[str], size: int = 256
 ) -> Header:
-    """Encrypt a file for ``peer`` under a new QKD key: ``target`` and its line beside it, or nothing."""
+    """Encrypt a file for a peer under a new QKD key.
+
+    The result is ``target`` and the header beside it, or neither.
+
+    Args:
+        kme: The local KME.
+        peer: The SAE that will decrypt the file.
+        source: The path of the plaintext.
+        target: The path of the sealed file, which must not exist.
+        size: The size of the QKD key in bits, at least 256.
+
+    Returns:
+        The header.
+
+    Raises:
+        FileExistsError: ``target`` or the header exists.
+        KeySourceError: The KME gives no key.
+        OSError: A file cannot be read or written.
+    """
     with open(source, "rb") as plain:
         check_new(target, sidecar_of(target))
         master = kme.status(peer).master_sae_id
@@ -293,7 +365,7 @@ def send(
 
 
 def send_stream(kme: Kme, peer: str, source: Any, target: Any, size: int = 256) -> Header:
-    """Encrypt from one file object to another: the line, and behind it the file."""
+    """Encrypt from one file object to another: the header line, then the sealed file. See ``send``."""
     master = kme.status(peer).master_sae_id
     (key,) = kme.new_keys(peer, 1, size)
     header = Header(master, peer, key.key_id, size)
@@ -319,15 +391,39 @@ def _read_line(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
-    """Read the line beside a file."""
+    """Read the header beside a file.
+
+    Raises:
+        FileNotFoundError: There is no header.
+        FormatError: The file is not such a header.
+    """
     return parse_header(_read_line(path))
 
 
 def receive(kme: Kme, peer: str, source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Header:
-    """Decrypt a file of ``peer``. The target appears when all of it was authentic."""
+    """Decrypt a file from a peer, with the header beside it.
+
+    The target appears only after the whole file was authenticated. The file permissions allow only the owner.
+
+    Args:
+        kme: The local KME.
+        peer: The SAE that must have encrypted the file.
+        source: The path of the sealed file.
+        target: The path of the plaintext, which must not exist.
+
+    Returns:
+        The header.
+
+    Raises:
+        InvalidTag: The file or its header was altered, or is truncated.
+        FormatError: There is no valid header.
+        FileExistsError: ``target`` exists.
+        KeySourceError: The KME gives no key, or the file is from another SAE.
+        OSError: A file cannot be read or written.
+    """
     line = _read_line(source)
     header = parse_header(line)
-    # Whatever else can fail comes before the key is used up.
+    # Open both files first: everything else that can fail comes before the request that uses up the key.
     with (
         open(source, "rb") as sealed,
         _appearing(target) as plain,
@@ -338,7 +434,7 @@ def receive(kme: Kme, peer: str, source: str | os.PathLike[str], target: str | o
 
 
 def receive_stream(kme: Kme, peer: str, source: Any, target: Any) -> Header:
-    """Decrypt what ``send_stream`` wrote, from a file object that can seek."""
+    """Decrypt the output of ``send_stream``, from a file object that can seek. See ``receive``."""
     line = source.readline(MOST_HEADER + 1)
     header = parse_header(line)
     body = _Behind(source, source.tell())
@@ -348,7 +444,7 @@ def receive_stream(kme: Kme, peer: str, source: Any, target: Any) -> Header:
 
 
 class _Behind:
-    """A file object without its first bytes."""
+    """The rest of a file object, from byte ``start`` on."""
 
     def __init__(self, file: Any, start: int) -> None:
         self._file, self._start = file, start
@@ -368,7 +464,7 @@ class _Behind:
 
 @contextlib.contextmanager
 def _appearing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file for its owner alone that gets its name when the block has succeeded, and never takes another's place."""
+    """Create a file for its owner alone, under its name only if the block succeeds. It never replaces a file."""
     check_new(path)
     target = pathlib.Path(path).absolute()
     temporary = target.parent / f".warpaes-{os.urandom(5).hex()}"
@@ -386,7 +482,7 @@ def _appearing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 # -------------------------------------------------------------------------------------------------------- command
 
-# The command's exit statuses (docs/command-line.md), by kinds of exceptions.
+# The command's exit status for each exception type (docs/command-line.md); the first match counts.
 EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
     (exceptions.InvalidTag, 22),
     (exceptions.FormatError, 21),
@@ -429,7 +525,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``warpaes qkd``; return its exit status."""
+    """Run ``warpaes qkd`` and return its exit status."""
     options = _parser().parse_args(arguments)
     try:
         kme = Kme(options.kme, options.cert, options.key, options.ca, timeout=options.timeout)

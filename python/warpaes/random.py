@@ -1,8 +1,9 @@
-"""Random numbers of a key: AES-CTR, at any position, the same on every machine.
+"""Random numbers from a key: AES-CTR, at any position, identical on every machine.
 
-Bits are the keystream of AES-CTR under the key, whose first counter block is the stream's number (8 bytes, big-endian)
-and 8 zero bytes. Who has the key has all of them: ``Generator()`` takes one from the operating system. Numbers other
-than bits need NumPy. How they are made of bits stands in docs/python.md, and does not change.
+The bits are the AES-CTR key stream under the key. Its first counter block consists of the stream's number (8 bytes,
+big-endian) and 8 zero bytes. Whoever has the key can compute all numbers; ``Generator()`` gets a random key from the
+operating system. Numbers other than bits need NumPy. docs/python.md specifies how numbers are made from bits; that
+mapping does not change.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["Generator"]
 
 _STREAM_BYTES = 16 << 64
 
-# warpaes_number
+# Values of warpaes_number.
 _BITS = 0
 _UNIFORM = {"float64": 1, "float32": 2, "float16": 3, "bfloat16": 4}
 _NORMAL = {"float64": 5, "float32": 6, "float16": 7, "bfloat16": 8}
@@ -32,16 +33,26 @@ _generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 
 
 class Generator:
-    """Random numbers of a key, from a position on; streams of one key have nothing in common.
+    """Random numbers from a key, starting at a position. Different streams of a key do not overlap.
 
-    Every number takes as many bytes of the key stream as it is long, from the next multiple of 16 on; integers take 16,
-    and normal numbers of 16 bits take 4.
-    One thread at a time takes its share; any number may ask. A child of ``fork`` takes another random key, and begins
-    anew; of a key that was given it makes the numbers that its parent makes.
+    The numbers of a call take as many bytes of the key stream as they are long, rounded up to a multiple of 16. Two
+    exceptions: each integer takes 16 bytes, and each normal number of 16 bits takes 4.
+
+    Thread-safe: each call reserves its part of the key stream under a lock. In a child of ``fork``, a generator with a
+    random key gets a new random key and starts at position 0. A generator with a given key continues as in the parent,
+    so both processes make the same numbers.
     """
 
     def __init__(self, key: Buffer | None = None, *, stream: int = 0) -> None:
-        """Take a key of 16, 24 or 32 bytes, None for a random one, and the number of a stream below 2^64."""
+        """Make a generator at position 0.
+
+        Args:
+            key: 16, 24 or 32 bytes; None for a random key of 32 bytes.
+            stream: The number of the stream, from 0 to 2^64 - 1.
+
+        Raises:
+            ValueError: The key has another length, or ``stream`` is out of range.
+        """
         if not 0 <= stream < 1 << 64:
             raise ValueError("stream must be between 0 and 2^64 - 1")
         self._key = os.urandom(32) if key is None else bytes(key)
@@ -55,7 +66,7 @@ class Generator:
 
     @property
     def position(self) -> int:
-        """How many bytes of the keystream have been used; a multiple of 16."""
+        """The position in the key stream, in bytes; a multiple of 16. It can be set to any such number up to 2^68."""
         return self._position
 
     @position.setter
@@ -66,13 +77,30 @@ class Generator:
             self._position = position
 
     def spawn(self, stream: int) -> Generator:
-        """Return a generator of the same key and another stream, at its beginning."""
+        """Return a generator with the same key and another stream, at position 0.
+
+        Args:
+            stream: The number of the stream, from 0 to 2^64 - 1.
+
+        Raises:
+            ValueError: ``stream`` is out of range.
+        """
         spawned = Generator(self._key, stream=stream)
         spawned._random_key = self._random_key
         return spawned
 
     def fill(self, buf: Data, *, stream: Any = None) -> None:
-        """Fill a buffer or a tensor with bits, in host or device memory; ``stream``: of a GPU, as in AESGCM."""
+        """Fill a buffer or a tensor with random bits.
+
+        Args:
+            buf: A contiguous writable buffer or tensor, in host or device memory.
+            stream: The CUDA stream for device memory, as for AESGCM; None for the current stream of the tensor's
+                library. The work runs in stream order, and the call does not wait for it.
+
+        Raises:
+            ValueError: The rest of the key stream is too short.
+            BufferError: ``buf`` is read-only or not contiguous.
+        """
         self._make(_BITS, buf, stream=stream)
 
     def _make(
@@ -86,11 +114,11 @@ class Generator:
         many: int = 0,
         stream: Any = None,
     ) -> None:
-        """Fill a buffer or a tensor with numbers of a kind."""
+        """Fill a buffer or a tensor with numbers of a kind; the other arguments are those of warpaes_numbers."""
         _native.numbers(kind, self._key, self._take, buf, first, second, low, many, stream)
 
     def _take(self, size: int) -> bytes:
-        """Return the counter block with which the next bytes begin, and go behind them."""
+        """Reserve ``size`` bytes of the key stream, rounded up to 16, and return their first counter block."""
         with self._lock:
             first = self._position
             if first + size > _STREAM_BYTES:
@@ -99,44 +127,63 @@ class Generator:
         return (self._stream << 64 | first // 16).to_bytes(16, "big")
 
     def bytes(self, length: int) -> bytes:
-        """Return random bytes."""
+        """Return ``length`` random bytes.
+
+        Raises:
+            ValueError: ``length`` is negative, or the rest of the key stream is too short.
+        """
         if length < 0:
             raise ValueError(f"length must be 0 or more, not {length}")
         return _native.bits(self._key, self._take, length)
 
     def random(self, size: int | tuple[int, ...], dtype: Any = "float64") -> NDArray[Any]:
-        """Return numbers in [0, 1): multiples of 2^-53, in float32 of 2^-24, float16 of 2^-11, bfloat16 of 2^-8.
+        """Return uniform numbers in [0, 1).
+
+        They are multiples of 2^-53 in float64, 2^-24 in float32, 2^-11 in float16 and 2^-8 in bfloat16.
 
         Args:
-            size: How many, or the shape.
-            dtype: float64, float32, float16, or bfloat16 where ml_dtypes has given NumPy one.
+            size: The number of values, or the shape of the array.
+            dtype: float64, float32, float16, or bfloat16 if ml_dtypes has added it to NumPy.
 
         Raises:
-            TypeError: Another dtype.
-            ValueError: The stream is used up.
+            TypeError: ``dtype`` is another one.
+            ValueError: The rest of the key stream is too short.
         """
         return self._floats(_UNIFORM, size, dtype)
 
     def uniform(
         self, low: float = 0.0, high: float = 1.0, size: int | tuple[int, ...] = 1, dtype: Any = "float64"
     ) -> NDArray[Any]:
-        """Return numbers between ``low`` and ``high``: low + (high - low) · random()."""
+        """Return uniform numbers between ``low`` and ``high``: low + (high - low) · random().
+
+        Args:
+            low: The lower bound.
+            high: The upper bound. Rounding can produce it.
+            size: The number of values, or the shape of the array.
+            dtype: As for ``random``.
+
+        Raises:
+            TypeError: ``dtype`` is another one.
+            ValueError: The rest of the key stream is too short, or a bound is not finite.
+        """
         return self._floats(_UNIFORM, size, dtype, low, high - low)
 
     def normal(
         self, mean: float = 0.0, deviation: float = 1.0, size: int | tuple[int, ...] = 1, dtype: Any = "float64"
     ) -> NDArray[Any]:
-        """Return normal numbers, by Box and Muller: in float64, or for shorter ones in float32.
+        """Return normally distributed numbers, by the Box-Muller transform.
+
+        The arithmetic is in float64 for float64, and in float32 for the other dtypes.
 
         Args:
-            mean: Their mean.
-            deviation: Their standard deviation.
-            size: How many, or the shape.
+            mean: The mean.
+            deviation: The standard deviation.
+            size: The number of values, or the shape of the array.
             dtype: As for ``random``.
 
         Raises:
-            TypeError: Another dtype.
-            ValueError: The stream is used up.
+            TypeError: ``dtype`` is another one.
+            ValueError: The rest of the key stream is too short, or an argument is not finite.
         """
         return self._floats(_NORMAL, size, dtype, mean, deviation)
 
@@ -147,14 +194,27 @@ class Generator:
         if kind.name not in kinds:
             raise TypeError(f"dtype must be float64, float32, float16 or bfloat16, not {kind}")
         out = np.empty(size, kind)
-        # A buffer of bfloat16 has no format that others know.
+        # The buffer protocol has no format character for bfloat16, so the bytes are passed as integers.
         self._make(kinds[kind.name], out.view("u2") if kind.itemsize == 2 else out, *values)
         return out
 
     def integers(
         self, low: int, high: int | None = None, size: int | tuple[int, ...] = 1, dtype: Any = "int64"
     ) -> NDArray[Any]:
-        """Return integers in [low, high), or with one bound in [0, low); off equal likelihood by less than 2^-64."""
+        """Return integers in [low, high), or with one bound in [0, low).
+
+        The probability of each value differs from the ideal by less than 2^-64.
+
+        Args:
+            low: The lowest value, or the upper bound if ``high`` is None.
+            high: The upper bound, which is excluded.
+            size: The number of values, or the shape of the array.
+            dtype: An integer dtype.
+
+        Raises:
+            TypeError: ``dtype`` is not an integer dtype.
+            ValueError: The range is empty or does not fit ``dtype``, or the rest of the key stream is too short.
+        """
         import numpy as np
 
         first, end = (0, low) if high is None else (low, high)
@@ -170,7 +230,10 @@ class Generator:
 
 
 def _after_fork() -> None:
-    """Nobody else's numbers: the parent goes on with the random keys. A lock may be a thread's that is not here."""
+    """Give generators with random keys a new key in the child, because the parent continues with the old one.
+
+    Locks are replaced too: a thread that does not exist in the child may hold the old lock.
+    """
     for generator in _generators:
         generator._lock = threading.Lock()
         if generator._random_key:

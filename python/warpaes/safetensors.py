@@ -1,12 +1,12 @@
-"""Encrypted model weights: CryptoTensors, version 2, which the package cryptotensors reads and writes.
+"""Encrypted model weights: CryptoTensors, version 2, the format of the package cryptotensors.
 
-The layout is that of safetensors, with ciphertext where the tensors are; keys, tags and a signature stand in the
-header. Every tensor has a key of its own, wrapped with yours. Keys are JSON Web Keys: ``{"kty": "oct", "alg":
+The layout is that of safetensors, with ciphertext in place of the tensors. The header has the wrapped keys, the tags
+and a signature. Each tensor has its own key, wrapped with yours. Keys are JSON Web Keys: ``{"kty": "oct", "alg":
 "aes256gcm", "k": …, "kid": …}`` with ``k`` in base64, and for signatures ``{"kty": "okp", "alg": "ed25519", "x": …,
-"d": …, "kid": …}``. Signatures are made and verified by the package cryptography.
+"d": …, "kid": …}``. The package cryptography makes and verifies the signatures.
 
-Access policies are programs, which warpaes does not run: a file whose policy is not the one that allows everything is
-refused.
+An access policy of the format is a program, and warpaes does not run it: it refuses every file whose policy is not the
+one that allows everything.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ __all__ = ["load_file", "safe_open", "save_file"]
 Key = Mapping[str, Any]
 
 CHUNK_BYTES = 2 << 20
-# What is encrypted and written at a time: a few windows lie in the cache of most processors' last level.
+# Bytes encrypted and written at a time: a few windows fit into the last-level cache of most processors.
 _WINDOW_BYTES = 4 << 20
-# Files are written by one thread, and hardly as fast as so many encrypt.
+# One thread writes the file, and it is hardly faster than this many threads encrypt.
 _MOST_THREADS = 3
 _MOST_HEADER_BYTES = 100 << 20
 _SIGNATURE_BYTES = 64
 _KEY_BYTES = {"aes128gcm": 16, "aes256gcm": 32}
 _ALLOW_ALL = "package model\nallow = true"
 
-# In the order in which safetensors has them; tensors lie in the file from the last kind to the first.
+# In the order of safetensors. In the file, tensors are sorted by dtype, from the last of these to the first.
 _DTYPES = {
     "BOOL": ("bool", 1),
     "U8": ("uint8", 1),
@@ -99,7 +99,7 @@ def _wrapping_key(key: Key) -> AESGCM:
 
 
 def _public(key: Key) -> dict[str, Any]:
-    """Return what of a key stands in the header."""
+    """Return the fields of a key that the header contains."""
     return {name: key[name] for name in ("alg", "jku", "kid", "kty") if key.get(name) is not None}
 
 
@@ -142,7 +142,7 @@ def _nonces(base: bytes, first: int, count: int) -> bytes:
 
 
 def _decrypts_there(device: Any) -> bool:
-    """Whether a device of PyTorch's is a GPU that this process computes on."""
+    """Return whether a PyTorch device is a GPU that this process computes on."""
     import torch
 
     place = torch.device(device)
@@ -160,7 +160,7 @@ def _name_of(dtype: Any) -> str:
 
 
 class _Tensor:
-    """A tensor as bytes, with its name in the header."""
+    """A tensor's bytes in host memory, with its dtype in the terms of the header."""
 
     def __init__(self, name: str, value: Any) -> None:
         dtype = _name_of(value.dtype)
@@ -189,7 +189,25 @@ def save_file(
     enc_key: Key,
     sign_key: Key,
 ) -> None:
-    """Write tensors of NumPy or PyTorch. The file appears under its name when it is complete."""
+    """Encrypt tensors, sign the header and write the file.
+
+    The file appears under its name only when it is complete; it replaces a file at the path.
+
+    Args:
+        tensors: NumPy arrays or PyTorch tensors by name, on any device.
+        filename: The path.
+        metadata: Text by name, which the header contains in clear and signed. Names must not begin with two
+            underscores.
+        enc_key: The JSON Web Key that wraps the tensors' keys.
+        sign_key: The JSON Web Key with the private key for the signature.
+
+    Raises:
+        KeysetError: A key does not have the expected form.
+        TypeError: A tensor has a dtype that safetensors lacks.
+        ValueError: A name in ``metadata`` or of a tensor is reserved.
+        ModuleNotFoundError: The package cryptography is missing.
+        OSError: The file cannot be written.
+    """
     wrapping = _wrapping_key(enc_key)
     key_bytes = _KEY_BYTES[enc_key["alg"]]
     if any(name.startswith("__") for name in metadata or {}):
@@ -237,10 +255,10 @@ def save_file(
         text += b" " * (-len(text) % 8)
         return struct.pack("<Q", len(text)) + text
 
-    # What is wrong with the key, or missing, is said before all the work.
+    # Fail before the encryption if the package or the signature key is unusable.
     _ed25519()
     _signature_key(sign_key, "d")
-    begin = len(header(False))  # with other tags it is as long
+    begin = len(header(False))  # its length does not depend on the tags
     path = os.fspath(filename)
     descriptor, temporary = tempfile.mkstemp(prefix=".warpaes-", dir=os.path.dirname(path) or ".")
     try:
@@ -272,7 +290,7 @@ def _write(file: Any, data: memoryview) -> None:
 
 
 def _encrypt(piece: list[Part], room: memoryview) -> memoryview:
-    """Encrypt parts of tensors, one behind the other; returns where they are."""
+    """Encrypt parts of tensors back to back into ``room``; return the part of ``room`` that they fill."""
     parts, at = [], 0
     for part in piece:
         out = room[at : at + part.size]
@@ -283,9 +301,9 @@ def _encrypt(piece: list[Part], room: memoryview) -> memoryview:
 
 
 def _write_tensors(file: Any, tensors: list[Sealed]) -> None:
-    """Write a window while others are encrypted. Tensors follow one another in the file as they do here."""
+    """Write one window while other threads encrypt the next ones. ``tensors`` are in the order of the file."""
     size = sum(tensor.size for tensor in tensors)
-    threads = max(1, min(_MOST_THREADS, workers(-(-size // _WINDOW_BYTES)) - 1))  # this one writes
+    threads = max(1, min(_MOST_THREADS, workers(-(-size // _WINDOW_BYTES)) - 1))  # the current thread writes
     rooms = [memoryview(bytearray(min(_WINDOW_BYTES, size))) for _ in range(threads + 1)]
     with Ahead(threads) as ahead:
         begun: collections.deque[Any] = collections.deque()
@@ -301,7 +319,7 @@ def _write_tensors(file: Any, tensors: list[Sealed]) -> None:
 
 
 class safe_open:  # noqa: N801 (safetensors' name)
-    """A file whose tensors are read one by one; only the chunks of a tensor that is asked for are read."""
+    """An open file whose tensors are read one by one. Only the chunks of the requested tensors are read."""
 
     def __init__(
         self,
@@ -312,7 +330,22 @@ class safe_open:  # noqa: N801 (safetensors' name)
         enc_key: Key,
         sign_key: Key,
     ) -> None:
-        """Open a file, and verify its header. ``framework``: numpy or torch; ``device``: where torch's tensors go."""
+        """Open a file and verify the signature of its header.
+
+        Args:
+            filename: The path.
+            framework: ``numpy`` or ``torch``, or ``np`` or ``pt``.
+            device: The device of PyTorch's tensors. On a GPU that warpaes computes on, the GPU decrypts.
+            enc_key: The JSON Web Key that wraps the tensors' keys.
+            sign_key: The JSON Web Key with the public key of the signature.
+
+        Raises:
+            InvalidSignature: The header was altered, or is signed with another key.
+            FormatError: The file is not CryptoTensors of version 2, is truncated, or has an access policy.
+            KeysetError: A key does not have the expected form.
+            ValueError: ``framework`` is unknown, or NumPy is combined with a device other than the CPU.
+            OSError: The file cannot be read.
+        """
         if framework not in ("numpy", "np", "torch", "pt"):
             raise ValueError(f"framework must be numpy or torch, not {framework!r}")
         self._torch = framework in ("torch", "pt")
@@ -344,7 +377,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise FormatError(f"no CryptoTensors: {error!r} in the header") from None
         _verify(sign_key, _unb64(signature, "__signature__"), _compact({"__metadata__": signed, **header}))
-        # From here on it is what whoever has the key for signatures has written.
+        # From here on the header is authentic: the holder of the signature key wrote it.
         if about.get("version") != "2":
             raise FormatError(f"CryptoTensors of version {about.get('version')!r}: warpaes reads version 2")
         if policy.get("local") != _ALLOW_ALL or policy.get("remote") not in (_ALLOW_ALL, ""):
@@ -374,7 +407,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return bytes(out)
 
     def _fill(self, at: int, *rooms: memoryview) -> None:
-        """Read on from a byte of the file into one room after the other."""
+        """Read from offset ``at`` of the file into one buffer after the other, until all are full."""
         left = [room for room in rooms if room.nbytes]
         while left:
             got = os.preadv(self._descriptor(), left, at)
@@ -387,15 +420,21 @@ class safe_open:  # noqa: N801 (safetensors' name)
                 left[0] = left[0][got:]
 
     def keys(self) -> list[str]:
-        """Return the names of the tensors, in the order of the file."""
+        """Return the names of the tensors, in the order of the header."""
         return list(self._entries)
 
     def metadata(self) -> dict[str, str]:
-        """Return the metadata that whoever wrote the file has given."""
+        """Return the metadata given to ``save_file``. It is authentic."""
         return {name: value for name, value in self._metadata.items() if not name.startswith("__")}
 
     def get_tensor(self, name: str) -> Any:
-        """Read and decrypt one tensor."""
+        """Read, decrypt and return one tensor.
+
+        Raises:
+            KeyError: There is no tensor of this name.
+            InvalidTag: The tensor was altered, or ``enc_key`` is another key.
+            ValueError: The file is closed.
+        """
         return next(self._tensors([name]))[1]
 
     def _keys(self, name: str) -> tuple[bytes, bytes, bytes]:
@@ -418,7 +457,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return key, base, tags
 
     def _tensors(self, names: list[str]) -> Iterator[tuple[str, Any]]:
-        """Read and decrypt tensors, by several threads."""
+        """Read and decrypt tensors with several threads."""
         if self._torch and _decrypts_there(self._device):
             from ._to_gpu import load
         else:
@@ -432,7 +471,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
             self._file = None
 
     def __enter__(self) -> safe_open:
-        """Return itself."""
+        """Return this object."""
         return self
 
     def __exit__(
@@ -450,6 +489,12 @@ def load_file(
     enc_key: Key,
     sign_key: Key,
 ) -> dict[str, Any]:
-    """Read and decrypt all tensors of a file."""
+    """Read and decrypt all tensors of a file.
+
+    Arguments and exceptions are those of ``safe_open`` and ``get_tensor``.
+
+    Returns:
+        The tensors by name.
+    """
     with safe_open(filename, framework, device, enc_key=enc_key, sign_key=sign_key) as file:
         return dict(file._tensors(file.keys()))

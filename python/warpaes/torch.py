@@ -1,11 +1,12 @@
-"""Operators for PyTorch that ``torch.compile`` keeps in its graphs, and random numbers in tensors of any device.
+"""PyTorch operators that ``torch.compile`` keeps in its graphs, and random numbers in tensors on any device.
 
-Importing this registers ``torch.ops.warpaes``: ``gcm_encrypt``, ``gcm_decrypt``, ``ctr`` and ``ctr_``, which the
-functions here are. Data may lie in host or device memory; keys, nonces and associated data are uint8 tensors in host
-memory. On a GPU the work is enqueued on the current stream, and nobody waits. They are not differentiable.
+Importing this module registers the operators ``gcm_encrypt``, ``gcm_decrypt``, ``ctr`` and ``ctr_`` in
+``torch.ops.warpaes``; the functions of these names call them. Data may lie in host or device memory; keys, nonces and
+associated data are uint8 tensors in host memory. On a GPU, the work is enqueued on the current stream and the call does
+not wait for it. The operators are not differentiable.
 
-A graph that is captured, or a function that is compiled with a nonce inside, uses that nonce every time: give nonces as
-arguments, and each once.
+A captured CUDA graph, or a compiled function with a constant nonce, reuses that nonce at every run. Pass nonces as
+arguments, and use each one once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .random import _NORMAL, _UNIFORM
 __all__ = ["Generator", "ctr", "ctr_", "gcm_decrypt", "gcm_encrypt", "normal_", "random_", "uniform_"]
 
 TAG_BYTES = 16
-#: What ``status`` is after a decryption of what is not authentic: WARPAES_ERROR_AUTHENTICATION.
+#: The status of a decryption that is not authentic: WARPAES_ERROR_AUTHENTICATION.
 NOT_AUTHENTIC = 22
 
 
@@ -50,15 +51,16 @@ def gcm_encrypt(
 
     Args:
         key: 16, 24 or 32 bytes.
-        nonce: 8 to 128 bytes, best 12; never twice with one key.
-        data: The plaintext, of any shape and dtype.
-        associated_data: What is authenticated and not encrypted.
+        nonce: 8 to 128 bytes, preferably 12. Never use a nonce twice with one key.
+        data: The plaintext, of any shape and dtype. A tensor that is not contiguous is copied.
+        associated_data: Data to authenticate without encrypting it, or None.
 
     Returns:
-        The ciphertext, of the shape and dtype of the data, and the tag: 16 bytes on the data's device.
+        The ciphertext, with the shape and dtype of the data, and the tag, 16 bytes on the data's device.
 
     Raises:
-        ValueError: A key or a nonce of a wrong length, or not in host memory.
+        ValueError: The key or the nonce has the wrong length, or an argument other than ``data`` is not a
+            one-dimensional uint8 tensor in host memory.
     """
     plain, out = data.detach().contiguous(), _like(data)
     tag = torch.empty(TAG_BYTES, dtype=torch.uint8, device=data.device)
@@ -78,21 +80,21 @@ def _fake_gcm_encrypt(
 def gcm_decrypt(
     key: Tensor, nonce: Tensor, data: Tensor, tag: Tensor, associated_data: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Decrypt what ``gcm_encrypt`` gave. Nothing is raised where it is not authentic: look at the status.
+    """Decrypt a result of ``gcm_encrypt``. A message that is not authentic raises nothing: check the status.
 
     Args:
         key: 16, 24 or 32 bytes.
-        nonce: The nonce that it was encrypted with.
+        nonce: The nonce of the encryption.
         data: The ciphertext.
-        tag: 16 bytes, on the data's device.
-        associated_data: The same as for encryption.
+        tag: The tag, 16 bytes on the data's device.
+        associated_data: The associated data of the encryption, or None.
 
     Returns:
-        The plaintext, and a status on the data's device: int32, 0, or 22 if it is not authentic, when the plaintext is
-            zeros.
+        The plaintext, and the status, an int32 tensor of one element on the data's device: 0, or 22 if the message is
+            not authentic. The plaintext is then all zeros.
 
     Raises:
-        ValueError: A key, a nonce or a tag of a wrong length, or in the wrong memory.
+        ValueError: The key, the nonce or the tag has the wrong length or lies in the wrong memory.
     """
     sealed, out = data.detach().contiguous(), _like(data)
     status = torch.zeros(1, dtype=torch.int32, device=data.device)
@@ -122,18 +124,18 @@ def _ctr(key: Tensor, iv: Tensor, data: Tensor, out: Tensor) -> None:
 
 @torch.library.custom_op("warpaes::ctr", mutates_args=())
 def ctr(key: Tensor, iv: Tensor, data: Tensor) -> Tensor:
-    """Encrypt or decrypt a tensor with AES-CTR, which authenticates nothing.
+    """Encrypt or decrypt a tensor with AES-CTR, without authentication.
 
     Args:
         key: 16, 24 or 32 bytes.
-        iv: The first counter block, 16 bytes; no block of it twice with one key.
-        data: Plaintext or ciphertext, of any shape and dtype.
+        iv: The first counter block, 16 bytes. Never use a counter block twice with one key.
+        data: The plaintext or the ciphertext, of any shape and dtype.
 
     Returns:
-        The other, of the same shape and dtype.
+        The ciphertext or the plaintext, with the shape and dtype of ``data``.
 
     Raises:
-        ValueError: A key or an IV of a wrong length, or not in host memory.
+        ValueError: The key or the IV has the wrong length, or is not a one-dimensional uint8 tensor in host memory.
     """
     out = _like(data)
     _ctr(key, iv, data.detach().contiguous(), out)
@@ -147,15 +149,15 @@ def _fake_ctr(key: Tensor, iv: Tensor, data: Tensor) -> Tensor:
 
 @torch.library.custom_op("warpaes::ctr_", mutates_args={"data"})
 def ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
-    """Do what ``ctr`` does in place.
+    """Encrypt or decrypt a tensor with AES-CTR in place.
 
     Args:
         key: 16, 24 or 32 bytes.
-        iv: The first counter block, 16 bytes; no block of it twice with one key.
-        data: A contiguous tensor that requires no grad.
+        iv: The first counter block, 16 bytes. Never use a counter block twice with one key.
+        data: A contiguous tensor that does not require grad.
 
     Raises:
-        ValueError: A key or an IV of a wrong length, or not in host memory.
+        ValueError: The key or the IV has the wrong length, or is not a one-dimensional uint8 tensor in host memory.
         BufferError: The tensor is not contiguous.
     """
     _ctr(key, iv, data, data)
@@ -182,52 +184,58 @@ def _fill(
 
 
 def random_(tensor: Tensor, generator: random.Generator) -> Tensor:
-    """Fill a tensor with numbers in [0, 1), the same as ``generator.random`` gives, on whatever device it lies.
+    """Fill a tensor with uniform numbers in [0, 1): those of ``generator.random``, on whatever device the tensor lies.
+
+    On a GPU, the work is enqueued on the current stream.
 
     Args:
-        tensor: float64, float32, float16 or bfloat16.
-        generator: Whose next numbers they are.
+        tensor: A tensor of float64, float32, float16 or bfloat16.
+        generator: The generator that supplies the numbers.
 
     Returns:
         The tensor.
 
     Raises:
-        TypeError: Another dtype.
+        TypeError: The tensor has another dtype.
     """
     return _fill(_UNIFORM, tensor, generator)
 
 
 def uniform_(tensor: Tensor, generator: random.Generator, low: float = 0.0, high: float = 1.0) -> Tensor:
-    """Fill a tensor with numbers between ``low`` and ``high``: low + (high - low) · random, each rounded to its dtype.
+    """Fill a tensor with uniform numbers between ``low`` and ``high``: low + (high - low) · random.
+
+    Each operation is rounded to the tensor's dtype. On a GPU, the work is enqueued on the current stream.
 
     Args:
-        tensor: float64, float32, float16 or bfloat16.
-        generator: Whose next numbers they are.
+        tensor: A tensor of float64, float32, float16 or bfloat16.
+        generator: The generator that supplies the numbers.
         low: The lower bound.
-        high: The upper bound, which rounding may give.
+        high: The upper bound. Rounding can produce it.
 
     Returns:
         The tensor.
 
     Raises:
-        TypeError: Another dtype.
+        TypeError: The tensor has another dtype.
     """
     return _fill(_UNIFORM, tensor, generator, low, high - low)
 
 
 def normal_(tensor: Tensor, generator: random.Generator, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
-    """Fill a tensor with normal numbers, the same as ``generator.normal`` gives, on whatever device it lies.
+    """Fill a tensor with normal numbers: the numbers of ``generator.normal``, on whatever device the tensor lies.
+
+    On a GPU, the work is enqueued on the current stream.
 
     Args:
-        tensor: float64, float32, float16 or bfloat16.
-        generator: Whose next numbers they are.
-        mean: Their mean.
-        deviation: Their standard deviation.
+        tensor: A tensor of float64, float32, float16 or bfloat16.
+        generator: The generator that supplies the numbers.
+        mean: The mean.
+        deviation: The standard deviation.
 
     Returns:
         The tensor.
 
     Raises:
-        TypeError: Another dtype.
+        TypeError: The tensor has another dtype.
     """
     return _fill(_NORMAL, tensor, generator, mean, deviation)

@@ -30,7 +30,7 @@ Bytes sum(Bytes a, const Bytes& b) {
     return a;
 }
 
-/// RFC 5297, 2.3.
+/// RFC 5297, 2.3: dbl.
 Bytes dbl(const Bytes& s) {
     Bytes out(16);
     for (std::size_t i = 0; i < 16; ++i) {
@@ -40,7 +40,7 @@ Bytes dbl(const Bytes& s) {
     return out;
 }
 
-/// RFC 5297, 2.4.
+/// RFC 5297, 2.4: S2V.
 Bytes s2v(const Bytes& k1, const std::vector<Bytes>& components, const Bytes& last) {
     Bytes d = evp_cmac(k1, Bytes(16, 0));
     for (const Bytes& s : components) d = sum(dbl(d), evp_cmac(k1, s));
@@ -100,7 +100,7 @@ namespace gcm_siv {
 
 Bytes dot(const Bytes& a, const Bytes& b) {
     Bytes product(16, 0);
-    // Bit i of the field element is bit i % 8 of byte i / 8. From the least one on: add, divide by x.
+    // Bit i of a field element is bit i % 8 of byte i / 8. For each bit of b, from the lowest: add a, divide by x.
     for (unsigned i = 0; i < 128; ++i) {
         if ((b[i / 8] >> i % 8 & 1) != 0) product = sum(product, a);
         const bool carry = (product[0] & 1) != 0;

@@ -98,7 +98,7 @@ Bytes evp_ccm(const Bytes& key, const Bytes& nonce, const Bytes& plaintext, cons
     if (!aad.empty()) {
         require(EVP_EncryptUpdate(context.get(), nullptr, &n, aad.data(), static_cast<int>(aad.size())));
     }
-    // A null input would mean a length to come.
+    // libcrypto takes a null input as the announcement of the message's length.
     static constexpr std::uint8_t nothing = 0;
     require(EVP_EncryptUpdate(context.get(), out.data(), &n, plaintext.empty() ? &nothing : plaintext.data(),
                               static_cast<int>(plaintext.size())));

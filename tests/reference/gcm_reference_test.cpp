@@ -1,5 +1,5 @@
-// The readable GCM agrees with the examples of its authors (McGrew and Viega, "The Galois/Counter Mode of Operation",
-// appendix B), which NIST adopted, and with libcrypto.
+// Tests that the reference GCM agrees with its authors' examples (McGrew and Viega, "The Galois/Counter Mode of
+// Operation", appendix B), which NIST adopted, and with libcrypto.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -21,7 +21,7 @@ std::uint8_t multiply(std::uint8_t a, std::uint8_t b) {
     return product;
 }
 
-/// b^254, which is b^-1 because b^255 = 1 for every b but 0; and 0 for 0, as section 5.1.1 asks.
+/// b^254. It is b^-1, because b^255 = 1 for every b but 0, and it is 0 for 0, as section 5.1.1 requires.
 std::uint8_t inverse(std::uint8_t b) {
     std::uint8_t power = 1;
     for (int i = 0; i < 254; ++i) power = multiply(power, b);
@@ -92,7 +92,7 @@ void inv_shift_rows(State& s) {
     for (std::size_t r = 0; r < 4; ++r) std::rotate(s[r].begin(), s[r].end() - static_cast<int>(r), s[r].end());
 }
 
-/// Each column times a circulant matrix with this first row: section 5.1.3, and 5.3.3 for the inverse.
+/// Multiplies each column by the circulant matrix with this first row: section 5.1.3, and 5.3.3 for the inverse.
 void mix_columns(State& s, const std::array<std::uint8_t, 4>& row) {
     for (std::size_t c = 0; c < 4; ++c) {
         std::array<std::uint8_t, 4> column{};
@@ -129,7 +129,7 @@ bool bit_at(const std::uint8_t* data, std::size_t i) {
 
 }  // namespace
 
-/// Section 5.2, with a word as four bytes.
+/// Section 5.2. A word is four bytes.
 Aes::Aes(const Bytes& key) : nr_(static_cast<int>(key.size() / 4) + 6) {
     assert(key.size() == 16 || key.size() == 24 || key.size() == 32);
     using Word = std::array<std::uint8_t, 4>;
@@ -229,7 +229,7 @@ Bytes cfb(const Aes& aes, Direction direction, const Block& iv, const Bytes& in,
             const bool input_bit = bit_at(in.data(), position);
             const bool output_bit = input_bit != bit_at(o.data(), i);
             if (output_bit) out[position / 8] = static_cast<std::uint8_t>(out[position / 8] | 0x80 >> position % 8);
-            // I_{j+1} = LSB_{b-s}(I_j) | C#_j, one bit after the other.
+            // I_{j+1} = LSB_{b-s}(I_j) | C#_j, bit by bit.
             const bool ciphertext_bit = direction == Direction::encrypt ? output_bit : input_bit;
             for (std::size_t k = 0; k < 16; ++k) {
                 const bool carry = k < 15 ? bit_at(&shift_register[k + 1], 0) : ciphertext_bit;

@@ -1,5 +1,5 @@
-// AES and its modes as FIPS 197, SP 800-38A and SP 800-38D put them: to be read beside the standards, and to be the
-// oracle of the tests. Slow, and with tables and branches that depend on secrets; never use it for anything else.
+// AES and its modes transcribed from FIPS 197, SP 800-38A and SP 800-38D, to be read beside the standards. It is the
+// oracle of the tests. It is slow, and has table lookups and branches that depend on secrets: use it for nothing else.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace reference {
 using Bytes = std::vector<std::uint8_t>;
 using Block = std::array<std::uint8_t, 16>;
 
-/// FIPS 197: the cipher with one key of 16, 24 or 32 bytes.
+/// FIPS 197: the cipher with a key of 16, 24 or 32 bytes.
 class Aes {
 public:
     explicit Aes(const Bytes& key);
@@ -31,22 +31,23 @@ enum class Direction { encrypt, decrypt };
 /// SP 800-38A section 6. ECB and CBC take whole blocks, the others any length.
 Bytes ecb(const Aes& aes, Direction direction, const Bytes& in);
 Bytes cbc(const Aes& aes, Direction direction, const Block& iv, const Bytes& in);
-/// Segments of `s` bits; `bits` of `in` are processed, and the unused low bits of the last byte of the result are zero.
+/// CFB with segments of `s` bits. Processes `bits` bits of `in`; the unused low bits of the result's last byte are
+/// zero.
 Bytes cfb(const Aes& aes, Direction direction, const Block& iv, const Bytes& in, std::size_t s, std::size_t bits);
 Bytes ofb(const Aes& aes, const Block& iv, const Bytes& in);
 /// Counter blocks t1, t1 + 1, … modulo 2^128 (appendix B.1 with m = 128).
 Bytes ctr(const Aes& aes, const Block& t1, const Bytes& in);
 
-/// SP 800-38D section 6. The functions have its names and their arguments its meaning.
+/// SP 800-38D, sections 6 and 7, with the standard's names and arguments.
 namespace gcm {
 
 /// Section 6.3: the product of two blocks.
 Block multiply(const Block& x, const Block& y);
 /// Section 6.2: the last s = 32 bits plus one, modulo 2^32.
 Block inc32(const Block& x);
-/// Section 6.4: `x` is whole blocks.
+/// Section 6.4: GHASH; `x` consists of whole blocks.
 Block ghash(const Block& h, const Bytes& x);
-/// Section 6.5.
+/// Section 6.5: GCTR.
 Bytes gctr(const Aes& aes, const Block& icb, const Bytes& x);
 /// Section 7.1, steps 1 and 2: the pre-counter block of an IV of any length but zero.
 Block j0(const Aes& aes, const Bytes& iv);
@@ -56,7 +57,7 @@ struct Sealed {
     Block t;
 };
 Sealed encrypt(const Aes& aes, const Block& j0, const Bytes& p, const Bytes& a);
-/// `x` and zeros up to a whole number of blocks.
+/// `x`, padded with zeros to whole blocks.
 Bytes padded(Bytes x);
 
 }  // namespace gcm

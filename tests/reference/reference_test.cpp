@@ -1,4 +1,4 @@
-// The oracles agree with the standards' own examples, with each other and with NIST's response files.
+// Tests that the oracles agree with the standards' examples, with each other and with NIST's response files.
 #include "reference.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// NIST's response files (tests/vectors/README.md).
+// Parser of NIST's response files (tests/vectors/README.md).
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@ using Bytes = std::vector<std::uint8_t>;
 
 Bytes from_hex(const std::string& hex);
 std::string to_hex(const Bytes& bytes);
-/// A string of 0 and 1, most significant bit of the first byte first; the unused bits of the last byte are zero.
+/// Converts a string of 0 and 1, the most significant bit first. The unused bits of the last byte are zero.
 Bytes from_bits(const std::string& bits);
 
 struct Record {
     bool encrypt;
-    std::map<std::string, std::string> fields;  ///< "KEY", "IV", "PLAINTEXT", "CIPHERTEXT", "COUNT"; of GCM "FAIL" too
+    std::map<std::string, std::string> fields;  ///< "KEY", "IV", "PLAINTEXT", "CIPHERTEXT", "COUNT"; GCM: also "FAIL"
 
     [[nodiscard]] Bytes bytes(const std::string& name) const;
-    /// The same for a field that a CFB1 file holds as bits.
+    /// The same for a field that CFB1 files write as bits.
     [[nodiscard]] Bytes bits(const std::string& name) const { return from_bits(fields.at(name)); }
     [[nodiscard]] const std::string& input() const { return fields.at(encrypt ? "PLAINTEXT" : "CIPHERTEXT"); }
     [[nodiscard]] const std::string& output() const { return fields.at(encrypt ? "CIPHERTEXT" : "PLAINTEXT"); }
 };
 
-/// `path` absolute or below tests/vectors, for example "kat/CBCGFSbox128.rsp". Throws std::runtime_error.
+/// `path` is absolute or relative to tests/vectors, for example "kat/CBCGFSbox128.rsp". Throws std::runtime_error.
 std::vector<Record> read_response_file(const std::string& path);
 
 }  // namespace vectors

@@ -1,4 +1,4 @@
-// XTS of consecutive data units as an oracle: libcrypto's EVP unit by unit, the number of each computed bytewise.
+// Oracle for XTS of consecutive data units: calls libcrypto's EVP for each unit, and computes unit numbers bytewise.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ using Bytes = std::vector<std::uint8_t>;
 /// The 16 little-endian bytes of `number` + `units`, modulo 2^128.
 Bytes later_unit(Bytes number, std::uint64_t units);
 
-/// `in` is data units of `unit` bytes, the last maybe shorter but of at least 16; `number` is that of the first, and
-/// grows by `step`.
+/// `in` consists of data units of `unit` bytes; the last one may be shorter, but has at least 16 bytes. `number` is the
+/// first unit's number, which grows by `step` from unit to unit.
 Bytes xts(bool encrypt, const Bytes& key, const Bytes& tweak_key, const Bytes& number, std::size_t unit,
           const Bytes& in, std::uint64_t step = 1);
 

@@ -1,6 +1,6 @@
-// What the compiler calls where it was told to check (-fsanitize=alignment,shift-exponent): at an address that is not a
-// multiple of its type's alignment, where a GPU stops, "misaligned address"; and at a shift by the width of what is
-// shifted or more. Instead of a sanitizer's runtime library, of which the layout of the arguments is.
+// The functions that the compiler's checks call (-fsanitize=alignment,shift-exponent): for an address that is not a
+// multiple of its type's alignment, where a GPU stops with "misaligned address", and for a shift by at least the width
+// of the shifted value. They replace the sanitizer's runtime library, which defines the layout of the arguments.
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// How calls to CUDA fail, for tests that let each of them fail in turn.
+// The ways in which CUDA calls fail, for tests that make each call fail in turn.
 #pragma once
 
 #include <limits>
@@ -7,13 +7,13 @@
 
 namespace simt {
 
-/// For fail_call().
+/// Arguments of fail_call().
 struct Failure {
     cudaError_t error;
     int times;
 };
 
-/// Once; once for want of memory; and from then on always, as after an error that ends the context.
+/// Fails once; once for lack of memory; permanently, as after an error that destroys the context.
 inline constexpr Failure failures[] = {{cudaErrorUnknown, 1},
                                        {cudaErrorMemoryAllocation, 1},
                                        {cudaErrorIllegalAddress, std::numeric_limits<int>::max() / 2}};

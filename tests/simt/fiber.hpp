@@ -1,7 +1,7 @@
-// A fiber: a stack of its own and a place to continue. One simulated CUDA thread runs on each.
+// A fiber: a separate stack and a saved execution state. Each simulated CUDA thread runs on one fiber.
 //
-// On x86-64 a switch is a dozen instructions; swapcontext, the fallback for other processors, makes a system call for
-// each.
+// On x86-64 a switch takes a dozen instructions. Other processors use swapcontext, which makes a system call for each
+// switch.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +23,18 @@
 
 namespace simt {
 
-/// Where to continue: that of a fiber, or of the host thread that switched to one.
+/// The saved execution state of a fiber, or of the host thread that switched to one.
 class Context {
 public:
     Context() = default;
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
-    /// Leaves `from`, the running context, and continues `to`. Returns when something switches back to `from`.
+    /// Suspends `from`, the running context, and continues `to`. Returns when some context switches back to `from`.
     static void switch_to(Context& from, Context& to);
 
 protected:
-    /// AddressSanitizer follows stacks, if it is told; at a fiber's very start there is nothing to restore.
+    /// Tells AddressSanitizer that the stack of `here` is active. A fiber that just started has no state to restore.
     static void arrived(Context& here);
 
 #ifdef WARPAES_SIMT_UCONTEXT
@@ -42,7 +42,7 @@ protected:
 #else
     void* stack_pointer_ = nullptr;
 #endif
-    Context* left_ = nullptr;  ///< the one that was left when this was entered
+    Context* left_ = nullptr;  ///< the context that switched to this one
     void* asan_stack_ = nullptr;
     const void* stack_bottom_ = nullptr;
     std::size_t stack_bytes_ = 0;
@@ -50,7 +50,7 @@ protected:
 
 class Fiber : public Context {
 public:
-    /// `entry(argument)` begins with the first switch to the fiber, and must not return. `number` tells stacks apart.
+    /// The first switch to the fiber calls `entry(argument)`, which must not return. `number` identifies the stack.
     Fiber(void (*entry)(void*), void* argument, unsigned number);
     ~Fiber();
 

@@ -1,4 +1,4 @@
-// Streams whose work runs as late as CUDA allows, and addresses that are not aligned.
+// Tests of late streams, misaligned addresses, guarded memory and shifts that are too large.
 #include <array>
 #include <limits>
 #include <string>
@@ -8,7 +8,7 @@
 namespace simt_test {
 namespace {
 
-/// Page-locked memory, and streams of a machine on which work runs late.
+/// Page-locked memory, device memory and streams, on a machine where work runs late.
 class Late : public Simt {
 protected:
     Late() {
@@ -105,7 +105,7 @@ TEST_F(Late, MemoryThatIsNotPageLockedIsReadAndWrittenInTheCall) {
 }
 
 TEST_F(Late, SomeStreamsGoAhead) {
-    std::array<unsigned, 4> seen{};  // which of both was last, and whether anything was
+    std::array<unsigned, 4> seen{};  // how often the fill with 1 or with 2 was the last
     for (unsigned seed = 2; seed < 40; ++seed) {
         simt::reset({.late = seed});
         fill(1, streams_[0]);

@@ -14,10 +14,11 @@ namespace simt {
 namespace {
 
 constexpr std::size_t page = 4096;
-/// Of device memory, as a GPU has it.
+/// The alignment of device memory, as on a GPU.
 constexpr std::size_t alignment = 256;
 
-/// Where the pages of which the allocation takes the last part begin; a page that nobody may touch follows.
+/// The first page of a guarded allocation. The allocation ends at the end of its last page, up to the alignment; an
+/// inaccessible page follows.
 void* pages_of(std::uintptr_t address) {
     return reinterpret_cast<void*>(address / page * page);
 }
@@ -106,7 +107,7 @@ void look_at_memory(const std::function<void(cudaMemoryType, std::span<const std
 
 namespace {
 
-/// The device at which `pointer` lies; memory of the host is within reach of any.
+/// The device whose memory contains `pointer`; the current device for pageable memory, which any device may access.
 int device_at(const Runtime& r, const void* pointer) {
     const auto* found = r.find(pointer);
     return found == nullptr ? current_device : found->second.device;
@@ -128,7 +129,7 @@ cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origi
         if (::mprotect(pages, guarded, PROT_READ | PROT_WRITE) != 0) std::abort();
         *pointer = static_cast<std::uint8_t*>(pages) + (guarded - bytes) / alignment * alignment;
     } else if (posix_memalign(pointer, on_device ? alignment : page, bytes) != 0) {
-        // Exactly that many bytes, so that AddressSanitizer knows where they end.
+        // Allocate exactly `bytes` bytes, so that AddressSanitizer detects accesses beyond them.
         return cudaErrorMemoryAllocation;
     }
     std::memset(*pointer, 0xa5, bytes);
@@ -143,7 +144,7 @@ cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origi
     return cudaSuccess;
 }
 
-/// Ends the allocation that begins at `pointer`, if it is of one of the two origins.
+/// Frees the allocation that begins at `pointer`, if it has one of the two origins.
 cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t unknown) {
     if (pointer == nullptr) return cudaSuccess;
     const auto found = r.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
@@ -167,15 +168,15 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     return cudaSuccess;
 }
 
-/// Whether `bytes` bytes at `pointer` can be one side of a copy; `device_side`: the kind of copy says that it is device
-/// memory. Page-locked memory is mapped and serves as both.
+/// Whether `bytes` bytes at `pointer` can be one side of a copy. `device_side` says whether the kind of copy declares
+/// the side as device memory. Page-locked memory is mapped, and may be declared as either.
 bool copyable(const Runtime& r, const void* pointer, std::size_t bytes, cudaMemcpyKind kind, bool device_side) {
     const auto* found = r.find(pointer);
     if (found == nullptr) return kind == cudaMemcpyDefault || !device_side;
     const auto& [begin, allocation] = *found;
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     if (bytes > begin + allocation.bytes - address) {
-        // On into pageable memory, but not into another allocation, though it lie side by side.
+        // A copy may continue from registered into pageable memory, but not into an adjacent allocation.
         const auto next = r.allocations.upper_bound(begin);
         return allocation.origin == Origin::registered &&
                (next == r.allocations.end() || next->first - address >= bytes);
@@ -191,7 +192,7 @@ bool comes_from_device(cudaMemcpyKind kind) {
     return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
 }
 
-/// A copy of rows, of one as a rule.
+/// A copy of one or more rows.
 struct Rows {
     std::uint8_t* to;
     const std::uint8_t* from;
@@ -225,7 +226,7 @@ cudaError_t check(const Runtime& r, const Rows& rows, cudaMemcpyKind kind) {
     return can ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-/// What a call took from memory that is not page-locked.
+/// A copy of the pageable source, made within the call.
 class Taken {
 public:
     explicit Taken(const Rows& rows) : bytes_(rows.reach_from()) {
@@ -240,7 +241,7 @@ private:
     std::vector<std::uint8_t> bytes_;
 };
 
-/// With memory that is not page-locked the call itself reads, and waits until it has written.
+/// Implements copies. The call reads pageable sources itself, and waits until pageable targets are written.
 cudaError_t copy(const char* name, Rows rows, cudaMemcpyKind kind, cudaStream_t stream, bool waits = false) {
     Mark mark;
     const cudaError_t error = on_stream(name, stream, [&](Runtime& r) {
@@ -302,7 +303,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* f
             return record(cudaErrorInvalidValue);
         }
     }
-    // A symbol is no allocation: the call waits, as it does with memory that is not page-locked.
+    // A symbol is not an allocation, so the call waits, as for pageable memory.
     return copy("cudaMemcpyToSymbol", one_row(static_cast<std::uint8_t*>(symbol) + offset, from, bytes),
                 cudaMemcpyDefault, stream);
 }
@@ -320,7 +321,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
                      [&](Runtime& r) { return allocate(r, pointer, bytes, Origin::device); });
 }
 
-// A pool is the number of its device, plus one: it keeps nothing.
+// A pool's handle is its device's number plus one. A pool keeps no memory.
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
     return call("cudaMemPoolCreate", [&](Runtime& r) {
         const cudaMemLocation& location = properties->location;
@@ -357,7 +358,7 @@ cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned int fl
 }
 
 cudaError_t cudaFree(void* pointer) {
-    if (is_late()) finish_all();  // it waits for the device
+    if (is_late()) finish_all();  // cudaFree waits for the device
     return call("cudaFree", [&](Runtime& r) {
         return release(r, pointer, Origin::device, Origin::managed, cudaErrorInvalidValue);
     });

@@ -1,7 +1,7 @@
-// Streams whose work runs as late as CUDA allows (Machine::late): in the order of its stream, when the host waits for
-// it, or when another stream's work does that is due. What forgot to wait comes first, then, and finds what was there
-// before.
-// With a seed some streams go ahead with what waits for nothing: what others were to do first is done too late, then.
+// Streams whose work runs as late as CUDA allows (Machine::late): in stream order, and only when the host or other due
+// work waits for it. A consumer without the required wait therefore runs first and finds the old data.
+// With a seed, some streams also run work ahead as soon as it waits for nothing. Work of other streams that should come
+// first, but is not waited for, then comes too late.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace simt {
 struct Runtime;
 struct Queue;
 
-/// A point of a queue: after its first `position` pieces of work.
+/// A point in a queue, after its first `position` pieces of work.
 struct Mark {
     std::shared_ptr<Queue> queue;
     std::uint64_t position = 0;
 };
 
-/// Memory that work will come by.
+/// Memory that pending work will access.
 struct Use {
     const void* pointer = nullptr;
     std::size_t bytes = 0;
@@ -32,7 +32,7 @@ struct Use {
 
 struct Work {
     std::function<void()> run;  ///< called without the lock
-    Mark after;                 ///< what has to be done before
+    Mark after;                 ///< the work that must be done before
     std::vector<Use> uses = {};
     int device = 0;
 };
@@ -42,28 +42,29 @@ struct Queue {
     int device;
     std::deque<Work> work;
     std::uint64_t put = 0, done = 0;
-    bool busy = false;  ///< a thread is at its next piece of work
+    bool busy = false;  ///< a thread is running the queue's next piece of work
 };
 
-/// The queue of a stream that exists, after everything that CUDA orders before the stream's next work: that of the
-/// legacy default stream and of the streams that wait for it. Under the lock, as all of these but finish*().
+/// The queue of an existing stream. First makes the queue wait for the work that CUDA orders before the stream's next
+/// work: the legacy default stream and the blocking streams wait for each other. The caller holds the lock, as for all
+/// functions here except is_late(), is_done(), finish*() and run_ahead().
 std::shared_ptr<Queue> queue_of(Runtime& runtime, cudaStream_t stream);
-/// What the stream holds now.
+/// The current end of the stream's queue.
 Mark mark_of(Runtime& runtime, cudaStream_t stream);
 void put(Runtime& runtime, cudaStream_t stream, Work work);
-/// Nothing that is to come may use it: it is about to go.
+/// Aborts the process if pending work uses the memory, which is about to be freed.
 void check_unused(const Runtime& runtime, const void* pointer, std::size_t bytes);
-/// A device that fails from now on does no more work.
+/// Drops all pending work, as of a device that has failed permanently.
 void drop_work(Runtime& runtime);
 
 [[nodiscard]] bool is_late();
 [[nodiscard]] bool is_done(const Mark& mark);
-/// Does what is before the mark; or the next piece of it alone.
+/// Run all work before the mark, or only the next piece of that work.
 void finish(const Mark& mark);
 void finish_next(const Mark& mark);
-/// What the thread has put into queues, as far as chance lets them go ahead and nothing else has to be done before.
+/// Runs work that this thread has put into queues, if chance has selected the queue and the work waits for nothing.
 void run_ahead();
-/// What all streams hold.
+/// Runs the work of all streams.
 void finish_all();
 
 }  // namespace simt

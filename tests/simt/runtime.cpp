@@ -1,4 +1,4 @@
-// The simulated machine and what CUDA's runtime tells about it; failures on request.
+// The simulated machine, the CUDA runtime's functions that describe it, and requested failures.
 #include "runtime.hpp"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace simt {
 namespace {
 
-/// Small: what kernels lay out so that it stays there is cut into parts in short tests, too.
+/// Small, so that work sized to fit into the L2 cache is cut into parts even in short tests.
 constexpr int l2_bytes = 64 << 10;
-/// Of a device that may come round.
+/// The most consecutive failures of a device that recovers; more mean a permanent failure.
 constexpr std::uint64_t most_failures = 1 << 20;
 
 std::size_t number_from(const char* variable, std::size_t otherwise) {

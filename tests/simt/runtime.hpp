@@ -1,5 +1,5 @@
-// What the parts of the simulated CUDA runtime share: the machine's state, and what every call begins with. One lock
-// over everything; work on streams happens within the call, or late (queue.hpp).
+// Shared by the parts of the simulated CUDA runtime: the machine's state, and the beginning of every call. One lock
+// guards everything. Work on streams runs within the call, or late (queue.hpp).
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ struct Allocation {
     std::size_t bytes;
     Origin origin;
     int device;
-    std::size_t guarded = 0;  ///< bytes of pages of its own
+    std::size_t guarded = 0;  ///< bytes of the allocation's own pages on a guarded machine; else 0
     [[nodiscard]] bool on_device() const { return origin == Origin::device; }
     [[nodiscard]] cudaMemoryType type() const {
         if (origin == Origin::device) return cudaMemoryTypeDevice;
@@ -59,7 +59,7 @@ struct Texture {
 
 struct Failure {
     std::string function;
-    std::uint64_t first;  ///< in the count of calls
+    std::uint64_t first;  ///< the number of the first call that fails, counted from the last reset
     std::uint64_t last;
     cudaError_t error;
 };
@@ -67,7 +67,7 @@ struct Failure {
 using Observer = std::function<void(cudaMemoryType, std::span<const std::uint8_t>)>;
 using LaunchObserver = std::function<void(const cudaLaunchConfig_t&)>;
 
-/// Everything there is. Never destroyed: the library's own static objects may free memory at exit.
+/// The state of the runtime. Never destroyed, because the library's static objects may free memory at exit.
 struct Runtime {
     std::recursive_mutex mutex;
     Machine machine;
@@ -76,7 +76,7 @@ struct Runtime {
     std::set<cudaEvent_t> events;
     std::map<cudaTextureObject_t, Texture> textures;
     cudaTextureObject_t last_texture = 0;
-    /// Per device and kernel, as in CUDA: cudaFuncSetAttribute speaks of the current device.
+    /// Per device and kernel, as in CUDA: cudaFuncSetAttribute applies to the current device.
     std::map<std::pair<int, const void*>, std::size_t> dynamic_limits;
     std::map<std::string, std::uint64_t, std::less<>> calls;
     std::vector<Failure> failures;
@@ -84,24 +84,24 @@ struct Runtime {
     LaunchObserver launch_observer;
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
 
-    /// Of streams, the default ones too, that have had work put off.
+    /// The queues of all streams with deferred work, including the default streams.
     std::vector<std::shared_ptr<Queue>> queues;
     std::map<int, std::shared_ptr<Queue>> legacy;
     std::map<std::pair<int, std::thread::id>, std::shared_ptr<Queue>> per_thread;
-    std::condition_variable_any changed;  ///< a piece of work is done
-    std::minstd_rand chance;              ///< which queues run ahead
+    std::condition_variable_any changed;  ///< notified after each piece of work
+    std::minstd_rand chance;              ///< selects the queues that run ahead
 
-    /// Threads that are at work with a device's memory, see DeviceAccess.
+    /// The number of threads that access a device's memory, by device; see DeviceAccess.
     std::map<int, int> accesses;
 
     Runtime() { restart(Machine::from_environment()); }
     void restart(const Machine& new_machine);
     void fail_call(std::string_view function, int nth, cudaError_t error, int times);
     [[nodiscard]] std::uint64_t count(std::string_view function) const;
-    /// Counts a call of `function`; an error to answer instead of doing it.
+    /// Counts a call of `function`. Returns the error if the call must fail, else cudaSuccess.
     [[nodiscard]] cudaError_t failure_of(std::string_view function);
 
-    /// The allocation in which `pointer` lies, with its first address.
+    /// The allocation that contains `pointer`, with its first address.
     [[nodiscard]] const std::pair<const std::uintptr_t, Allocation>* find(const void* pointer) const;
     /// Bytes of a device's memory in use.
     [[nodiscard]] std::size_t used(int device) const;
@@ -112,11 +112,11 @@ Runtime& runtime();
 inline thread_local int current_device = 0;
 inline thread_local cudaError_t last_error = cudaSuccess;
 
-/// Keeps an error for cudaGetLastError.
+/// Stores an error for cudaGetLastError and returns it.
 cudaError_t record(cudaError_t error);
 
-/// One call of the function `name`: counts it, fails it if it is to fail or if there is no device, else does `body`
-/// under the lock.
+/// Implements a call of the function `name`: counts it, fails if a test asked for that or there is no device, and
+/// otherwise runs `body` under the lock.
 template <typename Body>
 cudaError_t call(const char* name, Body body) {
     if (in_kernel()) fail(name, Where::current());
@@ -137,7 +137,7 @@ inline std::size_t multiprocessor_shared_memory(const Runtime& r) {
     return r.machine.shared_memory_per_block + reserved_shared_memory;
 }
 
-/// The device of a stream, -1 if there is no such stream.
+/// The device of a stream; -1 if there is no such stream.
 int device_of(const Runtime& r, cudaStream_t stream);
 
 template <typename Body>
@@ -145,7 +145,8 @@ cudaError_t on_stream(const char* name, cudaStream_t stream, Body body) {
     return call(name, [&](Runtime& r) { return device_of(r, stream) < 0 ? cudaErrorInvalidResourceHandle : body(r); });
 }
 
-/// Work on a stream: `check` in the call; `work`, which cannot fail, with it or late. Both under the lock.
+/// Implements a call that enqueues work: runs `check` in the call, and `work`, which cannot fail, in the call or late.
+/// Both run under the lock.
 template <typename Check, typename Body>
 cudaError_t enqueue(const char* name, cudaStream_t stream, std::vector<Use> uses, Check check, Body work) {
     return on_stream(name, stream, [&](Runtime& r) {
@@ -167,9 +168,9 @@ cudaError_t enqueue(const char* name, cudaStream_t stream, std::vector<Use> uses
     });
 }
 
-/// Under AddressSanitizer, and on a guarded machine, a device's memory can be touched only while one of these exists
-/// for it: a host that follows a device pointer, or a kernel that follows another device's, is caught. Construct and
-/// destroy it under the lock.
+/// Permits access to a device's memory during its lifetime. Under AddressSanitizer and on a guarded machine, all other
+/// accesses are caught: a host that dereferences a device pointer, or a kernel that dereferences another device's.
+/// Construct and destroy it under the lock.
 class DeviceAccess {
 public:
     DeviceAccess(Runtime& runtime, int device);

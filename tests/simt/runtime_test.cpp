@@ -1,4 +1,4 @@
-// The simulated CUDA runtime.
+// Tests of the simulated CUDA runtime.
 #include <array>
 #include <span>
 
@@ -27,7 +27,7 @@ TEST_F(Simt, RefusesLaunchesAsCudaDoes) {
     cudaLaunchConfig_t config{
         .gridDim = 1, .blockDim = 32, .dynamicSmemBytes = 128, .stream = stream, .attrs = nullptr, .numAttrs = 0};
     EXPECT_EQ(cudaLaunchKernelEx(&config, sum_block, arguments), cudaErrorInvalidResourceHandle);
-    // The shared memory granted above was the other device's.
+    // The shared memory limit set above applies to the other device only.
     EXPECT_EQ(launch(sum_block, 1, 32, 232448, arguments), cudaErrorInvalidValue);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);

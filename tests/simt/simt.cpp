@@ -1,9 +1,10 @@
-// The executor: runs the blocks of a grid one after the other, the threads of a block in turns, each on its own fiber.
+// The executor: runs the blocks of a grid one after the other, and the threads of a block in turns, each on its own
+// fiber.
 //
-// A thread runs until it has to wait, for its block or for lanes of its warp. Whoever comes last to a meeting completes
-// it and goes on, so that the order, and with it every result, is the same in each run. When nobody can go on, the
-// kernel has a divergent barrier or waits for a lane that does not come: a message tells who waits where, and the
-// process ends.
+// A thread runs until it must wait for its block or for lanes of its warp. The last thread to arrive at a barrier or
+// warp function completes it and continues, so the order and all results are the same in each run. If no thread can
+// continue, the kernel has a divergent barrier or waits for a missing lane: a message lists where each thread waits,
+// and the process aborts.
 #include "simt.hpp"
 
 #include <algorithm>
@@ -52,11 +53,11 @@ constexpr bool is_shuffle(WarpFunction function) {
     return function >= WarpFunction::shfl && function <= WarpFunction::shfl_xor;
 }
 
-/// Which lane holds what is the PTX ISA's: lane 4g + q has words q and q + 4 of the 256 bits of rows g and g + 8 and of
-/// column g, and of these rows the columns 2q and 2q + 1.
+/// The PTX ISA defines the fragment layout: lane 4g + q holds words q and q + 4 of the 256 bits of rows g and g + 8 and
+/// of column g; of the product it holds columns 2q and 2q + 1 of these rows.
 [[gnu::noinline]] void multiply_binary(const std::array<std::uint64_t, warp_lanes>& lanes) {
     const auto of = [&](unsigned lane) -> BinaryProduct& { return *reinterpret_cast<BinaryProduct*>(lanes[lane]); };
-    // Rows and columns as 256 bits each.
+    // Rows and columns of 256 bits each.
     std::uint32_t rows[16][8], columns[8][8];
     for (unsigned lane = 0; lane < warp_lanes; ++lane) {
         const unsigned g = lane / 4, q = lane % 4;
@@ -96,23 +97,23 @@ struct Thread {
     uint3 index{};
     State state = State::exited;
     Where where;
-    // The call at which it waits, when that is a warp function's.
+    // The call that the thread waits in, if it is a warp function.
     WarpFunction function = WarpFunction::sync;
     unsigned mask = 0;
-    std::uint64_t value = 0;  ///< given, then received
+    std::uint64_t value = 0;  ///< the operand, then the result
     unsigned source = 0;
     Fiber fiber;
 
     [[nodiscard]] unsigned lane() const { return number % warp_lanes; }
 };
 
-/// Bit i stands for lane i.
+/// In all masks, bit i stands for lane i.
 struct Warp {
     unsigned alive = 0;
     unsigned ready = 0;
     unsigned yielded = 0;
-    unsigned waiting = 0;  ///< at a warp function
-    // At which, while all that wait are at the same with the same mask.
+    unsigned waiting = 0;  ///< lanes that wait in a warp function
+    // `united`: all waiting lanes wait in the same function with the same mask, which are given here.
     bool united = true;
     WarpFunction function = WarpFunction::sync;
     unsigned mask = 0;
@@ -122,7 +123,7 @@ class Executor {
 public:
     void run(const dim3& grid, const dim3& block, std::size_t shared_bytes, const Launch& launch);
 
-    // Called on a fiber.
+    // The functions that run on a fiber.
     unsigned block_barrier(bool predicate, const Where& where);
     std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t value, unsigned source,
                                const Where& where);
@@ -185,7 +186,7 @@ Executor& executor(const char* function) {
 Thread::Thread(Executor& owner, unsigned thread_number)
     : executor(owner), number(thread_number), fiber(&Executor::thread_main, this, thread_number) {}
 
-// A fiber outlives its launch, and may continue on another host thread: nothing here is thread_local.
+// A fiber outlives its launch and may continue on another host thread, so this function uses no thread_local variable.
 void Executor::thread_main(void* argument) {
     auto& thread = *static_cast<Thread*>(argument);
     Executor& self = thread.executor;
@@ -266,7 +267,7 @@ Thread& Executor::next_ready(Warp& warp) {
     return thread_of(warp, static_cast<unsigned>(first));
 }
 
-/// To the next lane of the warp at once, or to `run_warp` if none can go on.
+/// Switches directly to the warp's next ready lane, or to `run_warp` if there is none.
 void Executor::suspend() {
     Thread& self = *running_;
     Warp& warp = warp_of(self);
@@ -289,7 +290,7 @@ void Executor::exit(Thread& thread) {
     ++exited_;
     Warp& warp = warp_of(thread);
     warp.alive &= ~(1u << thread.lane());
-    // Lanes that have exited are not waited for: this may have been the one that was missing.
+    // Warp functions do not wait for exited lanes, so this exit may complete one.
     for (unsigned lanes = warp.waiting; lanes != 0; lanes &= lanes - 1) {
         const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
         if ((warp.waiting >> lane & 1) == 0) continue;
@@ -343,15 +344,15 @@ std::uint64_t Executor::warp_barrier(WarpFunction function, unsigned mask, std::
     return self.value;
 }
 
-/// If all lanes that `last` waits for have come to the same call, gives each its result and lets it go on; `last`
-/// itself is not made ready.
+/// If all lanes that `last` waits for have arrived at the same call, gives each lane its result and makes it ready,
+/// except `last` itself.
 bool Executor::complete(Warp& warp, Thread& last) {
     const unsigned lanes = last.mask & warp.alive;
     const unsigned here = lanes & warp.waiting;
     for (unsigned rest = warp.united ? 0 : here; rest != 0; rest &= rest - 1) {
         const Thread& other = thread_of(warp, static_cast<unsigned>(std::countr_zero(rest)));
         if (other.function == last.function && other.mask == last.mask) continue;
-        // It may first meet others; but not if it too waits for this lane.
+        // The other lane may first meet other lanes, unless it waits for this lane too.
         if ((other.mask >> last.lane() & 1) != 0) report("lanes of one warp wait for each other at different calls");
         return false;
     }
@@ -402,7 +403,7 @@ void Executor::describe(const Thread& thread) const {
 
 void Executor::report(const char* what) {
     std::fprintf(stderr, "simt: %s; block (%u,%u,%u):\n", what, block_index_.x, block_index_.y, block_index_.z);
-    // Of threads in a row that do the same, the first.
+    // Of consecutive threads in the same state, print the first.
     const Thread* previous = nullptr;
     for (unsigned i = 0; i < block_threads_; ++i) {
         const Thread& thread = *threads_[i];
@@ -432,7 +433,7 @@ void Executor::fail(const char* what, const Where& where) {
     std::abort();
 }
 
-/// Executors, each with a thousand stacks: as many as host threads have launched at once, up to a limit.
+/// A pool of executors, which have a thousand stacks each: one for each host thread in a launch, up to a limit.
 class Pool {
 public:
     std::unique_ptr<Executor> take() {

@@ -1,4 +1,4 @@
-// The simulated machine, seen from a test: what it looks like, what goes wrong on it, what has been left behind.
+// The tests' interface to the simulated machine: its properties, its failures, and the resources not freed.
 #pragma once
 
 #include <cstddef>
@@ -12,60 +12,60 @@
 
 namespace simt {
 
-/// A machine with `devices` equal GPUs. Few multiprocessors, so that a persistent kernel launches few blocks.
+/// A machine with `devices` equal GPUs. It has few multiprocessors, so that a persistent kernel launches few blocks.
 ///
-/// Each has an environment variable, read when the process first needs it: WARPAES_SIMT_DEVICES, _MULTIPROCESSORS,
-/// _COMPUTE_CAPABILITY (as "9.0": with the shared memory and the threads of such machines), _SHARED_MEMORY, _MEMORY
-/// (bytes), _BACKWARDS (1), _GUARDED (1), _LATE (1, or a seed).
+/// Environment variables set the properties; the process reads them at the first use: WARPAES_SIMT_DEVICES,
+/// _MULTIPROCESSORS, _COMPUTE_CAPABILITY (for example "9.0"; also sets the shared memory and the threads),
+/// _SHARED_MEMORY, _MEMORY (bytes), _BACKWARDS (1), _GUARDED (1), _LATE (1, or a seed).
 struct Machine {
-    /// None: every call fails with `absence`, as without a GPU (or, say, with cudaErrorInsufficientDriver).
+    /// With 0 devices every call fails with `absence`, for example as without a GPU or with an old driver.
     int devices = 1;
     cudaError_t absence = cudaErrorNoDevice;
     int multiprocessors = 2;
-    /// What a block can opt in to, in bytes; these are compute capability 9.0's.
+    /// The dynamic shared memory that a block can opt in to, in bytes. The default is that of compute capability 9.0.
     std::size_t shared_memory_per_block = 232448;
     int threads_per_multiprocessor = 2048;
     int major = 9;
     int minor = 0;
-    /// Of each device, in bytes: an allocation beyond it is cudaErrorMemoryAllocation.
+    /// The memory of each device in bytes. An allocation beyond it fails with cudaErrorMemoryAllocation.
     std::size_t memory = std::size_t{1} << 30;
-    /// Threads and blocks take turns from the last to the first: a kernel whose result this changes has a race.
+    /// Threads and blocks run from the last to the first. A kernel whose result changes has a race.
     bool backwards = false;
-    /// Device memory lies on pages that only kernels and copies can touch: who follows a device pointer on the host has
-    /// a segmentation fault, as on a real machine. For allocations from then on.
+    /// Device memory lies on pages that only kernels and copies can access. A host that dereferences a device pointer
+    /// gets a segmentation fault, as on a real machine. Applies to later allocations.
     bool guarded = false;
-    /// 1: streams do their work when somebody waits for it, and not before: what should have waited does not find it
-    /// done. From 2 on: some are ahead of others, as chance has it, of which this is the seed: what should have waited
-    /// comes first.
+    /// 0: streams run their work at once. 1: streams run their work only when something waits for it, so a consumer
+    /// without the required wait does not find it done. 2 and more: additionally, randomly selected streams run ahead,
+    /// with this number as the seed, so work that should have waited comes first.
     unsigned late = 0;
 
     [[nodiscard]] static Machine from_environment();
-    /// What CUDA's tables say of this compute capability.
+    /// Sets the properties of a compute capability from CUDA's tables.
     void become(int its_major, int its_minor);
 };
 
-/// Replaces the machine and drops the failures to come and the counts of calls. Memory and handles stay as they are.
+/// Replaces the machine, and drops pending failures and the counts of calls. Memory and handles stay as they are.
 void reset(const Machine& machine = Machine::from_environment());
 [[nodiscard]] const Machine& machine();
 
-/// The `nth` call of `function` from now on, counted from 1, and the `times - 1` after it fail with `error` and do
-/// nothing. "*" counts the calls of every function. WARPAES_SIMT_FAIL="cudaMalloc:2:2" does it from outside: function,
-/// nth, the error's number.
+/// The `nth` following call of `function`, counted from 1, and the `times - 1` calls after it fail with `error` and do
+/// nothing. "*" counts the calls of all functions. The environment variable WARPAES_SIMT_FAIL="cudaMalloc:2:2" does the
+/// same: function, nth, and the error's number.
 void fail_call(std::string_view function, int nth, cudaError_t error, int times = 1);
-/// Calls of `function` since the last reset; "*": of all.
+/// The number of calls of `function` since the last reset; "*" counts all functions.
 [[nodiscard]] std::uint64_t calls(std::string_view function);
 
-/// What is said of the capture of every stream from now on; nothing is ever captured.
+/// Sets the capture status that every stream reports. Nothing is ever captured.
 void set_capture(cudaStreamCaptureStatus status);
 
-/// Called before every launch with its configuration. An empty function ends it.
+/// Sets a function that is called before every launch with its configuration. An empty function removes it.
 void on_launch(std::function<void(const cudaLaunchConfig_t&)> observer);
 
-/// What exists and has not been freed.
+/// The resources that exist and have not been freed.
 struct Usage {
     std::size_t device_allocations = 0;
     std::size_t device_bytes = 0;
-    std::size_t host_allocations = 0;  ///< page-locked, registered ones too
+    std::size_t host_allocations = 0;  ///< page-locked memory, including registered memory
     std::size_t host_bytes = 0;
     std::size_t streams = 0;
     std::size_t events = 0;
@@ -73,9 +73,10 @@ struct Usage {
 };
 [[nodiscard]] Usage usage();
 
-/// Called with memory that is about to be freed or unregistered: was it wiped? An empty function ends it.
+/// Sets a function that is called with memory about to be freed or unregistered, for example to check that it was
+/// wiped. An empty function removes it.
 void on_free(std::function<void(cudaMemoryType, std::span<const std::uint8_t>)> observer);
-/// Calls it with all device memory and all page-locked memory that there is.
+/// Calls `look` with each allocation of device memory and of page-locked memory.
 void look_at_memory(const std::function<void(cudaMemoryType, std::span<const std::uint8_t>)>& look);
 
 }  // namespace simt

@@ -1,4 +1,4 @@
-// What the simulator's own tests share: device memory, a launch, a kernel, a fresh machine for every test.
+// Shared by the simulator's own tests: device memory, a launch, a kernel, and a fresh machine for every test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace simt_test {
 
 inline constexpr unsigned full = 0xffffffff;
 
-/// Device memory with a host's copy of it.
+/// Device memory with a copy in host memory.
 template <typename T>
 class Buffer {
 public:
@@ -57,7 +57,7 @@ protected:
         simt::reset();
     }
 };
-/// The sum of a block's numbers, each `scale` times the thread's number in the grid.
+/// Parameters of sum_block: each block sums its threads' numbers, `scale` times the thread's index in the grid.
 struct Block {
     unsigned* sums;
     unsigned scale;

@@ -1,4 +1,4 @@
-// The executor and the intrinsics, against scalar models and CUDA's definitions.
+// Tests of the executor and of the intrinsics, against scalar models and CUDA's definitions.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -42,7 +42,7 @@ TEST_F(Simt, CountsThreadsAndBlocksInThreeDimensions) {
     }
 }
 
-/// Each lane's operand and what it received.
+/// Each lane's operand, and its results.
 template <typename T>
 struct Shuffle {
     int width;
@@ -66,7 +66,7 @@ __global__ void shuffle_all(Shuffle<T> p) {
     p.results[96 + lane] = __shfl_xor_sync(full, value, static_cast<int>(operand), p.width);
 }
 
-/// By the words of the CUDA programming guide, segment by segment.
+/// Checks the results against the CUDA programming guide, segment by segment.
 template <typename T>
 void test_shuffles() {
     std::mt19937 random(1);
@@ -86,7 +86,7 @@ void test_shuffles() {
             EXPECT_EQ(r[lane], lane_value<T>(first + b % width));
             EXPECT_EQ(r[32 + lane], lane_value<T>(within >= b ? lane - b : lane));
             EXPECT_EQ(r[64 + lane], lane_value<T>(within + b < width ? lane + b : lane));
-            // A lane of a later segment is out of reach, one of an earlier segment is not.
+            // A lane cannot read from a later segment, but it can read from an earlier one.
             EXPECT_EQ(r[96 + lane], lane_value<T>((lane ^ b) < first + width ? lane ^ b : lane));
         }
     }
@@ -164,7 +164,7 @@ TEST_F(Simt, DoesNotWaitForExitedLanesNorForThoseOfAPartialWarp) {
 }
 
 __global__ void exit_last(unsigned* ballots) {
-    if (threadIdx.x == 31) return;  // when the others are waiting already
+    if (threadIdx.x == 31) return;  // the other lanes are waiting already
     ballots[threadIdx.x] = __ballot_sync(full, 1);
     __syncwarp(0x7fffffff);
     ballots[threadIdx.x] += __shfl_sync(full, threadIdx.x, 31) == 0xa5a5a5a5;
@@ -310,7 +310,7 @@ TEST_F(Simt, HostThreadsLaunchAtTheSameTime) {
 
 // Intrinsics.
 
-/// PTX ISA, prmt in its default mode, on selectors without the bit that replicates the sign.
+/// A model of the PTX ISA's prmt in its default mode, for selectors without the bit that replicates the sign.
 unsigned prmt(unsigned a, unsigned b, unsigned c) {
     std::array<std::uint8_t, 8> bytes;
     std::memcpy(bytes.data(), &a, 4);
@@ -352,7 +352,7 @@ TEST_F(Simt, IntegerIntrinsics) {
     EXPECT_EQ(sizeof(uint4), 16u);
 }
 
-// What CUDA leaves undefined.
+// Uses that CUDA leaves undefined.
 
 __global__ void barrier_after_exit() {
     if (threadIdx.x == 7) return;

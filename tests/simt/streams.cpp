@@ -7,7 +7,7 @@
 namespace simt {
 namespace {
 
-/// A DeviceAccess for the time of a kernel, during which other threads may call the runtime.
+/// A DeviceAccess for the duration of a kernel. It does not hold the lock, so other threads may call the runtime.
 class KernelAccess {
 public:
     KernelAccess() {
@@ -40,7 +40,7 @@ cudaError_t create_event(const char* name, cudaEvent_t* event, unsigned flags) {
     });
 }
 
-/// What a stream holds, if it holds anything back.
+/// The current end of a stream's queue, on a machine where work runs late; else no work.
 Mark mark_now(cudaStream_t stream) {
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);
@@ -53,7 +53,7 @@ Mark mark_now(cudaEvent_t event) {
     return r.events.contains(event) ? event->mark : Mark{};
 }
 
-/// Whoever asks often enough sees it done.
+/// Runs one piece of the work for each query, so that repeated queries eventually succeed.
 cudaError_t query(const Mark& mark) {
     finish_next(mark);
     return is_done(mark) ? cudaSuccess : cudaErrorNotReady;
@@ -78,7 +78,7 @@ cudaError_t check_launch(const Runtime& r, const cudaLaunchConfig_t& config, con
         const auto& [id, pad, value] = config.attrs[i];
         const auto& cluster = value.clusterDim;
         if (id == cudaLaunchAttributeClusterDimension && (cluster.x > 1 || cluster.y > 1 || cluster.z > 1)) {
-            return cudaErrorNotSupported;  // here
+            return cudaErrorNotSupported;  // by this simulator
         }
         if (id == cudaLaunchAttributeCooperative && value.cooperative != 0) return cudaErrorNotSupported;
     }
@@ -139,7 +139,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    finish(mark_now(stream));  // before an error too: after it nothing is under way
+    finish(mark_now(stream));  // also before an injected error: then no work is in flight
     return on_stream("cudaStreamSynchronize", stream, [](Runtime&) { return cudaSuccess; });
 }
 

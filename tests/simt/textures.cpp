@@ -41,7 +41,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResou
         if (object == nullptr || resource == nullptr || texture == nullptr) return cudaErrorInvalidValue;
         if (resource->resType != cudaResourceTypeLinear || texture->readMode != cudaReadModeElementType ||
             view != nullptr) {
-            return cudaErrorNotSupported;  // here
+            return cudaErrorNotSupported;  // by this simulator
         }
         const auto& [memory, channel, bytes] = resource->res.linear;
         const auto* found = r.find(memory);

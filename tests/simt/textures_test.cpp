@@ -1,4 +1,4 @@
-// Textures of the simulated GPU.
+// Tests of the simulated GPU's textures.
 #include <array>
 
 #include "simt_fixture.hpp"
@@ -39,7 +39,7 @@ TEST_F(Simt, Textures) {
     auto resource = linear<unsigned>(memory.device(), sizeof numbers);
     ASSERT_EQ(cudaCreateTextureObject(&words, &resource, &plain, nullptr), cudaSuccess);
     ASSERT_EQ(launch(fetch, 1, 8, 0, Fetches{words, values.device(), -1}), cudaSuccess);
-    EXPECT_EQ(values.fetch(), (std::vector<unsigned>{0, 7, 8, 9, 10, 0, 0, 0}));  // zero beyond its ends
+    EXPECT_EQ(values.fetch(), (std::vector<unsigned>{0, 7, 8, 9, 10, 0, 0, 0}));  // zero beyond the ends
 
     resource = linear<uint2>(memory.device(), sizeof numbers);
     ASSERT_EQ(cudaCreateTextureObject(&pairs, &resource, &plain, nullptr), cudaSuccess);

@@ -1,4 +1,4 @@
-"""Modes of operation, in pieces or whole: ``cryptography.hazmat.primitives.ciphers``, for AES."""
+"""AES modes of operation, in pieces or one-shot: the API of ``cryptography.hazmat.primitives.ciphers``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AES, and what an algorithm is."""
+"""AES, and the interface of an algorithm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["AES", "AES128", "AES256", "BlockCipherAlgorithm", "CipherAlgorithm"]
 
 
 class CipherAlgorithm(abc.ABC):
-    """Anything with a name, key sizes and a key."""
+    """An algorithm with a name, a key and the key's size in bits."""
 
     name: str
     key_size: int
@@ -19,7 +19,7 @@ class CipherAlgorithm(abc.ABC):
 
 
 class BlockCipherAlgorithm(CipherAlgorithm):
-    """One with a block, whose size is in bits."""
+    """A block cipher; ``block_size`` is in bits."""
 
     block_size: int
 
@@ -35,14 +35,19 @@ def _checked_key(name: str, key: Buffer, sizes: frozenset[int]) -> Buffer:
 
 
 class AES(BlockCipherAlgorithm):
-    """AES with a key of 128, 192 or 256 bits, or for XTS with both its keys."""
+    """AES with a key of 128, 192 or 256 bits. For XTS, the key holds both keys: 256 or 512 bits."""
 
     name = "AES"
     block_size = 128
     key_sizes: ClassVar[frozenset[int]] = frozenset([128, 192, 256, 512])
 
     def __init__(self, key: Buffer) -> None:
-        """Take the key, which is not copied."""
+        """Keep a reference to the key, 16, 24, 32 or 64 bytes.
+
+        Raises:
+            TypeError: ``key`` is not a buffer.
+            ValueError: ``key`` has another length.
+        """
         self.key = _checked_key(self.name, key, self.key_sizes)
         self.key_size = memoryview(key).nbytes * 8
 
@@ -56,7 +61,12 @@ class AES128(BlockCipherAlgorithm):
     key_sizes: ClassVar[frozenset[int]] = frozenset([128])
 
     def __init__(self, key: Buffer) -> None:
-        """Take the key, which is not copied."""
+        """Keep a reference to the key, 16 bytes.
+
+        Raises:
+            TypeError: ``key`` is not a buffer.
+            ValueError: ``key`` has another length.
+        """
         self.key = _checked_key(self.name, key, self.key_sizes)
 
 
@@ -69,5 +79,10 @@ class AES256(BlockCipherAlgorithm):
     key_sizes: ClassVar[frozenset[int]] = frozenset([256])
 
     def __init__(self, key: Buffer) -> None:
-        """Take the key, which is not copied."""
+        """Keep a reference to the key, 32 bytes.
+
+        Raises:
+            TypeError: ``key`` is not a buffer.
+            ValueError: ``key`` has another length.
+        """
         self.key = _checked_key(self.name, key, self.key_sizes)

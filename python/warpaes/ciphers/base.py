@@ -1,4 +1,4 @@
-"""Ciphers: an algorithm in a mode."""
+"""Ciphers: an algorithm combined with a mode."""
 
 from __future__ import annotations
 
@@ -15,48 +15,51 @@ __all__ = ["AEADCipherContext", "AEADDecryptionContext", "AEADEncryptionContext"
 
 
 class CipherContext(abc.ABC):
-    """A message that arrives in pieces."""
+    """A message that arrives in pieces. For one thread at a time."""
 
     @abc.abstractmethod
     def update(self, data: Buffer) -> bytes:
-        """Encrypt or decrypt the next piece; of ECB and CBC whole blocks come out."""
+        """Encrypt or decrypt the next piece and return the output. ECB and CBC return whole blocks only."""
 
     @abc.abstractmethod
     def update_into(self, data: Buffer, buf: Buffer) -> int:
-        """Do the same into a buffer, which must have room for 15 bytes more in ECB and CBC."""
+        """Encrypt or decrypt the next piece into a buffer and return the bytes written.
+
+        ``buf`` has at least ``len(data)`` bytes; in ECB and CBC at least ``len(data) + 15``.
+        """
 
     @abc.abstractmethod
     def finalize(self) -> bytes:
-        """End the message."""
+        """End the message and return the last bytes of output, which are always empty."""
 
     @abc.abstractmethod
     def reset_nonce(self, nonce: Buffer) -> None:
-        """Begin another message under the same key, in CTR."""
+        """CTR: begin another message under the same key."""
 
 
 class AEADCipherContext(CipherContext):
-    """One with a tag."""
+    """A message with associated data and a tag."""
 
     @abc.abstractmethod
     def authenticate_additional_data(self, data: Buffer) -> None:
-        """Add associated data, before any other."""
+        """Add associated data, before the first ``update``."""
 
 
 class AEADEncryptionContext(AEADCipherContext):
-    """One that gets its tag."""
+    """An encryption that produces a tag."""
 
     @property
     @abc.abstractmethod
     def tag(self) -> bytes:
-        """The tag, once the message has ended."""
+        """The tag; available once the message has ended."""
 
 
 class AEADDecryptionContext(AEADCipherContext):
-    """One whose tag is compared."""
+    """A decryption that verifies a tag."""
 
     @abc.abstractmethod
     def finalize_with_tag(self, tag: Buffer) -> bytes:
-        """End the message, of which this is the tag."""
+        """End the message and compare its tag with ``tag``. Raises InvalidTag if they differ."""
 
 
 CipherContext.register(_native.CipherContext)
@@ -65,10 +68,20 @@ AEADDecryptionContext.register(_native.AEADDecryptionContext)
 
 
 class Cipher:
-    """An algorithm in a mode."""
+    """An algorithm combined with a mode. Any number of threads may use one object."""
 
     def __init__(self, algorithm: CipherAlgorithm, mode: Mode | None, backend: Any = None) -> None:
-        """Check that they fit. ``backend`` is ignored."""
+        """Combine an algorithm with a mode.
+
+        Args:
+            algorithm: The algorithm with its key.
+            mode: A mode of ``warpaes.ciphers.modes``.
+            backend: Ignored.
+
+        Raises:
+            TypeError: An argument has another type.
+            ValueError: The key, the IV, the nonce or the tag has a length that the mode does not take.
+        """
         if not isinstance(algorithm, CipherAlgorithm):
             raise TypeError("Expected interface of CipherAlgorithm.")
         if mode is not None:
@@ -79,25 +92,55 @@ class Cipher:
         self.mode = mode
 
     def encryptor(self) -> Any:
-        """Begin an encryption: a CipherContext, of GCM an AEADEncryptionContext."""
+        """Begin an encryption in pieces.
+
+        Returns:
+            A CipherContext; for GCM an AEADEncryptionContext.
+
+        Raises:
+            ValueError: The mode is GCM and already has a tag.
+            UnsupportedAlgorithm: The algorithm or the mode is not supported.
+        """
         if isinstance(self.mode, ModeWithAuthenticationTag) and self.mode.tag is not None:
             raise ValueError("Authentication tag must be None when encrypting.")
         return self._context(True)
 
     def decryptor(self) -> Any:
-        """Begin a decryption: a CipherContext, of GCM an AEADDecryptionContext."""
+        """Begin a decryption in pieces.
+
+        Returns:
+            A CipherContext; for GCM an AEADDecryptionContext.
+
+        Raises:
+            UnsupportedAlgorithm: The algorithm or the mode is not supported.
+        """
         return self._context(False)
 
     def encrypt_into(self, data: Data, buf: Data, *, data_unit_bytes: int = 0, stream: Any = None) -> int:
-        """Encrypt a whole message, in host or device memory, into one of the same length; not in GCM.
+        """Encrypt a whole message in one call; not for GCM.
 
-        ``data_unit_bytes``: of XTS, whose tweak grows by one from unit to unit; 0: the message is one unit.
-        ``stream``: for tensors in device memory; None: the one their library works on now. Returns at once then.
+        Args:
+            data: The plaintext: a contiguous buffer or tensor, in host or device memory.
+            buf: The output: as many bytes, in the same kind of memory. It may be the same memory as ``data``.
+            data_unit_bytes: XTS: the size of a data unit in bytes; the tweak grows by one from unit to unit. 0 for a
+                message of one unit.
+            stream: The CUDA stream for data in device memory; None for the current stream of the tensor's library. The
+                work runs in stream order, and the call returns as soon as it is enqueued.
+
+        Returns:
+            The number of bytes written.
+
+        Raises:
+            ValueError: ``buf`` has another length, the mode does not take the length of ``data``, or ``stream`` is
+                given for host memory.
+            BufferError: A buffer or tensor is not contiguous, or ``buf`` is read-only or requires grad.
+            UnsupportedAlgorithm: The mode is GCM, for which ``warpaes.aead.AESGCM`` has one-shot calls, or is not
+                supported.
         """
         return self._crypt(True, data, buf, data_unit_bytes, stream)
 
     def decrypt_into(self, data: Data, buf: Data, *, data_unit_bytes: int = 0, stream: Any = None) -> int:
-        """Decrypt a whole message; see encrypt_into."""
+        """Decrypt a whole message in one call; arguments, result and exceptions as for ``encrypt_into``."""
         return self._crypt(False, data, buf, data_unit_bytes, stream)
 
     def _supported_mode(self) -> Mode:

@@ -1,4 +1,4 @@
-"""Modes of operation, by the names and rules of pyca/cryptography."""
+"""Modes of operation, with the names and rules of pyca/cryptography."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Mode(abc.ABC):
     """A mode of operation."""
 
     name: str
-    #: Its number in the C ABI.
+    #: The mode's number in the C ABI.
     _number: ClassVar[int]
 
     @abc.abstractmethod
     def validate_for_algorithm(self, algorithm: CipherAlgorithm) -> None:
-        """Raise if the algorithm cannot be used in this mode."""
+        """Raise ValueError, TypeError or UnsupportedAlgorithm if the mode cannot use the algorithm."""
 
     @property
     def _iv(self) -> Buffer | None:
@@ -62,7 +62,7 @@ class ModeWithInitializationVector(Mode):
     """A mode with an initialization vector."""
 
     def __init__(self, initialization_vector: Buffer) -> None:
-        """Take the initialization vector, as long as a block."""
+        """Keep a reference to the initialization vector, which is as long as a block."""
         self._initialization_vector = _byteslike("initialization_vector", initialization_vector)
 
     @property
@@ -75,7 +75,7 @@ class ModeWithInitializationVector(Mode):
         return self._initialization_vector
 
     def validate_for_algorithm(self, algorithm: CipherAlgorithm) -> None:
-        """Raise if the key or the initialization vector has a wrong length."""
+        """Raise ValueError if the key or the initialization vector has the wrong length."""
         self._check_key(algorithm)
         if not isinstance(algorithm, BlockCipherAlgorithm):
             raise UnsupportedAlgorithm(f"{self.name} requires a block cipher algorithm")
@@ -102,22 +102,22 @@ class ModeWithNonce(Mode):
 
 
 class ModeWithAuthenticationTag(Mode):
-    """A mode with a tag."""
+    """A mode with an authentication tag."""
 
     @property
     @abc.abstractmethod
     def tag(self) -> bytes | None:
-        """The tag to expect, if it is known."""
+        """The expected tag, or None."""
 
 
 class ECB(Mode):
-    """Every block by itself, which shows equal blocks."""
+    """Electronic codebook: each block is encrypted independently, so equal blocks stay recognizable."""
 
     name = "ECB"
     _number = 1
 
     def validate_for_algorithm(self, algorithm: CipherAlgorithm) -> None:
-        """Raise if the key has a wrong length."""
+        """Raise ValueError if the key has the wrong length."""
         self._check_key(algorithm)
 
 
@@ -150,13 +150,13 @@ class OFB(ModeWithInitializationVector):
 
 
 class CTR(ModeWithNonce):
-    """Counter mode; the nonce is the first counter block."""
+    """Counter mode. The nonce is the first counter block."""
 
     name = "CTR"
     _number = 7
 
     def __init__(self, nonce: Buffer) -> None:
-        """Take the first counter block, 16 bytes."""
+        """Keep a reference to the first counter block, 16 bytes."""
         self._nonce = _byteslike("nonce", nonce)
 
     @property
@@ -169,7 +169,7 @@ class CTR(ModeWithNonce):
         return self._nonce
 
     def validate_for_algorithm(self, algorithm: CipherAlgorithm) -> None:
-        """Raise if the key or the nonce has a wrong length."""
+        """Raise ValueError if the key or the nonce has the wrong length."""
         self._check_key(algorithm)
         if not isinstance(algorithm, BlockCipherAlgorithm):
             raise UnsupportedAlgorithm(f"{self.name} requires a block cipher algorithm")
@@ -178,13 +178,17 @@ class CTR(ModeWithNonce):
 
 
 class XTS(ModeWithTweak):
-    """For storage: the tweak is the number of the data unit, 16 little-endian bytes."""
+    """XEX with ciphertext stealing, for storage. The tweak is the data unit's number, 16 little-endian bytes."""
 
     name = "XTS"
     _number = 8
 
     def __init__(self, tweak: Buffer) -> None:
-        """Take the tweak, 16 bytes."""
+        """Keep a reference to the tweak, 16 bytes.
+
+        Raises:
+            ValueError: ``tweak`` has another length.
+        """
         self._tweak = _byteslike("tweak", tweak)
         if _length(tweak) != 16:
             raise ValueError("tweak must be 128-bits (16 bytes)")
@@ -199,7 +203,7 @@ class XTS(ModeWithTweak):
         return self._tweak
 
     def validate_for_algorithm(self, algorithm: CipherAlgorithm) -> None:
-        """Raise if these are not two keys of 128 or 256 bits."""
+        """Raise ValueError if the key does not hold two keys of 128 or 256 bits, TypeError for AES128 and AES256."""
         if isinstance(algorithm, (AES128, AES256)):
             raise TypeError(
                 "The AES128 and AES256 classes do not support XTS, please use the standard AES class instead."
@@ -211,13 +215,24 @@ class XTS(ModeWithTweak):
 
 
 class GCM(ModeWithInitializationVector, ModeWithAuthenticationTag):
-    """Galois counter mode. ``tag``: to expect, if it is known before the data."""
+    """Galois/counter mode."""
 
     name = "GCM"
     _number = 9
 
     def __init__(self, initialization_vector: Buffer, tag: bytes | None = None, min_tag_length: int = 16) -> None:
-        """Take the initialization vector, 8 to 128 bytes; 12 are usual."""
+        """Keep a reference to the initialization vector.
+
+        Args:
+            initialization_vector: 8 to 128 bytes, preferably 12.
+            tag: The expected tag for a decryption, at most 16 bytes; None to encrypt, or to pass the tag to
+                ``finalize_with_tag``.
+            min_tag_length: The least number of bytes that a tag must have to be accepted, at least 4.
+
+        Raises:
+            ValueError: A length is out of range.
+            TypeError: ``initialization_vector`` is not a buffer, or ``tag`` is not bytes.
+        """
         super().__init__(initialization_vector)
         if not 8 <= _length(initialization_vector) <= 128:
             raise ValueError("initialization_vector must be between 8 and 128 bytes (64 and 1024 bits).")
@@ -233,11 +248,11 @@ class GCM(ModeWithInitializationVector, ModeWithAuthenticationTag):
 
     @property
     def tag(self) -> bytes | None:
-        """The tag to expect, if it is known."""
+        """The expected tag, or None."""
         return self._tag
 
     def validate_for_algorithm(self, algorithm: CipherAlgorithm) -> None:
-        """Raise if the key has a wrong length, or the tag is too long."""
+        """Raise ValueError if the key has the wrong length or the tag is too long."""
         self._check_key(algorithm)
         if not isinstance(algorithm, BlockCipherAlgorithm):
             raise UnsupportedAlgorithm("GCM requires a block cipher algorithm")

@@ -1,7 +1,7 @@
-// What CUDA C++ offers inside a kernel: indices, barriers, warp functions, atomics and the integer intrinsics.
+// The part of CUDA C++ for code inside a kernel: indices, barriers, warp functions, atomics and integer intrinsics.
 //
-// Each function keeps to CUDA's definition; where CUDA leaves a use undefined and the executor can see it, the executor
-// stops the process with a message that says where.
+// Each function follows CUDA's definition. Where CUDA leaves a use undefined and the executor can detect it, the
+// executor aborts the process with a message that names the place.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 inline constexpr int warpSize = 32;
 
-// Set by the executor before a thread runs.
+// The executor sets these before a thread runs.
 extern constinit thread_local uint3 threadIdx;
 extern constinit thread_local uint3 blockIdx;
 extern constinit thread_local dim3 blockDim;
@@ -30,7 +30,7 @@ namespace simt {
 #if defined(__cpp_lib_source_location)
 using Where = std::source_location;
 #else
-/// For clang 14, which compiles the fuzzers.
+/// Replaces std::source_location for clang 14, which compiles the fuzzers.
 class Where {
 public:
     static constexpr Where current(const char* file = __builtin_FILE(), const char* function = __builtin_FUNCTION(),
@@ -51,31 +51,31 @@ private:
 };
 #endif
 
-/// The launch's dynamic shared memory, aligned to 128 bytes, poisoned when a block starts.
+/// The block's dynamic shared memory, aligned to 128 bytes and poisoned when the block starts.
 [[nodiscard]] unsigned char* dynamic_shared();
-/// Bytes of it.
+/// The size of the dynamic shared memory in bytes.
 [[nodiscard]] std::size_t dynamic_shared_bytes();
 
 enum class WarpFunction { sync, shfl, shfl_up, shfl_down, shfl_xor, ballot, any, all, mma };
 
-/// Waits for every thread of the block; the number of those whose `predicate` is true.
+/// Waits for every thread of the block. Returns the number of threads whose `predicate` is true.
 unsigned block_barrier(bool predicate, const Where& where);
-/// Waits for the lanes of `mask`. Shuffles: `value` of the lane `source`; votes: the lanes whose `value` is not zero;
-/// mma: `value` is the address of a BinaryProduct.
+/// Waits for the lanes of `mask`. Shuffles return the `value` of the lane `source`. Votes return the lanes whose
+/// `value` is not zero. For mma, `value` is the address of a BinaryProduct.
 std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t value, unsigned source,
                            const Where& where);
-/// Number of the lane that runs.
+/// The number of the running lane.
 [[nodiscard]] unsigned lane();
 /// Lets the other threads of the block run.
 void yield();
-/// Where element `index` of a texture lies, or null beyond its ends. Stops the process if there is no such texture, or
-/// if it has elements of another size.
+/// The address of element `index` of a texture, or null beyond its ends. Aborts the process if there is no such texture
+/// or its elements have another size.
 const void* texel(cudaTextureObject_t object, int index, std::size_t bytes, const Where& where);
-/// Stops the process with a message that names the thread.
+/// Aborts the process with a message that names the thread.
 [[noreturn]] void fail(const char* what, const Where& where);
 
-/// A lane's share of mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc (PTX ISA, 9.7.14): d += a * b, where the
-/// product of a row and a column is the number of ones that they have in common.
+/// A lane's registers for mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc (PTX ISA, 9.7.14): d += a * b,
+/// where the product of a row and a column is the number of ones that they have in common.
 struct BinaryProduct {
     unsigned a[4];
     unsigned b[2];
@@ -85,10 +85,10 @@ inline void binary_mma(BinaryProduct& operands, const Where& where = Where::curr
     warp_barrier(WarpFunction::mma, 0xffffffff, reinterpret_cast<std::uintptr_t>(&operands), 0, where);
 }
 
-/// shfl.sync of the PTX ISA: which lane to read from. A lane that would reach beyond its segment reads itself.
+/// The lane that shfl.sync (PTX ISA) reads from. A lane that would read beyond its segment reads its own value.
 [[nodiscard]] constexpr unsigned shuffle_source(WarpFunction function, unsigned lane, unsigned operand,
                                                 unsigned width) {
-    const unsigned segment = 32 - width;  // the bits of a lane's number that its segment shares
+    const unsigned segment = 32 - width;  // the bits of a lane's number that identify its segment
     const unsigned first = lane & segment;
     const unsigned last = first | (31 & ~segment);
     const unsigned b = operand & 31;
@@ -120,7 +120,7 @@ T shuffle(WarpFunction function, unsigned mask, T value, unsigned operand, int w
     return value;
 }
 
-/// The integer types for which CUDA declares atomics: `unsigned long` is not among them.
+/// The integer types for which CUDA declares atomics; not `unsigned long`.
 template <typename T>
 concept Atomic = std::same_as<T, int> || std::same_as<T, unsigned int> || std::same_as<T, unsigned long long>;
 template <typename T>
@@ -184,12 +184,13 @@ inline int __any_sync(unsigned mask, int predicate, const simt::Where& where = s
 inline int __all_sync(unsigned mask, int predicate, const simt::Where& where = simt::Where::current()) {
     return simt::warp_barrier(simt::WarpFunction::all, mask, predicate == 0, 0, where) == 0;
 }
-/// CUDA promises no more than that the calling lane is in it. Here it is alone: what relies on more is wrong.
+/// CUDA only guarantees that the mask contains the calling lane. Here it contains no other lane, so that code that
+/// relies on more fails.
 inline unsigned __activemask() {
     return 1u << simt::lane();
 }
 
-// Memory. Threads of a block take turns on one host thread, so that fences have nothing to order within it.
+// Memory. The threads of a block take turns on one host thread, so a fence has nothing to order within a block.
 inline void __threadfence_block() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -240,7 +241,7 @@ void __stwt(T* address, simt::Same<T> value) {
     *address = value;
 }
 
-/// Beyond the texture's ends it is zero.
+/// Returns zero beyond the texture's ends.
 template <typename T>
 T tex1Dfetch(cudaTextureObject_t object, int index, const simt::Where& where = simt::Where::current()) {
     const void* element = simt::texel(object, index, sizeof(T), where);
@@ -316,7 +317,7 @@ constexpr unsigned long long __brevll(unsigned long long x) {
     return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
            __brev(static_cast<unsigned>(x >> 32));
 }
-/// PRMT without its sign replication: nvcc clears bit 3 of each selector of this function.
+/// PRMT without sign replication: for this function nvcc clears bit 3 of each selector.
 constexpr unsigned __byte_perm(unsigned x, unsigned y, unsigned selectors) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(y) << 32 | x;
     unsigned permuted = 0;
@@ -360,7 +361,7 @@ constexpr T max(T a, T b) {
 inline long long clock64() {
     return std::chrono::steady_clock::now().time_since_epoch().count();
 }
-/// A thread that waits for another of its block by spinning must call it: only here does the other get its turn.
+/// A thread that spins until another thread of its block acts must call this function, which lets the other thread run.
 inline void __nanosleep(unsigned) {
     simt::yield();
 }

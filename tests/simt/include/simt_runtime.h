@@ -1,6 +1,6 @@
-// The part of the CUDA runtime's interface that the simulator implements. Names, values and signatures are CUDA's.
+// The part of the CUDA runtime API that the simulator implements. Names, values and signatures are CUDA's.
 //
-// Streams run their work at once, in the order of the calls, or late (simt.hpp).
+// Streams run their work at once, in the order of the calls, or late (Machine::late in simt.hpp).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 #define CUDART_CB
 #define CUDARTAPI
 
-/// Name, value, what cudaGetErrorString says.
+/// X(name, value, result of cudaGetErrorString).
 #define SIMT_CUDA_ERRORS(X)                                                                                     \
     X(cudaSuccess, 0, "no error")                                                                               \
     X(cudaErrorInvalidValue, 1, "invalid argument")                                                             \
@@ -188,7 +188,7 @@ struct cudaFuncAttributes {
     int preferredShmemCarveout;
 };
 
-// Textures: over linear memory alone, with integers of 8, 16 or 32 bits as elements, read as they are.
+// Textures: only over linear memory, with unnormalized integer elements of 8, 16 or 32 bits.
 enum cudaChannelFormatKind {
     cudaChannelFormatKindSigned = 0,
     cudaChannelFormatKindUnsigned = 1,
@@ -312,7 +312,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
-/// No stream is ever in capture, whatever simt::set_capture() has them say.
+/// No stream is ever in capture, whatever status simt::set_capture() makes streams report.
 enum cudaStreamCaptureMode {
     cudaStreamCaptureModeGlobal,
     cudaStreamCaptureModeThreadLocal,
@@ -390,17 +390,17 @@ struct cudaLaunchConfig_t {
 
 namespace simt {
 
-/// A kernel with its arguments: `run(arguments)` is one thread's work.
+/// A kernel with its arguments. `run(arguments)` does the work of one thread.
 struct Launch {
     const void* kernel;
     void (*run)(const void* arguments);
     const void* arguments;
-    /// The arguments on the heap, for a kernel that runs late; overwritten when they go.
+    /// Copies the arguments to the heap, for a kernel that runs late. The copy is overwritten when it is freed.
     std::shared_ptr<const void> (*keep)(const void* arguments);
 };
 cudaError_t launch(const cudaLaunchConfig_t& config, const Launch& launch);
 
-/// Where the allocation begins in which `pointer` lies, and its bytes; false if there is none.
+/// Finds the allocation that contains `pointer`: its first address and its size. False if there is none.
 bool find_allocation(const void* pointer, std::uintptr_t& first, std::uintptr_t& bytes);
 
 cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* from, std::size_t bytes,
@@ -429,7 +429,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     return simt::launch(*config, {reinterpret_cast<const void*>(kernel), run, &arguments, keep});
 }
 
-// The typed forms, as the toolkit's header has them for C++.
+// The typed overloads that the toolkit's header has for C++.
 template <typename T>
 cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
     return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
@@ -454,7 +454,7 @@ template <typename T>
 cudaError_t cudaHostGetDevicePointer(T** device_pointer, void* host_pointer, unsigned int flags) {
     return cudaHostGetDevicePointer(reinterpret_cast<void**>(device_pointer), host_pointer, flags);
 }
-/// Of the scalars and vectors of `int` and `unsigned`; a vector's numbers are its members.
+/// For scalars and vectors of integers; each member of a vector is a channel.
 template <typename T>
 cudaChannelFormatDesc cudaCreateChannelDesc() {
     cudaChannelFormatDesc d{};

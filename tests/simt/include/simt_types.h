@@ -1,4 +1,4 @@
-// Qualifiers and built-in types of CUDA C++.
+// The qualifiers and built-in types of CUDA C++.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,9 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 /// Variables at namespace scope; written with cudaMemcpyToSymbol.
 #define __constant__
-/// All threads of a block run on one host thread, one block after the other. Unlike dynamic shared memory, such a
-/// variable is neither poisoned nor counted. `__restrict__` is known to the compiler.
+/// All threads of a block run on one host thread, one block after the other, so thread_local is shared by a block.
+/// Unlike dynamic shared memory, such a variable is neither poisoned nor counted. Compilers know `__restrict__`
+/// already.
 #define __shared__ static thread_local
 
 // NOLINTBEGIN: names and layouts are CUDA's
@@ -54,7 +55,7 @@ SIMT_VECTORS(long long, longlong, 16, 16)
 SIMT_VECTORS(unsigned long long, ulonglong, 16, 16)
 #undef SIMT_VECTORS
 
-/// A texture over linear memory; 0 is none.
+/// A handle of a texture over linear memory; 0 is no texture.
 typedef unsigned long long cudaTextureObject_t;
 
 struct dim3 {
