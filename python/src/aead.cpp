@@ -249,23 +249,23 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
 }
 
 const PyMethodDef generate_def = method_def<generate_key>(
-    "generate_key", "generate_key(bit_length)\n--\n\nA random key of 128, 192 or 256 bits.", METH_STATIC);
-const PyMethodDef encrypt_def = method_def<encrypt>(
-    "encrypt",
-    "encrypt($self, nonce, data, associated_data)\n--\n\nThe ciphertext of data with its tag behind it, as bytes.");
-const PyMethodDef decrypt_def = method_def<decrypt>(
-    "decrypt",
-    "decrypt($self, nonce, data, associated_data)\n--\n\n"
-    "The plaintext of data, a ciphertext with its tag behind it. InvalidTag if it is not authentic.");
-const PyMethodDef encrypt_into_def =
-    method_def<encrypt_into>("encrypt_into",
-                             "encrypt_into($self, nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\n"
-                             "Write ciphertext and tag to buf, or the tag to `tag`; returns the bytes written to buf. "
-                             "Tensors of a GPU: enqueued on their stream; AESGCMSIV waits for it, and for the result.");
+    "generate_key", "generate_key(bit_length)\n--\n\nReturn a random key of 128, 192 or 256 bits.", METH_STATIC);
+const PyMethodDef encrypt_def = method_def<encrypt>("encrypt",
+                                                    "encrypt($self, nonce, data, associated_data)\n--\n\nEncrypt data "
+                                                    "and return the ciphertext followed by its tag, as bytes.");
+const PyMethodDef decrypt_def =
+    method_def<decrypt>("decrypt",
+                        "decrypt($self, nonce, data, associated_data)\n--\n\nDecrypt a ciphertext followed by its tag "
+                        "and return the plaintext. Raises InvalidTag if it is not authentic.");
+const PyMethodDef encrypt_into_def = method_def<encrypt_into>(
+    "encrypt_into",
+    "encrypt_into($self, nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\nEncrypt data into buf, "
+    "followed by the tag unless `tag` is given; return the bytes written to buf. On a GPU the work is enqueued on the "
+    "tensors' stream; AESGCMSIV waits for the stream and for the result.");
 const PyMethodDef decrypt_into_def = method_def<decrypt_into>(
     "decrypt_into",
-    "decrypt_into($self, nonce, data, associated_data, buf, *, tag=None, status=None, stream=None)\n--\n\n"
-    "Write the plaintext to buf; returns its length. InvalidTag, and buf is wiped, if data is not authentic.");
+    "decrypt_into($self, nonce, data, associated_data, buf, *, tag=None, status=None, stream=None)\n--\n\nDecrypt data "
+    "into buf and return the length of the plaintext. Raises InvalidTag and wipes buf if data is not authentic.");
 const PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
 
 PyMethodDef single_methods[] = {generate_def,     encrypt_def,      decrypt_def,
@@ -278,20 +278,20 @@ PyMethodDef methods[] = {
     decrypt_into_def,
     method_def<encrypt_batch>("encrypt_batch",
                               "encrypt_batch($self, nonces, data, associated_data=None, *, return_exceptions=False, "
-                              "check_nonces=True)\n--\n\n"
-                              "Encrypt a list of messages at once; a list of ciphertexts with their tags."),
-    method_def<decrypt_batch>("decrypt_batch",
-                              "decrypt_batch($self, nonces, data, associated_data=None, *, return_exceptions=False, "
-                              "check_nonces=True)\n--\n\nDecrypt a list of messages at once; a list of plaintexts."),
+                              "check_nonces=True)\n--\n\nEncrypt a list of messages at once and return a list of "
+                              "ciphertexts, each followed by its tag."),
+    method_def<decrypt_batch>(
+        "decrypt_batch",
+        "decrypt_batch($self, nonces, data, associated_data=None, *, return_exceptions=False, "
+        "check_nonces=True)\n--\n\nDecrypt a list of messages at once and return a list of plaintexts."),
     method_def<submit_batch>(
         "submit",
-        "submit($self, direction, nonces, data, associated_data=None, *, check_nonces=True)\n--\n\n"
-        "Begin to 'encrypt' or 'decrypt' a list of messages; a Batch to wait for or to await."),
-    method_def<submit_batch_into>(
-        "submit_into",
-        "submit_into($self, direction, nonces, data, offsets, lengths, buf, tags, associated_data=None, *, "
-        "check_nonces=True)\n--\n\n"
-        "Begin on messages that lie in one buffer, to the same offsets of another; tags lie one behind the other."),
+        "submit($self, direction, nonces, data, associated_data=None, *, check_nonces=True)\n--\n\nBegin to 'encrypt' "
+        "or 'decrypt' a list of messages and return a Batch to wait for or to await."),
+    method_def<submit_batch_into>("submit_into",
+                                  "submit_into($self, direction, nonces, data, offsets, lengths, buf, tags, "
+                                  "associated_data=None, *, check_nonces=True)\n--\n\nBegin to 'encrypt' or 'decrypt' "
+                                  "messages in one buffer, to the same offsets of another. The tags lie back to back."),
     end_of_methods,
 };
 
@@ -405,13 +405,14 @@ void add(PyObject* module, const char* name, const char* doc, PyMethodDef* all) 
 }  // namespace
 
 void add_aead(PyObject* module) {
-    add<gcm_kind>(module, "warpaes.aead.AESGCM", "AESGCM(key)\n--\n\nAES-GCM (SP 800-38D), tags of 16 bytes.", methods);
+    add<gcm_kind>(module, "warpaes.aead.AESGCM", "AESGCM(key)\n--\n\nAES-GCM (SP 800-38D) with tags of 16 bytes.",
+                  methods);
     add<ccm_kind>(module, "warpaes.aead.AESCCM",
-                  "AESCCM(key, tag_length=16)\n--\n\nAES-CCM (SP 800-38C), tags of 4 to 16 bytes.", methods);
-    add<gcm_siv_kind>(module, "warpaes.aead.AESGCMSIV",
-                      "AESGCMSIV(key)\n--\n\nAES-GCM-SIV (RFC 8452): a nonce that repeats tells equal messages, "
-                      "nothing else.",
-                      single_methods);
+                  "AESCCM(key, tag_length=16)\n--\n\nAES-CCM (SP 800-38C) with tags of 4 to 16 bytes.", methods);
+    add<gcm_siv_kind>(
+        module, "warpaes.aead.AESGCMSIV",
+        "AESGCMSIV(key)\n--\n\nAES-GCM-SIV (RFC 8452): a repeated nonce only reveals which messages are equal.",
+        single_methods);
     add_siv(module);
     check(PyModule_AddFunctions(module, functions));
 }

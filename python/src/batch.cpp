@@ -327,17 +327,18 @@ PyObject* await_batch(PyObject* self) {
 }
 
 PyMethodDef methods[] = {
-    method_def<done>("done", "done($self)\n--\n\nWhether it is finished."),
-    method_def<fileno>("fileno", "fileno($self)\n--\n\nA descriptor that can be read from once it is finished."),
+    method_def<done>("done", "done($self)\n--\n\nReturn whether the batch has finished."),
+    method_def<fileno>("fileno",
+                       "fileno($self)\n--\n\nReturn a descriptor that becomes readable when the batch has finished."),
     method_def<result>("result",
-                       "result($self, timeout=None, *, return_exceptions=False)\n--\n\n"
-                       "Wait, at most `timeout` seconds. A list of bytes, or of None where the caller gave a buffer; "
-                       "the first exception is raised, or with return_exceptions each stands in the list."),
-    method_def<cancel>("cancel", "cancel($self)\n--\n\nLeave out what has not begun."),
+                       "result($self, timeout=None, *, return_exceptions=False)\n--\n\nWait for the batch, at most "
+                       "`timeout` seconds. Return a list of bytes, or of None where the caller gave a buffer. Raise "
+                       "the first exception, or with return_exceptions put each into the list."),
+    method_def<cancel>("cancel", "cancel($self)\n--\n\nDrop the messages that have not begun."),
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>("Messages on their way, to wait for or to await.")},
+    {Py_tp_doc, const_cast<char*>("A batch of messages in flight, to wait for or to await.")},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<BatchObject>)},
     {Py_tp_methods, methods},
     {Py_am_await, reinterpret_cast<void*>(await_batch)},

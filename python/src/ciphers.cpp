@@ -220,15 +220,17 @@ PyObject* get_tag(PyObject* self, void*) {
     });
 }
 
-const PyMethodDef update_def = method_def<update>("update", "update($self, data)\n--\n\nThe next piece, as bytes.");
+const PyMethodDef update_def =
+    method_def<update>("update", "update($self, data)\n--\n\nProcess the next piece and return the output, as bytes.");
 const PyMethodDef update_into_def = method_def<update_into>(
-    "update_into", "update_into($self, data, buf)\n--\n\nThe next piece; returns the bytes written.");
+    "update_into",
+    "update_into($self, data, buf)\n--\n\nProcess the next piece into a buffer and return the bytes written.");
 const PyMethodDef finalize_def = method_def<finalize>("finalize", "finalize($self)\n--\n\nEnd the message.");
 const PyMethodDef reset_def =
     method_def<reset_nonce>("reset_nonce", "reset_nonce($self, nonce)\n--\n\nCTR: begin another message.");
-const PyMethodDef authenticate_def =
-    method_def<authenticate>("authenticate_additional_data",
-                             "authenticate_additional_data($self, data)\n--\n\nAssociated data, before any update.");
+const PyMethodDef authenticate_def = method_def<authenticate>(
+    "authenticate_additional_data",
+    "authenticate_additional_data($self, data)\n--\n\nAdd associated data, before any update.");
 const PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
 
 PyMethodDef cipher_methods[] = {
@@ -246,8 +248,8 @@ PyMethodDef decryption_methods[] = {
     finalize_def,
     reset_def,
     authenticate_def,
-    method_def<finalize_with_tag>("finalize_with_tag",
-                                  "finalize_with_tag($self, tag)\n--\n\nEnd the message, of which this is the tag."),
+    method_def<finalize_with_tag>(
+        "finalize_with_tag", "finalize_with_tag($self, tag)\n--\n\nEnd the message and compare its tag with this one."),
     end_of_methods};
 PyGetSetDef tag_property[] = {{"tag", get_tag, nullptr, "The message's tag, once it is finalized.", nullptr},
                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -344,8 +346,8 @@ void add_ciphers(PyObject* module) {
         add_context_type<1>(module, "warpaes.ciphers.AEADEncryptionContext",
                             "A message that arrives in pieces and gets a tag.", encryption_methods, tag_property);
     decryption_type = add_context_type<2>(module, "warpaes.ciphers.AEADDecryptionContext",
-                                          "A message with a tag that arrives in pieces. What update returns is not "
-                                          "authentic before finalize has returned.",
+                                          "A message with a tag that arrives in pieces. The output of update is not "
+                                          "authentic until finalize has returned.",
                                           decryption_methods, nullptr);
     check(PyModule_AddFunctions(module, functions));
 }

@@ -115,10 +115,12 @@ Object copy(PyObject* self, const Call& call) {
 }
 
 PyMethodDef methods[] = {
-    method_def<update>("update", "update($self, data)\n--\n\nThe next bytes of the message."),
-    method_def<finalize>("finalize", "finalize($self)\n--\n\nThe tag, 16 bytes."),
-    method_def<verify>("verify", "verify($self, signature)\n--\n\nInvalidSignature if it is not the message's tag."),
-    method_def<copy>("copy", "copy($self)\n--\n\nA second one that goes on independently from here."),
+    method_def<update>("update", "update($self, data)\n--\n\nProcess the next bytes of the message."),
+    method_def<finalize>("finalize", "finalize($self)\n--\n\nEnd the message and return its tag, 16 bytes."),
+    method_def<verify>("verify",
+                       "verify($self, signature)\n--\n\nCompare the message's tag with a signature. Raises "
+                       "InvalidSignature if they differ."),
+    method_def<copy>("copy", "copy($self)\n--\n\nReturn a copy that continues independently from this point."),
     {nullptr, nullptr, 0, nullptr},
 };
 

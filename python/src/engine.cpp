@@ -93,10 +93,11 @@ Object says_whether_it_reaches(PyObject*, const Call& call) {
 
 PyMethodDef functions[] = {
     method_def<configure>("configure",
-                          "configure(backend=None, threads=0, device=-1)\n--\n\n"
-                          "Make the engine of this process: the backend that everything is computed on, host threads "
-                          "(0: one per processor), CUDA device (-1: every one). Only before anything else."),
-    method_def<backends>("backends", "backends()\n--\n\nWhat this machine can compute on, as a list of dictionaries."),
+                          "configure(backend=None, threads=0, device=-1)\n--\n\nMake the engine of this process with a "
+                          "backend, a number of host threads (0: one per processor) and a CUDA device (-1: every one). "
+                          "Call it before any other operation."),
+    method_def<backends>(
+        "backends", "backends()\n--\n\nReturn the backends and devices of this machine, as a list of dictionaries."),
     method_def<says_whether_it_reaches>("_reaches", "_reaches(device)\n--\n\n"),
     {nullptr, nullptr, 0, nullptr},
 };

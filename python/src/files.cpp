@@ -214,14 +214,15 @@ PyObject* reader_size(PyObject* self, void*) {
 }
 
 PyMethodDef reader_methods[] = {
-    method_def<read>("read", "read($self, offset, length)\n--\n\nBytes at an offset; fewer only at the end."),
-    method_def<read_into>(
-        "read_into",
-        "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor from an offset on; returns how much."),
-    method_def<close_reader>("close", "close($self)\n--\n\nFree it."),
+    method_def<read>("read",
+                     "read($self, offset, length)\n--\n\nRead and return bytes at an offset; fewer only at the end."),
+    method_def<read_into>("read_into",
+                          "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor from an offset on and return "
+                          "the number of bytes."),
+    method_def<close_reader>("close", "close($self)\n--\n\nFree the reader."),
     {nullptr, nullptr, 0, nullptr},
 };
-PyGetSetDef reader_properties[] = {{"size", reader_size, nullptr, "Bytes of plaintext.", nullptr},
+PyGetSetDef reader_properties[] = {{"size", reader_size, nullptr, "The size of the plaintext in bytes.", nullptr},
                                    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot reader_slots[] = {
     {Py_tp_doc, const_cast<char*>("Reader(source, keyset, associated_data=None, size=None)\n--\n\n"
@@ -330,15 +331,15 @@ Object abort(PyObject* self, const Call& call) {
 }
 
 PyMethodDef writer_methods[] = {
-    method_def<write>("write", "write($self, data)\n--\n\nThe next bytes of plaintext; returns how many."),
-    method_def<finish>("finish", "finish($self)\n--\n\nEnd the file. A path appears under its name now."),
-    method_def<abort>("abort", "abort($self)\n--\n\nGive the file up; at a path nothing appears."),
+    method_def<write>("write", "write($self, data)\n--\n\nWrite the next bytes of plaintext and return their number."),
+    method_def<finish>("finish",
+                       "finish($self)\n--\n\nComplete the file. At a path, it appears under its name at this point."),
+    method_def<abort>("abort", "abort($self)\n--\n\nAbort the file. Nothing appears at the path."),
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot writer_slots[] = {
-    {Py_tp_doc,
-     const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False)\n--\n\n"
-                       "Writes a sealed file, front to back, to a path or to a function of each next piece.")},
+    {Py_tp_doc, const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False)\n--\n\nWrites a sealed "
+                                  "file from front to back, to a path or to a function that takes each next piece.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<WriterObject, init_writer>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<WriterObject>)},
     {Py_tp_methods, writer_methods},
@@ -403,7 +404,7 @@ Object crypt_file(PyObject*, const Call& call) {
 PyMethodDef functions[] = {
     method_def<crypt_file>("_crypt_file", nullptr),
     method_def<inspect>("inspect",
-                        "inspect(path, template=None)\n--\n\nWhat can be said about a sealed file without a key."),
+                        "inspect(path, template=None)\n--\n\nReturn public facts about a sealed file, without a key."),
     {nullptr, nullptr, 0, nullptr},
 };
 

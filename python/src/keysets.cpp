@@ -178,31 +178,31 @@ Py_ssize_t length(PyObject* self) {
 }
 
 PyMethodDef methods[] = {
-    method_def<generate>("generate",
-                         "generate($type, template='AES256_GCM_HKDF_1MB')\n--\n\nA keyset of one new random key.",
+    method_def<generate>(
+        "generate", "generate($type, template='AES256_GCM_HKDF_1MB')\n--\n\nReturn a keyset of one new random key.",
+        METH_CLASS),
+    method_def<parse>("parse", "parse($type, json)\n--\n\nParse a cleartext keyset in Tink's JSON format.", METH_CLASS),
+    method_def<from_raw>("from_raw", "from_raw($type, template, key)\n--\n\nReturn a keyset of one raw key.",
                          METH_CLASS),
-    method_def<parse>("parse", "parse($type, json)\n--\n\nA cleartext keyset of Tink's, as JSON.", METH_CLASS),
-    method_def<from_raw>("from_raw", "from_raw($type, template, key)\n--\n\nA keyset of one raw key.", METH_CLASS),
-    method_def<templates>("templates", "templates()\n--\n\nThe names of templates.", METH_STATIC),
-    method_def<add>("add", "add($self, template)\n--\n\nAdd a new random key; returns its number."),
+    method_def<templates>("templates", "templates()\n--\n\nReturn the names of the templates.", METH_STATIC),
+    method_def<add>("add", "add($self, template)\n--\n\nAdd a new random key and return its number."),
     method_def<rotate>("rotate",
-                       "rotate($self, template=None)\n--\n\n"
-                       "Add a new random key and make it the primary; returns its number. None: the template of the "
-                       "primary until now."),
+                       "rotate($self, template=None)\n--\n\nAdd a new random key, make it the primary and return its "
+                       "number. None stands for the template of the previous primary."),
     method_def<promote>("promote", "promote($self, key_id)\n--\n\nMake a key the primary."),
     method_def<remove>("remove", "remove($self, key_id)\n--\n\nRemove a key that is not the primary."),
-    method_def<set_state<WARPAES_KEY_ENABLED>>("enable", "enable($self, key_id)\n--\n\nUse a key again."),
-    method_def<set_state<WARPAES_KEY_DISABLED>>("disable",
-                                                "disable($self, key_id)\n--\n\nKeep a key and do not use it."),
+    method_def<set_state<WARPAES_KEY_ENABLED>>("enable", "enable($self, key_id)\n--\n\nEnable a key again."),
+    method_def<set_state<WARPAES_KEY_DISABLED>>(
+        "disable", "disable($self, key_id)\n--\n\nDisable a key: the keyset keeps it and does not use it."),
     method_def<set_state<WARPAES_KEY_DESTROYED>>("destroy",
                                                  "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
-    method_def<keys>("keys", "keys($self)\n--\n\nWhat can be said about the keys, as a list of dictionaries."),
-    method_def<to_json>("to_json", "to_json($self)\n--\n\nTink's JSON, with the secret keys, as bytes."),
+    method_def<keys>("keys", "keys($self)\n--\n\nReturn public facts about the keys, as a list of dictionaries."),
+    method_def<to_json>("to_json", "to_json($self)\n--\n\nReturn Tink's JSON, with the secret keys, as bytes."),
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>("Keyset()\n--\n\nKeys for files, of which one, the primary, encrypts.")},
+    {Py_tp_doc, const_cast<char*>("Keyset()\n--\n\nKeys for files. One of them, the primary, encrypts.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<KeysetObject, init>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<KeysetObject>)},
     {Py_tp_methods, methods},

@@ -78,16 +78,20 @@ Object aes_key_unwrap_with_padding(PyObject*, const Call& call) {
 }
 
 PyMethodDef functions[] = {
-    method_def<aes_key_wrap>("aes_key_wrap", "aes_key_wrap(wrapping_key, key_to_wrap, backend=None)\n--\n\nRFC 3394."),
+    method_def<aes_key_wrap>("aes_key_wrap",
+                             "aes_key_wrap(wrapping_key, key_to_wrap, backend=None)\n--\n\nWrap a key whose length is "
+                             "a multiple of 8 bytes (RFC 3394)."),
     method_def<aes_key_unwrap>("aes_key_unwrap",
-                               "aes_key_unwrap(wrapping_key, wrapped_key, backend=None)\n--\n\n"
-                               "RFC 3394; InvalidUnwrap if the wrapped key is not authentic."),
+                               "aes_key_unwrap(wrapping_key, wrapped_key, backend=None)\n--\n\nUnwrap a key (RFC "
+                               "3394). Raises InvalidUnwrap if it is not authentic."),
     method_def<aes_key_wrap_with_padding>(
         "aes_key_wrap_with_padding",
-        "aes_key_wrap_with_padding(wrapping_key, key_to_wrap, backend=None)\n--\n\nRFC 5649: any length."),
+        "aes_key_wrap_with_padding(wrapping_key, key_to_wrap, backend=None)\n--\n\nWrap a key of any length, padded "
+        "with zeros to a multiple of 8 bytes (RFC 5649)."),
     method_def<aes_key_unwrap_with_padding>(
         "aes_key_unwrap_with_padding",
-        "aes_key_unwrap_with_padding(wrapping_key, wrapped_key, backend=None)\n--\n\nRFC 5649."),
+        "aes_key_unwrap_with_padding(wrapping_key, wrapped_key, backend=None)\n--\n\nUnwrap a key and remove its "
+        "padding (RFC 5649). Raises InvalidUnwrap if it is not authentic."),
     {nullptr, nullptr, 0, nullptr},
 };
 

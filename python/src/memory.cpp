@@ -97,26 +97,26 @@ Object large_pages(PyObject*, const Call& call) {
 }
 
 PyMethodDef functions[] = {
-    method_def<large_pages>(
-        "large_pages",
-        "large_pages(buf)\n--\n\nAsk for large pages where a buffer lies that nobody has written to "
-        "yet; a hint."),
+    method_def<large_pages>("large_pages",
+                            "large_pages(buf)\n--\n\nAsk the operating system for large pages for a buffer that nobody "
+                            "has written to yet."),
     method_def<copy>("copy",
-                     "copy(to, source)\n--\n\nCopy bytes between host and device memory, after all work that was "
-                     "enqueued on the default stream; complete on return."),
+                     "copy(to, source)\n--\n\nCopy bytes between host and device memory, after all work on the default "
+                     "stream. The copy is complete on return."),
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyGetSetDef properties[] = {
-    {"__cuda_array_interface__", array_interface, nullptr, "Of memory of a device.", nullptr},
+    {"__cuda_array_interface__", array_interface, nullptr, "The CUDA array interface of device memory.", nullptr},
     {"device", device_number, nullptr, "The number of the device, or -1.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>("Memory(nbytes, kind='page-locked', device=0)\n--\n\n"
-                                  "Zeroed memory, wiped when it goes: 'page-locked', which copies to and from a GPU at "
-                                  "full speed, or of a 'device'.")},
+    {Py_tp_doc,
+     const_cast<char*>(
+         "Memory(nbytes, kind='page-locked', device=0)\n--\n\nZeroed memory that is wiped when it is freed: "
+         "'page-locked' host memory, which copies to and from a GPU at full speed, or memory of a 'device'.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<MemoryObject, init>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<MemoryObject>)},
     {Py_tp_getset, properties},

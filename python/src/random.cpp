@@ -63,8 +63,8 @@ Object bits(PyObject*, const Call& call) {
 
 PyMethodDef functions[] = {
     method_def<numbers>("numbers",
-                        "numbers(kind, key, take, buf, first, second, low, range, stream)\n--\n\n"
-                        "Fill a buffer or a tensor with random numbers of a key."),
+                        "numbers(kind, key, take, buf, first, second, low, range, stream)\n--\n\nFill a buffer or a "
+                        "tensor with random numbers from a key."),
     method_def<bits>("bits", "bits(key, take, length)\n--\n\nReturn bytes of a key's stream."),
     {nullptr, nullptr, 0, nullptr},
 };

@@ -118,17 +118,19 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
 }
 
 PyMethodDef methods[] = {
-    method_def<generate_key>("generate_key", "generate_key(bit_length)\n--\n\nA random key of 256, 384 or 512 bits.",
-                             METH_STATIC),
+    method_def<generate_key>(
+        "generate_key", "generate_key(bit_length)\n--\n\nReturn a random key of 256, 384 or 512 bits.", METH_STATIC),
     method_def<encrypt>("encrypt",
-                        "encrypt($self, data, associated_data)\n--\n\nTag and ciphertext of data, as bytes."),
+                        "encrypt($self, data, associated_data)\n--\n\nEncrypt data and return the tag followed by the "
+                        "ciphertext, as bytes."),
     method_def<decrypt>("decrypt",
-                        "decrypt($self, data, associated_data)\n--\n\n"
-                        "The plaintext of data, a tag with its ciphertext. InvalidTag if it is not authentic."),
-    method_def<encrypt_into>("encrypt_into",
-                             "encrypt_into($self, data, associated_data, buf)\n--\n\nWrite tag and ciphertext to buf."),
+                        "decrypt($self, data, associated_data)\n--\n\nDecrypt a tag followed by its ciphertext and "
+                        "return the plaintext. Raises InvalidTag if it is not authentic."),
+    method_def<encrypt_into>(
+        "encrypt_into",
+        "encrypt_into($self, data, associated_data, buf)\n--\n\nEncrypt data into buf: the tag, then the ciphertext."),
     method_def<decrypt_into>("decrypt_into",
-                             "decrypt_into($self, data, associated_data, buf)\n--\n\nWrite the plaintext to buf."),
+                             "decrypt_into($self, data, associated_data, buf)\n--\n\nDecrypt data into buf."),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -67,11 +67,11 @@ class FileInfo(TypedDict):
     segments: int
 
 def configure(backend: str | None = None, threads: int = 0, device: int = -1) -> None:
-    """Make the engine of this process: the backend that everything is computed on, host threads (0: one per processor),
-    CUDA device (-1: every one).
+    """Make the engine of this process with a backend, a number of host threads (0: one per processor) and a CUDA device
+    (-1: every one).
 
-    Only before anything else. The first operation of a process makes the engine with the defaults, and a process has
-    only one engine.
+    Call it before any other operation. The first operation of a process makes the engine with the defaults, and a
+    process has only one engine.
 
     Args:
         backend: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda`` to use this backend for everything. None for
@@ -86,14 +86,14 @@ def configure(backend: str | None = None, threads: int = 0, device: int = -1) ->
     """
 
 def backends() -> list[BackendInfo]:
-    """What this machine can compute on, as a list of dictionaries.
+    """Return the backends and devices of this machine, as a list of dictionaries.
 
-    CPU backends come first, the best one last, then the CUDA devices. The first call loads the CUDA
-    driver, which can take a second. Thread-safe.
+    CPU backends come first, the best one last, then the CUDA devices. The first call loads the CUDA driver, which can
+    take a second. Thread-safe.
     """
 
 def large_pages(buf: Buffer) -> None:
-    """Ask for large pages where a buffer lies that nobody has written to yet; a hint.
+    """Ask the operating system for large pages for a buffer that nobody has written to yet.
 
     The call only advises the operating system. Buffers of less than 4 MiB are left as they are.
 
@@ -106,8 +106,9 @@ def large_pages(buf: Buffer) -> None:
     """
 
 def copy(to: Data, source: Data) -> None:
-    """Copy bytes between host and device memory, after all work that was enqueued on the default stream; complete on
-    return.
+    """Copy bytes between host and device memory, after all work on the default stream.
+
+    The copy is complete on return.
 
     The call does not wait for other streams; synchronize them first if they write ``source`` or use ``to``.
 
@@ -138,7 +139,7 @@ def _crypt_file(
     proceed: Callable[[], bool],
 ) -> tuple[int, bytes, str, int]: ...
 def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
-    """What can be said about a sealed file without a key.
+    """Return public facts about a sealed file, without a key.
 
     Args:
         path: The path of the file.
@@ -151,7 +152,8 @@ def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
 
 @final
 class Memory:
-    """Zeroed memory, wiped when it goes: 'page-locked', which copies to and from a GPU at full speed, or of a 'device'.
+    """Zeroed memory that is wiped when it is freed: 'page-locked' host memory, which copies to and from a GPU at full
+    speed, or memory of a 'device'.
 
     Page-locked memory has the buffer protocol. Device memory has ``__cuda_array_interface__``. ``len()`` returns the
     size in bytes.
@@ -186,7 +188,7 @@ class Memory:
 
 @final
 class Batch(Awaitable[list[Any]]):
-    """Messages on their way, to wait for or to await.
+    """A batch of messages in flight, to wait for or to await.
 
     ``submit`` and ``submit_into`` of AESGCM and AESCCM return a batch. Any number of threads and coroutines may wait
     for it. Do not change its messages, and do not use its outputs, before it has finished. Deleting the last reference
@@ -197,21 +199,21 @@ class Batch(Awaitable[list[Any]]):
 
     def __await__(self) -> Generator[Any, Any, list[Any]]: ...
     def done(self) -> bool:
-        """Whether it is finished.
+        """Return whether the batch has finished.
 
         The call never waits.
         """
     def fileno(self) -> int:
-        """A descriptor that can be read from once it is finished.
+        """Return a descriptor that becomes readable when the batch has finished.
 
         The descriptor is for ``select`` and event loops. The batch owns it: do not read from it or close it. It is -1
         if the system has no descriptor left.
         """
     def result(self, timeout: float | None = None, *, return_exceptions: bool = False) -> list[Any]:
-        """Wait, at most `timeout` seconds.
+        """Wait for the batch, at most `timeout` seconds.
 
-        A list of bytes, or of None where the caller gave a buffer; the first exception is raised, or with
-        return_exceptions each stands in the list.
+        Return a list of bytes, or of None where the caller gave a buffer. Raise the first exception, or with
+        return_exceptions put each into the list.
 
         Args:
             timeout: The limit in seconds; None to wait without a limit.
@@ -226,7 +228,7 @@ class Batch(Awaitable[list[Any]]):
             Error: A message was cancelled, or a GPU failed.
         """
     def cancel(self) -> None:
-        """Leave out what has not begun.
+        """Drop the messages that have not begun.
 
         Messages in flight still finish. The result of each message that was left out is an Error. The call returns at
         once.
@@ -235,7 +237,7 @@ class Batch(Awaitable[list[Any]]):
 class _Single:
     @staticmethod
     def generate_key(bit_length: int) -> bytes:
-        """A random key of 128, 192 or 256 bits.
+        """Return a random key of 128, 192 or 256 bits.
 
         The key comes from the operating system's random number generator.
 
@@ -249,7 +251,7 @@ class _Single:
             ValueError: ``bit_length`` is another number.
         """
     def encrypt(self, nonce: Buffer, data: Data, associated_data: Data | None) -> bytes:
-        """The ciphertext of data with its tag behind it, as bytes.
+        """Encrypt data and return the ciphertext followed by its tag, as bytes.
 
         Args:
             nonce: 8 to 128 bytes for AESGCM, preferably 12; 7 to 13 bytes for AESCCM; 12 bytes for AESGCMSIV. Never use
@@ -265,7 +267,9 @@ class _Single:
             TypeError: The data lies in device memory; use ``encrypt_into``.
         """
     def decrypt(self, nonce: Buffer, data: Data, associated_data: Data | None) -> bytes:
-        """The plaintext of data, a ciphertext with its tag behind it. InvalidTag if it is not authentic.
+        """Decrypt a ciphertext followed by its tag and return the plaintext.
+
+        Raises InvalidTag if it is not authentic.
 
         Args:
             nonce: The nonce of the encryption.
@@ -291,9 +295,9 @@ class _Single:
         tag: Data | None = None,
         stream: Any = None,
     ) -> int:
-        """Write ciphertext and tag to buf, or the tag to `tag`; returns the bytes written to buf.
+        """Encrypt data into buf, followed by the tag unless `tag` is given; return the bytes written to buf.
 
-        Tensors of a GPU: enqueued on their stream; AESGCMSIV waits for it, and for the result.
+        On a GPU the work is enqueued on the tensors' stream; AESGCMSIV waits for the stream and for the result.
 
         Args:
             nonce: As for ``encrypt``.
@@ -327,9 +331,9 @@ class _Single:
         status: Data | None = None,
         stream: Any = None,
     ) -> int:
-        """Write the plaintext to buf; returns its length.
+        """Decrypt data into buf and return the length of the plaintext.
 
-        InvalidTag, and buf is wiped, if data is not authentic.
+        Raises InvalidTag and wipes buf if data is not authentic.
 
         Args:
             nonce: As for ``encrypt``.
@@ -358,7 +362,7 @@ class _Many(_Single):
         return_exceptions: bool = False,
         check_nonces: bool = True,
     ) -> list[Any]:
-        """Encrypt a list of messages at once; a list of ciphertexts with their tags.
+        """Encrypt a list of messages at once and return a list of ciphertexts, each followed by its tag.
 
         The call waits until all messages are done.
 
@@ -385,7 +389,7 @@ class _Many(_Single):
         return_exceptions: bool = False,
         check_nonces: bool = True,
     ) -> list[Any]:
-        """Decrypt a list of messages at once; a list of plaintexts.
+        """Decrypt a list of messages at once and return a list of plaintexts.
 
         The call waits until all messages are done.
 
@@ -413,7 +417,7 @@ class _Many(_Single):
         *,
         check_nonces: bool = True,
     ) -> Batch:
-        """Begin to 'encrypt' or 'decrypt' a list of messages; a Batch to wait for or to await.
+        """Begin to 'encrypt' or 'decrypt' a list of messages and return a Batch to wait for or to await.
 
         The call returns at once. The arguments are those of ``encrypt_batch``. The batch keeps the messages alive; do
         not change them before it has finished.
@@ -438,7 +442,9 @@ class _Many(_Single):
         *,
         check_nonces: bool = True,
     ) -> Batch:
-        """Begin on messages that lie in one buffer, to the same offsets of another; tags lie one behind the other.
+        """Begin to 'encrypt' or 'decrypt' messages in one buffer, to the same offsets of another.
+
+        The tags lie back to back.
 
         The call returns at once. The batch keeps all arguments alive; do not change them before it has finished.
 
@@ -465,7 +471,7 @@ class _Many(_Single):
 
 @final
 class AESGCM(_Many):
-    """AES-GCM (SP 800-38D), tags of 16 bytes.
+    """AES-GCM (SP 800-38D) with tags of 16 bytes.
 
     Any number of threads may use one object, and it also works in children of ``fork``. The object has its own copy of
     the key, and wipes it at the end.
@@ -481,7 +487,7 @@ class AESGCM(_Many):
 
 @final
 class AESCCM(_Many):
-    """AES-CCM (SP 800-38C), tags of 4 to 16 bytes.
+    """AES-CCM (SP 800-38C) with tags of 4 to 16 bytes.
 
     Threads and ``fork``: as for AESGCM.
 
@@ -497,7 +503,7 @@ class AESCCM(_Many):
 
 @final
 class AESGCMSIV(_Single):
-    """AES-GCM-SIV (RFC 8452): a nonce that repeats tells equal messages, nothing else.
+    """AES-GCM-SIV (RFC 8452): a repeated nonce only reveals which messages are equal.
 
     Threads and ``fork``: as for AESGCM. Tensors in device memory are encrypted on their GPU, but not in stream order:
     the call waits for ``stream``, or for the tensors' current stream, and returns when the result is complete. A CUDA
@@ -531,7 +537,7 @@ class AESSIV:
     def __new__(cls, key: Buffer) -> Self: ...
     @staticmethod
     def generate_key(bit_length: int) -> bytes:
-        """A random key of 256, 384 or 512 bits.
+        """Return a random key of 256, 384 or 512 bits.
 
         The key comes from the operating system's random number generator.
 
@@ -545,7 +551,7 @@ class AESSIV:
             ValueError: ``bit_length`` is another number.
         """
     def encrypt(self, data: Data, associated_data: list[Any] | None) -> bytes:
-        """Tag and ciphertext of data, as bytes.
+        """Encrypt data and return the tag followed by the ciphertext, as bytes.
 
         Args:
             data: The plaintext.
@@ -558,7 +564,9 @@ class AESSIV:
             TypeError: ``associated_data`` is not a list, or an argument lies in device memory.
         """
     def decrypt(self, data: Data, associated_data: list[Any] | None) -> bytes:
-        """The plaintext of data, a tag with its ciphertext. InvalidTag if it is not authentic.
+        """Decrypt a tag followed by its ciphertext and return the plaintext.
+
+        Raises InvalidTag if it is not authentic.
 
         Args:
             data: The tag followed by the ciphertext.
@@ -571,7 +579,7 @@ class AESSIV:
             InvalidTag: The key or the associated data differ from those of the encryption, or the data was altered.
         """
     def encrypt_into(self, data: Data, associated_data: list[Any] | None, buf: Data) -> int:
-        """Write tag and ciphertext to buf.
+        """Encrypt data into buf: the tag, then the ciphertext.
 
         Args:
             data: The plaintext.
@@ -585,7 +593,7 @@ class AESSIV:
             ValueError: ``buf`` has another length.
         """
     def decrypt_into(self, data: Data, associated_data: list[Any] | None, buf: Data) -> int:
-        """Write the plaintext to buf.
+        """Decrypt data into buf.
 
         Args:
             data: The tag followed by the ciphertext.
@@ -602,7 +610,7 @@ class AESSIV:
 
 class _Pieces:
     def update(self, data: Data) -> bytes:
-        """The next piece, as bytes.
+        """Process the next piece and return the output, as bytes.
 
         Args:
             data: The next piece of the message, in host memory and of any length. The first piece in XTS has at least
@@ -617,7 +625,7 @@ class _Pieces:
             ValueError: XTS: the first piece is too short.
         """
     def update_into(self, data: Data, buf: Data) -> int:
-        """The next piece; returns the bytes written.
+        """Process the next piece into a buffer and return the bytes written.
 
         Args:
             data: As for ``update``.
@@ -676,7 +684,7 @@ class AEADEncryptionContext(_Pieces):
     """
 
     def authenticate_additional_data(self, data: Data) -> None:
-        """Associated data, before any update.
+        """Add associated data, before any update.
 
         Several calls authenticate the concatenation of their data.
 
@@ -696,13 +704,15 @@ class AEADEncryptionContext(_Pieces):
 
 @final
 class AEADDecryptionContext(_Pieces):
-    """A message with a tag that arrives in pieces. What update returns is not authentic before finalize has returned.
+    """A message with a tag that arrives in pieces.
+
+    The output of update is not authentic until finalize has returned.
 
     For one thread at a time: a second thread that uses the context during a call gets an Error.
     """
 
     def authenticate_additional_data(self, data: Data) -> None:
-        """Associated data, before any update.
+        """Add associated data, before any update.
 
         Several calls authenticate the concatenation of their data.
 
@@ -711,7 +721,7 @@ class AEADDecryptionContext(_Pieces):
             AlreadyFinalized: The message has ended.
         """
     def finalize_with_tag(self, tag: Buffer) -> bytes:
-        """End the message, of which this is the tag.
+        """End the message and compare its tag with this one.
 
         Args:
             tag: The tag, from ``min_tag_length`` of the mode to 16 bytes.
@@ -749,7 +759,7 @@ class Mac:
 
     def __new__(cls, key: Buffer) -> Self: ...
     def update(self, data: Data) -> None:
-        """The next bytes of the message.
+        """Process the next bytes of the message.
 
         Args:
             data: The next piece of the message, in host memory and of any length.
@@ -758,15 +768,13 @@ class Mac:
             AlreadyFinalized: The message has ended.
         """
     def finalize(self) -> bytes:
-        """The tag, 16 bytes.
-
-        The call ends the message.
+        """End the message and return its tag, 16 bytes.
 
         Raises:
             AlreadyFinalized: The message has ended.
         """
     def verify(self, signature: Buffer) -> None:
-        """InvalidSignature if it is not the message's tag.
+        """Compare the message's tag with a signature. Raises InvalidSignature if they differ.
 
         The call ends the message. It compares in constant time.
 
@@ -778,16 +786,14 @@ class Mac:
             AlreadyFinalized: The message has ended.
         """
     def copy(self) -> Self:
-        """A second one that goes on independently from here.
+        """Return a copy that continues independently from this point.
 
         Raises:
             AlreadyFinalized: The message has ended.
         """
 
 def aes_key_wrap(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None) -> bytes:
-    """RFC 3394.
-
-    Wrap a key whose length is a multiple of 8 bytes.
+    """Wrap a key whose length is a multiple of 8 bytes (RFC 3394).
 
     Args:
         wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
@@ -802,7 +808,7 @@ def aes_key_wrap(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None)
     """
 
 def aes_key_unwrap(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
-    """RFC 3394; InvalidUnwrap if the wrapped key is not authentic.
+    """Unwrap a key (RFC 3394). Raises InvalidUnwrap if it is not authentic.
 
     Args:
         wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
@@ -818,9 +824,7 @@ def aes_key_unwrap(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = Non
     """
 
 def aes_key_wrap_with_padding(wrapping_key: Buffer, key_to_wrap: Buffer, backend: Any = None) -> bytes:
-    """RFC 5649: any length.
-
-    Wrap a key, padded with zeros to a multiple of 8 bytes.
+    """Wrap a key of any length, padded with zeros to a multiple of 8 bytes (RFC 5649).
 
     Args:
         wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
@@ -835,9 +839,7 @@ def aes_key_wrap_with_padding(wrapping_key: Buffer, key_to_wrap: Buffer, backend
     """
 
 def aes_key_unwrap_with_padding(wrapping_key: Buffer, wrapped_key: Buffer, backend: Any = None) -> bytes:
-    """RFC 5649.
-
-    Unwrap a key and remove its padding.
+    """Unwrap a key and remove its padding (RFC 5649). Raises InvalidUnwrap if it is not authentic.
 
     Args:
         wrapping_key: The key-encryption key, 16, 24 or 32 bytes.
@@ -854,7 +856,7 @@ def aes_key_unwrap_with_padding(wrapping_key: Buffer, wrapped_key: Buffer, backe
 
 @final
 class Keyset:
-    """Keys for files, of which one, the primary, encrypts.
+    """Keys for files. One of them, the primary, encrypts.
 
     ``Keyset()`` is empty; ``generate``, ``parse`` and ``from_raw`` make a keyset with keys. ``len()`` returns the
     number of keys. Any number of threads may use a keyset as long as none changes it: a method that changes a keyset
@@ -865,7 +867,7 @@ class Keyset:
     def __len__(self) -> int: ...
     @classmethod
     def generate(cls, template: str = "AES256_GCM_HKDF_1MB") -> Self:
-        """A keyset of one new random key.
+        """Return a keyset of one new random key.
 
         Args:
             template: A name from ``templates()``.
@@ -875,7 +877,7 @@ class Keyset:
         """
     @classmethod
     def parse(cls, json: str | Buffer) -> Self:
-        """A cleartext keyset of Tink's, as JSON.
+        """Parse a cleartext keyset in Tink's JSON format.
 
         Args:
             json: The output of ``to_json``, ``warpaes keygen`` or Tink's ``tinkey``.
@@ -885,7 +887,7 @@ class Keyset:
         """
     @classmethod
     def from_raw(cls, template: str, key: Buffer) -> Self:
-        """A keyset of one raw key.
+        """Return a keyset of one raw key.
 
         Args:
             template: A name from ``templates()``.
@@ -897,12 +899,12 @@ class Keyset:
         """
     @staticmethod
     def templates() -> list[str]:
-        """The names of templates.
+        """Return the names of the templates.
 
         They are Tink's streaming AEAD templates, under Tink's names, and C2SP's chunked encryption.
         """
     def add(self, template: str) -> int:
-        """Add a new random key; returns its number.
+        """Add a new random key and return its number.
 
         The first key of a keyset becomes the primary.
 
@@ -913,9 +915,9 @@ class Keyset:
             ValueError: There is no such template.
         """
     def rotate(self, template: str | None = None) -> int:
-        """Add a new random key and make it the primary; returns its number.
+        """Add a new random key, make it the primary and return its number.
 
-        None: the template of the primary until now.
+        None stands for the template of the previous primary.
 
         The previous primary stays in the keyset and still decrypts.
 
@@ -947,7 +949,7 @@ class Keyset:
             ValueError: The keyset has no such key, or the key is the primary.
         """
     def enable(self, key_id: int) -> None:
-        """Use a key again.
+        """Enable a key again.
 
         Args:
             key_id: The key's number.
@@ -956,7 +958,7 @@ class Keyset:
             ValueError: The keyset has no such key, or the key is destroyed.
         """
     def disable(self, key_id: int) -> None:
-        """Keep a key and do not use it.
+        """Disable a key: the keyset keeps it and does not use it.
 
         Args:
             key_id: The key's number.
@@ -976,12 +978,12 @@ class Keyset:
             ValueError: The keyset has no such key, or the key is the primary.
         """
     def keys(self) -> list[KeyInfo]:
-        """What can be said about the keys, as a list of dictionaries.
+        """Return public facts about the keys, as a list of dictionaries.
 
         The list has one KeyInfo for each key, in the order of the keyset.
         """
     def to_json(self) -> bytes:
-        """Tink's JSON, with the secret keys, as bytes.
+        """Return Tink's JSON, with the secret keys, as bytes.
 
         The keys are in clear: store the JSON only where its owner alone can read it.
 
@@ -1018,13 +1020,13 @@ class Reader:
     ) -> Self: ...
     @property
     def size(self) -> int:
-        """Bytes of plaintext.
+        """The size of the plaintext in bytes.
 
         Raises:
             ValueError: The reader is closed.
         """
     def read(self, offset: int, length: int) -> bytes:
-        """Bytes at an offset; fewer only at the end.
+        """Read and return bytes at an offset; fewer only at the end.
 
         Only the segments under the range are read and authenticated.
 
@@ -1040,7 +1042,7 @@ class Reader:
             ValueError: The reader is closed, or a number is negative.
         """
     def read_into(self, offset: int, buf: Data) -> int:
-        """Fill a buffer or a tensor from an offset on; returns how much.
+        """Fill a buffer or a tensor from an offset on and return the number of bytes.
 
         The result is the number of bytes read, less than the size of ``buf`` only at the end of the plaintext.
 
@@ -1053,14 +1055,14 @@ class Reader:
             ValueError: The reader is closed, or ``offset`` is negative or beyond the end.
         """
     def close(self) -> None:
-        """Free it.
+        """Free the reader.
 
         Reads in progress in other threads still finish; the last of them frees the reader.
         """
 
 @final
 class Writer:
-    """Writes a sealed file, front to back, to a path or to a function of each next piece.
+    """Writes a sealed file from front to back, to a path or to a function that takes each next piece.
 
     For one thread at a time: a second thread that uses the writer during a call gets an Error.
 
@@ -1084,7 +1086,7 @@ class Writer:
         overwrite: bool = False,
     ) -> Self: ...
     def write(self, data: Data) -> int:
-        """The next bytes of plaintext; returns how many.
+        """Write the next bytes of plaintext and return their number.
 
         Args:
             data: A contiguous buffer or tensor, in host or device memory.
@@ -1094,14 +1096,14 @@ class Writer:
             ValueError: The writer is finished or aborted.
         """
     def finish(self) -> None:
-        """End the file. A path appears under its name now.
+        """Complete the file. At a path, it appears under its name at this point.
 
         Raises:
             OSError: As for ``write``. No file appears at the path.
             ValueError: The writer is finished or aborted.
         """
     def abort(self) -> None:
-        """Give the file up; at a path nothing appears.
+        """Abort the file. Nothing appears at the path.
 
         A file that was already at the path stays.
         """
@@ -1117,7 +1119,7 @@ def numbers(
     range: int,
     stream: Any,
 ) -> None:
-    """Fill a buffer or a tensor with random numbers of a key.
+    """Fill a buffer or a tensor with random numbers from a key.
 
     Args:
         kind: A value of warpaes_number.
