@@ -14,7 +14,7 @@ constexpr Block doubled(const Block& block) {
     Block out{};
     for (unsigned i = 0; i < block_bytes; ++i) {
         const unsigned next = i + 1 < block_bytes ? block[i + 1] : 0u;
-        out[i] = static_cast<std::uint8_t>((block[i] << 1) | (next >> 7));
+        out[i] = static_cast<std::uint8_t>((unsigned{block[i]} << 1) | (next >> 7));
     }
     out[15] = static_cast<std::uint8_t>(out[15] ^ ((0u - (block[0] >> 7)) & 0x87u));
     return out;

@@ -253,7 +253,7 @@ std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
         if (!taken[i]) take(i);
     }
     if (least >= most) return order;
-    if (order.size() < (most - least) / 16) {
+    if (order.size() < (most - least) / 128) {  // so few that counting would mostly go over classes without any
         std::stable_sort(order.begin(), order.end(),
                          [this](std::uint32_t a, std::uint32_t b) { return shapes_[a].kind < shapes_[b].kind; });
         return order;
