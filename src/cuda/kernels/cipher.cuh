@@ -136,7 +136,8 @@ public:
         for (unsigned first = threadIdx.x; first < steps; first += at_once * blockDim.x) {
             std::uint32_t v[at_once];
 #pragma unroll
-            for (unsigned k = 0; k < at_once; ++k) v[k] = load_word_early(t0.entry + (first + k * blockDim.x) / 8 % 256);
+            for (unsigned k = 0; k < at_once; ++k)
+                v[k] = load_word_early(t0.entry + (first + k * blockDim.x) / 8 % 256);
             if (first == threadIdx.x) meanwhile();
 #pragma unroll
             for (unsigned k = 0; k < at_once; ++k) {
