@@ -133,13 +133,13 @@ enum {
     WARPAES_FILE_BASE64_ONE_LINE = 1u << 2, /**< With BASE64: a single line (`-A`). */
     WARPAES_FILE_OVERWRITE = 1u << 3,       /**< Replace an existing output file. */
     WARPAES_FILE_NO_SALT = 1u << 4,         /**< OPENSSL_ENC: no salt and no header. */
-    WARPAES_FILE_RANGE = 1u << 5,  /**< Produce only bytes range_first … range_last of the result, and read only the
-                                        blocks or segments under them (ECB, CTR, and decryption of CBC, CFB and
-                                        STREAMING_AEAD). */
-    WARPAES_FILE_VERIFY = 1u << 6, /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
+    WARPAES_FILE_RANGE = 1u << 5,   /**< Produce only bytes range_first … range_last of the result, and read only the
+                                         blocks or segments under them (ECB, CTR, and decryption of CBC, CFB and
+                                         STREAMING_AEAD). */
+    WARPAES_FILE_VERIFY = 1u << 6,  /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
     WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the disk has the file: a power failure may lose it. */
-    WARPAES_FILE_SHA256 = 1u << 8 /**< Give the SHA-256 of the output in the result. The output is then written in
-                                       order. */
+    WARPAES_FILE_SHA256 = 1u << 8   /**< Give the SHA-256 of the output in the result. The output is then written in
+                                         order. */
 };
 
 /** Reports the progress of a running job. Called from time to time, from one thread at a time. `bytes_total` is
