@@ -443,6 +443,7 @@ class Inspect(CommandTest):
         result = self.run_command(WARPAES, "inspect", "bad", "good", "nowhere", "--json")
         self.assertEqual(result.returncode, FORMAT)
         self.assertEqual([record["status"] for record in json.loads(result.stdout)], [FORMAT, 0, NOT_FOUND])
+        self.assertTrue(result.stdout.startswith(b'[\n  {\n    "'), "for people to read")
 
     def test_a_closed_standard_output_is_an_error(self):
         self.write("good", tink_file(128, 5000))

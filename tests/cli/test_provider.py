@@ -8,7 +8,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, OPENSSL, WARPAES, CommandTest, main
+from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, OPENSSL, WARPAES, WRITE, CommandTest, main
 
 STATE = 14
 MODULE = os.environ.get("WARPAES_PROVIDER", "")
@@ -182,6 +182,11 @@ class Provider(CommandTest):
         self.refused(status, sentence, "provider", *arguments)
         if text is not None:
             self.assertEqual(Path("openssl.cnf").read_text(), text)
+
+    def test_no_place_for_temporary_files(self):
+        self.install(DEBIAN)
+        check = ("provider", "check", "--config", "openssl.cnf")
+        self.refused(WRITE, "cannot make a temporary file", *check, env={"TMPDIR": "/proc"})
 
     def test_what_is_refused_changes_nothing(self):
         given = ("--config", "openssl.cnf", "--module", MODULE)

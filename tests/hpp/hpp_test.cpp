@@ -450,8 +450,11 @@ TEST_F(HppFile, TakesEveryOptionAndTellsWhatItDid) {
 TEST_F(HppFile, IsCancelledByProgressWithoutATrace) {
     warpaes::FileJob job{
         .direction = Direction::encrypt, .input = in(), .output = out(), .key = &key, .iv = iv, .progress = {}};
-    job.progress = [](std::uint64_t, std::uint64_t) { return false; };
-    EXPECT_EQ(failure_of([&] { warpaes::run_file(engine, job); }).first, WARPAES_ERROR_CANCELLED);
+    for (const bool before_all : {true, false}) {
+        job.progress = [before_all](std::uint64_t done, std::uint64_t) { return !before_all && done == 0; };
+        EXPECT_EQ(failure_of([&] { warpaes::run_file(engine, job); }),
+                  std::pair(WARPAES_ERROR_CANCELLED, std::string("cancelled by the caller")));
+    }
     job.progress = [](std::uint64_t, std::uint64_t) -> bool { throw std::out_of_range("mine"); };
     EXPECT_THROW(warpaes::run_file(engine, job), std::out_of_range);
     EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});

@@ -86,6 +86,24 @@ TEST(Calibration, FindsTheMachinesCosts) {
     }
 }
 
+TEST(Calibration, WhatAMessageOfABatchCosts) {
+    const auto infos = machine();
+    const CalibrationReport report = calibrate(infos, {.threads = threads, .progress = {}},
+                                               [](const Trial& t) { return std::optional(true_seconds(t)); });
+    const Planner planner(std::make_shared<const CostModel>(report.model), threads);
+    for (const std::uint64_t messages : {10'000, 1'000'000}) {
+        const Work work{.mode = Mode::ctr, .bytes = 16 * messages, .messages = messages, .longest = 16, .batch = true};
+        const Trial trial{.backend = "libcrypto", .work = work};
+        EXPECT_NEAR(planner.on_cpu(libcrypto_backend(), work).seconds / true_seconds(trial), 1, 0.15) << messages;
+    }
+}
+
+TEST(Calibration, CountsWhatWasMeasured) {
+    const auto infos = machine();
+    const auto nothing = [](const Trial&) { return std::optional<double>(); };
+    EXPECT_EQ(calibrate(infos, {.quick = true, .threads = threads, .progress = {}}, nothing).trials, 0U);
+}
+
 TEST(Calibration, MeasuresAGpuOfEachNameOnce) {
     const auto infos = machine();
     std::set<int> devices;
