@@ -61,9 +61,9 @@ FUZZING = """
 `fuzz/`, `make fuzz`: libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer, a target for each parser and each
 part of the C ABI. Every target compares with libcrypto or with a model, not only for crashes. Files lie in memory,
 under system calls that fail where the fuzzer says so. In `batch` and `sequence` the waiting client does all work, so
-that an input always does the same; the engine's workers help with one input in sixteen. The corpus is in the repository and
-runs with the tests, without libFuzzer too. `tools/fuzz.py --cores` runs every target at once, on machines without clang
-too.
+that an input always does the same; the engine's workers help with one input in sixteen. The corpus is in the repository
+and runs with the tests, without libFuzzer too. `tools/fuzz.py --cores` runs every target at once, on machines without
+clang too.
 
 | target | what it does |
 |---|---|
