@@ -118,7 +118,7 @@ const Case cases[] = {
     {&LaunchTable::tensor_blocks, 64, {Mode::gcm, Direction::encrypt, 16384, 64}},
     {&LaunchTable::one_launch_share, 0, {Mode::gcm, Direction::encrypt, 30001, 0}},
     {&LaunchTable::one_launch_share, 1024, {Mode::gcm, Direction::encrypt, 40001, 0}},
-    {&LaunchTable::two_tables_share, 0, {Mode::gcm, Direction::encrypt, 4096, 0}},
+    {&LaunchTable::two_tables_share, 0, {Mode::gcm, Direction::encrypt, 20001, 0}},
     {&LaunchTable::own_key_tensor_bytes, never, {Mode::gcm, Direction::encrypt, 20000, 3, true}},
     {&LaunchTable::own_key_tensor_bytes, 4096, {Mode::gcm, Direction::encrypt, 5000, 3, true}},
     {&LaunchTable::long_counter_bytes, 65536, {Mode::ctr, Direction::encrypt, 60000, 3}},
