@@ -87,11 +87,12 @@ void DeviceCalls::with_memory(const Call& call) {
             free_.pop_back();
         }
     }
-    if (memory == nullptr) memory = std::make_unique<Memory>();
     try {
+        if (memory == nullptr) memory = std::make_unique<Memory>();
         call(*memory);
     } catch (...) {
-        // The memory is freed, because its contents are unknown. What was enqueued must not touch it afterwards.
+        // The memory is freed, because its contents are unknown. What was enqueued, also before this call, must not
+        // touch it or the caller's buffers afterwards.
         try_to(cudaStreamSynchronize(nullptr));
         throw;
     }
@@ -104,6 +105,7 @@ void DeviceCalls::run(const Run& run, const DeviceLimits& limits) {
         const Notice notice{&memory.gcm.sum_on(nullptr)->arrived, &memory.mail().word, memory.next_turn()};
         const bool polls = enqueue(run, limits, nullptr, notice);
         wait(polls, [&] { return load(memory.mail().word) == notice.value; });
+        memory.mail().word = 0;
     });
 }
 

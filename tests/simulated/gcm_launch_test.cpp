@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <span>
 #include <vector>
 
 #include "aes/ghash.hpp"
 #include "backend/cuda_backend.hpp"
 #include "cuda/architectures.hpp"
+#include "cuda/device_calls.hpp"
 #include "cuda/run.hpp"
 #include "evp_oracle.hpp"
 
@@ -18,6 +21,7 @@ using Bytes = std::vector<std::uint8_t>;
 using cuda::DeviceLimits;
 using cuda::GcmLong;
 using cuda::GcmMedium;
+using cuda::GcmShort;
 
 /// SP 800-38D, 7.1, step 2, of 12 or of 16 bytes.
 Block j0_of(const ExpandedKey& key, const Bytes& iv) {
@@ -47,39 +51,69 @@ Bytes text_of(std::size_t bytes) {
     return text;
 }
 
+/// Who adds up the thread blocks' shares of the tag.
+enum class Adds { device, host };
+
+/// The sum of the shares that a launch has stored.
+Block sum_of(std::span<const unsigned long long> words, unsigned turn) {
+    std::array<std::uint32_t, cuda::HostShares::words_each> sum{};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        EXPECT_EQ(words[i] >> 32, turn) << "word " << i;
+        sum[i % sum.size()] ^= static_cast<std::uint32_t>(words[i]);
+    }
+    return std::bit_cast<Block>(sum);
+}
+
 /// Ciphertext and tag, in place.
 Bytes sealed_by(const DeviceLimits& device, const Bytes& key_bytes, const Bytes& iv, const Bytes& text,
-                Direction direction) {
+                Direction direction, Adds adds = Adds::device) {
     const ExpandedKey key(key_bytes);
     CudaBackend& backend = cuda_backend();
     auto* const data = static_cast<std::uint8_t*>(backend.device_alloc(0, std::max<std::size_t>(text.size(), 1)));
     auto* const result = static_cast<Block*>(backend.device_alloc(0, sizeof(Block)));
     backend.copy(data, text.data(), text.size(), 0, nullptr);
     const Block j0 = j0_of(key, iv);
-    cuda::enqueue(GcmRun{.direction = direction,
-                         .key = &key,
-                         .input = data,
-                         .output = data,
-                         .segment_bytes = text.size(),
-                         .last_bytes = text.size(),
-                         .input_stride = text.size(),
-                         .output_stride = text.size(),
-                         .j0 = &j0,
-                         .result = GcmRun::Result::tag,
-                         .results = result},
-                  device, nullptr);
+    const GcmRun run{.direction = direction,
+                     .key = &key,
+                     .input = data,
+                     .output = data,
+                     .segment_bytes = text.size(),
+                     .last_bytes = text.size(),
+                     .input_stride = text.size(),
+                     .output_stride = text.size(),
+                     .j0 = &j0,
+                     .result = GcmRun::Result::tag,
+                     .results = result};
     Bytes sealed(text.size() + sizeof(Block));
+    if (adds == Adds::host) {
+        constexpr unsigned turn = 0x89abcdef;
+        constexpr std::size_t most_words = cuda::HostShares::words_each * 256;
+        cuda::GcmMemory memory;
+        auto* const words =
+            reinterpret_cast<unsigned long long*>(memory.results.reserve(most_words * sizeof(unsigned long long)));
+        std::fill_n(words, most_words, 0);
+        const cuda::GcmScratch scratch{memory.scratch, memory.sum_on(nullptr), {words, turn}};
+        const unsigned thread_blocks = cuda::enqueue(run, device, nullptr, &scratch);
+        EXPECT_GE(thread_blocks, 1U);
+        EXPECT_LE(thread_blocks, 256U);
+        backend.synchronize(0, nullptr);
+        const Block tag = sum_of(std::span(words, cuda::HostShares::words_each * thread_blocks), turn);
+        std::copy(tag.begin(), tag.end(), sealed.end() - sizeof(Block));
+    } else {
+        EXPECT_EQ(cuda::enqueue(run, device, nullptr), 0U);
+        backend.copy(sealed.data() + text.size(), result, sizeof(Block), 0, nullptr);
+    }
     backend.copy(sealed.data(), data, text.size(), 0, nullptr);
-    backend.copy(sealed.data() + text.size(), result, sizeof(Block), 0, nullptr);
     backend.device_free(data);
     backend.device_free(result);
     return sealed;
 }
 
-void both_ways(const DeviceLimits& device, const Bytes& key, const Bytes& iv, const Bytes& text) {
+void both_ways(const DeviceLimits& device, const Bytes& key, const Bytes& iv, const Bytes& text,
+               Adds adds = Adds::device) {
     const Bytes expected = oracle::evp_gcm(key, iv, text, {});
-    ASSERT_EQ(sealed_by(device, key, iv, text, Direction::encrypt), expected);
-    const Bytes opened = sealed_by(device, key, iv, {expected.begin(), expected.end() - 16}, Direction::decrypt);
+    ASSERT_EQ(sealed_by(device, key, iv, text, Direction::encrypt, adds), expected);
+    const Bytes opened = sealed_by(device, key, iv, {expected.begin(), expected.end() - 16}, Direction::decrypt, adds);
     ASSERT_TRUE(std::equal(text.begin(), text.end(), opened.begin()));
     ASSERT_TRUE(std::equal(expected.end() - 16, expected.end(), opened.end() - 16)) << "tag";
 }
@@ -93,17 +127,38 @@ protected:
     }
 };
 
+/// Grids of one thread block, of up to the radix of their numbers, and of more; 300 multiprocessors are more than a
+/// grid may have thread blocks.
 TEST_F(GcmLaunch, SharesOfAShortMessage) {
+    const Bytes key(16, 0x5a), iv(12, 0x21);
+    constexpr std::size_t least = GcmShort::least_share * block_bytes;
+    for (const int multiprocessors : {1, 17, 33, 300}) {
+        const DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, 90);
+        const std::size_t all = least * cuda::GcmMessage::grid_limit(device);
+        for (const std::size_t bytes : {least - 5, all, all - 5, all + 16, 2 * all - least + 1}) {
+            if (bytes > 256 * least) continue;  // slow to simulate
+            ASSERT_TRUE(GcmShort::takes(device, (bytes + 15) / 16));
+            const Bytes text = text_of(bytes);
+            SCOPED_TRACE(std::to_string(bytes) + " bytes, multiprocessors: " + std::to_string(multiprocessors));
+            both_ways(device, key, iv, text, Adds::host);
+            if (multiprocessors <= 17) both_ways(device, key, iv, text, Adds::device);
+        }
+    }
+}
+
+TEST_F(GcmLaunch, SharesOfAMediumMessage) {
     const Bytes key(16, 0x5a), iv(12, 0x21);
     for (const int multiprocessors : {1, 15, 16, 17, 33, 132}) {
         for (const int capability : {80, 90}) {
+            if (capability == 80 && multiprocessors > 17) continue;  // the same weights, and slow to simulate
             const DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, capability);
-            const std::size_t all = static_cast<std::size_t>(multiprocessors) * GcmMedium::least_share * block_bytes;
-            for (const std::size_t bytes : {all, all - 5, all - 16 * GcmMedium::least_share + 1}) {
-                if (capability == 80 && multiprocessors > 17) continue;  // the same weights, and slow to simulate
+            const std::size_t all = static_cast<std::size_t>(multiprocessors) * 300 * block_bytes;
+            for (const std::size_t bytes : {all, all - 5, all - std::size_t{40} * block_bytes}) {
+                ASSERT_FALSE(GcmShort::takes(device, (bytes + 15) / 16));
+                ASSERT_TRUE(cuda::GcmMediumShape::takes(device, bytes / 16));
                 const Bytes text = text_of(bytes);
                 SCOPED_TRACE(std::to_string(bytes) + " bytes, multiprocessors: " + std::to_string(multiprocessors));
-                both_ways(device, key, iv, text);
+                both_ways(device, key, iv, text, bytes == all ? Adds::host : Adds::device);
             }
         }
     }
@@ -128,8 +183,10 @@ TEST_F(GcmLaunch, AShortMessageBeginsAndEndsAnywhere) {
     constexpr std::size_t window = 4096;
     for (const std::uint32_t counter : {1u, 0u, 0xfeu, 0xffu, 0xfffeu, 0xffffu, 0xffff02u, 0xfffffffeu, 0xffffffffu}) {
         const Bytes iv = iv_for(key, counter);
-        for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{16}, std::size_t{31}, window - 32,
-                                        window - 31, window - 16, window - 1, window, window + 1, 2 * window + 5}) {
+        for (const std::size_t bytes :
+             {std::size_t{0}, std::size_t{1}, std::size_t{16}, std::size_t{31}, window - 32, window - 31, window - 16,
+              window - 1, window, window + 1, 2 * window + 5, 3 * window - 32, 3 * window - 31, 3 * window - 16,
+              3 * window - 1, 3 * window}) {
             const Bytes text = text_of(bytes);
             SCOPED_TRACE(std::to_string(bytes) + " bytes, counter " + std::to_string(counter));
             both_ways(device, key, iv, text);

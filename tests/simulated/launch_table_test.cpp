@@ -59,13 +59,15 @@ void expect_to_fit(const DeviceLimits& device) {
         EXPECT_GE(shape.threads, 32);
         EXPECT_LE(shape.threads, 1024);
         EXPECT_GE(shape.grid, 1);
-        EXPECT_TRUE(shape.tables == 0 || shape.tables == 2 || shape.tables == 4) << shape.tables;
+        EXPECT_TRUE(shape.tables == 0 || shape.tables == 1 || shape.tables == 2 || shape.tables == 4) << shape.tables;
     };
     const bool has_bits = device.bit_products != BitProducts::none;
     for (std::uint64_t n = 1; n < std::uint64_t{1} << 40; n *= 5) {
         fits(launch_shape(device, n));
         fits(launch_shape(device, n, BatchCounters::threads(device, false)));
         fits(serial_batch_shape(device, n));
+        if (GcmShort::takes(device, n)) fits(GcmShort::shape(device, n));
+        if (ShortMessage::takes(device, n * block_bytes)) fits(short_shape(device, n).launch);
         if (GcmMediumShape::takes(device, n)) {
             EXPECT_TRUE(has_bits);
             fits(gcm_medium_shape(device, n).launch);
