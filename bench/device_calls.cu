@@ -1,7 +1,7 @@
 // Latency of blocking calls for messages in device memory, beside the launch of an empty kernel and the wait for it:
 // the median of `calls` calls one after the other, in microseconds, by the host's clock. Prints one JSON object.
 //
-//     device_calls [CALLS]
+//     device_calls [CALLS [BYTES…]]
 #include <cuda_runtime.h>
 #include <warpaes/warpaes.h>
 
@@ -50,7 +50,10 @@ struct Row {
 
 int main(int argc, char** argv) {
     const int calls = argc > 1 ? std::max(10, std::atoi(argv[1])) : 1000;
-    constexpr std::uint64_t most = 8 << 20;
+    std::vector<std::uint64_t> lengths;
+    for (int i = 2; i < argc; ++i) lengths.push_back(std::strtoull(argv[i], nullptr, 10));
+    if (lengths.empty()) lengths = {1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 8 << 20};
+    const std::uint64_t most = *std::max_element(lengths.begin(), lengths.end());
     std::uint8_t *in = nullptr, *out = nullptr;
     require(cudaMalloc(&in, most) == cudaSuccess && cudaMalloc(&out, most) == cudaSuccess, "allocating memory");
     require(cudaMemset(in, 1, most) == cudaSuccess, "filling memory");
@@ -69,9 +72,7 @@ int main(int argc, char** argv) {
         require(warpaes_key_create(bytes.data(), bytes.size(), &key) == WARPAES_OK, "making a key");
         require(warpaes_key_create(other.data(), other.size(), &tweak_key) == WARPAES_OK, "making a key");
         for (const Row& row : rows) {
-            for (const std::uint64_t length :
-                 {std::uint64_t{1} << 10, std::uint64_t{4} << 10, std::uint64_t{16} << 10, std::uint64_t{64} << 10,
-                  std::uint64_t{256} << 10, std::uint64_t{1} << 20, most}) {
+            for (const std::uint64_t length : lengths) {
                 warpaes_message m = WARPAES_MESSAGE_INIT;
                 m.key = key;
                 m.mode = row.mode;

@@ -204,6 +204,13 @@ constexpr HashKey make_hash_key(FieldElement h) {
     return key;
 }
 
+/// H^n, by squaring what the key has.
+constexpr FieldElement power(const HashKey& key, std::uint64_t n) {
+    const std::uint64_t whole = n / HashKey::count, rest = n % HashKey::count;
+    const FieldElement far = power(key.powers[HashKey::count - 1], whole);
+    return rest == 0 ? far : whole == 0 ? key.powers[rest - 1] : multiply(far, key.powers[rest - 1]);
+}
+
 constexpr std::uint64_t blocks_of(std::uint64_t bytes) {
     return bytes / block_bytes + (bytes % block_bytes != 0);
 }

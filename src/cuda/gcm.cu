@@ -26,7 +26,7 @@ Segments segments_of(const GcmRun& run, const std::uint8_t* data, std::uint64_t 
 FieldElement addend_of(const GcmRun& run, std::uint64_t bytes) {
     const FieldElement lengths = length_block(run.aad_bytes, bytes);
     if (run.aad_bytes == 0) return lengths;
-    return lengths ^ multiply(load_element(run.aad_digest), power(run.key->hash_key().powers[0], blocks_of(bytes)));
+    return lengths ^ multiply(load_element(run.aad_digest), power(run.key->hash_key(), blocks_of(bytes)));
 }
 
 /// A run in several launches: chooses the kernels, their order and their scratch memory.
@@ -149,7 +149,7 @@ private:
         Secret<CombineParams> p;
         p->text = rows.text;
         p->finish = rows.finish;
-        Secret<FieldElement> factor(power(rows.powers[0], rows.row_blocks));
+        Secret<FieldElement> factor(power(run_.key->hash_key(), rows.row_blocks));
         uint4* at = digests();
         for (std::uint64_t n = rows.rows; n > 1; n = p->outputs) {
             p->digests = at;
@@ -183,13 +183,48 @@ private:
     uint4* scratch_;
 };
 
-/// weights[i] = first * factor^i.
+/// weights[i] = first * factor^i. In each round the products are independent, and a processor computes several of them
+/// in the latency of one.
 void set_weights(std::span<FieldElement> weights, FieldElement first, FieldElement factor) {
-    for (FieldElement& weight : weights) {
-        weight = first;
-        if (&weight != &weights.back()) first = multiply(first, factor);
+    weights[0] = first;
+    for (std::size_t known = 1; known < weights.size(); known *= 2) {
+        if (known > 1) factor = square(factor);
+        for (std::size_t i = known; i < std::min(2 * known, weights.size()); ++i) {
+            weights[i] = multiply(weights[i - known], factor);
+        }
     }
 }
+
+/// What gcm_long.cuh needs of a key. These are about a hundred products and an inverse, so the key keeps them.
+struct LongWeights {
+    FieldElement powers[HashKey::count], row_weights[8], warp_weights[GcmMessage::warps];
+    FieldElement inverse;     ///< 1 / H
+    FieldElement correction;  ///< of the factor that a chunk's last block has instead of H^1
+
+    static void make(const ExpandedKey& key, LongWeights& weights) {
+        using G = GcmLong;
+        const HashKey& h = key.hash_key();
+        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last one.
+        Secret<FieldElement> step(power(h, G::stride)), at(power(h, G::stride - 128 - 3)), other;
+        const Secret<FieldElement> half(power(h, 128));
+        for (unsigned w = 0; w < G::windows; ++w) {
+            *other = multiply(*at, *half);
+            set_weights(std::span(weights.powers + 8 * w, 4), *at, h.powers[0]);
+            set_weights(std::span(weights.powers + 8 * w + 4, 4), *other, h.powers[0]);
+            *at = multiply(*at, *step);
+        }
+        // Rows are four blocks apart, warps 32, groups a window.
+        set_weights(weights.row_weights, field_one, h.powers[3]);
+        set_weights(std::span(weights.warp_weights).first(4), field_one, h.powers[31]);
+        *step = multiply(*half, *half);
+        for (unsigned i = 4; i < G::warps; ++i) {
+            weights.warp_weights[i] = multiply(weights.warp_weights[i - 4], *step);
+        }
+        // The kernel multiplies the last block of the last row by H^(stride - 128 - 3) instead of H^1.
+        weights.inverse = warpaes::inverse(h.powers[0]);
+        weights.correction = power(weights.inverse, G::stride - 128 - 4);
+    }
+};
 
 /// One message in one launch: chooses the kernel and computes its parameters.
 class MessageLaunch {
@@ -225,7 +260,9 @@ public:
         const FieldElement row = powers()[shape.row_blocks - 1];
         set_weights(p->row_weights, p->tail_weight, row);
         const std::size_t rows = (shape.share + shape.row_blocks - 1) / shape.row_blocks, warps = (rows + 7) / 8;
-        if (warps > 1) set_weights(std::span(p->warp_weights).first(warps), field_one, power(row, 8));
+        if (warps > 1)
+            set_weights(std::span(p->warp_weights).first(warps), field_one,
+                        power(run_.key->hash_key(), 8 * shape.row_blocks));
         return enqueue(*p, gcm_medium_kernel_for(run_.key->rounds(), shape.launch.tables, GhashMma::wide(device_)),
                        shape.launch, shape.share, field_one);
     }
@@ -242,25 +279,15 @@ public:
         const GcmLongShape shape = gcm_long_shape(device_, end - skew / 256);
         Secret<GcmPartsParams> p;
         begin(*p, shape.share);
-        // H^(stride * (w + 1) - 128 * i - q) for window w, counted backwards from the chunk's last one.
-        Secret<FieldElement> step(power(h(), G::stride)), at(power(h(), G::stride - 128 - 3)), other;
-        Secret<FieldElement> half(power(powers()[63], 2));
-        for (unsigned w = 0; w < G::windows; ++w) {
-            *other = multiply(*at, *half);
-            set_weights(std::span(p->powers + 8 * w, 4), *at, h());
-            set_weights(std::span(p->powers + 8 * w + 4, 4), *other, h());
-            *at = multiply(*at, *step);
-        }
-        // Rows are four blocks apart, warps 32, groups a window.
-        set_weights(p->row_weights, field_one, powers()[3]);
-        set_weights(std::span(p->warp_weights).first(4), field_one, powers()[31]);
-        *step = multiply(*half, *half);
-        for (unsigned i = 4; i < G::warps; ++i) p->warp_weights[i] = multiply(p->warp_weights[i - 4], *step);
-        // The kernel multiplies the last block of the last row by H^(stride - 128 - 3) instead of H^1, and `zeros`
-        // blocks follow the text in the last window.
-        *other = multiply(p->tail_weight, power(inverse(h()), G::stride - 128 - 4 + zeros));
+        const auto& weights = run_.key->derived<LongWeights>();
+        std::copy(std::begin(weights.powers), std::end(weights.powers), p->powers);
+        std::copy(std::begin(weights.row_weights), std::end(weights.row_weights), p->row_weights);
+        std::copy(std::begin(weights.warp_weights), std::end(weights.warp_weights), p->warp_weights);
+        // `zeros` blocks follow the text in the last window.
+        const Secret<FieldElement> correction(multiply(weights.correction, power(weights.inverse, zeros)));
+        const Secret<FieldElement> last(multiply(p->tail_weight, *correction));
         return enqueue(*p, gcm_long_kernel_for(run_.key->rounds(), run_.direction), shape.launch,
-                       256 * std::uint64_t{shape.share}, *other);
+                       256 * std::uint64_t{shape.share}, *last);
     }
 
 private:
@@ -316,10 +343,15 @@ private:
         p.sum = scratch_ != nullptr ? scratch_->sum : static_cast<GcmSum*>(pooled.get());
         p.shares = scratch_ != nullptr ? scratch_->shares : HostShares{};
         constexpr std::size_t radix = GcmMessage::radix;
-        Secret<FieldElement> factor(grid > 1 ? power(h(), share) : field_one);
-        set_weights(std::span(p.inner_weights).first(std::min(grid, radix)), field_one, *factor);
-        if (grid > radix) *factor = power(*factor, radix);
-        set_weights(std::span(p.outer_weights).first((grid + radix - 1) / radix), last, *factor);
+        Secret<FieldElement> factor(grid > 1 ? power(run_.key->hash_key(), share) : field_one);
+        const std::span weights(p.block_weights);
+        if (grid <= weights.size()) {
+            set_weights(weights.first(grid), last, *factor);
+        } else {
+            set_weights(weights.first(radix), field_one, *factor);
+            *factor = power(*factor, radix);
+            set_weights(weights.subspan(radix, (grid + radix - 1) / radix), last, *factor);
+        }
         launch(kernel, shape, stream_, p);
         return p.shares.words != nullptr ? static_cast<unsigned>(grid) : 0;
     }
@@ -337,8 +369,8 @@ unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t str
     if (run.count == 1 && !run.hashes_only()) {
         MessageLaunch message(run, device, stream, scratch);
         if (message.is_short()) return message.enqueue_short();
-        if (message.is_medium()) return message.enqueue_medium();
         if (message.is_long()) return message.enqueue_long();
+        if (message.is_medium()) return message.enqueue_medium();
     }
     GcmLaunch(run, device, stream, scratch).enqueue();
     return 0;

@@ -302,7 +302,7 @@ struct GcmMessage {
     static constexpr int threads = 512;
     static constexpr unsigned warps = threads / 32;
     static constexpr unsigned slots = 16;  ///< each of four powers of H
-    static constexpr unsigned radix = 16;  ///< of a thread block's number, which has two digits
+    static constexpr unsigned radix = 16;  ///< of a thread block's number, which in a large grid has two digits
 
     /// Shared memory after the tables: the powers, a weight and a sum for each warp, and two more elements.
     static constexpr std::size_t shared_bytes(bool wide) {
@@ -385,13 +385,18 @@ struct GcmLong : GcmMessage {
     static constexpr unsigned windows = slots / 2;    ///< windows of a group per chunk
     static constexpr unsigned stride = groups * 256;  ///< blocks from a group's window to its next
     static constexpr std::size_t tables = 4;
+    /// Blocks per multiprocessor from which on it is better than gcm_medium.cuh. H200, 2026-11, AES-128, from call to
+    /// completion, microseconds by gcm_medium.cuh and by this: 2.25 MiB 20.8, 21.8; 3 MiB 22.1, 22.2; 4 MiB 23.4, 23.0;
+    /// 8 MiB 30.5, 28.8.
+    static constexpr std::uint64_t least_share = 1536;
 
     /// `blocks`: whole blocks of the message. Its buffers must be aligned to 16 bytes.
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
         return GhashMma::wide(device) && device.table.tensor_blocks != never &&
                tables * table_bytes_each + shared_bytes(true) <=
                    static_cast<std::size_t>(device.shared_bytes_per_block) &&
-               blocks >= stride * grid_limit(device);
+               blocks >= stride * grid_limit(device) &&
+               blocks > std::min<std::uint64_t>(least_share, device.table.one_launch_share) * grid_limit(device);
     }
 };
 

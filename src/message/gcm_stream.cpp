@@ -38,7 +38,7 @@ void GcmStream::append(FieldElement digest, std::uint64_t blocks) {
     }
     if (state.blocks != blocks) {
         state.blocks = blocks;
-        state.power = blocks <= HashKey::count ? key_->hash_key().powers[blocks - 1] : power(h(), blocks);
+        state.power = power(key_->hash_key(), blocks);
     }
     state.digest = multiply(state.digest, state.power) ^ digest;
 }

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "cpu_backends.hpp"
 #include "reference.hpp"
 
@@ -88,6 +91,9 @@ TEST(Ghash, TheHashKeyHoldsPowersOfH) {
     const ExpandedKey expanded(key);
     const HashKey& hash_key = expanded.hash_key();
     const FieldElement h = load_element(reference::Aes(key).cipher(reference::Block{}));
+    for (const std::uint64_t n : {0u, 1u, 63u, 64u, 65u, 127u, 128u, 1000u, 1u << 20}) {
+        EXPECT_EQ(power(hash_key, n), power(h, n)) << n;
+    }
     for (std::size_t i = 0; i < HashKey::count; ++i) {
         EXPECT_EQ(hash_key.powers[i], power(h, i + 1)) << i;
         const HashKey::Element e = hash_key.descending[HashKey::count - 1 - i];
@@ -96,6 +102,33 @@ TEST(Ghash, TheHashKeyHoldsPowersOfH) {
         EXPECT_EQ(folded.low, e.low ^ e.high) << i;
         EXPECT_EQ(folded.high, folded.low) << i;
     }
+}
+
+struct Derived {
+    static inline std::atomic<int> made{0};
+    std::array<std::uint8_t, 16> bytes;
+
+    static void make(const ExpandedKey& key, Derived& result) {
+        ++made;
+        std::copy_n(key.bytes().begin(), result.bytes.size(), result.bytes.begin());
+    }
+};
+
+/// Once for all threads, of this key, and for as long as the key lives.
+TEST(Key, KeepsWhatABackendDerives) {
+    const Bytes bytes = random_bytes(16, 8);
+    const ExpandedKey key(bytes), other(random_bytes(16, 9));
+    Derived::made = 0;
+    std::vector<const Derived*> seen(8);
+    {
+        std::vector<std::jthread> threads;
+        for (const Derived*& its : seen) threads.emplace_back([&] { its = &key.derived<Derived>(); });
+    }
+    EXPECT_EQ(Derived::made, 1);
+    for (const Derived* its : seen) EXPECT_EQ(its, seen.front());
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), seen.front()->bytes.begin()));
+    EXPECT_NE(&other.derived<Derived>(), seen.front());
+    EXPECT_EQ(Derived::made, 2);
 }
 
 }  // namespace

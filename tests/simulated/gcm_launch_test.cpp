@@ -64,12 +64,13 @@ Block sum_of(std::span<const unsigned long long> words, unsigned turn) {
     return std::bit_cast<Block>(sum);
 }
 
-/// Ciphertext and tag, in place.
+/// Ciphertext and tag, in place, `offset` bytes behind an aligned address.
 Bytes sealed_by(const DeviceLimits& device, const Bytes& key_bytes, const Bytes& iv, const Bytes& text,
-                Direction direction, Adds adds = Adds::device) {
+                Direction direction, Adds adds = Adds::device, std::size_t offset = 0) {
     const ExpandedKey key(key_bytes);
     CudaBackend& backend = cuda_backend();
-    auto* const data = static_cast<std::uint8_t*>(backend.device_alloc(0, std::max<std::size_t>(text.size(), 1)));
+    auto* const memory = static_cast<std::uint8_t*>(backend.device_alloc(0, offset + text.size() + 1));
+    std::uint8_t* const data = memory + offset;
     auto* const result = static_cast<Block*>(backend.device_alloc(0, sizeof(Block)));
     backend.copy(data, text.data(), text.size(), 0, nullptr);
     const Block j0 = j0_of(key, iv);
@@ -88,11 +89,11 @@ Bytes sealed_by(const DeviceLimits& device, const Bytes& key_bytes, const Bytes&
     if (adds == Adds::host) {
         constexpr unsigned turn = 0x89abcdef;
         constexpr std::size_t most_words = cuda::HostShares::words_each * 256;
-        cuda::GcmMemory memory;
+        cuda::GcmMemory own;
         auto* const words =
-            reinterpret_cast<unsigned long long*>(memory.results.reserve(most_words * sizeof(unsigned long long)));
+            reinterpret_cast<unsigned long long*>(own.results.reserve(most_words * sizeof(unsigned long long)));
         std::fill_n(words, most_words, 0);
-        const cuda::GcmScratch scratch{memory.scratch, memory.sum_on(nullptr), {words, turn}};
+        const cuda::GcmScratch scratch{own.scratch, own.sum_on(nullptr), {words, turn}};
         const unsigned thread_blocks = cuda::enqueue(run, device, nullptr, &scratch);
         EXPECT_GE(thread_blocks, 1U);
         EXPECT_LE(thread_blocks, 256U);
@@ -104,7 +105,7 @@ Bytes sealed_by(const DeviceLimits& device, const Bytes& key_bytes, const Bytes&
         backend.copy(sealed.data() + text.size(), result, sizeof(Block), 0, nullptr);
     }
     backend.copy(sealed.data(), data, text.size(), 0, nullptr);
-    backend.device_free(data);
+    backend.device_free(memory);
     backend.device_free(result);
     return sealed;
 }
@@ -164,14 +165,16 @@ TEST_F(GcmLaunch, SharesOfAMediumMessage) {
     }
 }
 
-/// One thread block: as many rows and warps as a share fills, of half a chunk and of a whole one.
+/// One thread block: as many rows and warps as a share fills, of half a chunk and of a whole one. Not aligned, because
+/// another kernel takes the longer ones that are.
 TEST_F(GcmLaunch, RowsOfAShare) {
     const Bytes key(32, 0xa5), iv(12, 0x42);
     const DeviceLimits device = cuda::limits_of(1, 227 * 1024, 90);
     constexpr std::size_t row = GcmMedium::half_row * block_bytes, warp = 8 * row, all = GcmMedium::warps * warp;
     for (const std::size_t bytes : {row - 1, row, row + 16, warp, warp + 1, 4 * warp + 16, all, all + 16, 2 * all}) {
         const Bytes text = text_of(bytes);
-        ASSERT_EQ(sealed_by(device, key, iv, text, Direction::encrypt), oracle::evp_gcm(key, iv, text, {})) << bytes;
+        const Bytes sealed = sealed_by(device, key, iv, text, Direction::encrypt, Adds::device, 4);
+        ASSERT_EQ(sealed, oracle::evp_gcm(key, iv, text, {})) << bytes;
     }
     ASSERT_FALSE(cuda::GcmMediumShape::takes(device, 2 * all / block_bytes + 1)) << "then another kernel takes it";
 }
@@ -238,7 +241,10 @@ TEST_F(GcmLaunch, SharesOfALongMessage) {
 TEST(GcmLong, WhatItDoesNotTake) {
     const std::uint64_t blocks = std::uint64_t{1} << 20;
     EXPECT_TRUE(GcmLong::takes(cuda::limits_of(132, 227 * 1024, 90), blocks));
-    EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 227 * 1024, 90), 132 * GcmLong::stride - 1)) << "too short";
+    EXPECT_TRUE(GcmLong::takes(cuda::limits_of(132, 227 * 1024, 90), 132 * GcmLong::least_share + 1));
+    EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 227 * 1024, 90), 132 * GcmLong::least_share)) << "medium";
+    EXPECT_TRUE(GcmLong::takes(only_long(132), 132 * GcmLong::stride));
+    EXPECT_FALSE(GcmLong::takes(only_long(132), 132 * GcmLong::stride - 1)) << "too short";
     EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 163 * 1024, 80), blocks)) << "other tensor cores";
     EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 192 * 1024, 90), blocks)) << "no room for four tables and powers";
     EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 227 * 1024, 100), blocks)) << "no tensor cores for bits";

@@ -43,6 +43,15 @@ __device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y
     store_block(p.result, block_of(y), p.result_alignment);
 }
 
+/// The weight of the thread block that `behind` others follow.
+template <typename Product>
+__device__ __forceinline__ FieldElement block_weight(const GcmMessageParams& p, unsigned behind, Product product) {
+    constexpr unsigned radix = GcmMessage::radix;
+    if (gridDim.x <= 2 * radix) return p.block_weights[behind];
+    const FieldElement outer = p.block_weights[radix + behind / radix];
+    return behind % radix == 0 ? outer : product(outer, p.block_weights[behind % radix]);
+}
+
 /// Encrypts or decrypts the partial block of `rest` bytes after `whole` blocks. Returns its ciphertext, zero-padded.
 __device__ __forceinline__ uint4 cipher_tail(const GcmMessageParams& p, std::uint64_t whole, unsigned rest,
                                              uint4 key_stream) {
@@ -117,9 +126,7 @@ public:
     __device__ __forceinline__ void begin_weights(unsigned used) const {
         const unsigned g = lane_id() / 4, q = lane_id() % 4;
         if (threadIdx.x / warp_lanes + 2 != warps) return;
-        FieldElement weight = p_.outer_weights[behind_ / GcmMessage::radix];
-        const unsigned inner = behind_ % GcmMessage::radix;
-        if (inner != 0) weight = product_by_four(weight, p_.inner_weights[inner]);
+        const FieldElement weight = block_weight(p_, behind_, product_by_four);
         if (lane_id() == 0) weights()[warps - 1] = weight;
         // The weights of the other warps, eight at a time.
         for (unsigned first = 0; first + 1 < used; first += 8) {

@@ -92,9 +92,10 @@ struct GcmMessageParams {
     GcmSum* sum;           ///< where the thread blocks add their shares, if the grid has more than one
     std::uint8_t* result;  ///< receives 16 bytes
     std::uint32_t result_alignment;
-    /// Powers of H that account for i thread blocks, and for `radix` * i of them; the latter include the last thread
-    /// block's weight.
-    FieldElement inner_weights[GcmMessage::radix], outer_weights[GcmMessage::radix];
+    /// Of the thread blocks, counted from the last one. A grid of up to 2 * radix has one for each. Of a larger grid
+    /// the first half accounts for i thread blocks, and the second for radix * i of them and for what follows the last
+    /// one.
+    FieldElement block_weights[2 * GcmMessage::radix];
     std::uint32_t round_keys[60];
 };
 

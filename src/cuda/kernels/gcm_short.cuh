@@ -59,9 +59,7 @@ __global__ void __launch_bounds__(GcmShort::most_threads, 1)
         const unsigned group = warp - groups - 1, lane = lane_id();
         if (behind * share + group * warp_lanes < blocks) {
             FieldElement weight = p.group_weights[group];
-            const unsigned inner = behind % GcmMessage::radix, outer = behind / GcmMessage::radix;
-            if (inner != 0) weight = called_product(weight, p.inner_weights[inner]);
-            if (outer != 0) weight = called_product(weight, p.outer_weights[outer]);
+            if (behind != 0) weight = called_product(weight, block_weight(p, behind, called_product));
             weights[group * warp_lanes + lane] = called_product(weight, p.powers[lane]);
         }
     }
