@@ -19,6 +19,7 @@ struct BatchState {
     Object outputs;           ///< a list of bytes; empty if the results go to the caller's buffer
     std::vector<warpaes_batch_entry> entries;
     std::vector<warpaes_entry_result> results;
+    std::vector<std::size_t> too_short;  ///< messages that are shorter than a tag, ascending; they have no entry
 
     BatchState() = default;
     BatchState(const BatchState&) = delete;
@@ -160,7 +161,10 @@ Object of_list(PyObject* self, warpaes_direction direction, PyObject* nonces_obj
         const auto* input = static_cast<const std::uint8_t*>(data[i].data);
         std::size_t size = data[i].length;
         if (!encrypts && size < aead.tag_bytes) {
-            raise(exceptions.invalid_tag, "message %zu is shorter than a tag", i);
+            check_nonce(aead, nonces[i].length);
+            batch.too_short.push_back(i);
+            check(PyList_SetItem(batch.outputs.get(), static_cast<Py_ssize_t>(i), none().release()));
+            continue;
         }
         if (!encrypts) size -= aead.tag_bytes;
         Object out = new_bytes(encrypts ? size + aead.tag_bytes : size);
@@ -178,11 +182,19 @@ struct Numbers {
         batch.views.push_back(host_view(object, name));
         const View& view = batch.views.back();
         if (view.size() % 8 != 0) raise(PyExc_ValueError, "%s must be integers of 64 bits", name);
-        values = static_cast<const std::uint64_t*>(view.data());
+        bytes_ = view.bytes();
         count = view.size() / 8;
     }
-    const std::uint64_t* values;
+    /// The buffer may lie at any address.
+    [[nodiscard]] std::uint64_t operator[](std::size_t i) const {
+        std::uint64_t number = 0;
+        std::memcpy(&number, bytes_ + 8 * i, 8);
+        return number;
+    }
     std::size_t count;
+
+private:
+    const std::uint8_t* bytes_;
 };
 
 Object submit_into(PyObject* self, const Call& call) {
@@ -210,8 +222,8 @@ Object submit_into(PyObject* self, const Call& call) {
     const Parts aad(batch, aad_object, "associated_data", count, true);
     batch.entries.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t offset = offsets.values[i];
-        const std::uint64_t length = lengths.values[i];
+        const std::uint64_t offset = offsets[i];
+        const std::uint64_t length = lengths[i];
         if (offset > data.size() || length > data.size() - offset) {
             raise(PyExc_ValueError, "message %zu reaches beyond the end of data", i);
         }
@@ -238,12 +250,9 @@ bool wait_for(BatchState& batch, std::uint64_t milliseconds) {
     return unlocked([&] { return warpaes_batch_wait(batch.handle, milliseconds); }) != WARPAES_ERROR_TIMEOUT;
 }
 
-/// The exception of entry `i`, as an object.
-Object exception_of(const BatchState& batch, std::size_t i) {
-    const char* sentence = warpaes_batch_entry_error(batch.handle, i);
-    const std::string text = "message " + std::to_string(i) + ": " +
-                             (sentence[0] != '\0' ? sentence : warpaes_status_message(batch.results[i].status));
-    set_status_error(batch.results[i].status, text.c_str());
+/// An exception for a status, as an object.
+Object exception_of(warpaes_status status, const std::string& text) {
+    set_status_error(status, text.c_str());
     PyObject* type = nullptr;
     PyObject* value = nullptr;
     PyObject* traceback = nullptr;
@@ -254,15 +263,34 @@ Object exception_of(const BatchState& batch, std::size_t i) {
     return Object(value);
 }
 
-/// The list of results of a finished batch; raises the first exception unless `return_exceptions`.
-Object outcome(BatchState& batch, bool return_exceptions) {
-    const bool has_outputs = batch.outputs.get() != nullptr;
-    Object list = has_outputs ? Object::borrowed(batch.outputs.get())
-                              : Object(PyList_New(static_cast<Py_ssize_t>(batch.entries.size())));
-    for (std::size_t i = 0; i < batch.results.size(); ++i) {
-        const bool failed = batch.results[i].status != WARPAES_OK;
-        if (!failed && has_outputs) continue;
-        Object item = failed ? exception_of(batch, i) : none();
+/// The exception of entry `entry`, which is message `message` of the caller's list.
+Object exception_of(const BatchState& batch, std::size_t entry, std::size_t message) {
+    const warpaes_status status = batch.results[entry].status;
+    const char* sentence = warpaes_batch_entry_error(batch.handle, entry);
+    return exception_of(status, "message " + std::to_string(message) + ": " +
+                                    (sentence[0] != '\0' ? sentence : warpaes_status_message(status)));
+}
+
+/// The list of results of a finished batch, a new one for each caller; raises the first exception unless
+/// `return_exceptions`.
+Object outcome(const BatchState& batch, bool return_exceptions) {
+    const std::size_t count = batch.results.size() + batch.too_short.size();
+    Object list(PyList_New(static_cast<Py_ssize_t>(count)));
+    auto too_short = batch.too_short.begin();
+    for (std::size_t i = 0, entry = 0; i < count; ++i) {
+        Object item;
+        bool failed = true;
+        if (too_short != batch.too_short.end() && *too_short == i) {
+            ++too_short;
+            item =
+                exception_of(WARPAES_ERROR_AUTHENTICATION, "message " + std::to_string(i) + " is shorter than a tag");
+        } else if (batch.results[entry].status != WARPAES_OK) {
+            item = exception_of(batch, entry++, i);
+        } else {
+            ++entry;
+            failed = false;
+            item = batch.outputs ? Object(PySequence_GetItem(batch.outputs.get(), static_cast<Py_ssize_t>(i))) : none();
+        }
         if (failed && !return_exceptions) {
             PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(item.get())), item.get());
             throw Raised();

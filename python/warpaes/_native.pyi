@@ -398,7 +398,7 @@ class _Many(_Single):
             data: A list of ciphertexts, each followed by its tag, in host memory.
             associated_data: As for ``encrypt_batch``.
             return_exceptions: Whether the list contains InvalidTag in place of a message that is not authentic.
-                Otherwise the exception is raised. A message shorter than a tag always raises.
+                Otherwise the exception is raised.
             check_nonces: Ignored: decryption may use a nonce more than once.
 
         Returns:
@@ -426,7 +426,6 @@ class _Many(_Single):
             The batch. Its results are bytes.
 
         Raises:
-            InvalidTag: A message to decrypt is shorter than a tag.
             ValueError: As for ``encrypt_batch``.
         """
     def submit_into(

@@ -46,6 +46,36 @@ class Lists(unittest.TestCase):
         with self.assertRaisesRegex(InvalidTag, "message 3:"):
             GCM.decrypt_batch(NONCES, sealed)
 
+    def test_too_short_for_a_tag(self) -> None:
+        """The message's error, like a wrong tag, whatever kind of buffer it is in; the others are decrypted."""
+        for aead, tag in ((GCM, 16), (AESCCM(bytes(32), tag_length=8), 8)):
+            sealed: list[object] = [*aead.encrypt_batch(NONCES, TEXTS)]
+            wrong: dict[int, object] = {0: b"", 5: bytearray(tag - 1), 6: memoryview(bytes(1)), 299: b"x"}
+            for i, short in wrong.items():
+                sealed[i] = short
+            sealed[7] = bytes(tag)  # of an empty text, but not its tag
+            results = aead.decrypt_batch(NONCES, sealed, return_exceptions=True)  # type: ignore[arg-type]
+            for i, result in enumerate(results):
+                if i in wrong:
+                    self.assertIsInstance(result, InvalidTag)
+                    self.assertEqual(str(result), f"message {i} is shorter than a tag")
+                elif i == 7:
+                    self.assertRegex(str(result), "message 7:")
+                else:
+                    self.assertEqual(result, TEXTS[i])
+            with self.assertRaisesRegex(InvalidTag, "message 4 is shorter"):
+                aead.decrypt_batch(NONCES[1:8], sealed[1:8])  # type: ignore[arg-type]
+            with self.assertRaisesRegex(InvalidTag, "message 1:"):  # the first that fails, not the first that is short
+                aead.decrypt_batch(NONCES[6:9], [aead.encrypt(NONCES[6], b"", None), bytes(tag), b""])
+            self.assertEqual(
+                [type(one) for one in aead.decrypt_batch(NONCES[:2], [b"", b"x"], return_exceptions=True)],
+                [InvalidTag] * 2,
+            )
+        batch = GCM.submit("decrypt", NONCES[:2], [b"short", GCM.encrypt(NONCES[1], b"text", None)])
+        with self.assertRaisesRegex(InvalidTag, "message 0 is shorter"):
+            batch.result()
+        self.assertEqual(batch.result(return_exceptions=True)[1], b"text")
+
     def test_mistakes(self) -> None:
         with self.assertRaisesRegex(ValueError, "twice"):
             GCM.encrypt_batch([NONCES[0]] * 2, [b"a", b"b"])
@@ -56,8 +86,8 @@ class Lists(unittest.TestCase):
             GCM.encrypt_batch([b"short"], [b""])
         with self.assertRaisesRegex(TypeError, "list of buffers"):
             GCM.encrypt_batch(NONCES, b"text")
-        with self.assertRaisesRegex(InvalidTag, "message 0 is shorter"):
-            GCM.decrypt_batch([NONCES[0]], [b"short"])
+        with self.assertRaisesRegex(ValueError, "Nonce must be"):
+            GCM.decrypt_batch([b"short"], [b"short"])
         with self.assertRaisesRegex(ValueError, "'encrypt' or 'decrypt'"):
             GCM.submit("seal", [], [])  # type: ignore[arg-type]
 
@@ -100,6 +130,14 @@ class OneBuffer(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "message 299 reaches beyond"):
                 self.run_batch("encrypt", self.data, self.sealed)
 
+    def test_numbers_at_odd_addresses(self) -> None:
+        np = self.numpy
+        odd = [memoryview(b"x" + numbers.tobytes())[1:] for numbers in (self.offsets, self.lengths)]
+        sealed = np.zeros_like(self.data)
+        GCM.submit_into("encrypt", b"".join(NONCES), self.data, *odd, sealed, self.tags, b"aad").result()
+        self.run_batch("encrypt", self.data, self.sealed)
+        self.assertEqual(sealed.tobytes(), self.sealed.tobytes())
+
 
 class Waiting(unittest.TestCase):
     def test_result_and_descriptor(self) -> None:
@@ -107,6 +145,12 @@ class Waiting(unittest.TestCase):
         self.assertTrue(select.select([batch], [], [], 60)[0])
         self.assertTrue(batch.done())
         self.assertEqual(batch.result(timeout=0), GCM.encrypt_batch(NONCES, TEXTS))
+
+    def test_each_caller_has_a_list_of_its_own(self) -> None:
+        batch = GCM.submit("encrypt", NONCES, TEXTS)
+        first = batch.result()
+        first.clear()
+        self.assertEqual(batch.result(), GCM.encrypt_batch(NONCES, TEXTS))
 
     def test_time_out(self) -> None:
         batch = GCM.submit("encrypt", NONCES[:8], [bytes(32 << 20)] * 8)
