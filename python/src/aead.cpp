@@ -218,6 +218,14 @@ Object generate_key(PyObject*, const Call& call) {
     return random_bytes(bits / 8);
 }
 
+/// Unlike pyca, whose AESGCMSIV takes keys of 192 bits, which RFC 8452 does not have.
+Object generate_siv_key(PyObject*, const Call& call) {
+    const auto [bit_length] = arguments(call, "generate_key", {"bit_length"});
+    const std::uint64_t bits = to_u64(bit_length, "bit_length");
+    if (bits != 128 && bits != 256) raise(PyExc_ValueError, "bit_length must be 128 or 256 for AES-GCM-SIV (RFC 8452)");
+    return random_bytes(bits / 8);
+}
+
 template <const AeadKind& kind>
 void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
     constexpr bool is_ccm = &kind == &ccm_kind;
@@ -268,8 +276,15 @@ const PyMethodDef decrypt_into_def = method_def<decrypt_into>(
     "into buf and return the length of the plaintext. Raises InvalidTag and wipes buf if data is not authentic.");
 const PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
 
-PyMethodDef single_methods[] = {generate_def,     encrypt_def,      decrypt_def,
-                                encrypt_into_def, decrypt_into_def, end_of_methods};
+PyMethodDef single_methods[] = {
+    method_def<generate_siv_key>(
+        "generate_key", "generate_key(bit_length)\n--\n\nReturn a random key of 128 or 256 bits.", METH_STATIC),
+    encrypt_def,
+    decrypt_def,
+    encrypt_into_def,
+    decrypt_into_def,
+    end_of_methods,
+};
 PyMethodDef methods[] = {
     generate_def,
     encrypt_def,
@@ -366,8 +381,8 @@ Object crypt_parts(PyObject*, const Call& call) {
     std::vector<ChunkRun> runs;
     runs.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-        runs.push_back(run_of(PyList_GetItem(parts, static_cast<Py_ssize_t>(i)), chunk,
-                              direction == WARPAES_ENCRYPT ? Access::write : Access::read));
+        const Object part(PySequence_GetItem(parts, static_cast<Py_ssize_t>(i)));
+        runs.push_back(run_of(part.get(), chunk, direction == WARPAES_ENCRYPT ? Access::write : Access::read));
     }
     warpaes_engine* with = engine();
     std::size_t part = 0;

@@ -21,7 +21,9 @@ struct Components {
         const Py_ssize_t count = PyList_Size(list);
         views.reserve(static_cast<std::size_t>(count));
         for (Py_ssize_t i = 0; i < count; ++i) {
-            views.push_back(host_view(PyList_GetItem(list, i), "associated_data"));
+            // A reference of its own: to open a view can run Python code, and let another thread change the list.
+            const Object item(PySequence_GetItem(list, i));
+            views.push_back(host_view(item.get(), "associated_data"));
             parts.push_back({views.back().data(), views.back().size()});
             bytes += views.back().size();
         }

@@ -242,7 +242,7 @@ class _Single:
         The key comes from the operating system's random number generator.
 
         Args:
-            bit_length: The size of the key: 128, 192 or 256. AESGCMSIV does not take keys of 192 bits.
+            bit_length: The size of the key: 128, 192 or 256; for AESGCMSIV 128 or 256.
 
         Returns:
             The key, ``bit_length / 8`` bytes.

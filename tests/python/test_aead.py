@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import unittest
 from typing import Any
 
@@ -119,6 +120,46 @@ class WholeMessages(unittest.TestCase):
 
 
 class Mistakes(unittest.TestCase):
+    def test_keys_that_are_made_are_taken(self) -> None:
+        for kind in (aead.AESGCM, aead.AESCCM, aead.AESGCMSIV, aead.AESSIV):
+            for bits in (0, 64, 128, 192, 256, 384, 512, 1 << 70):
+                try:
+                    key = kind.generate_key(bits)
+                except ValueError:
+                    continue
+                self.assertEqual(len(key), bits // 8)
+                kind(key)
+        self.refused(ValueError, "bit_length must be 128 or 256", aead.AESGCMSIV.generate_key, 192)
+
+    def test_a_key_that_is_too_long_to_wrap(self) -> None:
+        with mmap.mmap(-1, 1 << 32, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+            self.refused(ValueError, r"2\^32 - 1 bytes", keywrap.aes_key_wrap_with_padding, KEY, memory)
+
+    def test_the_list_of_associated_data_changes_meanwhile(self) -> None:
+        class Treacherous:
+            def __init__(self, parts: list[Any]) -> None:
+                self.parts = parts
+
+            @property
+            def __cuda_array_interface__(self) -> Any:
+                self.parts.clear()
+                raise AttributeError
+
+        parts: list[Any] = []
+        parts += [Treacherous(parts), b"second", b"third"]
+        with self.assertRaises((TypeError, IndexError)):
+            aead.AESSIV(KEY).encrypt(b"text", parts)
+
+        class Empties(Treacherous):
+            @property
+            def __cuda_array_interface__(self) -> Any:
+                self.parts.clear()
+                return {"data": (1, False), "shape": (0,), "typestr": "|u1"}
+
+        parts += [Empties(parts), b"second", b"third"]
+        with self.assertRaises((TypeError, IndexError)):
+            aead.AESSIV(KEY).encrypt(b"text", parts)
+
     def refused(self, kind: type[BaseException], words: str, function: Any, *values: Any, **named: Any) -> None:
         with self.assertRaisesRegex(kind, words):
             function(*values, **named)
