@@ -17,7 +17,8 @@ warpaes_keyset* handle_of(PyObject* self) {
     return state_of<KeysetState>(self).handle;
 }
 
-/// The handle for a change. Throws if another thread is using the keyset.
+/// The handle for a change. Throws if another thread is using the keyset. Arguments are converted before, because that
+/// can run Python code, and let another thread begin to use it.
 warpaes_keyset* own(PyObject* self) {
     const KeysetState& keyset = state_of<KeysetState>(self);
     if (keyset.users != 0) raise(exceptions.error, "another thread is using this keyset: change it afterwards");
@@ -82,27 +83,42 @@ std::uint32_t to_key_id(PyObject* object) {
 Object add(PyObject* self, const Call& call) {
     const auto [name] = arguments(call, "add", {"template"});
     std::uint32_t id = 0;
-    check(warpaes_keyset_add(own(self), to_text(name, "template").c_str(), &id));
+    const std::string text = to_text(name, "template");
+    check(warpaes_keyset_add(own(self), text.c_str(), &id));
     return Object(PyLong_FromUnsignedLong(id));
 }
 
 Object promote(PyObject* self, const Call& call) {
     const auto [id] = arguments(call, "promote", {"key_id"});
-    check(warpaes_keyset_promote(own(self), to_key_id(id)));
+    const std::uint32_t key_id = to_key_id(id);
+    check(warpaes_keyset_promote(own(self), key_id));
     return none();
 }
 
 Object remove(PyObject* self, const Call& call) {
     const auto [id] = arguments(call, "remove", {"key_id"});
-    check(warpaes_keyset_remove(own(self), to_key_id(id)));
+    const std::uint32_t key_id = to_key_id(id);
+    check(warpaes_keyset_remove(own(self), key_id));
     return none();
 }
 
-template <warpaes_key_state state>
-Object set_state(PyObject* self, const Call& call) {
-    const auto [id] = arguments(call, "set_state", {"key_id"});
-    check(warpaes_keyset_set_state(own(self), to_key_id(id), state));
+Object set_state(PyObject* self, const Call& call, const char* function, warpaes_key_state state) {
+    const auto [id] = arguments(call, function, {"key_id"});
+    const std::uint32_t key_id = to_key_id(id);
+    check(warpaes_keyset_set_state(own(self), key_id, state));
     return none();
+}
+
+Object enable(PyObject* self, const Call& call) {
+    return set_state(self, call, "enable", WARPAES_KEY_ENABLED);
+}
+
+Object disable(PyObject* self, const Call& call) {
+    return set_state(self, call, "disable", WARPAES_KEY_DISABLED);
+}
+
+Object destroy(PyObject* self, const Call& call) {
+    return set_state(self, call, "destroy", WARPAES_KEY_DESTROYED);
 }
 
 /// Adds a new key and makes it the primary. The previous primary stays, to decrypt.
@@ -191,11 +207,10 @@ PyMethodDef methods[] = {
                        "number. None stands for the template of the previous primary."),
     method_def<promote>("promote", "promote($self, key_id)\n--\n\nMake a key the primary."),
     method_def<remove>("remove", "remove($self, key_id)\n--\n\nRemove a key that is not the primary."),
-    method_def<set_state<WARPAES_KEY_ENABLED>>("enable", "enable($self, key_id)\n--\n\nEnable a key again."),
-    method_def<set_state<WARPAES_KEY_DISABLED>>(
-        "disable", "disable($self, key_id)\n--\n\nDisable a key: the keyset keeps it and does not use it."),
-    method_def<set_state<WARPAES_KEY_DESTROYED>>("destroy",
-                                                 "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
+    method_def<enable>("enable", "enable($self, key_id)\n--\n\nEnable a key again."),
+    method_def<disable>("disable",
+                        "disable($self, key_id)\n--\n\nDisable a key: the keyset keeps it and does not use it."),
+    method_def<destroy>("destroy", "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
     method_def<keys>("keys", "keys($self)\n--\n\nReturn public facts about the keys, as a list of dictionaries."),
     method_def<to_json>("to_json", "to_json($self)\n--\n\nReturn Tink's JSON, with the secret keys, as bytes."),
     {nullptr, nullptr, 0, nullptr},
@@ -214,9 +229,8 @@ PyType_Spec spec = {"warpaes.Keyset", sizeof(KeysetObject), 0, Py_TPFLAGS_DEFAUL
 }  // namespace
 
 KeysetState& keyset_of(PyObject* object) {
-    const int is_keyset = PyObject_IsInstance(object, reinterpret_cast<PyObject*>(keyset_type));
-    check(is_keyset);
-    if (is_keyset == 0) raise(PyExc_TypeError, "keyset must be a warpaes.Keyset");
+    // Not PyObject_IsInstance, which believes an object's __class__: Mock(spec=Keyset) has no state.
+    if (PyObject_TypeCheck(object, keyset_type) == 0) raise(PyExc_TypeError, "keyset must be a warpaes.Keyset");
     return state_of<KeysetState>(object);
 }
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import os
@@ -11,7 +12,9 @@ import random
 import tarfile
 import tempfile
 import threading
+import traceback
 import unittest
+import unittest.mock
 import warnings
 import zipfile
 from typing import Any
@@ -221,8 +224,11 @@ class Reading(Files):
     def test_arguments(self) -> None:
         with self.assertRaisesRegex(ValueError, "TextIOWrapper"):
             warpaes.open(self.path, "rt", keyset=self.keyset)
-        with self.assertRaisesRegex(TypeError, r"warpaes\.Keyset"):
-            warpaes.open(self.path, keyset="json")  # type: ignore[call-overload]
+        for wrong in ("json", unittest.mock.Mock(spec=Keyset)):
+            with self.assertRaisesRegex(TypeError, r"warpaes\.Keyset"):
+                warpaes.open(self.path, keyset=wrong)
+            with self.assertRaisesRegex(TypeError, r"warpaes\.Keyset"):
+                warpaes.open(self.path, "wb", keyset=wrong)
 
     def test_a_child_of_fork_opens_a_path_again(self) -> None:
         self.write(TEXT)
@@ -389,6 +395,47 @@ class Writing(Files):
 
 
 class Keysets(Files):
+    def test_errors_name_the_method_that_was_called(self) -> None:
+        for name in ("enable", "disable", "destroy", "promote", "remove"):
+            method = getattr(self.keyset, name)
+            with self.assertRaisesRegex(TypeError, rf"^{name}\(\) missing required argument: 'key_id'"):
+                method()
+            with self.assertRaisesRegex(TypeError, rf"^{name}\(\) takes 1 positional"):
+                method(1, 2)
+            with self.assertRaisesRegex(ValueError, "^key_id: key 5 is not in the keyset"):
+                method(5)
+            with self.assertRaisesRegex(ValueError, r"^key_id must be less than 2\^32"):
+                method(1 << 32)
+
+    def test_it_is_not_changed_once_another_uses_it(self) -> None:
+        """A conversion of arguments is time enough for another thread to begin to."""
+        keyset, begun, go_on = Keyset.generate(TEMPLATE), threading.Event(), threading.Event()
+        number = keyset.add(TEMPLATE)
+
+        def read(offset: int, buffer: memoryview) -> None:
+            begun.set()
+            go_on.wait(60)
+            raise ConnectionError
+
+        def use() -> None:
+            with contextlib.suppress(ConnectionError):
+                warpaes.Reader(read, keyset, size=1000)
+
+        class Waits:
+            def __index__(self) -> int:
+                thread.start()
+                begun.wait(60)
+                return number
+
+        for name in ("disable", "enable", "promote", "remove", "destroy"):
+            begun.clear()
+            go_on.clear()
+            thread = threading.Thread(target=use)
+            with self.assertRaisesRegex(exceptions.Error, "change it afterwards"):
+                getattr(keyset, name)(Waits())
+            go_on.set()
+            thread.join()
+
     def test_rotation(self) -> None:
         first = self.keyset.keys()[0]
         self.write(b"old")
