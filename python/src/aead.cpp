@@ -152,7 +152,7 @@ struct Extras {
 /// Runs a message whose data, output and tag are set.
 void run(const Aead& aead, warpaes_message& message, const Operands& in, const View& out, const Extras& extras,
          PyObject* stream) {
-    const Place place = place_of(in.data, out, stream);
+    const Place place = place_of(in.data, out, stream, {&in.aad, &extras.tag, &extras.status});
     // Decryption on a device also takes a tag in host memory.
     const bool either = place.device && message.direction == WARPAES_DECRYPT;
     if (extras.has_tag && !either && extras.tag.on_device() != place.device) {

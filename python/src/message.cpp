@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -26,6 +27,8 @@ public:
     StatusSlot(const StatusSlot&) = delete;
     StatusSlot& operator=(const StatusSlot&) = delete;
     ~StatusSlot() {
+        // Work may still write to it, a captured graph at every replay: another message would get that status.
+        if (written_later_) return;
         try {
             free_slots()[device_].push_back(pointer_);
         } catch (const std::bad_alloc&) {
@@ -33,6 +36,8 @@ public:
         }
     }
     [[nodiscard]] warpaes_status* get() const { return static_cast<warpaes_status*>(pointer_); }
+    /// Says whether enqueued work may write to it from now on.
+    void written_later(bool so) { written_later_ = so; }
 
 private:
     /// Free slots by device. The caller holds the interpreter's lock. The slots belong to the process's only engine
@@ -43,15 +48,47 @@ private:
     }
     int device_;
     void* pointer_ = nullptr;
+    bool written_later_ = false;
+};
+
+/// The driver that the process has loaded, if it has.
+class Driver {
+public:
+    Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)) {}
+    Driver(const Driver&) = delete;
+    Driver& operator=(const Driver&) = delete;
+    ~Driver() {
+        if (library_ != nullptr) dlclose(library_);
+    }
+    [[nodiscard]] bool is_loaded() const { return library_ != nullptr; }
+    /// Returns CUDA's result; an error if the driver lacks the function.
+    template <typename... Arguments>
+    int call(const char* name, Arguments... arguments) const {
+        const auto function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library_, name));
+        constexpr int not_found = 500;
+        return function != nullptr ? function(arguments...) : not_found;
+    }
+
+private:
+    void* library_;
 };
 
 /// Waits for a stream, through the driver that the process has loaded. Without a driver there is nothing to wait for.
-void wait_for(void* stream) {
-    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (driver == nullptr) return;
-    const auto synchronize = reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuStreamSynchronize"));
-    const bool done = synchronize != nullptr && unlocked([&] { return synchronize(stream); }) == 0;
-    dlclose(driver);
+void wait_for(const Place& place) {
+    const Driver driver;
+    if (!driver.is_loaded()) return;
+    const bool done = unlocked([&] {
+        // The default streams are those of the current context, and a thread has none before its first call of CUDA.
+        void* context = nullptr;
+        if (driver.call("cuDevicePrimaryCtxRetain", &context, place.number) != 0) return false;
+        bool waited = false;
+        if (driver.call("cuCtxPushCurrent_v2", context) == 0) {
+            waited = driver.call("cuStreamSynchronize", place.stream) == 0;
+            driver.call("cuCtxPopCurrent_v2", &context);
+        }
+        driver.call("cuDevicePrimaryCtxRelease_v2", place.number);
+        return waited;
+    });
     if (!done) {
         raise(exceptions.error, "waiting for the stream failed: is it one of the data's device, and not captured?");
     }
@@ -59,7 +96,7 @@ void wait_for(void* stream) {
 
 }  // namespace
 
-Place place_of(const View& data, const View& output, PyObject* stream) {
+Place place_of(const View& data, const View& output, PyObject* stream, std::initializer_list<const View*> others) {
     const bool named = stream != nullptr && stream != Py_None;
     if (data.on_device() != output.on_device()) {
         raise(PyExc_ValueError, "one of input and output lies in device memory, the other in host memory: move one");
@@ -68,18 +105,31 @@ Place place_of(const View& data, const View& output, PyObject* stream) {
         if (named) raise(PyExc_ValueError, "stream is for tensors in device memory, and these lie in host memory");
         return {};
     }
-    Place place{true, data.device(), data.stream()};
+    std::vector<const View*> views = {&data, &output};
+    for (const View* view : others) {
+        if (view->on_device()) views.push_back(view);
+    }
+    Place place{true, data.device(), nullptr};
     if (named) {
         place.stream = to_stream(stream);
-        if (place.stream != data.stream()) {
-            // PyTorch's allocator must not reuse the memory before this stream has finished the work.
-            for (const View* view : {&data, &output}) {
-                if (PyObject* tensor = view->torch_tensor(); tensor != nullptr && !PyLong_Check(stream)) {
-                    Object(PyObject_CallMethod(tensor, "record_stream", "O", stream));
-                }
+        for (const View* view : views) {
+            if (view->stream() != place.stream) record_use(*view, place.stream, stream);
+        }
+    } else {
+        const View* first = nullptr;
+        for (const View* view : views) {
+            if (view->order() != View::Order::of_stream) continue;
+            if (first == nullptr) first = view;
+            if (view->stream() != first->stream()) {
+                raise(PyExc_ValueError, "these tensors are used on different streams: say by stream= on which to work");
             }
         }
+        if (first != nullptr) place.stream = first->stream();
     }
+    const auto is_ready_elsewhere = [&](const View* view) {
+        return view->order() == View::Order::of_default_stream && place.stream != nullptr;
+    };
+    if (std::any_of(views.begin(), views.end(), is_ready_elsewhere)) wait_for({true, place.number, nullptr});
     return place;
 }
 
@@ -88,11 +138,13 @@ warpaes_status run_on_device(warpaes_message& message, const Place& place) {
     if (message.direction == WARPAES_ENCRYPT || message.tag == nullptr || message.device_status != nullptr) {
         return warpaes_crypt_async(with, &message, place.stream, nullptr);
     }
-    const StatusSlot slot(place.number);
+    StatusSlot slot(place.number);
     message.device_status = slot.get();
     const warpaes_status enqueued = warpaes_crypt_async(with, &message, place.stream, nullptr);
+    slot.written_later(enqueued == WARPAES_OK || enqueued == WARPAES_ERROR_DEVICE);
     if (enqueued != WARPAES_OK) return enqueued;
-    wait_for(place.stream);
+    wait_for(place);
+    slot.written_later(false);
     warpaes_status status = WARPAES_OK;
     check(warpaes_copy(with, &status, slot.get(), sizeof status));
     return status;
@@ -104,7 +156,7 @@ warpaes_status run_waiting(const warpaes_message& message, const Place& place) {
                      "data lies on a device that this process does not compute on: copy it to "
                      "host memory");
     }
-    wait_for(place.stream);
+    wait_for(place);
     warpaes_engine* with = engine();
     return unlocked([&] { return warpaes_crypt(with, &message, nullptr); });
 }

@@ -5,6 +5,8 @@
 
 #include <warpaes/planning.h>
 
+#include <initializer_list>
+
 #include "engine.hpp"
 #include "view.hpp"
 
@@ -37,8 +39,9 @@ struct Place {
 };
 
 /// Returns the place of the data and the output, which must lie in the same kind of memory. `stream` is the caller's
-/// argument; NULL or None stands for the tensors' current stream.
-Place place_of(const View& data, const View& output, PyObject* stream);
+/// argument; NULL or None stands for the stream that the libraries of these tensors and of `others` use them on, which
+/// must be the same for all that have one.
+Place place_of(const View& data, const View& output, PyObject* stream, std::initializer_list<const View*> others = {});
 
 /// Runs a message in host memory with `size` bytes of data. The caller raises the exception for the status.
 inline warpaes_status run_here(const warpaes_message& message, std::size_t size) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "dlpack.h"
@@ -113,21 +114,32 @@ void* from_protocol(long long stream) {
 /// `unit`.
 std::uint64_t elements(const std::int64_t* shape, const std::int64_t* strides, int dimensions, std::int64_t unit,
                        const char* name) {
-    std::uint64_t count = 1;
-    for (int i = 0; i < dimensions; ++i) count *= static_cast<std::uint64_t>(shape[i]);
-    if (count == 0 || strides == nullptr) return count;
+    const std::int64_t* const end = shape + dimensions;
+    if (std::any_of(shape, end, [](std::int64_t length) { return length < 0; })) {
+        raise(PyExc_BufferError, "%s has a shape with a negative number", name);
+    }
+    if (std::find(shape, end, 0) != end) return 0;
     std::int64_t expected = unit;
     for (int i = dimensions - 1; i >= 0; --i) {
-        if (shape[i] != 1 && strides[i] != expected) not_contiguous(name);
-        expected *= shape[i];
+        if (strides != nullptr && shape[i] != 1 && strides[i] != expected) not_contiguous(name);
+        if (__builtin_mul_overflow(expected, shape[i], &expected)) {
+            raise(PyExc_BufferError, "%s has a shape with more elements than memory", name);
+        }
     }
-    return count;
+    return static_cast<std::uint64_t>(expected / unit);
+}
+
+/// The entry of a dictionary, or an empty Object. An own reference: another thread may replace the entry.
+Object entry_of(PyObject* dictionary, const char* name) {
+    PyObject* found = PyDict_GetItemString(dictionary, name);
+    return found == nullptr || found == Py_None ? Object() : Object::borrowed(found);
 }
 
 }  // namespace
 
-void View::check_format(const char* name) const {
+void View::check_format(const char* name) {
     if (std::strchr(buffer_.format, 'O') != nullptr) {
+        PyBuffer_Release(&buffer_);  // the constructor fails, so no destructor does it
         raise(PyExc_TypeError, "%s holds Python objects, not bytes", name);
     }
 }
@@ -176,6 +188,7 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
     if (is_true(is_cuda.of(object).get())) {
         device_ = static_cast<int>(to_long(get_device.call(object).get()));
         stream_ = torch_stream(device_);
+        order_ = Order::of_stream;
     } else if (!is_true(is_cpu.of(object).get())) {
         const Object device(PyObject_GetAttrString(object, "device"));
         const Object kind(PyObject_GetAttrString(device.get(), "type"));
@@ -190,40 +203,40 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
     const Object interface = attribute(object, "__cuda_array_interface__");
     if (!interface) return false;
     if (!PyDict_Check(interface.get())) raise(PyExc_TypeError, "%s: __cuda_array_interface__ is not a dict", name);
-    PyObject* data = PyDict_GetItemString(interface.get(), "data");
-    PyObject* shape = PyDict_GetItemString(interface.get(), "shape");
-    PyObject* type = PyDict_GetItemString(interface.get(), "typestr");
-    if (data == nullptr || shape == nullptr || type == nullptr || !PyTuple_Check(data) || !PyTuple_Check(shape) ||
-        PyTuple_Size(data) != 2) {
+    const Object data = entry_of(interface.get(), "data"), shape = entry_of(interface.get(), "shape");
+    const Object type = entry_of(interface.get(), "typestr"), strides = entry_of(interface.get(), "strides");
+    const Object stream = entry_of(interface.get(), "stream");
+    if (!data || !shape || !type || !PyTuple_Check(data.get()) || !PyTuple_Check(shape.get()) ||
+        PyTuple_Size(data.get()) != 2) {
         raise(PyExc_TypeError, "%s: __cuda_array_interface__ lacks data, shape or typestr", name);
     }
-    if (PyObject* mask = PyDict_GetItemString(interface.get(), "mask"); mask != nullptr && mask != Py_None) {
-        raise(PyExc_BufferError, "%s has a mask; pass its data", name);
-    }
-    const std::string format = to_text(type, "typestr");
+    if (entry_of(interface.get(), "mask")) raise(PyExc_BufferError, "%s has a mask; pass its data", name);
+    const std::string format = to_text(type.get(), "typestr");
     const long unit = format.size() > 2 ? std::strtol(format.c_str() + 2, nullptr, 10) : 0;
     if (unit <= 0 || format[1] == 'O') raise(PyExc_TypeError, "%s has the dtype '%s', not bytes", name, format.c_str());
-    if (access == Access::write && PyObject_IsTrue(PyTuple_GetItem(data, 1)) != 0) {
+    if (access == Access::write && is_true(PyTuple_GetItem(data.get(), 1))) {
         raise(PyExc_BufferError, "%s is read-only", name);
     }
     std::int64_t lengths[64];
     std::int64_t steps[64];
-    const Py_ssize_t dimensions = PyTuple_Size(shape);
+    const Py_ssize_t dimensions = PyTuple_Size(shape.get());
     if (dimensions > 64) raise(PyExc_BufferError, "%s has more than 64 dimensions", name);
-    PyObject* strides = PyDict_GetItemString(interface.get(), "strides");
-    const bool has_strides = strides != nullptr && strides != Py_None;
-    for (Py_ssize_t i = 0; i < dimensions; ++i) {
-        lengths[i] = to_long(PyTuple_GetItem(shape, i));
-        if (has_strides) steps[i] = to_long(PyTuple_GetItem(strides, i));
+    if (strides && (!PyTuple_Check(strides.get()) || PyTuple_Size(strides.get()) != dimensions)) {
+        raise(PyExc_TypeError, "%s: __cuda_array_interface__ has strides that are not as many as its shape", name);
     }
-    size_ = elements(lengths, has_strides ? steps : nullptr, static_cast<int>(dimensions), unit, name) *
+    for (Py_ssize_t i = 0; i < dimensions; ++i) {
+        lengths[i] = to_long(PyTuple_GetItem(shape.get(), i));
+        if (strides) steps[i] = to_long(PyTuple_GetItem(strides.get(), i));
+    }
+    size_ = elements(lengths, strides ? steps : nullptr, static_cast<int>(dimensions), unit, name) *
             static_cast<std::uint64_t>(unit);
-    data_ = to_pointer(PyTuple_GetItem(data, 0));
-    PyObject* stream = PyDict_GetItemString(interface.get(), "stream");
-    if (stream != nullptr && stream != Py_None) {
-        stream_ = from_protocol(to_long(stream));
+    data_ = to_pointer(PyTuple_GetItem(data.get(), 0));
+    if (stream) {
+        stream_ = from_protocol(to_long(stream.get()));
+        order_ = Order::of_stream;
     } else if (is_of(object, "cupy")) {
         stream_ = cupy_stream();
+        order_ = Order::of_stream;
     }
     // The interface lacks the device number. The library derives the device from the pointer; this number is a guess
     // unless the object has an attribute `device`.
@@ -276,9 +289,17 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     }
     if (access == Access::write && read_only) raise(PyExc_BufferError, "%s is read-only", name);
     const std::uint64_t count = elements(tensor->shape, tensor->strides, tensor->ndim, 1, name);
-    size_ = (count * tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
+    const std::uint64_t element_bits = std::uint64_t{tensor->dtype.bits} * tensor->dtype.lanes;
+    std::uint64_t bits = 0;
+    if (__builtin_mul_overflow(count, element_bits, &bits)) {
+        raise(PyExc_BufferError, "%s has a shape with more elements than memory", name);
+    }
+    size_ = bits / 8 + (bits % 8 != 0 ? 1 : 0);
     data_ = static_cast<std::uint8_t*>(tensor->data) + tensor->byte_offset;
-    if (cuda) device_ = tensor->device.device_id;
+    if (cuda) {
+        device_ = tensor->device.device_id;
+        order_ = Order::of_default_stream;
+    }
     tensor_ = capsule.release();  // not renamed as consumed, so the capsule's destructor frees the tensor
     return true;
 }
@@ -299,6 +320,18 @@ void* to_stream(PyObject* object) {
         return to_pointer(Object(PySequence_GetItem(pair.get(), 1)).get());
     }
     raise(PyExc_TypeError, "stream must be an integer or a stream of PyTorch, CuPy or another with __cuda_stream__");
+}
+
+void record_use(const View& tensor, void* stream, PyObject* object) {
+    if (tensor.torch_tensor() == nullptr || !tensor.on_device()) return;
+    Object its_stream = Object::borrowed(object);
+    if (!attribute(object, "cuda_stream")) {  // not PyTorch's own
+        const Object torch = loaded_module("torch");
+        const Object cuda(PyObject_GetAttrString(torch.get(), "cuda"));
+        const auto number = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(stream));
+        its_stream = Object(PyObject_CallMethod(cuda.get(), "ExternalStream", "Ki", number, tensor.device()));
+    }
+    Object(PyObject_CallMethod(tensor.torch_tensor(), "record_stream", "O", its_stream.get()));
 }
 
 }  // namespace warpaes::python

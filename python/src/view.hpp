@@ -35,6 +35,7 @@ public:
         std::swap(size_, other.size_);
         std::swap(device_, other.device_);
         std::swap(stream_, other.stream_);
+        std::swap(order_, other.order_);
         std::swap(owner_, other.owner_);
         return *this;
     }
@@ -53,8 +54,12 @@ public:
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
     [[nodiscard]] int device() const noexcept { return device_; }
-    /// The current stream of the tensor's library.
+    /// The stream on which the tensor's library uses it; null, which is the legacy default stream, if nobody says.
     [[nodiscard]] void* stream() const noexcept { return stream_; }
+    enum class Order { unknown, of_stream, of_default_stream };
+    /// What the memory is ordered by: unknown; `stream()`, the tensor's library's; or the legacy default stream, for
+    /// which DLPack's exporter made the memory ready.
+    [[nodiscard]] Order order() const noexcept { return order_; }
     /// The object if it is a PyTorch tensor, else NULL; a borrowed reference.
     [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }
 
@@ -64,7 +69,7 @@ private:
     static constexpr int flags(Access access) {
         return PyBUF_ND | PyBUF_FORMAT | (access == Access::write ? PyBUF_WRITABLE : 0);
     }
-    void check_format(const char* name) const;
+    void check_format(const char* name);
     void open_without_buffer(PyObject* object, const char* name, Access access);
     void open_tensor(PyObject* object, const char* name, Access access);
     bool open_torch(PyObject* object, const char* name, Access access);
@@ -77,6 +82,7 @@ private:
     std::size_t size_ = 0;
     int device_ = -1;
     void* stream_ = nullptr;
+    Order order_ = Order::unknown;
     Owner owner_ = Owner::other;
 };
 
@@ -85,5 +91,9 @@ View host_view(PyObject* object, const char* name, Access access = Access::read)
 
 /// The CUDA stream of an argument: an integer, or a stream object of PyTorch, CuPy or with __cuda_stream__.
 void* to_stream(PyObject* object);
+
+/// Tells PyTorch's allocator that a tensor's memory is used on `stream`, which `object` stands for, so that it does not
+/// reuse the memory before that stream has finished the work. Nothing for other tensors.
+void record_use(const View& tensor, void* stream, PyObject* object);
 
 }  // namespace warpaes::python

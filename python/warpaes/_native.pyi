@@ -998,7 +998,8 @@ class Reader:
 
     Args:
         source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes from
-            ``offset`` on. The memoryview is released when the function returns.
+            ``offset`` on. The memoryview is released when the function ends, and a view of a part of it that is kept
+            is an error (BufferError): copy what has to stay.
         keyset: The keys. The reader tries the enabled keys on the last segment, which also shows that the file is not
             truncated.
         associated_data: The associated data that the writer used, or None.

@@ -1,4 +1,5 @@
-// As much of CUDA's driver as the Python package calls by itself: the wait for a stream, to which a test listens.
+// As much of CUDA's driver as the Python package calls by itself: the wait for a stream, to which a test listens. As
+// with CUDA's, a thread has no context before it has made one current, and nothing to wait in.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -7,6 +8,10 @@ namespace {
 using Listener = int (*)(void* stream);
 
 Listener listener = nullptr;
+
+int context_of_device_0, retained = 0;
+thread_local int pushed = 0;
+constexpr int no_device = 101, no_context = 201;
 
 }  // namespace
 
@@ -17,7 +22,39 @@ extern "C" {
     listener = to;
 }
 
+/// Contexts that were retained and not released.
+[[gnu::visibility("default")]] int contexts_retained() {
+    return retained;
+}
+
+[[gnu::visibility("default")]] int cuDevicePrimaryCtxRetain(void** context, int device) {
+    if (device != 0) return no_device;
+    *context = &context_of_device_0;
+    ++retained;
+    return 0;
+}
+
+[[gnu::visibility("default")]] int cuDevicePrimaryCtxRelease_v2(int device) {
+    if (device != 0) return no_device;
+    --retained;
+    return 0;
+}
+
+[[gnu::visibility("default")]] int cuCtxPushCurrent_v2(void* context) {
+    if (context != &context_of_device_0) return no_context;
+    ++pushed;
+    return 0;
+}
+
+[[gnu::visibility("default")]] int cuCtxPopCurrent_v2(void** context) {
+    if (pushed == 0) return no_context;
+    --pushed;
+    *context = &context_of_device_0;
+    return 0;
+}
+
 [[gnu::visibility("default")]] int cuStreamSynchronize(void* stream) {
+    if (pushed == 0) return no_context;
     return listener == nullptr ? 0 : listener(stream);
 }
 }

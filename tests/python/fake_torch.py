@@ -48,6 +48,8 @@ class Tensor:
         return self.flags.get("neg", False)
 
     def record_stream(self, stream: Any) -> None:
+        if not isinstance(stream, Stream):
+            raise TypeError("record_stream(): argument 's' must be a Stream")
         self.recorded.append(stream)
 
     # Those of bytes, of one dimension:
@@ -79,6 +81,14 @@ class Stream:
         pass
 
 
+class ExternalStream(Stream):
+    """A stream of somebody else's."""
+
+    def __init__(self, pointer: int, device: int) -> None:
+        super().__init__(pointer)
+        self.device = device
+
+
 def empty(shape: Any, *, dtype: DType, device: str = "cpu", pin_memory: bool = False) -> Tensor:
     """Memory of the library's device, or an array of NumPy."""
     nbytes = (shape if isinstance(shape, int) else math.prod(shape)) * dtype.itemsize
@@ -107,7 +117,9 @@ def install() -> list[int]:
     torch.asked = asked
     torch.Tensor, torch.device, torch.empty = Tensor, Device, empty
     torch.uint8, torch.float32, torch.int64 = DType(1), DType(4), DType(8)
-    torch.cuda = types.SimpleNamespace(current_device=lambda: 0, current_stream=lambda device: Stream(0))
+    torch.cuda = types.SimpleNamespace(
+        current_device=lambda: 0, current_stream=lambda device: Stream(0), ExternalStream=ExternalStream
+    )
     torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=current_stream)
     sys.modules["torch"] = torch
     return asked

@@ -9,12 +9,14 @@ import os
 import pathlib
 import sys
 import tempfile
+import threading
 import unittest
 from typing import Any
 
 import fake_torch
 import warpaes
 from support import needed, run_python
+from test_views import Capsule
 from warpaes import Memory, exceptions, random
 from warpaes.aead import AESCCM, AESGCM, AESGCMSIV, AESSIV
 from warpaes.ciphers import Cipher, algorithms, modes
@@ -185,6 +187,21 @@ class Mistakes(unittest.TestCase):
         self.refused(TypeError, "lacks data", Part(self.data, 0, 100, shape=None), out)
         self.refused(ValueError, "buffer must be 116 bytes", self.data, self.data)
         self.refused(ValueError, "overlap", Part(self.data, 0, 50), Part(self.data, 20, 66))
+        self.refused(BufferError, "negative", Part(self.data, 0, 100, shape=(-1,)), out)
+        self.refused(BufferError, "than memory", Part(self.data, 0, 100, shape=(1 << 33, 1 << 33)), out)
+        self.refused(BufferError, "than memory", Part(self.data, 0, 100, shape=(1 << 62,), typestr="<f8"), out)
+        for strides in ([1], (1, 1), 1):
+            self.refused(TypeError, "strides", Part(self.data, 0, 100, strides=strides), out)
+
+    def test_an_array_that_does_not_say_whether_it_is_read_only(self) -> None:
+        class Undecided:
+            def __bool__(self) -> bool:
+                raise LookupError("who knows")
+
+        out = Part(Memory(116, "device"), 0, 116)
+        address, _ = out.__cuda_array_interface__["data"]
+        out.__cuda_array_interface__["data"] = (address, Undecided())
+        self.refused(LookupError, "who knows", self.data, out)
 
     def test_the_processor_cannot_reach_it(self) -> None:
         with self.assertRaisesRegex(TypeError, "device"):
@@ -270,6 +287,15 @@ class GcmSiv(unittest.TestCase):
         self.assertEqual((set(asked), waited), ({0}, [None]))
         self.assertEqual(bytes_of(memory, 0, 100) + bytes_of(tag, 0, 16), self.siv.encrypt(NONCE, text(100), None))
 
+    def test_in_a_thread_that_has_not_met_cuda(self) -> None:
+        """It has no current context, in which to wait."""
+        data, out = on_device(text(100)), Memory(116, "device")
+        thread = threading.Thread(target=lambda: self.siv.encrypt_into(NONCE, data, None, out))
+        thread.start()
+        thread.join()
+        self.assertEqual(bytes_of(out, 0, 116), self.siv.encrypt(NONCE, text(100), None))
+        self.assertEqual(self.driver.contexts_retained(), 0)
+
     def test_a_stream_that_fails(self) -> None:
         out = on_device(b"x" * 116)
         self.listen(lambda stream: 900)  # that it is being captured
@@ -326,6 +352,61 @@ class Torch(unittest.TestCase):
         Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encrypt_into(data, data, stream=stream)
         self.assertIn(stream, data.recorded)
         self.assertEqual(bytes_of(data.owner, 0, 16), self.ctr(text(16)))
+
+    def test_every_tensor_of_a_call_is_told(self) -> None:
+        gcm = AESGCM(KEY)
+        data, aad, tag, status = (torch_tensor(on_device(text(length))) for length in (4096, 10, 16, 4))
+        stream = fake_torch.Stream(1)
+        gcm.encrypt_into(NONCE, data, aad, data, tag=tag, stream=stream)
+        gcm.decrypt_into(NONCE, data, aad, data, tag=tag, status=status, stream=stream)
+        for tensor in (data, aad, tag, status):
+            self.assertIn(stream, tensor.recorded)
+
+    def test_streams_of_others_are_told_as_pytorchs(self) -> None:
+        class Cupys:
+            ptr = 1
+
+        for stream in (1, Cupys()):
+            data = torch_tensor(on_device(text(4096)))
+            Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encrypt_into(data, data, stream=stream)
+            self.assertEqual(
+                [(type(one), one.cuda_stream) for one in data.recorded][:1], [(fake_torch.ExternalStream, 1)]
+            )
+
+    def test_whose_stream_it_is(self) -> None:
+        """The work is enqueued where a tensor's library will look for it, whichever of the tensors knows."""
+        gcm, driver = AESGCM(KEY), ctypes.CDLL(os.environ["WARPAES_FAKE_DRIVER"])
+        waited: list[Any] = []
+        listener = GcmSiv.LISTENER(lambda stream: waited.append(stream) or 0)
+        driver.listen_to_waits(listener)
+        self.addCleanup(driver.listen_to_waits, GcmSiv.LISTENER(0))
+        sealed = on_device(gcm.encrypt(NONCE, text(1000), None))
+        size = len(sealed)
+        plain = Memory(1000, "device")
+        for data, out, expected in (
+            (sealed, plain, None),
+            (Part(sealed, 0, size, stream=2), plain, 2),
+            (sealed, Part(plain, 0, 1000, stream=2), 2),
+            (Part(sealed, 0, size, stream=1), Part(plain, 0, 1000), None),
+        ):
+            gcm.decrypt_into(NONCE, data, None, out)
+            self.assertEqual(waited.pop(), expected)
+            self.assertEqual(bytes_of(plain, 0, 1000), text(1000))
+        for data, out in (
+            (Part(sealed, 0, size, stream=2), Part(plain, 0, 1000, stream=1)),
+            (Part(sealed, 0, size, stream=2), torch_tensor(plain)),
+        ):
+            with self.assertRaisesRegex(ValueError, "different streams"):
+                gcm.decrypt_into(NONCE, data, None, out)
+            gcm.decrypt_into(NONCE, data, None, out, stream=1)
+        # DLPack's exporter has made the data ready for the default stream; another one has to wait for that.
+        waited.clear()
+        address = sealed.__cuda_array_interface__["data"][0]
+        exported = Capsule((size,), (2, 0), address)
+        gcm.decrypt_into(NONCE, exported, None, plain)
+        self.assertEqual((waited, exported.asked[-1]["stream"]), ([None], 1))
+        gcm.decrypt_into(NONCE, exported, None, Part(plain, 0, 1000, stream=2))
+        self.assertEqual(waited, [None, None, 2])
 
     def ctr(self, data: bytes) -> bytes:
         return Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encryptor().update(data)

@@ -38,6 +38,47 @@ class DlpackOnly:
         return self.array.__dlpack__(**options)
 
 
+class Capsule:
+    """A tensor of bytes of DLPack, of any shape and on any device, that has no memory unless it is given."""
+
+    Tensor = type(
+        "Tensor",
+        (ctypes.Structure,),
+        {
+            "_fields_": [
+                ("data", ctypes.c_void_p),
+                ("device_type", ctypes.c_int32),
+                ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64),
+                ("manager_ctx", ctypes.c_void_p),
+                ("deleter", ctypes.c_void_p),
+            ]
+        },
+    )
+
+    def __init__(self, shape: tuple[int, ...], device: tuple[int, int] = (1, 0), address: int = 0) -> None:
+        self.shape = (ctypes.c_int64 * len(shape))(*shape)
+        self.device = device
+        self.tensor: Any = self.Tensor(data=address, device_type=device[0], device_id=device[1], bits=8, lanes=1)
+        self.tensor.ndim, self.tensor.shape = len(shape), self.shape
+        self.asked: list[dict[str, Any]] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self.asked.append(options)
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return make(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
 class Buffers(unittest.TestCase):
     def test_any_buffer(self) -> None:
         expected = GCM.encrypt(NONCE, b"abcdefgh", b"aad")
@@ -104,6 +145,19 @@ class Arrays(unittest.TestCase):
         data.flags.writeable = False
         with self.assertRaises(BufferError):
             GCM.encrypt_into(NONCE, b"", None, DlpackOnly(data.reshape(-1)[:2]))
+
+    def test_dlpack_of_impossible_shapes(self) -> None:
+        for shape, words in (((-1,), "negative"), ((1 << 33, 1 << 33), "than memory"), ((1 << 62,), "than memory")):
+            with self.assertRaisesRegex(BufferError, words):
+                GCM.encrypt(NONCE, Capsule(shape), None)
+        self.assertEqual(GCM.encrypt(NONCE, Capsule((1 << 62, 0, 1 << 62)), None), GCM.encrypt(NONCE, b"", None))
+
+    def test_what_is_refused_is_released(self) -> None:
+        objects = (ctypes.py_object * 2)(1, 2)
+        before = sys.getrefcount(objects)
+        with self.assertRaisesRegex(TypeError, "Python objects"):
+            GCM.encrypt(NONCE, objects, None)
+        self.assertEqual(sys.getrefcount(objects), before)
 
     def test_nothing_leaks(self) -> None:
         data = self.numpy.zeros(100_000, "u1")
