@@ -37,16 +37,19 @@ public:
         PyGILState_Release(state);
         return result;
     }
-    /// Raises the exception for the status of a library call. The function's own exception takes precedence.
-    void check(warpaes_status status) {
-        if (status == WARPAES_OK) {
-            drop(raised_);
-            return;
+    /// Raises the exception for the status of a library call. The function's own exception takes precedence. `others`:
+    /// calls are in progress on other threads. The exception may be theirs, so it stays for them.
+    void check(warpaes_status status, bool others = false) {
+        const std::string sentence = status != WARPAES_OK ? warpaes_last_error() : "";
+        Exception raised;
+        const bool may_be_ours = !others || status == WARPAES_ERROR_READ;
+        if (status != WARPAES_OK && raised_.type != nullptr && may_be_ours) {
+            raised = {Py_NewRef(raised_.type), Py_XNewRef(raised_.value), Py_XNewRef(raised_.traceback)};
         }
-        const std::string sentence = warpaes_last_error();
-        if (raised_.type == nullptr) raise_status(status, sentence.c_str());
-        PyErr_Restore(std::exchange(raised_.type, nullptr), std::exchange(raised_.value, nullptr),
-                      std::exchange(raised_.traceback, nullptr));
+        if (!others) drop(raised_);
+        if (status == WARPAES_OK) return;
+        if (raised.type == nullptr) raise_status(status, sentence.c_str());
+        PyErr_Restore(raised.type, raised.value, raised.traceback);
         throw Raised();
     }
 
@@ -72,6 +75,82 @@ private:
     PyObject* function_ = nullptr;
     Exception raised_;
 };
+
+/// Memory of the library that a Python function sees as a memoryview, during its call and no longer.
+struct LoanState {
+    void* data = nullptr;
+    Py_ssize_t size = 0;
+    bool read_only = true;
+    std::size_t views = 0;
+};
+
+PyTypeObject* loan_type;
+
+int get_loan(PyObject* self, Py_buffer* buffer, int flags) {
+    LoanState& loan = state_of<LoanState>(self);
+    buffer->obj = nullptr;
+    if (loan.data == nullptr) {
+        PyErr_SetString(PyExc_BufferError, "this memory was lent for the call of a function, which has ended");
+        return -1;
+    }
+    if (PyBuffer_FillInfo(buffer, self, loan.data, loan.size, loan.read_only ? 1 : 0, flags) != 0) return -1;
+    ++loan.views;
+    return 0;
+}
+
+void release_loan(PyObject* self, Py_buffer*) {
+    --state_of<LoanState>(self).views;
+}
+
+PyType_Slot loan_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(destruct<Instance<LoanState>>)},
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_loan)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_loan)},
+    {0, nullptr},
+};
+PyType_Spec loan_spec = {"warpaes._native.Loan", sizeof(Instance<LoanState>), 0,
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, loan_slots};
+
+/// Releases a memoryview. False, without an exception, if something over it cannot be released.
+bool release(PyObject* view) {
+    PyObject* const done = PyObject_CallMethod(view, "release", nullptr);
+    Py_XDECREF(done);
+    if (done == nullptr) PyErr_Clear();
+    return done != nullptr;
+}
+
+/// Calls `use(view)` with a memoryview of the library's memory. Releases the view, whatever `use` does: a function that
+/// keeps it, or whose traceback does, must not reach memory that the library frees. A view of a part, or an array over
+/// it, cannot be released by others; a function that keeps one gets a BufferError.
+template <typename Use>
+int lend(void* data, std::uint64_t size, bool read_only, const Use& use) {
+    const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(loan_type, Py_tp_alloc));
+    const Object made(allocate(loan_type, 0));
+    LoanState& loan = *new (&state_of<LoanState>(made.get())) LoanState();
+    loan.data = data;
+    loan.size = static_cast<Py_ssize_t>(size);
+    loan.read_only = read_only;
+    const Object view(PyMemoryView_FromObject(made.get()));
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    try {
+        use(view.get());
+    } catch (const Raised&) {
+        PyErr_Fetch(&type, &value, &traceback);
+    }
+    const bool released = release(view.get());
+    loan.data = nullptr;
+    if (type != nullptr) {
+        PyErr_Restore(type, value, traceback);
+        throw Raised();
+    }
+    // A view may be left in a cycle of references, such as one of an exception that the function has dealt with.
+    if (loan.views != 0) PyGC_Collect();
+    if (!released) release(view.get());
+    if (loan.views != 0) {
+        raise(PyExc_BufferError, "the function kept a part of the memory that it was lent: it must copy what it keeps");
+    }
+    return 0;
+}
 
 View optional_bytes(PyObject* object, const char* name) {
     if (object == nullptr || object == Py_None) return {};
@@ -103,12 +182,9 @@ using ReaderObject = Instance<ReaderState>;
 /// Calls the function with (offset, memoryview); it fills the whole view.
 int read_source(void* user, std::uint64_t offset, void* buffer, std::uint64_t length) {
     return static_cast<Callback*>(user)->call([&](PyObject* function) {
-        const Object view(
-            PyMemoryView_FromMemory(static_cast<char*>(buffer), static_cast<Py_ssize_t>(length), PyBUF_WRITE));
-        const Object result(PyObject_CallFunction(function, "KO", static_cast<unsigned long long>(offset), view.get()));
-        // The library owns the memory: release the view, so that a reference kept by the function cannot access it.
-        const Object released(PyObject_CallMethod(view.get(), "release", nullptr));
-        return 0;
+        return lend(buffer, length, false, [&](PyObject* view) {
+            Object(PyObject_CallFunction(function, "KO", static_cast<unsigned long long>(offset), view));
+        });
     });
 }
 
@@ -166,6 +242,7 @@ public:
     ~Use() {
         if (--reader_.users == 0 && reader_.closed) reader_.close();
     }
+    [[nodiscard]] bool others() const { return reader_.users > 1; }
 
 private:
     ReaderState& reader_;
@@ -173,30 +250,34 @@ private:
 
 Object read_into(PyObject* self, const Call& call) {
     const auto [offset_object, buf] = arguments(call, "read_into", {"offset", "buf"});
-    ReaderState& reader = open_reader(self);
+    // Arguments first: converting them can run Python code, and let another thread close the reader.
     const std::uint64_t offset = to_u64(offset_object, "offset");
     const View out(buf, "buf", Access::write);
+    ReaderState& reader = open_reader(self);
     const Use use(reader);
     std::uint64_t got = 0;
     // Always without the interpreter's lock: the library's threads may need it to call the source function.
-    reader.callback.check(
-        unlocked([&] { return warpaes_reader_read(reader.handle, offset, out.data(), out.size(), &got); }));
+    const warpaes_status status =
+        unlocked([&] { return warpaes_reader_read(reader.handle, offset, out.data(), out.size(), &got); });
+    reader.callback.check(status, use.others());
     return Object(PyLong_FromUnsignedLongLong(got));
 }
 
 Object read(PyObject* self, const Call& call) {
     const auto [offset_object, length_object] = arguments(call, "read", {"offset", "length"});
-    ReaderState& reader = open_reader(self);
     const std::uint64_t offset = to_u64(offset_object, "offset");
-    const std::uint64_t size = warpaes_reader_size(reader.handle);
     std::uint64_t length = to_u64(length_object, "length");
+    ReaderState& reader = open_reader(self);
+    const std::uint64_t size = warpaes_reader_size(reader.handle);
     length = offset >= size ? 0 : std::min(length, size - offset);
     Object out = new_bytes(length);
     if (length == 0) return out;
     const Use use(reader);
     std::uint8_t* const bytes = bytes_of(out);
     std::uint64_t got = 0;
-    reader.callback.check(unlocked([&] { return warpaes_reader_read(reader.handle, offset, bytes, length, &got); }));
+    const warpaes_status status =
+        unlocked([&] { return warpaes_reader_read(reader.handle, offset, bytes, length, &got); });
+    reader.callback.check(status, use.others());
     return out;
 }
 
@@ -257,11 +338,8 @@ using WriterObject = Instance<WriterState>;
 
 int write_sink(void* user, const void* bytes, std::uint64_t length) {
     return static_cast<Callback*>(user)->call([&](PyObject* function) {
-        const Object view(PyMemoryView_FromMemory(static_cast<char*>(const_cast<void*>(bytes)),
-                                                  static_cast<Py_ssize_t>(length), PyBUF_READ));
-        const Object result(PyObject_CallFunctionObjArgs(function, view.get(), nullptr));
-        const Object released(PyObject_CallMethod(view.get(), "release", nullptr));
-        return 0;
+        return lend(const_cast<void*>(bytes), length, true,
+                    [&](PyObject* view) { Object(PyObject_CallFunctionObjArgs(function, view, nullptr)); });
     });
 }
 
@@ -412,6 +490,7 @@ PyMethodDef functions[] = {
 
 void add_files(PyObject* module) {
     add_keysets(module);
+    loan_type = reinterpret_cast<PyTypeObject*>(Object(PyType_FromSpec(&loan_spec)).release());
     add_type(module, reader_spec);
     add_type(module, writer_spec);
     check(PyModule_AddFunctions(module, functions));

@@ -310,9 +310,10 @@ class _Single:
             tag: A separate output for the tag, in the same kind of memory as ``data``: 16 bytes, or ``tag_length``
                 bytes for AESCCM.
             stream: The CUDA stream for data in device memory: a number, or a stream object of PyTorch, CuPy or another
-                library with ``__cuda_stream__``. None for the current stream of the tensor's library. The work runs in
-                stream order, and the call returns as soon as it is enqueued. AESGCMSIV first waits for the stream, and
-                returns when the result is complete.
+                library with ``__cuda_stream__``. None for the current stream of the tensors' libraries; if these are
+                several and use different streams, one has to be named. The work runs in stream order, and the call
+                returns as soon as it is enqueued. AESGCMSIV first waits for the stream, and returns when the result is
+                complete.
 
         Raises:
             ValueError: A length is wrong, ``data`` and ``buf`` overlap or lie in different kinds of memory, or
@@ -1068,7 +1069,7 @@ class Writer:
 
     Args:
         sink: A path, where the complete file appears in ``finish``, or a function that takes each next piece of the
-            file as a memoryview. The memoryview is released when the function returns.
+            file as a memoryview. The memoryview is released as a Reader's is.
         keyset: The keyset whose primary key encrypts.
         associated_data: Data that the reader must supply too. It is not stored in the file.
         overwrite: Whether to replace a file at the path.

@@ -39,13 +39,10 @@ def _fill(file: Any, buffer: memoryview) -> None:
 
 def _read_at(file: Any) -> tuple[Callable[[int, memoryview], None], int]:
     """Return a thread-safe function that fills a buffer from an offset of a file object, and the file's size."""
-    try:
-        descriptor = file.fileno()
-        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-    except (AttributeError, OSError):
-        regular = False
-    if regular:  # preadv does not use the shared file position
-        size = os.fstat(descriptor).st_size
+    # The descriptor's bytes are the file's if nothing lies between: gzip.GzipFile gives that of the compressed file.
+    plain = type(getattr(file, "raw", file)) is io.FileIO
+    if plain and stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # preadv does not use the shared file position
+        size = os.fstat(file.fileno()).st_size
 
         def read_descriptor(offset: int, buffer: memoryview) -> None:
             at = 0

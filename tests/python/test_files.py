@@ -314,6 +314,138 @@ class Sources(Files):
         with self.assertRaisesRegex(ValueError, "released"):
             bytes(kept[0])
 
+    def test_a_view_that_an_exception_keeps(self) -> None:
+        sealed = self.sealed()
+        broken = False
+
+        def read(offset: int, buffer: memoryview) -> None:
+            if broken:
+                raise ConnectionError("gone")
+            buffer[:] = sealed[offset : offset + len(buffer)]
+
+        reader = warpaes.Reader(read, self.keyset, size=len(sealed))
+        broken = True
+        with self.assertRaisesRegex(ValueError, "released"):
+            bytes(self.kept_by_exception(lambda: reader.read(0, len(TEXT)), "buffer"))
+
+        def write(piece: memoryview) -> None:
+            raise ConnectionError("gone")
+
+        with self.assertRaisesRegex(ValueError, "released"):
+            bytes(self.kept_by_exception(lambda: warpaes.Writer(write, self.keyset), "piece"))
+
+    def kept_by_exception(self, action: Any, name: str) -> Any:
+        """A local variable of a function that raised. (assertRaises would clear them.)"""
+        try:
+            action()
+        except ConnectionError as error:
+            for frame, _ in traceback.walk_tb(error.__traceback__):
+                if name in frame.f_locals:
+                    return frame.f_locals[name]
+        raise AssertionError("nothing was raised")
+
+    def test_a_part_of_a_view_that_is_kept(self) -> None:
+        """Nobody can release it, and the memory is the library's."""
+        np = needed("numpy")
+        sealed = self.sealed()
+        for keep in (lambda view: view[1:], np.frombuffer, memoryview, lambda view: memoryview(view.obj)):
+            kept: list[Any] = []
+
+            def read(offset: int, buffer: memoryview, keep: Any = keep, kept: list[Any] = kept) -> None:
+                buffer[:] = sealed[offset : offset + len(buffer)]
+                kept.append(keep(buffer))
+
+            with self.assertRaisesRegex(BufferError, "kept a part"):
+                warpaes.Reader(read, self.keyset, size=len(sealed))
+            with self.assertRaisesRegex(BufferError, "kept a part"):
+                warpaes.Writer(lambda piece, keep=keep, kept=kept: kept.append(keep(piece)), self.keyset)
+        lent: list[Any] = []
+        writer = warpaes.Writer(lambda piece: lent.append(piece.obj), self.keyset)
+        writer.abort()
+        with self.assertRaisesRegex(BufferError, "has ended"):
+            memoryview(lent[0])
+
+    def test_a_part_of_a_view_in_a_cycle_of_references(self) -> None:
+        sealed = self.sealed()
+
+        def read(offset: int, buffer: memoryview) -> None:
+            part = buffer[:]
+            try:
+                raise ConnectionError("once")
+            except ConnectionError as error:
+                failed = error  # which holds this frame, which holds it
+            part[:] = sealed[offset : offset + len(part)]
+            assert failed
+
+        reader = warpaes.Reader(read, self.keyset, size=len(sealed))
+        self.assertEqual(reader.read(0, len(TEXT)), TEXT)
+
+    def test_whose_exception_it_is(self) -> None:
+        """A read fails while another thread's goes well; what the function raised is for the one that failed."""
+        size = 32 << 20  # which is wiped after the failure: time for the other read to end
+        self.write(bytes(size))
+        sealed = self.path.read_bytes()
+        other_reads, raised = threading.Event(), threading.Event()
+        armed = False
+
+        def read(offset: int, buffer: memoryview) -> None:
+            buffer[:] = sealed[offset : offset + len(buffer)]
+            if armed and offset > 1 << 19:
+                other_reads.wait(60)
+                raised.set()
+                raise ConnectionError("the rest is gone")
+            if armed:
+                other_reads.set()
+                raised.wait(60)
+
+        reader = warpaes.Reader(read, self.keyset, size=len(sealed))
+        armed = True
+        found: list[BaseException] = []
+
+        def fail() -> None:
+            try:
+                reader.read_into(1 << 20, bytearray(size))
+            except BaseException as error:
+                found.append(error)
+
+        thread = threading.Thread(target=fail)
+        thread.start()
+        self.assertEqual(reader.read(0, 100), bytes(100))
+        thread.join()
+        self.assertEqual([type(error) for error in found], [ConnectionError])
+        armed = False
+        self.assertEqual(reader.read(1 << 20, 100), bytes(100))
+
+    def test_closed_by_another_thread_while_arguments_are_converted(self) -> None:
+        reader = warpaes.Reader(self.sealed(), self.keyset)
+
+        class Closes:
+            def __index__(self) -> int:
+                reader.close()
+                return 0
+
+        with self.assertRaisesRegex(ValueError, "closed reader"):
+            reader.read(Closes(), 10)  # type: ignore[arg-type]
+        reader = warpaes.Reader(self.sealed(), self.keyset)
+        with self.assertRaisesRegex(ValueError, "closed reader"):
+            reader.read(0, Closes())  # type: ignore[arg-type]
+        reader = warpaes.Reader(self.sealed(), self.keyset)
+        with self.assertRaisesRegex(ValueError, "closed reader"):
+            reader.read_into(Closes(), bytearray(10))  # type: ignore[arg-type]
+
+    def test_compressed_file_objects(self) -> None:
+        """They have a descriptor, which is that of the compressed file."""
+        import bz2
+        import gzip
+        import lzma
+
+        sealed = self.sealed()
+        for module in (gzip, bz2, lzma):
+            with module.open(self.folder / "packed", "wb") as file:
+                file.write(sealed)
+            with module.open(self.folder / "packed") as packed, warpaes.open(packed, keyset=self.keyset) as opened:
+                self.assertEqual(opened.read(), TEXT)
+
     def test_nothing_leaks(self) -> None:
         sealed = self.sealed()
 
