@@ -17,12 +17,12 @@ double to_double(PyObject* object) {
 
 /// Makes numbers from the counter block that `take(bytes)` returns. `take` reserves that many bytes of the key stream.
 void fill(warpaes_numbers& wanted, PyObject* key, PyObject* take, const Place& place) {
-    const View key_bytes(key, "key");
+    const View key_bytes = host_view(key, "key");
     const Key handle(key_bytes.bytes(), key_bytes.size());
     const std::uint64_t in_block = wanted.kind >= WARPAES_NORMAL_FLOAT16 ? 8 : 16;  // output bytes per block
     const Object stream_bytes(PyLong_FromUnsignedLongLong((wanted.output_len + in_block - 1) / in_block * 16));
     const Object given(PyObject_CallFunctionObjArgs(take, stream_bytes.get(), nullptr));
-    const View counter(given.get(), "counter");
+    const View counter = host_view(given.get(), "counter");
     if (counter.size() != 16) raise(PyExc_ValueError, "counter must be 16 bytes, not %zu", counter.size());
     wanted.key = handle.get();
     wanted.counter = counter.data();
@@ -53,10 +53,11 @@ Object numbers(PyObject*, const Call& call) {
 
 Object bits(PyObject*, const Call& call) {
     const auto [key, take, length] = arguments(call, "bits", {"key", "take", "length"});
-    Object made = new_bytes(static_cast<std::size_t>(to_u64(length, "length")));
+    const std::uint64_t size = to_u64(length, "length");  // once: an object's __index__ may say something else again
+    Object made = new_bytes(static_cast<std::size_t>(size));
     warpaes_numbers wanted = WARPAES_NUMBERS_INIT;
     wanted.output = bytes_of(made);
-    wanted.output_len = to_u64(length, "length");
+    wanted.output_len = size;
     fill(wanted, key, take, {});
     return made;
 }

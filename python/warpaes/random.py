@@ -8,6 +8,7 @@ mapping does not change.
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 import weakref
@@ -53,6 +54,7 @@ class Generator:
         Raises:
             ValueError: The key has another length, or ``stream`` is out of range.
         """
+        stream = operator.index(stream)  # NumPy's integers have 64 bits at most
         if not 0 <= stream < 1 << 64:
             raise ValueError("stream must be between 0 and 2^64 - 1")
         self._key = os.urandom(32) if key is None else bytes(key)
@@ -71,6 +73,7 @@ class Generator:
 
     @position.setter
     def position(self, position: int) -> None:
+        position = operator.index(position)
         if position % 16 or not 0 <= position <= _STREAM_BYTES:
             raise ValueError("position must be a multiple of 16, at most 2^68")
         with self._lock:
@@ -217,7 +220,7 @@ class Generator:
         """
         import numpy as np
 
-        first, end = (0, low) if high is None else (low, high)
+        first, end = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
         kind = np.dtype(dtype)
         if kind.kind not in "iu":
             raise TypeError(f"dtype must be one of integers, not {kind}")

@@ -12,6 +12,7 @@ from typing import Any
 
 import warpaes
 from support import needed
+from warpaes import _native
 from warpaes.ciphers import Cipher, algorithms, modes
 
 KEY = bytes(range(32))
@@ -110,6 +111,19 @@ class Bits(unittest.TestCase):
             generator.bytes(-100)
         self.assertEqual(generator.position, 160)  # what was given out is not given out again
 
+    def test_a_length_that_changes_its_mind(self) -> None:
+        class Length:
+            asked = 0
+
+            def __index__(self) -> int:
+                self.asked += 1
+                return 16 * self.asked
+
+        generator = warpaes.Generator(KEY)
+        length = Length()
+        made = _native.bits(KEY, generator._take, length)  # type: ignore[arg-type]
+        self.assertEqual((len(made), length.asked), (16, 1))
+
     def test_threads_share_it(self) -> None:
         generator, found = warpaes.Generator(KEY), []
 
@@ -161,6 +175,19 @@ class Numbers(unittest.TestCase):
             found = warpaes.Generator(KEY).integers(low, high, 1000, dtype)
             self.assertEqual(found.dtype, self.numpy.dtype(dtype))
             self.assertEqual([int(x) for x in found], [low + (x * (high - low) >> 128) for x in numbers])
+
+    def test_integers_of_numpy_are_numbers_too(self) -> None:
+        np = self.numpy
+        ours, theirs = warpaes.Generator(KEY, stream=3), warpaes.Generator(KEY, stream=np.int64(3))
+        ours.position, theirs.position = 32, np.int32(32)
+        for low, high in ((0, 10), (-5, 10), (-(2**63), 2**63 - 1)):
+            expected = ours.integers(low, high, 100)
+            self.assertEqual(theirs.integers(np.int64(low), np.int64(high), 100).tolist(), expected.tolist())
+        self.assertEqual(theirs.integers(np.uint8(200), size=9).tolist(), ours.integers(200, size=9).tolist())
+        self.assertEqual(theirs.spawn(np.uint64(2**63)).bytes(16), ours.spawn(2**63).bytes(16))
+        for wrong in (1.5, "1"):
+            with self.assertRaises(TypeError):
+                ours.integers(wrong)  # type: ignore[arg-type]
 
     def test_normal_is_what_it_is_everywhere(self) -> None:
         """Against the logarithm, sine and cosine of the machine, to the last few bits; and bits that never change."""
