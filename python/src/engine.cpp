@@ -12,10 +12,12 @@ namespace {
 std::atomic<warpaes_engine*> current{nullptr};
 std::atomic<unsigned> fork_count{0};
 
-// The arguments of configure().
-std::string wanted_backend;
-std::uint32_t wanted_threads = 0;
-std::int32_t wanted_device = -1;
+/// The arguments of configure().
+struct Wanted {
+    std::string backend;
+    std::uint32_t threads = 0;
+    std::int32_t device = -1;
+} wanted;
 
 /// The best CPU backend that runs here: "vaes", "aesni", "armv8" or "libcrypto".
 std::string best_cpu_backend() {
@@ -31,13 +33,13 @@ std::string best_cpu_backend() {
 }
 
 warpaes_engine* create() {
-    std::string backend = wanted_backend;
+    std::string backend = wanted.backend;
     if (fork_count.load() != 0 && (backend.empty() || backend == "cuda")) backend = best_cpu_backend();
     char error[WARPAES_ERROR_BYTES] = "";
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    options.threads = wanted_threads;
+    options.threads = wanted.threads;
     options.backend = backend.empty() ? nullptr : backend.c_str();
-    options.device = wanted_device;
+    options.device = wanted.device;
     options.error = error;
     warpaes_engine* made = nullptr;
     const warpaes_status status = warpaes_engine_create(&options, &made);
@@ -48,14 +50,13 @@ warpaes_engine* create() {
 
 Object configure(PyObject*, const Call& call) {
     const auto [backend, threads, device] = arguments(call, "configure", {"backend", "threads", "device"}, 0, 0);
-    if (current.load() != nullptr) {
-        raise(exceptions.error, "the engine of this process is already at work: call configure() before anything else");
-    }
-    if (backend != nullptr) wanted_backend = backend == Py_None ? "" : to_text(backend, "backend");
+    const Wanted before = wanted;
+    Wanted next = before;
+    if (backend != nullptr) next.backend = backend == Py_None ? "" : to_text(backend, "backend");
     if (threads != nullptr) {
         const std::uint64_t number = to_u64(threads, "threads");
         if (number > 65536) raise(PyExc_ValueError, "threads must be at most 65536; 0 means one per processor");
-        wanted_threads = static_cast<std::uint32_t>(number);
+        next.threads = static_cast<std::uint32_t>(number);
     }
     if (device != nullptr) {
         const long number = PyLong_AsLong(device);
@@ -63,9 +64,18 @@ Object configure(PyObject*, const Call& call) {
         if (number < -1 || number > INT32_MAX) {
             raise(PyExc_ValueError, "device must be -1 (every device) or a device number, not %ld", number);
         }
-        wanted_device = static_cast<std::int32_t>(number);
+        next.device = static_cast<std::int32_t>(number);
     }
-    create();
+    if (current.load() != nullptr) {
+        raise(exceptions.error, "the engine of this process is already at work: call configure() before anything else");
+    }
+    wanted = next;
+    try {
+        create();
+    } catch (...) {
+        wanted = before;  // what cannot be had must not make every later call fail
+        throw;
+    }
     return none();
 }
 
@@ -114,8 +124,8 @@ unsigned forks() noexcept {
 }
 
 bool reaches(int device) {
-    const bool can = forks() == 0 && (wanted_backend.empty() || wanted_backend == "auto" || wanted_backend == "cuda") &&
-                     (wanted_device < 0 || wanted_device == device);
+    const bool can = forks() == 0 && (wanted.backend.empty() || wanted.backend == "auto" || wanted.backend == "cuda") &&
+                     (wanted.device < 0 || wanted.device == device);
     bool there = false;
     for (std::size_t i = 0; can && !there && i < warpaes_backend_count(); ++i) {
         warpaes_backend_info info = WARPAES_BACKEND_INFO_INIT;

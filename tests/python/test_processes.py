@@ -56,6 +56,19 @@ class Import(unittest.TestCase):
         self.assertIn("abacus", said.split("\n")[0])
         self.assertEqual(said.split("\n")[1], "made")
 
+    def test_what_cannot_be_had_is_forgotten(self) -> None:
+        said = run_python(
+            "import warpaes\n"
+            "from warpaes.exceptions import Error\n"
+            "for wrong in ({'backend': 'abacus'}, {'backend': 'abacus', 'threads': 1 << 40}):\n"
+            "    try: warpaes.configure(**wrong)\n"
+            "    except (Error, ValueError): pass\n"
+            "    else: print('made')\n"
+            "from warpaes.aead import AESGCM\n"
+            "print(AESGCM(bytes(16)).encrypt(bytes(12), b'', None).hex())"
+        )
+        self.assertEqual(said.strip(), GCM.encrypt(NONCE, b"", None).hex())
+
     def test_numbers_that_no_device_has(self) -> None:
         for device in (-2, 1 << 31, 1 << 32):
             said = run_python(
