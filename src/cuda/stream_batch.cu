@@ -45,7 +45,11 @@ StreamBatches::Slot& StreamBatches::take(bool captured) {
             slot->busy = false;
         }
         // Growing a buffer frees memory, which waits for the device. A capture must not do that, so it gets a new slot.
-        if (!captured && !slot->busy.exchange(true)) return *slot;
+        if (captured && !slot->unused) continue;
+        if (!slot->busy.exchange(true)) {
+            slot->unused = false;
+            return *slot;
+        }
     }
     return *slots_.emplace_back(std::make_unique<Slot>());
 }
@@ -58,10 +62,22 @@ void StreamBatches::let_go(void* slot) noexcept {
 
 void StreamBatches::let_go_with(cudaGraph_t graph, Slot& slot) {
     cudaUserObject_t object = nullptr;
-    check(cudaUserObjectCreate(
-              &object, &slot, [](void* its) { let_go(its); }, 1, cudaUserObjectNoDestructorSync),
-          "creating a graph's object");
-    check(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove), "handing an object to a graph");
+    try {
+        check(cudaUserObjectCreate(
+                  &object, &slot, [](void* its) { let_go(its); }, 1, cudaUserObjectNoDestructorSync),
+              "creating a graph's object");
+    } catch (...) {
+        slot.unused = true;
+        let_go(&slot);
+        throw;
+    }
+    try {
+        check(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove), "handing an object to a graph");
+    } catch (...) {
+        slot.unused = true;
+        try_to(cudaUserObjectRelease(object, 1));  // which lets the slot go
+        throw;
+    }
 }
 
 void StreamBatches::enqueue(int device, const DeviceLimits& limits, CopyQueues& queues,
@@ -69,8 +85,8 @@ void StreamBatches::enqueue(int device, const DeviceLimits& limits, CopyQueues& 
     const RelaxedCapture relaxed;
     const cudaGraph_t graph = graph_of(stream);
     Slot& slot = take(graph != nullptr);
+    if (graph != nullptr) let_go_with(graph, slot);
     try {
-        if (graph != nullptr) let_go_with(graph, slot);
         const BatchContext context{device, limits, queues, nullptr, stream, slot.memory, nullptr};
         BatchWork work(context, slot.memory, MergedGroups(groups));
         work.get_ready();

@@ -26,10 +26,12 @@ private:
         BatchMemory memory;
         std::atomic<bool> busy{true};
         std::atomic<bool> by_event{false};  ///< it is free when `memory.done` has completed
+        std::atomic<bool> unused{false};    ///< no buffer of it has been reserved
     };
     [[nodiscard]] Slot& take(bool captured);
     /// Called when the stream reaches the batch's end, or when the graph is destroyed. Makes no CUDA call.
     static void let_go(void* slot) noexcept;
+    /// Hands an unused slot to a graph; lets it go if the graph does not take it.
     static void let_go_with(cudaGraph_t graph, Slot& slot);
 
     std::mutex mutex_;

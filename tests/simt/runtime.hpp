@@ -28,6 +28,16 @@ struct CUevent_st {
     simt::Mark mark;
 };
 
+struct CUuserObject_st {
+    void* pointer;
+    cudaHostFn_t destroy;
+    unsigned references;
+};
+/// The graph of the only capture that there is.
+struct CUgraph_st {
+    std::vector<std::pair<cudaUserObject_t, unsigned>> objects;
+};
+
 namespace simt {
 
 inline constexpr std::size_t default_shared_memory = 48 * 1024;
@@ -83,6 +93,8 @@ struct Runtime {
     Observer observer;
     LaunchObserver launch_observer;
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    CUgraph_st graph;
+    std::set<cudaUserObject_t> user_objects;
 
     /// The queues of all streams with deferred work, including the default streams.
     std::vector<std::shared_ptr<Queue>> queues;
@@ -96,6 +108,8 @@ struct Runtime {
 
     Runtime() { restart(Machine::from_environment()); }
     void restart(const Machine& new_machine);
+    /// Destroys the graph, and lets go of what it owns.
+    void end_capture();
     void fail_call(std::string_view function, int nth, cudaError_t error, int times);
     [[nodiscard]] std::uint64_t count(std::string_view function) const;
     /// Counts a call of `function`. Returns the error if the call must fail, else cudaSuccess.
@@ -108,6 +122,9 @@ struct Runtime {
 };
 
 Runtime& runtime();
+
+/// Gives back references to a user object, and destroys it with the last one.
+void release(Runtime& r, cudaUserObject_t object, unsigned references);
 
 inline thread_local int current_device = 0;
 inline thread_local cudaError_t last_error = cudaSuccess;

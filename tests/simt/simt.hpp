@@ -55,7 +55,8 @@ void fail_call(std::string_view function, int nth, cudaError_t error, int times 
 /// The number of calls of `function` since the last reset; "*" counts all functions.
 [[nodiscard]] std::uint64_t calls(std::string_view function);
 
-/// Sets the capture status that every stream reports. Nothing is ever captured.
+/// Sets the capture status that every stream reports. Nothing is ever captured: the work is done as ever. The graph of
+/// an active capture exists, to own user objects, until another status is set.
 void set_capture(cudaStreamCaptureStatus status);
 
 /// Sets a function that is called before every launch with its configuration. An empty function removes it.
@@ -69,6 +70,7 @@ struct Usage {
     std::size_t host_bytes = 0;
     std::size_t streams = 0;
     std::size_t events = 0;
+    std::size_t user_objects = 0;
     friend bool operator==(const Usage&, const Usage&) = default;
 };
 [[nodiscard]] Usage usage();

@@ -184,17 +184,41 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
                                      std::size_t*) {
     return on_stream("cudaStreamGetCaptureInfo", stream, [&](Runtime& r) {
         *status = r.capture;
-        *graph = nullptr;
+        *graph = r.capture == cudaStreamCaptureStatusActive ? &r.graph : nullptr;
         return cudaSuccess;
     });
 }
 
-cudaError_t cudaUserObjectCreate(cudaUserObject_t*, void*, cudaHostFn_t, unsigned int, unsigned int) {
-    return call("cudaUserObjectCreate", [](Runtime&) { return cudaErrorNotSupported; });
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy, unsigned int references,
+                                 unsigned int flags) {
+    return call("cudaUserObjectCreate", [&](Runtime& r) {
+        if (object == nullptr || destroy == nullptr || references == 0 || flags != cudaUserObjectNoDestructorSync) {
+            return cudaErrorInvalidValue;
+        }
+        *object = *r.user_objects.insert(new CUuserObject_st{pointer, destroy, references}).first;
+        return cudaSuccess;
+    });
 }
 
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned int, unsigned int) {
-    return call("cudaGraphRetainUserObject", [](Runtime&) { return cudaErrorNotSupported; });
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count) {
+    return call("cudaUserObjectRelease", [&](Runtime& r) {
+        if (!r.user_objects.contains(object) || count == 0 || count > object->references) return cudaErrorInvalidValue;
+        release(r, object, count);
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count,
+                                      unsigned int flags) {
+    return call("cudaGraphRetainUserObject", [&](Runtime& r) {
+        if (graph != &r.graph || r.capture != cudaStreamCaptureStatusActive || !r.user_objects.contains(object) ||
+            count == 0) {
+            return cudaErrorInvalidValue;
+        }
+        if ((flags & cudaGraphUserObjectMove) == 0) object->references += count;
+        r.graph.objects.emplace_back(object, count);
+        return cudaSuccess;
+    });
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {

@@ -1,0 +1,99 @@
+// The memory of batches on a caller's stream: used again when a batch has ended, and given back with a captured graph.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "backend/cuda_backend.hpp"
+#include "base/error.hpp"
+#include "simt.hpp"
+
+namespace warpaes {
+namespace {
+
+class StreamBatches : public testing::Test {
+protected:
+    static constexpr std::size_t count = 3, bytes = 64;
+
+    StreamBatches() {
+        simt::reset();
+        memory_ = static_cast<std::uint8_t*>(backend_.device_alloc(0, count * (bytes + 32)));
+        backend_.clear(memory_, count * (bytes + 32), 0, nullptr);
+        backend_.synchronize(0, nullptr);
+    }
+    ~StreamBatches() override {
+        simt::reset();
+        backend_.device_free(memory_);
+    }
+
+    enum class Keys { handle, in_host_memory, on_device };
+
+    void enqueue(Keys keys) {
+        MessageGroup g;
+        g.mode = Mode::ctr;
+        g.count = count;
+        g.length = bytes;
+        g.input = {memory_, bytes};
+        g.output = {memory_, bytes};
+        g.iv = {ivs_.data()->data(), sizeof(Block)};
+        g.iv_length = sizeof(Block);
+        if (keys == Keys::handle) {
+            g.key = &key_;
+        } else {
+            g.keys = {keys == Keys::on_device ? memory_ + count * bytes : raw_keys_.data(), 32};
+            g.key_bytes = 32;
+        }
+        backend_.enqueue(std::vector{g}, 0, nullptr);
+    }
+    simt::Usage after(const std::function<void()>& act) {
+        act();
+        backend_.synchronize(0, nullptr);
+        return simt::usage();
+    }
+
+    CudaBackend& backend_ = cuda_backend();
+    std::uint8_t* memory_ = nullptr;
+    std::vector<Block> ivs_ = std::vector<Block>(count);
+    std::vector<std::uint8_t> raw_keys_ = std::vector<std::uint8_t>(count * 32);
+    const ExpandedKey key_{std::vector<std::uint8_t>(16, 1)};
+};
+
+TEST_F(StreamBatches, WhatHasEndedIsUsedAgain) {
+    for (const Keys keys : {Keys::handle, Keys::in_host_memory, Keys::on_device}) {
+        const simt::Usage once = after([&] { enqueue(keys); });
+        for (int i = 0; i < 5; ++i) EXPECT_TRUE(after([&] { enqueue(keys); }) == once) << static_cast<int>(keys);
+    }
+}
+
+TEST_F(StreamBatches, AGraphOwnsItsMemoryUntilItIsDestroyed) {
+    const simt::Usage before = after([&] { enqueue(Keys::in_host_memory); });
+    simt::set_capture(cudaStreamCaptureStatusActive);
+    const simt::Usage captured = after([&] { enqueue(Keys::in_host_memory); });
+    EXPECT_EQ(captured.user_objects, before.user_objects + 1);
+    EXPECT_GT(captured.events, before.events) << "the memory of another batch was captured";
+    simt::set_capture(cudaStreamCaptureStatusNone);
+    EXPECT_EQ(simt::usage().user_objects, before.user_objects);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(after([&] { enqueue(Keys::in_host_memory); }).events, captured.events);
+}
+
+TEST_F(StreamBatches, AGraphThatTakesNoMemoryLeavesNone) {
+    for (const char* function : {"cudaUserObjectCreate", "cudaGraphRetainUserObject"}) {
+        const simt::Usage before = after([&] { enqueue(Keys::in_host_memory); });
+        simt::Usage last = before;
+        for (int i = 0; i < 5; ++i) {
+            simt::reset();
+            simt::set_capture(cudaStreamCaptureStatusActive);
+            simt::fail_call(function, 1, cudaErrorMemoryAllocation);
+            EXPECT_THROW(enqueue(Keys::in_host_memory), Error);
+            simt::set_capture(cudaStreamCaptureStatusNone);
+            const simt::Usage now = after([&] { enqueue(Keys::in_host_memory); });
+            EXPECT_EQ(now.user_objects, before.user_objects) << function;
+            // What the first attempt made is there for the next.
+            if (i > 0) EXPECT_TRUE(now == last) << function;
+            last = now;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace warpaes
