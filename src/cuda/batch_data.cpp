@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "cuda/batch_rows.hpp"
+#include "cuda/rows.hpp"
 
 namespace warpaes::cuda {
 
@@ -13,8 +14,6 @@ namespace {
 /// Smaller copies are gathered if there are more than `few_copies`.
 constexpr std::uint64_t least_copy = 64 * 1024;
 constexpr std::size_t few_copies = 64;
-/// Longest pitch of a 2D copy.
-constexpr std::uint64_t most_pitch = 0x7fffffff;
 /// Shortest rows that a copy engine copies at its full rate.
 constexpr std::uint64_t least_row = 256;
 
@@ -237,26 +236,7 @@ void BatchData::copy_in(cudaStream_t stream) const {
 }
 
 void BatchData::copy_out(cudaStream_t stream) const {
-    for (const Copy& c : out_) {
-        if (c.rows == 1) {
-            check(cudaMemcpyAsync(c.to, c.from, c.bytes, cudaMemcpyDefault, stream), "copying from the device");
-            continue;
-        }
-        // A 2D copy may not reach beyond the allocation, not even with the gap after its last row, so the last row is
-        // copied separately.
-        const std::uint64_t at_once = c.to_stride > most_pitch ? 0 : c.rows - 1;
-        if (at_once != 0) {
-            check(cudaMemcpy2DAsync(c.to, c.to_stride, c.from, c.from_stride, c.bytes, at_once, cudaMemcpyDefault,
-                                    stream),
-                  "copying from the device");
-        }
-        for (std::uint64_t row = at_once; row < c.rows; ++row) {
-            check(cudaMemcpyAsync(static_cast<std::uint8_t*>(c.to) + row * c.to_stride,
-                                  static_cast<const std::uint8_t*>(c.from) + row * c.from_stride, c.bytes,
-                                  cudaMemcpyDefault, stream),
-                  "copying from the device");
-        }
-    }
+    for (const Copy& c : out_) enqueue_rows(c.to, c.to_stride, c.from, c.from_stride, c.bytes, c.rows, stream);
 }
 
 void BatchData::scatter() const {

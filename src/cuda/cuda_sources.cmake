@@ -14,6 +14,7 @@ set(WARPAES_CUDA_SOURCES
     lane.cpp
     launch.cpp
     memory_place.cpp
+    rows.cpp
     run.cu
     scratch.cpp
     short.cu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cuda/rows.hpp"
 #include "cuda/run.hpp"
 
 namespace warpaes::cuda {
@@ -16,15 +17,7 @@ Block* blocks_of(PageLockedBuffer& buffer, std::uint64_t count) {
 
 void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
                std::size_t rows, cudaStream_t stream) {
-    constexpr std::size_t largest_pitch = 0x7fffffff;
-    const bool far_apart = rows == 1 || std::max(to_stride, from_stride) > largest_pitch;
-    const std::size_t at_once = far_apart ? 1 : rows;
-    for (std::size_t row = 0; row < rows; row += at_once) {
-        check(cudaMemcpy2DAsync(static_cast<std::uint8_t*>(to) + row * to_stride, far_apart ? bytes : to_stride,
-                                static_cast<const std::uint8_t*>(from) + row * from_stride,
-                                far_apart ? bytes : from_stride, bytes, at_once, cudaMemcpyDefault, stream),
-              "copying");
-    }
+    enqueue_rows(to, to_stride, from, from_stride, bytes, rows, stream);
     check(cudaStreamSynchronize(stream), "waiting for the device");
 }
 

@@ -200,6 +200,9 @@ struct Rows {
 
     [[nodiscard]] std::size_t reach_to() const { return (count - 1) * to_pitch + bytes; }
     [[nodiscard]] std::size_t reach_from() const { return (count - 1) * from_pitch + bytes; }
+    /// CUDA does not promise that the gap behind the last row is nobody's business, so it counts here.
+    [[nodiscard]] std::size_t claim_to() const { return count > 1 ? count * to_pitch : bytes; }
+    [[nodiscard]] std::size_t claim_from() const { return count > 1 ? count * from_pitch : bytes; }
     void move(Runtime& r) const {
         if (reaches_closed(r)) return move_closed(r);
         const DeviceAccess to_access(r, device_at(r, to));
@@ -221,8 +224,8 @@ cudaError_t check(const Runtime& r, const Rows& rows, cudaMemcpyKind kind) {
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
     if (rows.bytes == 0 || rows.count == 0) return cudaSuccess;
     const bool can = rows.to != nullptr && rows.from != nullptr &&
-                     copyable(r, rows.to, rows.reach_to(), kind, goes_to_device(kind)) &&
-                     copyable(r, rows.from, rows.reach_from(), kind, comes_from_device(kind));
+                     copyable(r, rows.to, rows.claim_to(), kind, goes_to_device(kind)) &&
+                     copyable(r, rows.from, rows.claim_from(), kind, comes_from_device(kind));
     return can ? cudaSuccess : cudaErrorInvalidValue;
 }
 

@@ -119,16 +119,22 @@ TEST_F(Simt, ACopyStaysInOneAllocation) {
 }
 
 TEST_F(Simt, CopiesRowsAtADistance) {
-    Buffer<std::uint8_t> device(32);
+    Buffer<std::uint8_t> device(38);
     const std::vector<std::uint8_t> rows{1, 2, 3, 4, 5, 6};
-    std::vector<std::uint8_t> result(6), wanted(32);
+    std::vector<std::uint8_t> result(6), wanted(38);
     EXPECT_EQ(cudaMemcpy2DAsync(device.device() + 5, 11, rows.data(), 2, 2, 3, cudaMemcpyDefault), cudaSuccess);
     EXPECT_EQ(cudaMemcpy2DAsync(result.data(), 2, device.device() + 5, 11, 2, 3, cudaMemcpyDefault), cudaSuccess);
     EXPECT_EQ(result, rows);
     for (std::size_t i = 0; i < rows.size(); ++i) wanted[5 + i / 2 * 11 + i % 2] = rows[i];
-    std::vector<std::uint8_t> all(32);
-    EXPECT_EQ(cudaMemcpy(all.data(), device.device(), 32, cudaMemcpyDeviceToHost), cudaSuccess);
+    std::vector<std::uint8_t> all(38);
+    EXPECT_EQ(cudaMemcpy(all.data(), device.device(), 38, cudaMemcpyDeviceToHost), cudaSuccess);
     EXPECT_EQ(all, wanted);
+    for (const bool in : {true, false}) {
+        EXPECT_EQ(in ? cudaMemcpy2DAsync(device.device() + 6, 11, rows.data(), 2, 2, 3, cudaMemcpyDefault)
+                     : cudaMemcpy2DAsync(result.data(), 2, device.device() + 6, 11, 2, 3, cudaMemcpyDefault),
+                  cudaErrorInvalidValue)
+            << "for the gap behind the last row";
+    }
     EXPECT_EQ(cudaMemcpy2DAsync(device.device(), 16, rows.data(), 2, 3, 2, cudaMemcpyDefault),
               cudaErrorInvalidPitchValue);
     EXPECT_EQ(cudaMemcpy2DAsync(device.device() + 11, 11, rows.data(), 2, 2, 3, cudaMemcpyDefault),

@@ -27,6 +27,25 @@ TEST(DeviceRules, RowsThatAreFurtherApartThanAPitchCanSay) {
     }
 }
 
+TEST(DeviceRules, RowsThatEndWhereTheirMemoryEnds) {
+    constexpr std::size_t apart = 48, bytes = 16;
+    CudaBackend& backend = cuda_backend();
+    for (const std::size_t rows : {1, 2, 3, 5}) {
+        const std::size_t size = (rows - 1) * apart + bytes;
+        auto* const memory = static_cast<std::uint8_t*>(backend.device_alloc(0, size));
+        std::vector<std::uint8_t> sent(rows * bytes), expected(size, 0x5a), found(size), got(rows * bytes);
+        for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::uint8_t>(i);
+        for (std::size_t i = 0; i < sent.size(); ++i) expected[i / bytes * apart + i % bytes] = sent[i];
+        backend.copy(memory, std::vector<std::uint8_t>(size, 0x5a).data(), size, 0, nullptr);
+        backend.copy_rows(memory, apart, sent.data(), bytes, bytes, rows, 0, nullptr);
+        backend.copy(found.data(), memory, size, 0, nullptr);
+        EXPECT_EQ(found, expected) << rows;
+        backend.copy_rows(got.data(), bytes, memory, apart, bytes, rows, 0, nullptr);
+        EXPECT_EQ(got, sent) << rows;
+        backend.device_free(memory);
+    }
+}
+
 TEST(DeviceRules, ThreadBlocksAreOfWholeWarpsAndOfNoMoreThreadsThanKernelsTake) {
     std::size_t launches = 0;
     simt::on_launch([&](const cudaLaunchConfig_t& c) {
