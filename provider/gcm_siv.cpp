@@ -2,6 +2,11 @@
 // and the text in one.
 #include <openssl/crypto.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "message/composed.hpp"
@@ -22,7 +27,7 @@ struct GcmSiv : Context {
     std::uint8_t iv[nonce_bytes];
     std::uint8_t tag[tag_bytes];
     std::uint8_t* aad;  ///< all associated data so far
-    std::size_t aad_bytes, keylen;
+    std::size_t aad_bytes, aad_room, keylen;
     bool enc, key_set, iv_set, tag_set, done, speed;
     bool failed;  ///< final fails, too, and does not check the tag of an empty text
 };
@@ -31,17 +36,27 @@ void drop_aad(GcmSiv& c) noexcept {
     if (c.aad != nullptr) wipe({c.aad, c.aad_bytes});
     std::free(c.aad);
     c.aad = nullptr;
-    c.aad_bytes = 0;
+    c.aad_bytes = c.aad_room = 0;
 }
 
 bool add_aad(GcmSiv& c, const Byte* data, std::size_t bytes) noexcept {
     if (bytes == 0) return true;
-    if (c.aad_bytes + bytes < bytes) return false;
-    auto* const all = static_cast<Byte*>(std::realloc(c.aad, c.aad_bytes + bytes));
-    if (all == nullptr) return false;
-    std::memcpy(all + c.aad_bytes, data, bytes);
-    c.aad = all;
-    c.aad_bytes += bytes;
+    const std::size_t whole = c.aad_bytes + bytes;
+    if (whole < bytes) return false;
+    if (whole > c.aad_room) {
+        // Not realloc, which would leave a copy.
+        const std::size_t room = std::max(whole, c.aad_bytes <= SIZE_MAX / 2 ? 2 * c.aad_bytes : whole);
+        auto* const all = static_cast<Byte*>(std::malloc(room));
+        if (all == nullptr) return false;
+        if (c.aad != nullptr) std::memcpy(all, c.aad, c.aad_bytes);
+        const std::size_t before = c.aad_bytes;
+        drop_aad(c);
+        c.aad = all;
+        c.aad_bytes = before;
+        c.aad_room = room;
+    }
+    std::memcpy(c.aad + c.aad_bytes, data, bytes);
+    c.aad_bytes = whole;
     return true;
 }
 
@@ -98,7 +113,7 @@ void* copy_gcm_siv(void* context) noexcept {
     GcmSiv* const copy = copy_context(c);
     if (copy == nullptr) return nullptr;
     copy->aad = nullptr;
-    copy->aad_bytes = 0;
+    copy->aad_bytes = copy->aad_room = 0;
     if (add_aad(*copy, c->aad, c->aad_bytes)) return copy;
     free_gcm_siv(copy);
     return nullptr;

@@ -13,12 +13,13 @@ TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
     ASSERT_TRUE(library.loaded());
     constexpr std::size_t bytes = 4096, odd = 5;  // what a kernel leaves to another
     unsigned number = 0;
-    for (const char* const mode : {"ECB", "CBC", "CFB", "CFB8", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV", "WRAP"}) {
+    for (const char* const mode :
+         {"ECB", "CBC", "CFB", "CFB8", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV", "GCM-SIV", "WRAP"}) {
         for (const bool encrypt : {true, false}) {
             const std::string name = std::string("AES-256-") + mode;
             // What is authentic, or nothing, is decrypted: the key is the matter there.
-            const bool opens =
-                std::strcmp(mode, "CCM") != 0 && std::strcmp(mode, "SIV") != 0 && std::strcmp(mode, "WRAP") != 0;
+            const bool opens = std::strcmp(mode, "CCM") != 0 && std::strcmp(mode, "SIV") != 0 &&
+                               std::strcmp(mode, "GCM-SIV") != 0 && std::strcmp(mode, "WRAP") != 0;
             const auto cipher = library.cipher(name);
             ASSERT_NE(cipher, nullptr) << name;
             const auto key_bytes = static_cast<std::size_t>(EVP_CIPHER_get_key_length(cipher.get()));
@@ -62,6 +63,50 @@ TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
             EXPECT_EQ(updated == 1, encrypt || opens) << name;
             for (const std::string& finding : secrets::findings()) ADD_FAILURE() << name << encrypt << ": " << finding;
         }
+    }
+}
+
+/// In pieces, which a context gathers if it needs them all at once.
+TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
+    const Library library("cbc = yes\n");
+    ASSERT_TRUE(library.loaded());
+    constexpr std::size_t piece = 1000, pieces = 20;
+    std::uint8_t* const key = secrets::own(64);
+    std::uint8_t* const out = secrets::own(64);
+    for (const char* const mode : {"GCM", "CCM", "SIV", "GCM-SIV"}) {
+        const std::string name = std::string("AES-256-") + mode;
+        const auto cipher = library.cipher(name);
+        ASSERT_NE(cipher, nullptr) << name;
+        std::uint8_t* const aad = secrets::own(piece * pieces);
+        ASSERT_TRUE(secrets::apart([&] {
+            std::mt19937 engine(7);
+            for (std::size_t i = 0; i < piece * pieces; ++i) aad[i] = static_cast<std::uint8_t>(engine());
+            for (std::size_t at = 0; at + 16 < piece * pieces; at += 100) {
+                secrets::look_for({aad + at, 16}, name + ", associated data");
+            }
+        }));
+        secrets::watch_frees(true);
+        secrets::Caller caller;
+        int updated = 0;
+        caller.call([&] {
+            EVP_CIPHER_CTX* const c = EVP_CIPHER_CTX_new();
+            const unsigned char iv[16] = {1, 2, 3};
+            int n = 0;
+            (void)EVP_CipherInit_ex2(c, cipher.get(), key, iv, 1, nullptr);
+            for (std::size_t i = 0; i < pieces; ++i) {
+                updated += EVP_CipherUpdate(c, nullptr, &n, aad + i * piece, piece);
+                // What is allocated behind keeps a block from growing where it lies.
+                std::free(std::malloc(piece * (i + 1)));
+            }
+            EVP_CIPHER_CTX* const copy = EVP_CIPHER_CTX_new();
+            if (std::strcmp(mode, "SIV") != 0) (void)EVP_CIPHER_CTX_copy(copy, c);
+            (void)EVP_CipherUpdate(c, out, &n, out, 16);
+            EVP_CIPHER_CTX_free(copy);
+            EVP_CIPHER_CTX_free(c);
+        });
+        secrets::watch_frees(false);
+        if (std::strcmp(mode, "CCM") != 0) EXPECT_EQ(updated, static_cast<int>(pieces)) << name;
+        for (const std::string& finding : secrets::findings()) ADD_FAILURE() << name << ": " << finding;
     }
 }
 
