@@ -40,18 +40,27 @@ Summary sample(const Effort& effort, const std::function<double()>& work) {
 }
 
 std::vector<Summary> sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works) {
+    return sample_in_turns(effort, works, [] { return 0.0; }).seconds;
+}
+
+Counted sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works,
+                        const std::function<double()>& counter) {
     for (const auto& work : works) work();
-    std::vector<std::vector<double>> samples(works.size());
+    std::vector<std::vector<double>> samples(works.size()), grown(works.size());
     const auto start = Clock::now();
     // The time limit covers all subjects together, so it grows with their number.
     const double seconds = effort.seconds * static_cast<double>(works.size());
     for (std::size_t turn = 0; !enough({effort.least, effort.most, seconds}, turn, seconds_since(start)); ++turn) {
-        for (std::size_t i = 0; i < works.size(); ++i) samples[i].push_back(works[i]());
+        for (std::size_t i = 0; i < works.size(); ++i) {
+            const double before = counter();
+            samples[i].push_back(works[i]());
+            grown[i].push_back(counter() - before);
+        }
     }
-    std::vector<Summary> summaries;
-    summaries.reserve(samples.size());
-    for (auto& of_one : samples) summaries.push_back(summarize(std::move(of_one)));
-    return summaries;
+    Counted counted;
+    for (auto& of_one : samples) counted.seconds.push_back(summarize(std::move(of_one)));
+    for (auto& of_one : grown) counted.grown.push_back(summarize(std::move(of_one)));
+    return counted;
 }
 
 double time_of(const std::function<void()>& work) {

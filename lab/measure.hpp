@@ -30,6 +30,13 @@ Summary sample(const Effort& effort, const std::function<double()>& work);
 /// Samples several subjects in turns, so that drift (clocks, temperature) affects all of them equally.
 std::vector<Summary> sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works);
 
+/// The same, and by how much `counter` has grown during each call that counts, such as the processor time.
+struct Counted {
+    std::vector<Summary> seconds, grown;
+};
+Counted sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works,
+                        const std::function<double()>& counter);
+
 /// Seconds that `work` takes by the host's clock.
 double time_of(const std::function<void()>& work);
 

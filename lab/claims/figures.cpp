@@ -132,10 +132,13 @@ Holds by_gain(const Ratio& ratio, double published) {
 }
 
 Holds by_sameness(const Ratio& ratio) {
-    return at_both_ends(ratio, [](double r) {
+    const auto rule = [](double r) {
         const double apart = std::max(r, 1 / r) - 1;
         return apart <= 0.05 ? Holds::yes : apart <= 0.15 ? Holds::partly : Holds::no;
-    });
+    };
+    // Sameness is greatest at 1, so the ends do not say what holds between them.
+    const Holds ends = at_both_ends(ratio, rule);
+    return ratio.low < 1 && ratio.high > 1 && ends != rule(1) ? Holds::open : ends;
 }
 
 Order order_of(const Figure& a, const Figure& b) {

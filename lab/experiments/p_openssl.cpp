@@ -133,26 +133,18 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
         if (!encrypt) std::swap(input, expected);
         write_file(place.folder / "input", input);
         std::vector<std::function<double()>> works;
-        std::vector<std::vector<double>> taken(subjects.size());
-        for (std::size_t s = 0; s < subjects.size(); ++s) {
-            const Subject& subject = subjects[s];
+        for (const Subject& subject : subjects) {
             works.push_back(verified_once(
-                context,
-                [&, s] {
-                    const double before = processor_seconds().value_or(0);
-                    const double seconds = run_subject(subject, place);
-                    taken[s].push_back(processor_seconds().value_or(0) - before);
-                    return seconds;
-                },
+                context, [&subject, &place] { return run_subject(subject, place); },
                 [&] {
                     require_equal(expected, read_file(place.folder / "output"), subject.name + ", " + place.name);
                 }));
         }
-        const std::vector<Summary> seconds = sample_in_turns(effort, works);
+        const Counted counted = sample_in_turns(effort, works, [] { return processor_seconds().value_or(0); });
         for (std::size_t s = 0; s < subjects.size(); ++s) {
             const double gigabytes = static_cast<double>(file_sizes[i]) / 1e9;
-            add(panel.series[s], rate(gigabytes, seconds[s]));
-            add(processors.series[s], scaled(summarize(taken[s]), 1 / gigabytes));
+            add(panel.series[s], rate(gigabytes, counted.seconds[s]));
+            add(processors.series[s], scaled(counted.grown[s], 1 / gigabytes));
         }
     }
     std::filesystem::remove(place.folder / "input");

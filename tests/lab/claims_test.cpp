@@ -114,6 +114,17 @@ TEST(Claims, AGainThatTheSpreadLeavesOpenIsOpen) {
     EXPECT_EQ(order_of({1.01, 1.008, 1.012}, {1, 1, 1}), Order::even);
 }
 
+TEST(Claims, ASamenessThatTheSpreadLeavesOpenIsOpen) {
+    EXPECT_EQ(by_sameness({1, 0.97, 1.04}), Holds::yes);
+    EXPECT_EQ(by_sameness({1.1, 1.06, 1.14}), Holds::partly);
+    EXPECT_EQ(by_sameness({0.9, 0.88, 0.94}), Holds::partly);
+    EXPECT_EQ(by_sameness({1.3, 1.2, 1.4}), Holds::no);
+    EXPECT_EQ(by_sameness({0.7, 0.6, 0.8}), Holds::no);
+    EXPECT_EQ(by_sameness({1.1, 1.02, 1.14}), Holds::open);
+    EXPECT_EQ(by_sameness({1, 0.9, 1.1}), Holds::open) << "it may be the same, and in part alone";
+    EXPECT_EQ(by_sameness({1, 0.7, 1.3}), Holds::open) << "it may be the same, and much more or less";
+}
+
 TEST(Claims, PlacesWithinOnePercentAreTies) {
     EXPECT_EQ(places({100, 99.5, 50}), (std::vector<double>{1.5, 1.5, 3}));
     EXPECT_EQ(places({1, 3, 2}), (std::vector<double>{3, 1, 2}));

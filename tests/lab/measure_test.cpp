@@ -33,6 +33,29 @@ TEST(Measure, TheFirstCallIsNotCounted) {
     EXPECT_EQ(summary.high, 2);
 }
 
+TEST(Measure, ACounterCountsWhatTheSecondsDo) {
+    double counter = 0;
+    int calls = 0;
+    const Counted counted = sample_in_turns({4, 4, 0},
+                                            {[&] {
+                                                 counter += calls++ == 0 ? 1000 : 2;
+                                                 return 1.0;
+                                             },
+                                             [&] {
+                                                 counter += 7;
+                                                 return 3.0;
+                                             }},
+                                            [&] { return counter; });
+    ASSERT_EQ(counted.seconds.size(), 2u);
+    ASSERT_EQ(counted.grown.size(), 2u);
+    for (const auto& summaries : {counted.seconds, counted.grown}) {
+        for (const Summary& summary : summaries) EXPECT_EQ(summary.samples, 4u);
+    }
+    EXPECT_EQ(counted.grown[0].high, 2) << "the first call does not count";
+    EXPECT_EQ(counted.grown[1].median, 7);
+    EXPECT_EQ(counted.seconds[1].median, 3);
+}
+
 TEST(Measure, EffortSaysHowLong) {
     const auto none = [] { return 1.0; };
     EXPECT_EQ(sample({3, 9, 0}, none).samples, 3u);     // no time to fill

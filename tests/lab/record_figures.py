@@ -101,7 +101,9 @@ def same(ratio):
         apart = max(r, 1 / r) - 1
         return YES if apart <= 0.05 else PARTLY if apart <= 0.15 else NO
 
-    return both_ends(ratio, rule)
+    # A range around 1 holds what is closest to sameness, whatever its ends are.
+    ends, (_, low, high) = both_ends(ratio, rule), ratio
+    return OPEN if low < 1 < high and ends != YES else ends
 
 
 def order(a, b) -> str:
