@@ -25,7 +25,10 @@ std::string why_not_vaes512(const CpuWords& words = this_cpu());
 /// AES and PMULL of 64-bit Arm.
 std::string why_not_armv8(const CpuWords& words = this_cpu());
 
-/// Whether a carry-less product takes twice as long as other operations (AMD, up to Zen 5).
+/// Whether a carry-less product takes several times as long as a round of AES, so that GCM is faster with fewer of
+/// them: on AMD's processors. Only kernels for AVX-512 ask, and of AMD's these have Zen 4 and 5. LLVM's model of Zen 3
+/// has a product every two cycles and four rounds of AES in that time (llvm-mca -mcpu=znver3), and Zen 4 halves its
+/// 512-bit operations for the same units; on Intel's (-mcpu=icelake-server) both come once a cycle.
 bool multiplies_slowly();
 
 }  // namespace warpaes::cpu
