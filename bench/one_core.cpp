@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,6 +24,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -381,7 +384,19 @@ struct Options {
     unsigned rounds = 60;
 };
 
+/// The whole of `text` as a number.
+std::uint64_t number(const std::string& option, const std::string& text, std::uint64_t least, std::uint64_t most) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+        throw std::runtime_error(option + ": is a number from " + std::to_string(least) + " to " +
+                                 std::to_string(most) + ", not '" + text + "'");
+    }
+    return value;
+}
+
 Options parse(int argc, char** argv) {
+    constexpr std::uint64_t most_bytes = INT_MAX;  // of a call of libcrypto's
     Options o;
     bool keys_given = false, sizes_given = false;
     const auto add = [](auto& list, bool& given, auto value) {
@@ -393,15 +408,19 @@ Options parse(int argc, char** argv) {
         if (name == "--backend") {
             o.backend = value;
         } else if (name == "--mode") {
+            if (value != "ctr" && value != "gcm")
+                throw std::runtime_error("--mode: is ctr or gcm, not '" + value + "'");
             o.modes = {value};
         } else if (name == "--key") {
-            add(o.keys, keys_given, static_cast<unsigned>(std::stoul(value)));
+            const std::uint64_t bits = number(name, value, 128, 256);
+            if (bits != 128 && bits != 256) throw std::runtime_error("--key: is 128 or 256, not " + value);
+            add(o.keys, keys_given, static_cast<unsigned>(bits));
         } else if (name == "--size") {
-            add(o.sizes, sizes_given, static_cast<std::size_t>(std::stoull(value)));
+            add(o.sizes, sizes_given, static_cast<std::size_t>(number(name, value, 1, most_bytes)));
         } else if (name == "--aad") {
-            o.aad = std::stoull(value);
+            o.aad = number(name, value, 0, most_bytes);
         } else if (name == "--rounds") {
-            o.rounds = static_cast<unsigned>(std::max(1UL, std::stoul(value)));
+            o.rounds = static_cast<unsigned>(number(name, value, 1, 1'000'000));
         } else if (name == "--json") {
             o.json = value;
         } else {
