@@ -1,12 +1,15 @@
 // Keysets: any text as a keyset, and any sequence of operations on one. Writing and reading a keyset must not change
 // it.
 #include <cstring>
+#include <utility>
 
 #include "handles.hpp"
 
 namespace {
 
 using namespace fuzz;
+
+const std::uint8_t zeros[16] = {};
 
 std::string write(const Keyset& keyset) {
     std::size_t length = 0;
@@ -32,7 +35,14 @@ Keyset parse(const std::string& text) {
     return Keyset(made);
 }
 
-/// Any text as an encrypted keyset: reads its public part, and decrypts it if the scrypt cost is small.
+void check_opened(warpaes_status status, const Keyset& inside) {
+    require(status == WARPAES_ERROR_AUTHENTICATION || status == WARPAES_OK || status == WARPAES_ERROR_KEYSET,
+            "another status");
+    require((status == WARPAES_OK) == (inside != nullptr), "a keyset that was refused, or none");
+}
+
+/// Any text as an encrypted keyset: reads its public part, and decrypts it if it is under a key or if the scrypt cost
+/// is small.
 void peek(const std::string& text) {
     const std::vector<char> exact(text.begin(), text.end());
     warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
@@ -44,21 +54,54 @@ void peek(const std::string& text) {
         require(made == nullptr, "an error and a keyset");
         return;
     }
-    require(cost.n >= 2 && cost.r != 0 && cost.p != 0, "a cost that is none");
-    require(cost.n <= (1u << 30) / 128 / cost.r && cost.n * cost.r <= (std::uint64_t{1} << 33) / 128 / cost.p,
-            "a cost that nobody should pay");
     std::size_t length = 0;
     require(warpaes_keyset_write(made, nullptr, 0, &length) == WARPAES_ERROR_KEYSET, "a closed keyset is written");
     for (std::size_t i = 0; i < warpaes_keyset_count(made); ++i) {
         warpaes_key_info info = WARPAES_KEY_INFO_INIT;
         expect_ok(warpaes_keyset_query(made, i, &info), "keyset_query");
     }
-    if (cost.n * cost.r * cost.p > 4096) return;
     made = nullptr;
+    if (cost.n == 0) {
+        require(cost.r == 0 && cost.p == 0, "half of a cost");
+        const warpaes_status opened =
+            warpaes_keyset_unwrap_under(exact.data(), exact.size(), zeros, sizeof zeros, nullptr, 0, &made);
+        check_opened(opened, Keyset(made));
+        return;
+    }
+    require(cost.n >= 2 && cost.r != 0 && cost.p != 0, "a cost that is none");
+    require(cost.n <= (1u << 30) / 128 / cost.r && cost.n * cost.r <= (std::uint64_t{1} << 33) / 128 / cost.p,
+            "a cost that nobody should pay");
+    if (cost.n * cost.r * cost.p > 4096) return;
     const warpaes_status opened = warpaes_keyset_unwrap(exact.data(), exact.size(), "x", 1, &made);
-    const Keyset inside(made);
-    require(opened == WARPAES_ERROR_AUTHENTICATION || opened == WARPAES_OK || opened == WARPAES_ERROR_KEYSET,
-            "another status");
+    check_opened(opened, Keyset(made));
+}
+
+/// Any text as a key-encryption key: a keyset under it opens with it.
+void encrypt_under(const std::string& text) {
+    static const Keyset plain = [] {
+        warpaes_keyset* made = nullptr;
+        expect_ok(warpaes_keyset_from_raw("AES128_GCM_HKDF_4KB", zeros, 16, &made), "keyset_from_raw");
+        return Keyset(made);
+    }();
+    const std::vector<char> kek(text.begin(), text.end());
+    std::vector<char> json(4096);
+    std::size_t length = 0;
+    const warpaes_status status =
+        warpaes_keyset_wrap_under(plain.get(), kek.data(), kek.size(), "aad", 3, json.data(), json.size(), &length);
+    if (status != WARPAES_OK) {
+        require(status == WARPAES_ERROR_KEYSET, "another status than KEYSET");
+        return;
+    }
+    const auto open = [&](const void* aad, std::size_t bytes) {
+        warpaes_keyset* made = nullptr;
+        const warpaes_status opened =
+            warpaes_keyset_unwrap_under(json.data(), length, kek.data(), kek.size(), aad, bytes, &made);
+        return std::pair(opened, Keyset(made));
+    };
+    const auto [opened, inside] = open("aad", 3);
+    expect_ok(opened, "keyset_unwrap_under");
+    require(write(inside) == write(plain), "another keyset comes out");
+    require(open(nullptr, 0).first == WARPAES_ERROR_AUTHENTICATION, "other associated data open it");
 }
 
 std::vector<warpaes_key_info> query(const Keyset& keyset) {
@@ -152,6 +195,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         keyset = parse(std::string(reinterpret_cast<const char*>(data), size));
         if (keyset) check_fixed_point(keyset);
         peek(std::string(reinterpret_cast<const char*>(data), size));
+        encrypt_under(std::string(reinterpret_cast<const char*>(data), size));
         return 0;
     }
     Input in(data, size);

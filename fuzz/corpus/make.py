@@ -71,6 +71,16 @@ def keysets() -> None:
         "keyEncryptionKey": {"kdf": "scrypt", "salt": "AAAA", "n": 16, "r": 8, "p": 1},
     }
     write("keyset", "wrapped.json", json.dumps(wrapped).encode())
+    # AES-128-GCM under a key of zeros, with a nonce of zeros.
+    sealed = (
+        "AAAAAAAAAAAAAAAAC4/IqGroqa+HUbLcX9WRF5D5z8o5IioNlJLk0PPkrodMZz9CPArkrk+nwsW++IWhrD7lenzGQhkdLcjO"
+        "rKLlm+S5NuDR/C5zaHmkicU3GpKPqE0alMWU+ikq6wL454XtDFxgbwJkHPf6uk/RUbNksFg8oK3Ib2TvCYE="
+    )
+    under = {"encryptedKeyset": sealed, "keysetInfo": wrapped["keysetInfo"]}
+    write("keyset", "under.json", json.dumps(under).encode())
+    kek = key("AesGcmKey", b"\x1a\x10" + bytes(16), 9, prefix="TINK")
+    older = key("AesGcmKey", b"\x1a\x20" + bytes(32), 10, prefix="CRUNCHY")
+    write("keyset", "kek.json", json.dumps({"primaryKeyId": 9, "key": [kek, older, gcm]}).encode())
     wrapped["keyEncryptionKey"]["n"] = 1 << 31
     write("keyset", "costly.json", json.dumps(wrapped).encode())
     write("keyset", "operations", bytes([0, 0, 1, 0, 0, 2, 0, 1, 2, 2, 1, 2, 1, 3, 1, 4, 3, 40]) + bytes(range(60)))

@@ -105,11 +105,29 @@ WARPAES_API warpaes_status warpaes_keyset_wrap(const warpaes_keyset* keyset, con
     WARPAES_ERROR_KEYSET for a cost beyond 1 GiB and some seconds, before any memory is allocated for it. */
 WARPAES_API warpaes_status warpaes_keyset_unwrap(const char* json, size_t length, const char* passphrase,
                                                  size_t passphrase_len, warpaes_keyset** keyset);
-/** Reads what such JSON says without the passphrase; nothing authenticates it. `cost` receives the cost of a guess.
-    `keyset` receives the numbers and states of the keys: it can be queried, and is refused for all other use. Either
-    pointer may be NULL. */
+/** Reads what the JSON of an encrypted keyset says without its passphrase or key; nothing authenticates it. `cost`
+    receives the cost of a guess: n, r and p are 0 if the keyset is not under a passphrase. `keyset` receives the
+    numbers and states of the keys: it can be queried, and is refused for all other use. Either pointer may be NULL. */
 WARPAES_API warpaes_status warpaes_keyset_peek(const char* json, size_t length, warpaes_scrypt* cost,
                                                warpaes_keyset** keyset);
+
+/* ----------------------------------------------------------------------------- keysets under a key-encryption key */
+
+/**
+ * Writes the keyset encrypted under a key-encryption key, as Tink's JSON of an encrypted keyset, which Tink's libraries
+ * open with that key as their AEAD. `kek` is the text of the key: Tink's JSON of a cleartext keyset of AesGcmKeys,
+ * whose primary encrypts; or one key of 16 or 32 bytes, or of 32 or 64 hexadecimal digits. `aad`: associated data, not
+ * in the result, the same to open it; both take at most 1 MiB. `*length` is as for warpaes_keyset_write.
+ * WARPAES_ERROR_KEYSET for a text that is no such key.
+ */
+WARPAES_API warpaes_status warpaes_keyset_wrap_under(const warpaes_keyset* keyset, const void* kek, size_t kek_len,
+                                                     const void* aad, size_t aad_len, char* json, size_t capacity,
+                                                     size_t* length);
+/** Reads JSON that warpaes_keyset_wrap_under or a library of Tink's wrote, with any enabled key of `kek`.
+    WARPAES_ERROR_AUTHENTICATION: another key, other associated data, or altered JSON. WARPAES_ERROR_KEYSET: no such key
+    or keyset. */
+WARPAES_API warpaes_status warpaes_keyset_unwrap_under(const char* json, size_t length, const void* kek, size_t kek_len,
+                                                       const void* aad, size_t aad_len, warpaes_keyset** keyset);
 
 /* ------------------------------------------------------------------------------------------------ files and streams */
 

@@ -62,6 +62,12 @@ public:
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap, json.data(), json.size(), passphrase.data(),
                                                    passphrase.size()));
     }
+    /// From Tink's JSON of a keyset that wrap_under() or a library of Tink's has encrypted. Throws
+    /// Error{WARPAES_ERROR_AUTHENTICATION} for another key, other associated data or altered JSON.
+    [[nodiscard]] static Keyset unwrap_under(std::string_view json, ConstBytes kek, ConstBytes aad = {}) {
+        return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap_under, json.data(), json.size(), kek.data(),
+                                                   kek.size(), aad.data(), aad.size()));
+    }
     /// A keyset of one raw key. Throws Error{WARPAES_ERROR_ARGUMENT, WARPAES_ERROR_KEY_LENGTH}.
     [[nodiscard]] static Keyset from_raw(const std::string& template_name, ConstBytes key) {
         return Keyset(
@@ -94,6 +100,13 @@ public:
         return text_of([&](std::string& json, std::size_t& length) {
             return warpaes_keyset_wrap(get(), passphrase.data(), passphrase.size(), &cost, json.data(), json.size(),
                                        &length);
+        });
+    }
+    /// Tink's JSON, encrypted under a key-encryption key: the text of Tink's keyset of AesGcmKeys, or a raw key.
+    [[nodiscard]] std::string wrap_under(ConstBytes kek, ConstBytes aad = {}) const {
+        return text_of([&](std::string& json, std::size_t& length) {
+            return warpaes_keyset_wrap_under(get(), kek.data(), kek.size(), aad.data(), aad.size(), json.data(),
+                                             json.size(), &length);
         });
     }
     /// The cost that takes about `seconds` on this machine.

@@ -11,12 +11,6 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-std::span<const std::uint8_t> checked_bytes(const void* bytes, std::uint64_t length, const char* name) {
-    if (length != 0) require(bytes, name);
-    if (length > (1u << 20)) throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is longer than 1 MiB");
-    return {static_cast<const std::uint8_t*>(bytes), static_cast<std::size_t>(length)};
-}
-
 PassphraseSecret to_passphrase(const warpaes_file_job& j) {
     PassphraseSecret secret;
     if (j.kdf != WARPAES_KDF_PBKDF2 && j.kdf != WARPAES_KDF_EVP_BYTESTOKEY) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -50,6 +51,13 @@ warpaes_status guarded(Body&& body) noexcept {
 
 inline void require(const void* pointer, const char* name) {
     if (pointer == nullptr) refuse_null(name);
+}
+
+/// A caller's secret or associated data. Throws Error{ARGUMENT} for more than 1 MiB.
+inline std::span<const std::uint8_t> checked_bytes(const void* bytes, std::uint64_t length, const char* name) {
+    if (length != 0) require(bytes, name);
+    if (length > (1u << 20)) throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is longer than 1 MiB");
+    return {static_cast<const std::uint8_t*>(bytes), static_cast<std::size_t>(length)};
 }
 
 /// guarded(), for a call that creates an object. `*to` gets the result of `make()`, or null if that throws; `name` is

@@ -182,6 +182,29 @@ warpaes_status warpaes_keyset_unwrap(const char* json, size_t length, const char
     });
 }
 
+warpaes_status warpaes_keyset_wrap_under(const warpaes_keyset* keyset, const void* kek, size_t kek_len, const void* aad,
+                                         size_t aad_len, char* json, size_t capacity, size_t* length) {
+    return guarded([&] {
+        require(keyset, "keyset");
+        require(kek, "kek");
+        require(length, "length");
+        *length = 0;
+        hand_out(
+            wrap_keyset_under(keyset->impl, checked_bytes(kek, kek_len, "kek"), checked_bytes(aad, aad_len, "aad")),
+            json, capacity, length);
+    });
+}
+
+warpaes_status warpaes_keyset_unwrap_under(const char* json, size_t length, const void* kek, size_t kek_len,
+                                           const void* aad, size_t aad_len, warpaes_keyset** keyset) {
+    return created(keyset, "keyset", [&] {
+        require(json, "json");
+        require(kek, "kek");
+        return new warpaes_keyset{unwrap_keyset_under({json, length}, checked_bytes(kek, kek_len, "kek"),
+                                                      checked_bytes(aad, aad_len, "aad"))};
+    });
+}
+
 warpaes_status warpaes_keyset_peek(const char* json, size_t length, warpaes_scrypt* cost, warpaes_keyset** keyset) {
     return guarded([&] {
         if (keyset != nullptr) *keyset = nullptr;

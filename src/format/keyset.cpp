@@ -47,23 +47,12 @@ Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uin
 }
 
 Keyset Keyset::of(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id) {
-    using keyset_parts::refuse, keyset_parts::refuse_key;
-    if (entries.empty()) refuse("is empty");
-    if (!primary_id) refuse("names no primary key");
-    std::vector<std::uint32_t> ids;
-    for (const Entry& entry : entries) ids.push_back(entry.key.id);
-    std::sort(ids.begin(), ids.end());
-    if (const auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end()) {
-        refuse("has two keys of number " + std::to_string(*twice));
-    }
-    const auto primary =
-        std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key.id == primary_id; });
-    if (primary == entries.end()) refuse("its primary, key " + std::to_string(*primary_id) + ", is not there");
-    if (primary->state != KeyState::enabled) refuse_key(*primary, "is the primary and not enabled");
+    keyset_parts::check_keys(entries, primary_id);
     Keyset keyset;
     keyset.entries_ = std::move(entries);
     keyset.primary_ = primary_id;
-    if (keyset.usable().empty()) refuse("holds no enabled key for files: none is of Tink's streaming AEAD");
+    if (keyset.usable().empty())
+        keyset_parts::refuse("holds no enabled key for files: none is of Tink's streaming AEAD");
     return keyset;
 }
 
@@ -76,7 +65,7 @@ Keyset Keyset::locked(std::vector<Entry> entries, std::optional<std::uint32_t> p
 }
 
 void Keyset::require_open() const {
-    if (locked_) keyset_parts::refuse("is encrypted, and was only looked at; its passphrase opens it");
+    if (locked_) keyset_parts::refuse("is encrypted, and was only looked at; its passphrase or its key opens it");
 }
 
 std::uint32_t Keyset::add(std::string_view template_name) {

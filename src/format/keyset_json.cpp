@@ -69,26 +69,30 @@ void append_key(SecretVector& text, const Keyset::Entry& entry) {
 
 }  // namespace
 
-Keyset Keyset::parse(std::string_view text) {
+ClearKeyset keyset_parts::read_clear(std::string_view text) {
     if (text.size() > most_text) refuse("is longer than 1 MiB");
-    std::optional<std::uint32_t> primary;
-    std::vector<Entry> entries;
+    ClearKeyset keyset;
     JsonReader json(text, WARPAES_ERROR_KEYSET, "keyset");
     json.object([&](std::string_view name) {
         if (name == "primaryKeyId") {
-            primary = json.number();
+            keyset.primary = json.number();
         } else if (name == "key") {
-            json.array([&] { entries.push_back(read_key(json)); });
+            json.array([&] { keyset.entries.push_back(read_key(json)); });
         } else if (name == "encryptedKeyset") {
             refuse(
-                "is encrypted; what opens it is warpaes_keyset_unwrap with its passphrase, or whoever else has its "
-                "key");
+                "is encrypted; what opens it is warpaes_keyset_unwrap with its passphrase, warpaes_keyset_unwrap_under "
+                "with its key-encryption key, or the key manager that keeps that key");
         } else {
             json.refuse("\"primaryKeyId\" or \"key\" before it");
         }
     });
     json.end();
-    return of(std::move(entries), primary);
+    return keyset;
+}
+
+Keyset Keyset::parse(std::string_view text) {
+    ClearKeyset keyset = read_clear(text);
+    return of(std::move(keyset.entries), keyset.primary);
 }
 
 SecretVector Keyset::to_json() const {

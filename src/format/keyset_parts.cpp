@@ -75,4 +75,19 @@ void interpret(Keyset::Entry& entry) {
     }
 }
 
+void check_keys(std::span<const Keyset::Entry> entries, std::optional<std::uint32_t> primary_id) {
+    if (entries.empty()) refuse("is empty");
+    if (!primary_id) refuse("names no primary key");
+    std::vector<std::uint32_t> ids;
+    for (const Keyset::Entry& entry : entries) ids.push_back(entry.key.id);
+    std::sort(ids.begin(), ids.end());
+    if (const auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end()) {
+        refuse("has two keys of number " + std::to_string(*twice));
+    }
+    const auto primary = std::find_if(entries.begin(), entries.end(),
+                                      [&](const Keyset::Entry& entry) { return entry.key.id == primary_id; });
+    if (primary == entries.end()) refuse("its primary, key " + std::to_string(*primary_id) + ", is not there");
+    if (primary->state != KeyState::enabled) refuse_key(*primary, "is the primary and not enabled");
+}
+
 }  // namespace warpaes::keyset_parts

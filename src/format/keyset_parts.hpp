@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_reader.hpp"
 #include "format/keyset.hpp"
@@ -47,5 +50,15 @@ void append(SecretVector& text, std::string_view part);
 
 /// Checks the members of an entry and fills in its key. Throws Error{KEYSET}.
 void interpret(Keyset::Entry& entry);
+
+/// What a cleartext keyset of any kind of keys holds.
+struct ClearKeyset {
+    std::vector<Keyset::Entry> entries;
+    std::optional<std::uint32_t> primary;
+};
+/// Parses Tink's JSON. Throws Error{KEYSET}.
+ClearKeyset read_clear(std::string_view json);
+/// Throws Error{KEYSET} unless all numbers differ and the primary is among them and enabled.
+void check_keys(std::span<const Keyset::Entry> entries, std::optional<std::uint32_t> primary);
 
 }  // namespace warpaes::keyset_parts

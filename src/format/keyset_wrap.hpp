@@ -1,5 +1,5 @@
-// A keyset encrypted under a passphrase: Tink's JSON of an encrypted keyset, plus the parameters that turn the
-// passphrase into the encryption key (docs/formats.md).
+// Encrypted keysets: Tink's JSON of them. Under a passphrase it also has the parameters that turn the passphrase into
+// the encryption key (docs/formats.md).
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,19 @@ SecretVector wrap_keyset(const Keyset& keyset, std::span<const std::uint8_t> pas
 /// Error{KEYSET}, before any derivation, if the text is not an encrypted keyset.
 Keyset unwrap_keyset(std::string_view json, std::span<const std::uint8_t> passphrase);
 
+/// The result is Tink's, encrypted with the primary of parse_keks(kek). Throws Error{KEYSET} for what is no
+/// key-encryption key, and like Keyset::to_json.
+SecretVector wrap_keyset_under(const Keyset& keyset, std::span<const std::uint8_t> kek,
+                               std::span<const std::uint8_t> aad);
+/// Throws Error{AUTHENTICATION}, always with the same sentence, if no key of `kek` opens the keyset with this `aad`,
+/// and Error{KEYSET} for what is no key-encryption key or no keyset under a key.
+Keyset unwrap_keyset_under(std::string_view json, std::span<const std::uint8_t> kek, std::span<const std::uint8_t> aad);
+
 struct PeekedKeyset {
-    Scrypt cost;
+    Scrypt cost;    ///< zeros for a keyset that is not under a passphrase
     Keyset keyset;  ///< locked; unauthenticated numbers and states only
 };
-/// Reads what is visible without the passphrase. Throws Error{KEYSET}.
+/// Reads what is visible without passphrase or key. Throws Error{KEYSET}.
 PeekedKeyset peek_keyset(std::string_view json);
 
 }  // namespace warpaes

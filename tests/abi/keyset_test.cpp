@@ -51,6 +51,55 @@ TEST(Keysets, APeekThatFailsGivesNone) {
     }
 }
 
+TEST(Keysets, UnderAKeyEncryptionKey) {
+    Handle a, b, seen;
+    std::uint32_t id = 0;
+    ASSERT_EQ(warpaes_keyset_create(&a.keyset), WARPAES_OK);
+    ASSERT_EQ(warpaes_keyset_add(a.keyset, "AES128_GCM_HKDF_4KB", &id), WARPAES_OK);
+    const std::string kek(16, 'k'), aad = "backup";
+    const auto wrap = [&](char* json, std::size_t capacity, std::size_t& length) {
+        return warpaes_keyset_wrap_under(a.keyset, kek.data(), kek.size(), aad.data(), aad.size(), json, capacity,
+                                         &length);
+    };
+    std::size_t length = 0;
+    EXPECT_EQ(wrap(nullptr, 0, length), WARPAES_ERROR_BUFFER_TOO_SMALL);
+    std::string json(length + 1, '#');
+    EXPECT_EQ(wrap(json.data(), length - 1, length), WARPAES_ERROR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(json, std::string(length + 1, '#'));
+    ASSERT_EQ(wrap(json.data(), length, length), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(json.back(), '#');
+    json.pop_back();
+    const auto open = [&](std::string_view key, std::string_view data, warpaes_keyset** keyset) {
+        return warpaes_keyset_unwrap_under(json.data(), json.size(), key.data(), key.size(), data.data(), data.size(),
+                                           keyset);
+    };
+    ASSERT_EQ(open(kek, aad, &b.keyset), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(written(b.keyset), written(a.keyset));
+
+    warpaes_keyset* none = a.keyset;
+    EXPECT_EQ(open(std::string(16, 'j'), aad, &none), WARPAES_ERROR_AUTHENTICATION);
+    EXPECT_EQ(none, nullptr);
+    EXPECT_EQ(open(kek, "", &none), WARPAES_ERROR_AUTHENTICATION);
+    EXPECT_EQ(std::string(warpaes_last_error()).substr(0, 5), "kek: ");
+    EXPECT_EQ(open("k", aad, &none), WARPAES_ERROR_KEYSET);
+    EXPECT_EQ(open(kek, std::string((1 << 20) + 1, 'a'), &none), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "aad: is longer than 1 MiB");
+    EXPECT_EQ(open(std::string((1 << 20) + 1, 'a'), aad, &none), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "kek: is longer than 1 MiB");
+    EXPECT_EQ(warpaes_keyset_unwrap(json.data(), json.size(), "x", 1, &none), WARPAES_ERROR_KEYSET);
+
+    warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
+    ASSERT_EQ(warpaes_keyset_peek(json.data(), json.size(), &cost, &seen.keyset), WARPAES_OK);
+    EXPECT_EQ(cost.n + cost.r + cost.p, 0u);
+    EXPECT_EQ(cost.struct_size, sizeof cost);
+    ASSERT_EQ(warpaes_keyset_count(seen.keyset), 1u);
+    EXPECT_EQ(info_of(seen.keyset, 0).key_id, id);
+    std::vector<char> room(4096);
+    EXPECT_EQ(
+        warpaes_keyset_wrap_under(seen.keyset, kek.data(), kek.size(), nullptr, 0, room.data(), room.size(), &length),
+        WARPAES_ERROR_KEYSET);
+}
+
 TEST(Keysets, FromTheFirstKeyToTheLast) {
     Handle a, b;
     ASSERT_EQ(warpaes_keyset_create(&a.keyset), WARPAES_OK);

@@ -242,6 +242,15 @@ TEST_F(Nulls, OfKeysets) {
     REFUSED("json", warpaes_keyset_unwrap(nullptr, 0, "x", 1, &made));
     REFUSED("keyset", warpaes_keyset_unwrap("{}", 2, "x", 1, nullptr));
     REFUSED("passphrase", warpaes_keyset_unwrap("{}", 2, nullptr, 1, &made));
+    REFUSED("keyset", warpaes_keyset_wrap_under(nullptr, bytes_, 16, nullptr, 0, json, sizeof json, &length_));
+    REFUSED("kek", warpaes_keyset_wrap_under(keyset_, nullptr, 0, nullptr, 0, json, sizeof json, &length_));
+    REFUSED("aad", warpaes_keyset_wrap_under(keyset_, bytes_, 16, nullptr, 1, json, sizeof json, &length_));
+    REFUSED("json", warpaes_keyset_wrap_under(keyset_, bytes_, 16, nullptr, 0, nullptr, sizeof json, &length_));
+    REFUSED("length", warpaes_keyset_wrap_under(keyset_, bytes_, 16, nullptr, 0, json, sizeof json, nullptr));
+    REFUSED("json", warpaes_keyset_unwrap_under(nullptr, 0, bytes_, 16, nullptr, 0, &made));
+    REFUSED("kek", warpaes_keyset_unwrap_under("{}", 2, nullptr, 0, nullptr, 0, &made));
+    REFUSED("aad", warpaes_keyset_unwrap_under("{}", 2, bytes_, 16, nullptr, 1, &made));
+    REFUSED("keyset", warpaes_keyset_unwrap_under("{}", 2, bytes_, 16, nullptr, 0, nullptr));
     REFUSED("json", warpaes_keyset_peek(nullptr, 0, &cost, &made));
     EXPECT_EQ(made, nullptr);
     EXPECT_EQ(warpaes_keyset_count(nullptr), 0U);

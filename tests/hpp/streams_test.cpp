@@ -155,6 +155,20 @@ TEST_F(HppStreams, KeysetsUnderAPassphrase) {
     EXPECT_THROW((void)keyset.wrap("", least), warpaes::Error);
 }
 
+TEST_F(HppStreams, KeysetsUnderAKeyEncryptionKey) {
+    const Bytes kek(32, 7);
+    const std::string json = keyset.wrap_under(kek, "backup");
+    EXPECT_EQ(warpaes::Keyset::unwrap_under(json, kek, "backup").to_json(), keyset.to_json());
+    try {
+        (void)warpaes::Keyset::unwrap_under(json, kek);
+        FAIL();
+    } catch (const warpaes::Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_AUTHENTICATION);
+    }
+    EXPECT_EQ(warpaes::Keyset::unwrap_under(keyset.wrap_under(kek), kek).to_json(), keyset.to_json());
+    EXPECT_THROW((void)keyset.wrap_under("no key"), warpaes::Error);
+}
+
 TEST_F(HppStreams, KeysetsRotate) {
     const Bytes file = encrypted();
     const std::uint32_t newer = keyset.add("AES256_GCM_HKDF_1MB");

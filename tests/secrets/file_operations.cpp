@@ -74,6 +74,49 @@ void World::passphrases_into(std::vector<Operation>& all) {
                    [this] { look_for_kek(); }});
 }
 
+/// The key in both texts: Tink's keyset, and hexadecimal digits.
+void World::keks_into(std::vector<Operation>& all) {
+    const bool written = apart([&] {
+        // AesGcmKey: key_value = 3, of 16 bytes.
+        std::array<std::uint8_t, 18> value{0x1a, 16};
+        std::copy_n(raw_keys_, 16, value.begin() + 2);
+        std::array<char, 25> base64{};
+        (void)EVP_EncodeBlock(reinterpret_cast<unsigned char*>(base64.data()), value.data(), 18);
+        std::snprintf(
+            kek_, 4000,
+            R"({"primaryKeyId": 5, "key": [{"keyData": {"typeUrl": )"
+            R"("type.googleapis.com/google.crypto.tink.AesGcmKey", "value": "%s", )"
+            R"("keyMaterialType": "SYMMETRIC"}, "status": "ENABLED", "keyId": 5, "outputPrefixType": "TINK"}]})",
+            base64.data());
+        for (std::size_t i = 0; i < 16; ++i) std::snprintf(kek_ + 4000 + 2 * i, 3, "%02x", raw_keys_[i]);
+        look_for_bytes({reinterpret_cast<const std::uint8_t*>(base64.data()), 24}, "key-encryption key in base64");
+        look_for_bytes({reinterpret_cast<const std::uint8_t*>(kek_) + 4000, 32}, "key-encryption key in hexadecimal");
+        look_for_key({raw_keys_, 16}, "key-encryption key", {});
+    });
+    if (!written) std::abort();
+    all.push_back({"keyset: under a key-encryption key",
+                   [this] {
+                       warpaes_keyset* keyset = nullptr;
+                       std::size_t length = 0;
+                       std::memset(json_, 0, 4096);
+                       expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
+                       expect(warpaes_keyset_wrap_under(keyset, kek_, std::strlen(kek_), "x", 1, json_, 4096, &length),
+                              "keyset_wrap_under");
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   {}});
+    const auto open = [this](const char* kek, warpaes_status wanted) {
+        warpaes_keyset* keyset = nullptr;
+        expect(warpaes_keyset_unwrap_under(json_, std::strlen(json_), kek, std::strlen(kek), "x", 1, &keyset),
+               "keyset_unwrap_under", wanted);
+        warpaes_keyset_destroy(keyset);
+    };
+    all.push_back({"keyset: opened with its key-encryption key", [this, open] { open(kek_, WARPAES_OK); }, {}});
+    // Without the prefix that is there.
+    all.push_back(
+        {"keyset: not opened with a raw key", [this, open] { open(kek_ + 4000, WARPAES_ERROR_AUTHENTICATION); }, {}});
+}
+
 /// Which only the salt tells: what wrapping has left of it is found after the next operation.
 void World::look_for_kek() const {
     const bool looked = apart([&] {

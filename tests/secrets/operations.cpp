@@ -65,6 +65,7 @@ World::World()
       out_(own(text_bytes + 4096)),
       passphrase_(reinterpret_cast<char*>(own(passphrase_bytes))),
       json_(reinterpret_cast<char*>(own(4096))),
+      kek_(reinterpret_cast<char*>(own(4096))),
       complaints_(reinterpret_cast<char*>(own(65536))) {
     const bool filled = apart([&] {
         fill(keys_, 3 * 32, 37, 11);
@@ -149,6 +150,7 @@ std::vector<Operation> World::operations(warpaes_engine* engine, warpaes_engine*
     contexts_into(all);
     keysets_into(all);
     passphrases_into(all);
+    keks_into(all);
     files_into(all);
     streams_into(all);
     cut_streams_into(all, cutting);

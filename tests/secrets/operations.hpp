@@ -61,6 +61,7 @@ private:
     void contexts_into(std::vector<Operation>& all);
     void keysets_into(std::vector<Operation>& all);
     void passphrases_into(std::vector<Operation>& all);
+    void keks_into(std::vector<Operation>& all);
     void files_into(std::vector<Operation>& all);
     void streams_into(std::vector<Operation>& all);
     void cut_streams_into(std::vector<Operation>& all, warpaes_engine* cutting);
@@ -91,7 +92,7 @@ private:
     bool on_gpu_ = false;
     std::string folder_;
     std::uint8_t *keys_, *tweak_keys_, *raw_keys_, *iv_, *ivs_, *tags_, *plain_, *cipher_, *out_;
-    char *passphrase_, *json_;
+    char *passphrase_, *json_, *kek_;
     char* complaints_;
 };
 

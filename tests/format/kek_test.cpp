@@ -1,0 +1,351 @@
+// Keysets under a key-encryption key: what Tink wrote opens, in every form that such a key has, and nothing else does.
+#include "format/kek.hpp"
+
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "evp_oracle.hpp"
+#include "format/keyset_wrap.hpp"
+
+namespace warpaes::test {
+namespace {
+
+using Text = std::vector<std::uint8_t>;
+
+// tink-py's serialize_encrypted under the first key below, with the associated data "backup": AES128_GCM_HKDF_4KB, key
+// 7, and key 8, which is disabled.
+constexpr const char* sealed =
+    "AQECAwSdnmUA1AO6OR+Z2LTILfu1vowh4zrIBiEZG2Nnhx7Qt5yk11hDhnj6YSjRcSgflE0UIzrDqTtEoP4uLORPN97aYPq0sI8as7XL9mSKMNXQ"
+    "696jn+GMiqpDuYPHebb/PpPTIVj/oLyRXgisKDLG/bvw2XTgacnmm66lWMxAkShNjLPhMGrCG0i3D2cUA7m+4GD16/VJM1mWvZPkn567rSckGPr4"
+    "hadSRJa7EbPV8xxugt1ypOjA6cIsupMOdVaaTx9f9HQcQXA2o75+OuSE2jZ81A3TD+KjFChKNAFHIbNlhVXzFJMa/yUD/bB/xLWh";
+constexpr const char* streaming = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
+constexpr const char* aes_gcm = "type.googleapis.com/google.crypto.tink.AesGcmKey";
+constexpr const char* salt_of_a_passphrase =
+    ", \"keyEncryptionKey\": {\"kdf\": \"scrypt\", \"salt\": \"AAEC\", \"n\": 2, \"r\": 1, \"p\": 1}}";
+
+std::string info(int id, const std::string& state) {
+    return std::string("{\"typeUrl\": \"") + streaming + "\", \"status\": \"" + state +
+           "\", \"keyId\": " + std::to_string(id) + ", \"outputPrefixType\": \"RAW\"}";
+}
+
+std::string wrapped(const std::string& text = sealed) {
+    return "{\"encryptedKeyset\": \"" + text + "\", \"keysetInfo\": {\"primaryKeyId\": 7, \"keyInfo\": [" +
+           info(7, "ENABLED") + ", " + info(8, "DISABLED") + "]}}";
+}
+
+std::string base64(const Text& from) {
+    std::string to((from.size() + 2) / 3 * 4 + 1, '\0');
+    to.resize(static_cast<std::size_t>(
+        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(to.data()), from.data(), static_cast<int>(from.size()))));
+    return to;
+}
+
+Text bytes_of_base64(const std::string& text) {
+    Text to(text.size() / 4 * 3);
+    EVP_DecodeBlock(to.data(), reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+    to.resize(to.size() - static_cast<std::size_t>(std::count(text.begin(), text.end(), '=')));
+    return to;
+}
+
+/// The bytes from 0 on.
+std::string raw(std::size_t bytes) {
+    std::string key;
+    for (std::size_t i = 0; i < bytes; ++i) key += static_cast<char>(i);
+    return key;
+}
+
+std::string hex(const std::string& key, const char* digits = "0123456789abcdef") {
+    std::string text;
+    for (const char c : key) text += {digits[static_cast<unsigned char>(c) >> 4], digits[c & 15]};
+    return text;
+}
+
+/// AesGcmKey: key_value = 3.
+std::string aes_gcm_key(const std::string& key) {
+    return std::string{'\x1a', static_cast<char>(key.size())} + key;
+}
+
+std::string key_json(unsigned id, const std::string& value, const std::string& prefix = "TINK",
+                     const std::string& state = "ENABLED", const std::string& type = aes_gcm) {
+    return "{\"keyData\": {\"typeUrl\": \"" + type + "\", \"value\": \"" + base64({value.begin(), value.end()}) +
+           "\", \"keyMaterialType\": \"SYMMETRIC\"}, \"status\": \"" + state + "\", \"keyId\": " + std::to_string(id) +
+           ", \"outputPrefixType\": \"" + prefix + "\"}";
+}
+
+std::string keyset_json(unsigned primary, const std::string& keys) {
+    return "{\"primaryKeyId\": " + std::to_string(primary) + ", \"key\": [" + keys + "]}";
+}
+
+const std::string first = key_json(0x01020304, aes_gcm_key(raw(16)));
+const std::string kek = keyset_json(0x01020304, first);
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+}
+
+std::span<const std::uint8_t> bytes(std::string_view text) {
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+std::string text(const SecretVector& v) {
+    return {v.begin(), v.end()};
+}
+
+Keyset open(const std::string& json, const std::string& key = kek, const std::string& aad = "backup") {
+    return unwrap_keyset_under(json, bytes(key), bytes(aad));
+}
+
+std::string wrap(const Keyset& keyset, const std::string& key = kek, const std::string& aad = "backup") {
+    return text(wrap_keyset_under(keyset, bytes(key), bytes(aad)));
+}
+
+Text sealed_part(const std::string& json) {
+    const std::size_t begin = json.find("\"encryptedKeyset\": \"") + 20;
+    return bytes_of_base64(json.substr(begin, json.find('"', begin) - begin));
+}
+
+void refused(warpaes_status status, const std::string& words, const std::function<void()>& body) {
+    try {
+        body();
+        FAIL() << "taken, where this was expected: " << words;
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), status) << e.what();
+        EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
+    }
+}
+
+constexpr const char* wrong = "kek: does not open the keyset: another key, other associated data, or altered";
+
+TEST(KeysetUnderKek, TinksOpens) {
+    const Keyset keyset = open(wrapped());
+    ASSERT_EQ(keyset.entries().size(), 2u);
+    EXPECT_EQ(keyset.primary().id, 7u);
+    EXPECT_EQ(template_name_of(keyset.primary().parameters), "AES128_GCM_HKDF_4KB");
+    EXPECT_EQ(keyset.primary().key, SecretVector(16, 0x5a));
+    EXPECT_EQ(keyset.entries()[1].state, KeyState::disabled);
+    // Tink leaves keysetInfo out where it is told to.
+    EXPECT_EQ(open(std::string("{\"encryptedKeyset\": \"") + sealed + "\"}").entries().size(), 2u);
+    EXPECT_EQ(open(wrapped(), " \n" + kek + "\r\n").entries().size(), 2u);
+}
+
+/// Prefix, nonce, ciphertext and tag, by another implementation of AES-GCM.
+TEST(KeysetUnderKek, EveryFormOfAKey) {
+    const Keyset inside = open(wrapped());
+    struct Form {
+        std::string kek;
+        std::size_t key_bytes;
+        Text prefix;
+    };
+    const Text tink{1, 0xfe, 2, 3, 4}, older{0, 0xfe, 2, 3, 4};
+    std::vector<Form> forms;
+    for (const std::size_t n : {std::size_t{16}, std::size_t{32}}) {
+        const std::string key = raw(n);
+        forms.push_back({key, n, {}});
+        for (const std::string& digits : {hex(key), hex(key, "0123456789ABCDEF"), " \t\n\v\f\r" + hex(key) + "\n"}) {
+            forms.push_back({digits, n, {}});
+        }
+        const auto with_prefix = [&](const char* kind) {
+            return keyset_json(0xfe020304, key_json(0xfe020304, aes_gcm_key(key), kind));
+        };
+        forms.push_back({with_prefix("TINK"), n, tink});
+        forms.push_back({with_prefix("CRUNCHY"), n, older});
+        forms.push_back({with_prefix("LEGACY"), n, older});
+        forms.push_back({with_prefix("RAW"), n, {}});
+    }
+    for (const Form& form : forms) {
+        for (const std::string& aad : {std::string(), std::string("backup"), std::string(1000, '\0')}) {
+            const std::string json = wrap(inside, form.kek, aad);
+            EXPECT_EQ(text(open(json, form.kek, aad).to_json()), text(inside.to_json()));
+            refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(json, form.kek, aad + "x"); });
+            const Text part = sealed_part(json);
+            ASSERT_GT(part.size(), form.prefix.size() + 28);
+            ASSERT_EQ(Text(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size())), form.prefix);
+            // Decrypting is encrypting once more: GCM's key stream is the counter's.
+            const std::string key = raw(form.key_bytes);
+            const Text nonce(part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size()),
+                             part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size() + 12));
+            const Text cipher(part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size() + 12), part.end() - 16);
+            const Text key_bytes(key.begin(), key.end());
+            Text plain = oracle::evp_gcm(key_bytes, nonce, cipher, {});
+            plain.resize(cipher.size());
+            Text again = oracle::evp_gcm(key_bytes, nonce, plain, {aad.begin(), aad.end()});
+            EXPECT_TRUE(std::equal(again.begin(), again.end(), part.end() - static_cast<std::ptrdiff_t>(again.size())));
+            EXPECT_EQ(plain[0], 8);  // primaryKeyId
+        }
+    }
+}
+
+/// As python/warpaes/keysources/_local.py takes them.
+TEST(KeysetUnderKek, DigitsAreDigitsAndOtherBytesAreBytes) {
+    const Keyset inside = open(wrapped());
+    const std::string digits = hex(raw(16));  // 32 bytes as well
+    EXPECT_EQ(text(open(wrap(inside, digits), raw(16)).to_json()), text(inside.to_json()));
+    const std::string blank = " " + raw(30) + "\n", nearly = digits.substr(0, 31) + "g";
+    for (const std::string& key : {blank, nearly}) {
+        EXPECT_EQ(text(open(wrap(inside, key), key).to_json()), text(inside.to_json()));
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrap(inside, key), raw(32)); });
+    }
+}
+
+TEST(KeysetUnderKek, ThePrimaryEncryptsAndEveryEnabledKeyDecrypts) {
+    const Keyset inside = open(wrapped());
+    const std::string old = wrap(inside);
+    const std::string second = key_json(9, aes_gcm_key(std::string(32, 'k')));
+    const std::string third = key_json(10, aes_gcm_key(std::string(16, 'm')), "RAW");
+    const std::string other = key_json(11, "", "RAW", "DISABLED", "type.googleapis.com/google.crypto.tink.AesSivKey");
+    const std::string all = first + ", " + second + ", " + other + ", " + third;
+    const std::string rotated = keyset_json(9, all);
+    EXPECT_EQ(open(old, rotated).primary_id(), 7u);
+    EXPECT_EQ(open(wrapped(), rotated).primary_id(), 7u);
+    const std::string now = wrap(inside, rotated);
+    Text part = sealed_part(now);
+    part.resize(5);
+    EXPECT_EQ(part, (Text{1, 0, 0, 0, 9}));
+    EXPECT_EQ(open(now, keyset_json(9, second)).primary_id(), 7u);
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(now); });
+    // One without prefix is tried, too, whatever comes first.
+    EXPECT_EQ(open(wrap(inside, std::string(16, 'm')), rotated).primary_id(), 7u);
+    for (const char* state : {"DISABLED", "DESTROYED"}) {
+        const std::string off = replaced(rotated, "ENABLED", state);
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(old, off); });
+        EXPECT_EQ(open(now, off).primary_id(), 7u);
+    }
+}
+
+TEST(KeysetUnderKek, AnotherKeyOrWhatWasAlteredIsToldInTheSameWords) {
+    for (const std::string& other :
+         {raw(16), raw(32), hex(raw(16)), replaced(kek, "TINK", "RAW"), replaced(kek, "TINK", "CRUNCHY"),
+          keyset_json(5, key_json(5, aes_gcm_key(raw(16)))),
+          keyset_json(0x01020304, key_json(0x01020304, aes_gcm_key(raw(32))))}) {
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(), other); });
+    }
+    for (const char* aad : {"", "backu", "Backup", "backup "}) {
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(), kek, aad); });
+    }
+    const std::string good = sealed;
+    for (std::size_t i = 0; i < good.size(); i += 5) {
+        std::string altered = good;
+        altered[i] = altered[i] == 'A' ? 'B' : 'A';
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(altered)); });
+    }
+    // 29 to 33 bytes: with the prefix too few for a tag.
+    for (std::size_t length = 40; length < good.size(); length += 4) {
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(good.substr(0, length))); });
+    }
+}
+
+TEST(KeysetUnderKek, WhatIsNoEncryptedKeyset) {
+    const std::string whole = wrapped();
+    refused(WARPAES_ERROR_KEYSET, "under a passphrase, not under a key: warpaes_keyset_unwrap opens it",
+            [&] { open(whole.substr(0, whole.size() - 1) + salt_of_a_passphrase); });
+    refused(WARPAES_ERROR_KEYSET, "under a key, not under a passphrase: warpaes_keyset_unwrap_under opens it",
+            [&] { (void)unwrap_keyset(whole, bytes("x")); });
+    refused(WARPAES_ERROR_KEYSET, "keyset: is encrypted; what opens it is warpaes_keyset_unwrap",
+            [&] { (void)Keyset::parse(whole); });
+    refused(WARPAES_ERROR_KEYSET, "no encryptedKeyset", [&] { open(wrapped("AAAA")); });
+    refused(WARPAES_ERROR_KEYSET, "base64", [&] { open(wrapped("AAA")); });
+    refused(WARPAES_ERROR_KEYSET, "before it", [&] { open(replaced(whole, "keysetInfo", "keysetinfo")); });
+    refused(WARPAES_ERROR_KEYSET, "expected", [&] { open(text(open(whole).to_json())); });
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+        refused(WARPAES_ERROR_KEYSET, "keyset: ", [&] { open(whole.substr(0, length)); });
+    }
+    for (const auto& [from, to] : {std::pair{"\"primaryKeyId\": 7", "\"primaryKeyId\": 8"},
+                                   {"\"keyId\": 7", "\"keyId\": 9"},
+                                   {"DISABLED", "ENABLED"},
+                                   {"AesGcmHkdf", "AesCtrHmac"},
+                                   {"\"RAW\"", "\"TINK\""}}) {
+        refused(WARPAES_ERROR_KEYSET, "somebody has altered it", [&] { open(replaced(whole, from, to)); });
+    }
+}
+
+TEST(KeysetUnderKek, WhatIsNoKey) {
+    const auto expect = [](const std::string& words, const std::string& key) {
+        refused(WARPAES_ERROR_KEYSET, "kek: " + words, [&] { open(wrapped(), key); });
+        refused(WARPAES_ERROR_KEYSET, "kek: " + words, [&] { (void)parse_keks(bytes(key)); });
+    };
+    const std::string neither = "is neither a keyset in Tink's JSON nor a key";
+    for (const std::string& key :
+         {std::string(), raw(15), raw(24), raw(33), hex(raw(24)), hex(raw(15)), hex(raw(16)) + "0", std::string("[]"),
+          std::string(" \n"), std::string(100000, '0')}) {
+        expect(neither, key);
+    }
+    expect("is encrypted itself; a key-encryption key is taken in clear", wrapped());
+    expect("is empty", "{}");
+    expect("names no primary key", "{\"key\": [" + first + "]}");
+    expect("its primary, key 5, is not there", keyset_json(5, first));
+    expect("has two keys of number 16909060", keyset_json(0x01020304, first + ", " + first));
+    expect("key 16909060 is the primary and not enabled", replaced(kek, "ENABLED", "DISABLED"));
+    expect("key 16909060 is the primary and no AesGcmKey", replaced(kek, "AesGcmKey", "AesSivKey"));
+    expect("key 16909060 is not marked as symmetric", replaced(kek, "SYMMETRIC", "REMOTE"));
+    expect("key 16909060 has a prefix that no AEAD has", replaced(kek, "TINK", "WITH_ID_REQUIREMENT"));
+    expect("byte ", replaced(kek, "TINK", "TANK"));
+    expect("byte ", replaced(kek, "\"keyId\"", "\"keyid\""));
+    expect("is longer than 1 MiB", "{" + std::string(1 << 20, ' ') + "}");
+    const auto of_value = [](const std::string& value) { return keyset_json(7, key_json(7, value)); };
+    for (const std::size_t n : {0, 15, 24, 33}) {
+        expect("key 7 has " + std::to_string(n) + " bytes; there are keys of 16 and 32", of_value(aes_gcm_key(raw(n))));
+    }
+    expect("key 7 has 0 bytes", of_value(""));
+    expect("key 7 is of a version that is not known", of_value("\x08\x01" + aes_gcm_key(raw(16))));
+    expect("a key's value is not what its type says", of_value(aes_gcm_key(raw(16)).substr(0, 10)));
+    expect("a key's value is not what its type says", of_value("\x18\x10"));
+    // Files' keys encrypt files.
+    expect("key 7 is the primary and no AesGcmKey", text(open(wrapped()).to_json()));
+    for (std::size_t length = 1; length < kek.size(); ++length) {
+        if (length == 16 || length == 32) continue;  // which may be a key
+        refused(WARPAES_ERROR_KEYSET, "kek: ", [&] { (void)parse_keks(bytes(kek.substr(0, length))); });
+    }
+}
+
+TEST(KeysetUnderKek, NoSentenceRepeatsAKey) {
+    const std::string secret = "0123456789abcdef0123456789abcde", value = base64({secret.begin(), secret.end()});
+    const std::string inside = key_json(7, aes_gcm_key(secret));
+    for (const std::string& key : {secret, secret + " \n", keyset_json(8, inside), keyset_json(7, inside), value}) {
+        try {
+            (void)parse_keks(bytes(key));
+            FAIL() << key;
+        } catch (const Error& e) {
+            for (std::size_t at = 0; at + 8 < secret.size(); ++at) {
+                EXPECT_EQ(std::string(e.what()).find(secret.substr(at, 8)), std::string::npos) << e.what();
+            }
+            EXPECT_EQ(std::string(e.what()).find(value.substr(0, 8)), std::string::npos) << e.what();
+        }
+    }
+}
+
+TEST(KeysetUnderKek, OnlyLookedAt) {
+    const PeekedKeyset peeked = peek_keyset(wrapped());
+    EXPECT_EQ(peeked.cost.n, 0u);
+    EXPECT_EQ(peeked.cost.r, 0u);
+    EXPECT_EQ(peeked.cost.p, 0u);
+    ASSERT_EQ(peeked.keyset.entries().size(), 2u);
+    EXPECT_EQ(peeked.keyset.primary_id(), 7u);
+    EXPECT_EQ(peeked.keyset.entries()[1].state, KeyState::disabled);
+    refused(WARPAES_ERROR_KEYSET, "was only looked at", [&] { (void)wrap(peeked.keyset); });
+}
+
+TEST(KeysetUnderKek, WhatIsWrittenIsNeverTheSame) {
+    Keyset keyset;
+    refused(WARPAES_ERROR_KEYSET, "is empty", [&] { (void)wrap(keyset); });
+    const std::uint32_t id = keyset.add("AES256_CTR_HMAC_SHA256_1MB");
+    keyset.set_state(keyset.add("AES128_GCM_HKDF_1MB"), KeyState::destroyed);
+    const std::string a = wrap(keyset), b = wrap(keyset);
+    EXPECT_NE(a, b);
+    EXPECT_EQ(a.size(), b.size());
+    for (const std::string& json : {a, b}) EXPECT_EQ(text(open(json).to_json()), text(keyset.to_json()));
+    EXPECT_EQ(peek_keyset(a).keyset.primary_id(), id);
+    EXPECT_EQ(a.find("keyEncryptionKey"), std::string::npos);
+    keyset.add("C2SP_CHUNKED_256");
+    refused(WARPAES_ERROR_KEYSET, "C2SP", [&] { (void)wrap(keyset); });
+}
+
+}  // namespace
+}  // namespace warpaes::test
