@@ -141,6 +141,9 @@ constexpr const char* keys_more =
   --passphrase-from PLACE
                          of a keyset under a passphrase: a path, env:NAME, fd:N or exec:COMMAND.
                          Default: asked for
+  --kek PLACE, --kek-aad TEXT
+                         of a keyset under a key-encryption key: where that key is, likewise, and the
+                         associated data that the keyset was encrypted with
 )";
 constexpr const char* how = R"(
 How

@@ -59,6 +59,9 @@ void check_options(const CryptOptions& o) {
     if (reads_stdin && std::any_of(o.keys.keys.begin(), o.keys.keys.end(), takes_stdin)) {
         throw UsageError("-k: standard input cannot be both the keys and the data");
     }
+    if (reads_stdin && o.keys.kek.place && takes_stdin(*o.keys.kek.place)) {
+        throw UsageError("--kek: standard input cannot be both the key and the data");
+    }
     if (o.to.keys.size() > 1) throw UsageError("--to: is given twice");
     if (o.to.template_name && o.to.keys.empty()) throw UsageError("--to-template: is of --to, which is missing");
     if (o.action == Action::reencrypt && reads_stdin) {
@@ -132,6 +135,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     }
     o.to.passphrase_from = o.keys.passphrase_from;
     o.to.passphrase = o.keys.passphrase;
+    o.to.kek = o.keys.kek;
     check_options(o);
     return o;
 }

@@ -29,6 +29,8 @@ every template that fits is listed. Nothing is authenticated: this is what someb
                          with -k: associated data, as it was when the file was encrypted
   --passphrase-from PLACE
                          with -k: of a keyset under a passphrase, as for `warpaes decrypt`
+  --kek PLACE, --kek-aad TEXT
+                         with -k: of a keyset under a key-encryption key, as for `warpaes decrypt`
   -t, --template NAME    take it for a file of this template (`warpaes keygen --help` lists them)
   --json                 the same for programs
 )";

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "command.hpp"
+#include "kek.hpp"
 #include "key_files.hpp"
 #include "keyset_file.hpp"
 #include "keyset_source.hpp"
@@ -17,7 +18,7 @@ namespace cli {
 
 namespace {
 
-constexpr const char* help = R"(Usage: warpaes keygen [-t TEMPLATE] [--passphrase] [-o FILE]
+constexpr const char* help = R"(Usage: warpaes keygen [-t TEMPLATE] [--passphrase | --kek PLACE] [-o FILE]
 
 Makes a keyset with one new key, as Tink has them (JSON).
 
@@ -28,6 +29,9 @@ Makes a keyset with one new key, as Tink has them (JSON).
   --passphrase-from PLACE
                          the same, without asking: a file, env:NAME, fd:N or exec:COMMAND
   --passphrase-seconds S what a guess shall take here; default 1, and never less than 128 MiB
+  --kek PLACE            encrypted under a key-encryption key, as Tink has it: Tink's keyset of AES-GCM
+                         keys, or a key of 16 or 32 bytes; a file, env:NAME, fd:N or exec:COMMAND
+  --kek-aad TEXT         associated data of this encryption, which opening the keyset takes again
   -t, --template NAME    what kind of key; the default is the first of those below. C2SP chunked encryption
                          has no keysets: the template's name is written, and its key in hexadecimal
 
@@ -86,17 +90,22 @@ int run_keygen(int argc, char** argv) {
     CLI::App app{"", "warpaes keygen"};
     std::string output, format = default_template();
     NewPassphrase passphrase("--passphrase-from");
+    KekOptions kek;
     bool ask = false;
     app.add_option("-t,--template", format);
     app.add_option("-o,--output", output);
     app.add_flag("--passphrase", ask);
     passphrase.add_options(app);
+    kek.add(app);
     refuse_passphrase_in_argument(argc, argv);
+    refuse_keys_in_arguments(argc, argv);
     if (!parse_options(app, argc, argv, (std::string(help) + template_list()).c_str())) return 0;
 
     const bool wrapped = ask || passphrase.is_given();
-    if (wrapped && is_raw_only(format)) {
-        throw UsageError(fmt::format("--passphrase: {} has raw keys, and no keyset to encrypt", format));
+    if (wrapped && kek.place) throw UsageError("--kek: contradicts --passphrase");
+    if ((wrapped || kek.place) && is_raw_only(format)) {
+        throw UsageError(
+            fmt::format("{}: {} has raw keys, and no keyset to encrypt", wrapped ? "--passphrase" : "--kek", format));
     }
     refuse_unknown_template(format);
     check_output(output);
@@ -117,12 +126,16 @@ int run_keygen(int argc, char** argv) {
     if (wrapped) {
         lock = passphrase.take("the new keyset");
         what += " under a passphrase";
+    } else if (kek.place) {
+        lock = Lock{.kek = kek.take()};
+        what += " under a key-encryption key";
     }
     const auto begin = std::chrono::steady_clock::now();
     const SecretText text = keyset_text(keyset.get(), lock);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     put(output, text.view(), what);
-    if (lock) {
+    if (kek.place) say("Who loses that key, or forgets its associated data, loses the files too\n");
+    if (wrapped) {
         say(fmt::format("A guess at the passphrase takes {:.2f} s here and {}; who forgets it loses the files too\n",
                         taken.count(), cost_text(lock->cost)));
     }

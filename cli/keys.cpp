@@ -44,7 +44,9 @@ void list_keys(KeyOptions options, bool as_json) {
         if (what.empty() && key.key_bits != 0) {
             what = fmt::format("AES-{}, segments of {} bytes", key.key_bits, key.segment_bytes);
         } else if (what.empty() && key.state != WARPAES_KEY_DESTROYED) {
-            what = keys.peeked ? "(behind the passphrase)" : "(not for files)";
+            what = !keys.peeked                  ? "(not for files)"
+                   : keys.lock->has_passphrase() ? "(behind the passphrase)"
+                                                 : "(behind the key)";
         }
         list.push_back({{"key_id", key.key_id},
                         {"state", state_name(key.state)},
@@ -59,7 +61,9 @@ void list_keys(KeyOptions options, bool as_json) {
     if (as_json) print_json(list, 2);
     if (keys.lock && !as_json) {
         std::fflush(stdout);
-        say(fmt::format("Under a passphrase, of which a guess takes {}{}\n", cost_text(keys.lock->cost),
+        say(fmt::format("Under a {}{}\n",
+                        keys.lock->has_passphrase() ? "passphrase, of which a guess takes " + cost_text(keys.lock->cost)
+                                                    : "key-encryption key",
                         keys.peeked ? "; without it nothing says that this list is true" : ""));
     }
 }
@@ -72,18 +76,22 @@ constexpr const char* help = R"(Usage: warpaes keys list [--json] KEYSET
 What a keyset holds, and the rotation of its keys. Encryption uses the primary key, decryption every
 enabled one. The file is replaced whole, with mode 0600.
 
-  list                   the keys, without their secrets; it asks for no passphrase
+  list                   the keys, without their secrets; it takes no passphrase and no key
   add                    a new key, whose number is printed; --primary: which is used from now on
   promote                makes this key the primary
   disable, enable        keeps a key, unused; uses it again
   destroy                forgets the key for ever; its number stays
   remove                 forgets the key and its number
-  passphrase             encrypts the keyset under a new passphrase; --remove: leaves it in clear
+  passphrase             encrypts the keyset under a new passphrase, instead of an old one or of a
+                         key-encryption key; --remove: leaves it in clear
 
   -k, --keys PLACE       the keyset, where KEYSET is not given; default: what WARPAES_KEYSET says
   --passphrase-from PLACE
                          the passphrase of a keyset that has one: a file, env:NAME, fd:N or exec:COMMAND.
                          Default: asked for
+  --kek PLACE, --kek-aad TEXT
+                         the key-encryption key of a keyset that is under one, likewise, and the
+                         associated data. What is changed is encrypted under it again
   --new-passphrase-from PLACE, --passphrase-seconds S
                          of `passphrase`: where the new one is, and what a guess shall take
 
@@ -166,6 +174,7 @@ int run_keys(int argc, char** argv) {
         made->add_option("KEYSET", words);
         made->add_option("-k,--keys", options.keys)->allow_extra_args(false);
         made->add_option("--passphrase-from", options.passphrase_from);
+        options.kek.add(*made);
         made->callback([&, run, has_id] {
             if (has_id) id = take_id(words);
             options.keys.insert(options.keys.end(), words.begin(), words.end());
@@ -191,7 +200,9 @@ int run_keys(int argc, char** argv) {
 
     auto* lock = command("passphrase", [&] {
         if (remove && passphrase.is_given()) throw UsageError("--remove: contradicts --new-passphrase-from");
+        bool under_kek = false;
         change(options, [&](KeysetFile& file) {
+            under_kek = file.lock() && file.lock()->kek;
             if (remove && !file.lock()) throw UsageError(fmt::format("'{}' has no passphrase", file_of(options)));
             if (remove) {
                 file.lock().reset();
@@ -200,7 +211,8 @@ int run_keys(int argc, char** argv) {
             }
         });
         say(remove ? "The keys are in clear now\n"
-                   : "The keys are under the new passphrase now; copies of the file as it was are not\n");
+                   : fmt::format("The keys are under the new passphrase now{}; copies of the file as it was are not\n",
+                                 under_kek ? " instead of the key-encryption key" : ""));
     });
     lock->add_flag("--remove", remove);
     passphrase.add_options(*lock);

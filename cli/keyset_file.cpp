@@ -134,7 +134,8 @@ KeysetFile::KeysetFile(const std::string& path, const KeyOptions& options)
 void KeysetFile::save() {
     // Raises a cost that is too low for new keysets.
     constexpr warpaes_scrypt least = WARPAES_SCRYPT_INIT;
-    if (keys_.lock && keys_.lock->cost.n * keys_.lock->cost.r < least.n * least.r) keys_.lock->cost = least;
+    if (keys_.lock && keys_.lock->has_passphrase() && keys_.lock->cost.n * keys_.lock->cost.r < least.n * least.r)
+        keys_.lock->cost = least;
     const SecretText text = keyset_text(keyset(), keys_.lock);
     struct stat old {};
     if (::fstat(file_.get(), &old) != 0) fail(WARPAES_ERROR_WRITE, "replace", path_);

@@ -22,7 +22,7 @@ public:
     /// `options`: how to open the keyset.
     KeysetFile(const std::string& path, const KeyOptions& options);
     [[nodiscard]] warpaes_keyset* keyset() const noexcept { return keys_.keyset.get(); }
-    /// The passphrase and cost with which save() encrypts it.
+    /// What save() encrypts it with.
     [[nodiscard]] std::optional<Lock>& lock() noexcept { return keys_.lock; }
     /// Replaces the file by the keyset, whole, with mode 0600.
     void save();

@@ -1,17 +1,11 @@
 #include "keyset_source.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
-#include "descriptor.hpp"
-#include "interrupt.hpp"
-#include "key_files.hpp"
-#include "key_program.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -59,18 +53,40 @@ Keyset from_json(const std::string& what, std::string_view text) {
     return Keyset(keyset);
 }
 
+void check_of(const std::string& what, warpaes_status status) {
+    if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
+}
+
+Keyset unwrap_under(const std::string& what, std::string_view text, const KekOptions& options, Lock& lock) {
+    if (!options.place) {
+        throw UsageError(
+            fmt::format("{}: is encrypted under a key: give --kek FILE, env:NAME, fd:N or exec:COMMAND; one that a key "
+                        "manager keeps is for `python -m warpaes.keysources open`, as -k exec:COMMAND",
+                        what));
+    }
+    lock.kek = options.take();
+    const auto& [key, aad] = *lock.kek;
+    const std::string_view kek = key.text.view();
+    warpaes_keyset* keyset = nullptr;
+    check_of(
+        fmt::format("{} under {}", what, key.name),
+        warpaes_keyset_unwrap_under(text.data(), text.size(), kek.data(), kek.size(), aad.data(), aad.size(), &keyset));
+    return Keyset(keyset);
+}
+
 Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& options) {
     Keys keys;
     Lock& lock = keys.lock.emplace();
-    const auto checked = [&](warpaes_status status) {
-        if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
-    };
     // Refuses text that is no such keyset, or a cost beyond the bounds, before it asks for the passphrase.
     warpaes_keyset* keyset = nullptr;
-    checked(warpaes_keyset_peek(text.data(), text.size(), &lock.cost, &keyset));
+    check_of(what, warpaes_keyset_peek(text.data(), text.size(), &lock.cost, &keyset));
     keys.keyset.reset(keyset);
-    keys.peeked = options.peek && !options.passphrase_from;
+    keys.peeked = options.peek && !(lock.has_passphrase() ? options.passphrase_from : options.kek.place);
     if (keys.peeked) return keys;
+    if (!lock.has_passphrase()) {
+        keys.keyset = unwrap_under(what, text, options.kek, lock);
+        return keys;
+    }
     if (options.passphrase_from) {
         auto& given = *options.passphrase;
         if (!given) given = take_passphrase("--passphrase-from", options.passphrase_from, "", false);
@@ -78,7 +94,8 @@ Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& op
     } else {
         lock.passphrase = take_passphrase("--passphrase-from", std::nullopt, "Passphrase of " + what, false);
     }
-    checked(warpaes_keyset_unwrap(text.data(), text.size(), lock.passphrase.data(), lock.passphrase.size(), &keyset));
+    check_of(what,
+             warpaes_keyset_unwrap(text.data(), text.size(), lock.passphrase.data(), lock.passphrase.size(), &keyset));
     keys.keyset.reset(keyset);
     return keys;
 }
@@ -110,73 +127,12 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
     return {std::move(keyset), false};
 }
 
-/// Refuses a key in an argument, because shell histories and process lists show it.
-void refuse_key(const std::string& what, const char* place) {
-    if (after(place, "exec:") != nullptr) return;  // exec: warns of a key among its words
-    if (!looks_like_key(place) || ::access(place, F_OK) == 0) return;
-    throw UsageError(
-        fmt::format("{}: takes the place of a key, not the key: other processes can read command lines. No file has "
-                    "this name, which looks like a key. Write keys to a file of your own, or use env:NAME, fd:N "
-                    "or exec:COMMAND",
-                    what));
-}
-
 Keys load_place(const std::string& option, const std::string& place, const KeyOptions& options) {
-    if (place.empty()) throw UsageError(option + ": is empty: the place of a keyset or a key belongs there");
-    refuse_key(option, place.c_str());
-    if (const char* name = after(place.c_str(), "env:")) {
-        const char* value = std::getenv(name);
-        if (value == nullptr) throw UsageError(fmt::format("{}: there is no environment variable {}", option, name));
-        return interpret(name, value, options);
-    }
-    SecretText text;
-    std::string what;
-    if (const char* command = after(place.c_str(), "exec:")) {
-        KeyProgram program(option, command);
-        what = program.name();
-        text.read(what, program.output());
-        program.finish();
-        if (trimmed(text.view()).empty()) {
-            throw Failure(WARPAES_ERROR_KEYSET,
-                          fmt::format("{}: succeeded, but printed nothing: it has to print a keyset or a key", what));
-        }
-    } else if (const char* number = after(place.c_str(), "fd:")) {
-        const int fd = parse_fd(option, number);
-        what = fmt::format("{} fd:{}", option, fd);
-        note_key_file(what, fd);
-        text.read(what, fd);
-    } else {
-        what = fmt::format("'{}'", place);
-        const Descriptor file(place.c_str(), O_RDONLY);
-        if (file.get() < 0) {
-            const std::string why = std::strerror(errno);
-            throw Failure(WARPAES_ERROR_NOT_FOUND,
-                          fmt::format("{}: cannot open {}: {}{}", option, what, why, did_you_mean_file(place)));
-        }
-        note_key_file(what, file.get());
-        text.read(what, file.get());
-    }
-    return interpret(what, text.view(), options);
+    const PlacedKey key = read_key_place(option, place);
+    return interpret(key.name, key.text.view(), options);
 }
 
 }  // namespace
-
-SecretText::~SecretText() {
-    if (bytes_) explicit_bzero(bytes_.get(), size_);
-}
-
-void SecretText::read(const std::string& what, int fd) {
-    for (;;) {
-        if (size_ == capacity) {
-            throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: is longer than {} bytes", what, capacity - 1));
-        }
-        const ssize_t n = read_or_interrupted(fd, bytes_.get() + size_, capacity - size_);
-        if (n < 0 && errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, what + ": interrupted");
-        if (n < 0) throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot read: {}", what, std::strerror(errno)));
-        if (n == 0) return;
-        size_ += static_cast<std::size_t>(n);
-    }
-}
 
 bool is_wrapped(std::string_view text) {
     return text.find("\"encryptedKeyset\"") != std::string_view::npos;
@@ -186,6 +142,7 @@ void add_key_options(CLI::App& app, KeyOptions& options) {
     app.add_option("-k,--keys", options.keys)->allow_extra_args(false);
     app.add_option("-t,--template,--format", options.template_name);
     app.add_option("--passphrase-from", options.passphrase_from);
+    options.kek.add(app);
 }
 
 Keys load_keyset_file(const std::string& name, int fd, const KeyOptions& options) {
@@ -199,7 +156,8 @@ Keys load_keyset_file(const std::string& name, int fd, const KeyOptions& options
 void refuse_keys_in_arguments(int argc, char** argv) {
     for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
         char* place = nullptr;
-        for (const char* name : {"-k", "--keys", "--to"}) {
+        const char* option = nullptr;
+        for (const char* name : {"-k", "--keys", "--to", "--kek"}) {
             const char* rest = after(argv[i], name);
             if (rest == nullptr) continue;
             const bool is_long = name[1] == '-';
@@ -208,10 +166,11 @@ void refuse_keys_in_arguments(int argc, char** argv) {
             } else if (*rest == '=' || !is_long) {
                 place = argv[i] + std::strlen(name) + (*rest == '=' ? 1 : 0);
             }
+            option = name;
         }
         if (place == nullptr) continue;
         try {
-            refuse_key("-k", place);
+            refuse_key(option, place);
         } catch (const UsageError&) {
             conceal(place);
             throw;
@@ -281,7 +240,12 @@ SecretText keyset_text(const warpaes_keyset* keyset, const std::optional<Lock>& 
     SecretText text;
     text.fill([&](char* room) {
         std::size_t length = 0;
-        if (lock) {
+        if (lock && lock->kek) {
+            const auto& [key, aad] = *lock->kek;
+            const std::string_view kek = key.text.view();
+            check_of(key.name, warpaes_keyset_wrap_under(keyset, kek.data(), kek.size(), aad.data(), aad.size(), room,
+                                                         SecretText::capacity, &length));
+        } else if (lock) {
             const SecretBytes& passphrase = lock->passphrase;
             check(warpaes_keyset_wrap(keyset, passphrase.data(), passphrase.size(), &lock->cost, room,
                                       SecretText::capacity, &length));

@@ -9,38 +9,17 @@
 #include <vector>
 
 #include "command.hpp"
+#include "kek.hpp"
+#include "key_place.hpp"
 #include "passphrase.hpp"
 
 namespace cli {
-
-/// Up to 1 MiB of secret text, wiped on destruction.
-class SecretText {
-public:
-    static constexpr std::size_t capacity = 1 << 20;
-
-    SecretText() : bytes_(new char[capacity]) {}
-    SecretText(SecretText&&) = default;
-    SecretText& operator=(SecretText&&) = delete;
-    ~SecretText();
-    /// Reads everything from `fd` to its end. Throws Failure.
-    void read(const std::string& what, int fd);
-    /// `fill` gets room for `capacity` bytes and returns how many it has written.
-    template <typename Fill>
-    void fill(Fill fill) {
-        size_ = fill(bytes_.get());
-    }
-    [[nodiscard]] std::string_view view() const noexcept { return {bytes_.get(), size_}; }
-
-private:
-    std::unique_ptr<char[]> bytes_;
-    std::size_t size_ = 0;
-};
 
 struct Keys {
     Keyset keyset;
     bool raw = false;            ///< a raw key, which has no number
     std::string format{};        ///< the template of a raw key
-    std::optional<Lock> lock{};  ///< for a keyset under a passphrase
+    std::optional<Lock> lock{};  ///< for an encrypted keyset
     bool other_raw = false;      ///< the keys tried after the first include raw keys, whose number is 1
     bool peeked = false;         ///< not decrypted: only numbers and states of its keys, and the lock's cost
 };
@@ -52,11 +31,12 @@ struct KeyOptions {
     std::optional<std::string> passphrase_from;  ///< for a keyset under a passphrase; nothing: ask for it
     /// The passphrase, once it has been read: a descriptor gives it only once.
     std::shared_ptr<std::optional<SecretBytes>> passphrase = std::make_shared<std::optional<SecretBytes>>();
-    bool peek = false;  ///< if there is no passphrase_from, what is visible without it is enough
+    KekOptions kek;     ///< for a keyset under a key-encryption key
+    bool peek = false;  ///< what is visible of an encrypted keyset without its passphrase or key is enough
 };
 void add_key_options(CLI::App& app, KeyOptions& options);
 
-/// Refuses a key in place of a key's location and hides it in `argv`, before anything copies it. Throws UsageError.
+/// Refuses keys in place of their locations and hides them in `argv`, before anything copies them. Throws UsageError.
 void refuse_keys_in_arguments(int argc, char** argv);
 
 /// Loads each separately. Throws Failure. Warns of a file that others can read.

@@ -3,10 +3,12 @@
 
 #include <warpaes/files.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "command.hpp"
+#include "kek.hpp"
 #include "secret_bytes.hpp"
 
 namespace cli {
@@ -17,10 +19,13 @@ namespace cli {
 SecretBytes take_passphrase(const std::string& option, const std::optional<std::string>& place,
                             const std::string& question, bool new_one);
 
-/// The passphrase and the cost that encrypt a keyset, kept for writing it back.
+/// What encrypts a keyset, kept for writing it back: a passphrase and its cost, or a key-encryption key.
 struct Lock {
-    SecretBytes passphrase;
-    warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
+    SecretBytes passphrase{};
+    warpaes_scrypt cost = WARPAES_SCRYPT_INIT;  ///< n = 0: there is no passphrase
+    std::shared_ptr<const Kek> kek{};           ///< null if the keyset was only looked at
+
+    [[nodiscard]] bool has_passphrase() const noexcept { return kek == nullptr && cost.n != 0; }
 };
 
 /// The options of a new passphrase, which messages name.

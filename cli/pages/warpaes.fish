@@ -11,6 +11,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help -d 'print t
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l json -d 'a record of the run; on standard output unless the data goes there'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l kek
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l keys -d 'a keyset (`warpaes keygen` makes one) or a raw key; a path, env;NAME, fd;N, or'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l no-sync -d 'do not wait until the disk has the results; who loses power may lose them'
@@ -42,6 +44,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help -d 'print t
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l json -d 'a record of the run; on standard output unless the data goes there'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l kek
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l keys -d 'a keyset, of which every enabled key is tried, or a raw key; a path, env;NAME,'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-sync -d 'do not wait until the disk has the results; who loses power may lose them'
@@ -72,6 +76,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from cat' -l help -d 'print the h
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l json -d 'a record of the run; on standard output unless the data goes there'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l kek
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l keys -d 'as for `warpaes decrypt`'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l no-sync -d 'do not wait until the disk has the results; who loses power may lose them'
@@ -98,6 +104,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help -d 'print th
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l json -d 'a record of the run; on standard output unless the data goes there'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l kek
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l keys -d 'as for `warpaes decrypt`'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l no-sync -d 'do not wait until the disk has the results; who loses power may lose them'
@@ -123,6 +131,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l help -d 'print
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l json -d 'a record of the run; on standard output unless the data goes there'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l kek
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l keys -d 'what opens the files, as for `warpaes decrypt`'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l no-sync -d 'do not wait until the disk has the results; who loses power may lose them'
@@ -146,6 +156,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l json -d 'the same for programs'
+complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l kek
+complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l keys -d 'keys as for `warpaes decrypt`; finds the one that opens the file, which makes'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l template
@@ -154,6 +166,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from inspect' -s t -d 'take it fo
 complete -c warpaes -n __fish_use_subcommand -a keygen -d 'make a keyset'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l kek
+complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l kek-aad -d 'associated data of this encryption, which opening the keyset takes again'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l output -d 'a new file, for its owner alone (mode 0600); never overwritten.'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l passphrase-from
@@ -165,6 +179,8 @@ complete -c warpaes -n __fish_use_subcommand -a keys -d 'what a keyset holds, an
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l json
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -l kek
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l keys -d 'the keyset, where KEYSET is not given; default; what WARPAES_KEYSET says'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l new-passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l passphrase-from

@@ -44,6 +44,7 @@ class Place:
             "warpaes keygen -o other.json",
             "warpaes keygen -t AES128_GCM_HKDF_4KB -o small.json",
             "warpaes keygen --passphrase-from passphrase --passphrase-seconds 0 -o wrapped.json",
+            "warpaes keygen --kek raw.key -o under.json",
             "warpaes encrypt -k keyset.json notes.txt",
             "warpaes encrypt -k small.json -o small.warpaes photos/one.jpg",
             "warpaes encrypt -k keyset.json --aad chapter -o chapter.warpaes notes.txt",

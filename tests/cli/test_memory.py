@@ -53,6 +53,30 @@ class Memory(CommandTest):
         self.assert_nothing_left(secrets, "keys", "passphrase", *common, "--new-passphrase-from", "second", *quick)
         self.assert_nothing_left(secrets, "verify", "-k", *common, "first.warpaes", status=22)
 
+    def test_nothing_is_left_of_key_encryption_keys(self):
+        value = b"\x1a\x20" + data(32)
+        entry = {
+            "keyData": {
+                "typeUrl": "type.googleapis.com/google.crypto.tink.AesGcmKey",
+                "value": base64.b64encode(value).decode(),
+                "keyMaterialType": "SYMMETRIC",
+            },
+            "status": "ENABLED",
+            "keyId": 5,
+            "outputPrefixType": "TINK",
+        }
+        os.chmod(self.write("tink", json.dumps({"primaryKeyId": 5, "key": [entry]}).encode()), 0o600)
+        os.chmod(self.write("hex", KEYS[256].encode()), 0o600)
+        secrets = {"digits": KEYS[256].encode(), "bytes": bytes.fromhex(KEYS[256])} | self.secrets_of("tink")
+        self.write("plain", data(9000))
+        for kek in ("tink", "hex"):
+            common = (f"keyset-{kek}", "--kek", kek)
+            self.assert_nothing_left(secrets, "keygen", "-o", *common)
+            self.assert_nothing_left(secrets, "keys", "add", *common)
+            self.assert_nothing_left(secrets, "encrypt", "-k", *common, "-o", f"{kek}.warpaes", "plain")
+            self.assert_nothing_left(secrets, "verify", "-k", *common, f"{kek}.warpaes")
+        self.assert_nothing_left(secrets, "keys", "add", "keyset-tink", "--kek", "hex", status=22)
+
     def test_nothing_is_left_of_what_is_encrypted_anew(self):
         self.warpaes("keygen", "-o", "keyset")
         self.write("plain", b"a secret of 32 bytes, many times" * 10_000)

@@ -233,6 +233,35 @@ class Local(Sources):
         self.assertEqual(warpaes.open(sealed, keyset=keyset).read(), b"text")
         self.assertEqual(command(["wrap", f"file:{kek}", clear, "-o", f"{wrapped}2"]), 0)
 
+    def test_the_program_takes_the_same_keys(self) -> None:
+        """What one of the two has wrapped under a key-encryption key opens the other; and so with what is none."""
+        program = pathlib.Path(warpaes.__file__).parent / "bin" / "warpaes"
+        if not program.exists():
+            self.skipTest("the package was built without the command; one with it runs this")
+
+        def run(*arguments: str) -> int:
+            return subprocess.run([program, *arguments], cwd=self.folder, capture_output=True).returncode
+
+        several = json.loads(keysources.generate_kek())
+        several["key"] = [json.loads(keysources.generate_kek())["key"][0] | {"status": "DISABLED"}, *several["key"]]
+        digits = DATA_KEY.hex().encode()
+        good = [keysources.generate_kek(), json.dumps(several).encode(), DATA_KEY, DATA_KEY[:16], digits, digits[:32],
+                b"\t\x0b " + digits.upper() + b"\x0c\r\n", b" " + DATA_KEY[:31], b"{" + DATA_KEY[:15]]  # fmt: skip
+        for number, kek in enumerate(good):
+            source = self.source(kek)
+            keyset = warpaes.Keyset.generate()
+            ours, theirs = self.folder / f"ours{number}", self.folder / f"theirs{number}"
+            ours.write_bytes(keysources.write_keyset(keyset, source, b"aad"))
+            self.assertEqual(run("keys", "add", "--kek", "kek", "--kek-aad", "aad", ours.name), 0, kek)
+            self.assertEqual(len(keysources.read_keyset(ours.read_bytes(), source, b"aad").keys()), 2)
+            self.assertEqual(run("keys", "add", "--kek", "kek", ours.name), 22)
+            self.assertEqual(run("keygen", "--kek", "kek", "-o", theirs.name), 0)
+            self.assertEqual(len(keysources.read_keyset(theirs.read_bytes(), source).keys()), 1)
+            self.fails(InvalidUnwrap, "", lambda: keysources.read_keyset(theirs.read_bytes(), source, b"x"))  # noqa: B023
+        for kek in (b"", DATA_KEY + b"\n", digits[:31], digits + b"0", b"{}", b"[" * 99, b"0x" + digits, DATA_KEY[:24]):
+            self.fails(KeysetError, "", lambda: self.source(kek).wrap(DATA_KEY))  # noqa: B023
+            self.assertEqual(run("keygen", "--kek", "kek", "-o", "none"), 23, kek)
+
 
 class _Vault(http.server.BaseHTTPRequestHandler):
     """The part of transit's interface that is used, as its documentation has it."""

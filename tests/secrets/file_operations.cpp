@@ -74,26 +74,25 @@ void World::passphrases_into(std::vector<Operation>& all) {
                    [this] { look_for_kek(); }});
 }
 
-/// The key in both texts: Tink's keyset, and hexadecimal digits.
+/// A key in two texts: Tink's keyset, and hexadecimal digits. In a process of its own.
+void World::make_kek() const {
+    // AesGcmKey: key_value = 3, of 16 bytes.
+    std::array<std::uint8_t, 18> value{0x1a, 16};
+    std::copy_n(raw_keys_, 16, value.begin() + 2);
+    std::array<char, 25> base64{};
+    (void)EVP_EncodeBlock(reinterpret_cast<unsigned char*>(base64.data()), value.data(), 18);
+    std::snprintf(kek_, 4000,
+                  R"({"primaryKeyId": 5, "key": [{"keyData": {"typeUrl": )"
+                  R"("type.googleapis.com/google.crypto.tink.AesGcmKey", "value": "%s", )"
+                  R"("keyMaterialType": "SYMMETRIC"}, "status": "ENABLED", "keyId": 5, "outputPrefixType": "TINK"}]})",
+                  base64.data());
+    for (std::size_t i = 0; i < 16; ++i) std::snprintf(kek_ + 4000 + 2 * i, 3, "%02x", raw_keys_[i]);
+    look_for_bytes({reinterpret_cast<const std::uint8_t*>(base64.data()), 24}, "key-encryption key in base64");
+    look_for_bytes({reinterpret_cast<const std::uint8_t*>(kek_) + 4000, 32}, "key-encryption key in hexadecimal");
+    look_for_key({raw_keys_, 16}, "key-encryption key", {});
+}
+
 void World::keks_into(std::vector<Operation>& all) {
-    const bool written = apart([&] {
-        // AesGcmKey: key_value = 3, of 16 bytes.
-        std::array<std::uint8_t, 18> value{0x1a, 16};
-        std::copy_n(raw_keys_, 16, value.begin() + 2);
-        std::array<char, 25> base64{};
-        (void)EVP_EncodeBlock(reinterpret_cast<unsigned char*>(base64.data()), value.data(), 18);
-        std::snprintf(
-            kek_, 4000,
-            R"({"primaryKeyId": 5, "key": [{"keyData": {"typeUrl": )"
-            R"("type.googleapis.com/google.crypto.tink.AesGcmKey", "value": "%s", )"
-            R"("keyMaterialType": "SYMMETRIC"}, "status": "ENABLED", "keyId": 5, "outputPrefixType": "TINK"}]})",
-            base64.data());
-        for (std::size_t i = 0; i < 16; ++i) std::snprintf(kek_ + 4000 + 2 * i, 3, "%02x", raw_keys_[i]);
-        look_for_bytes({reinterpret_cast<const std::uint8_t*>(base64.data()), 24}, "key-encryption key in base64");
-        look_for_bytes({reinterpret_cast<const std::uint8_t*>(kek_) + 4000, 32}, "key-encryption key in hexadecimal");
-        look_for_key({raw_keys_, 16}, "key-encryption key", {});
-    });
-    if (!written) std::abort();
     all.push_back({"keyset: under a key-encryption key",
                    [this] {
                        warpaes_keyset* keyset = nullptr;

@@ -101,6 +101,7 @@ World::World()
         for (unsigned i = 0; i < messages; ++i) {
             look_for_key({raw_keys_ + 32 * i, 32}, "raw key " + std::to_string(i), {});
         }
+        make_kek();
     });
     if (!filled) std::abort();
     std::string name = (std::filesystem::temp_directory_path() / "secrets-XXXXXX").string();

@@ -83,6 +83,7 @@ private:
     void look_for_drbg() const;
     void look_for_gcm_siv_keys(unsigned key_length) const;
     void look_for_kek() const;
+    void make_kek() const;
     void look_for_chunks(unsigned key_length) const;
     void look_for_derived(const char* name) const;
     void look_for_derived(warpaes_kdf kdf, bool base64) const;

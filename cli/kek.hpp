@@ -1,0 +1,32 @@
+// Key-encryption keys of keysets, as --kek gives them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "key_place.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace cli {
+
+/// Tink's keyset of AES-GCM keys or a raw key, and the associated data of what it encrypts.
+struct Kek {
+    PlacedKey key;
+    std::string aad;
+};
+
+struct KekOptions {
+    std::optional<std::string> place, aad;
+    /// The key, once it has been read: a descriptor gives it only once.
+    std::shared_ptr<std::shared_ptr<const Kek>> read = std::make_shared<std::shared_ptr<const Kek>>();
+
+    void add(CLI::App& app);
+    /// The key at `place`, which must be given. Throws Failure.
+    [[nodiscard]] std::shared_ptr<const Kek> take() const;
+};
+
+}  // namespace cli

@@ -1,0 +1,374 @@
+"""Keysets under a key-encryption key, `--kek`: Tink's own, in both directions, and every command on them."""
+
+import base64
+import json
+import os
+import unittest
+
+from support import (
+    ARGUMENT,
+    AUTHENTICATION,
+    EXISTS,
+    KEYS,
+    KEYSET,
+    NOT_FOUND,
+    READ,
+    SAME_FILE,
+    WARPAES,
+    CommandTest,
+    data,
+    main,
+    missing,
+)
+
+try:
+    import tink
+    from tink import aead, json_proto_keyset_format, secret_key_access, streaming_aead
+
+    aead.register()
+    streaming_aead.register()
+    MISSING = ""
+except ImportError as error:
+    MISSING = missing("tink", error)
+
+WRONG = "kek: does not open the keyset: another key, other associated data, or altered"
+SMALL = ("-t", "AES128_GCM_HKDF_4KB")
+
+
+def kek_keyset(number, key, prefix="TINK", status="ENABLED"):
+    """A key of Tink's AEAD, as its keysets have it."""
+    return {
+        "keyData": {
+            "typeUrl": "type.googleapis.com/google.crypto.tink.AesGcmKey",
+            "value": base64.b64encode(bytes([0x1A, len(key)]) + key).decode(),
+            "keyMaterialType": "SYMMETRIC",
+        },
+        "status": status,
+        "keyId": number,
+        "outputPrefixType": prefix,
+    }
+
+
+def kek_json(primary, *keys):
+    return json.dumps({"primaryKeyId": primary, "key": keys}).encode()
+
+
+class Keks(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.private("kek", kek_json(5, kek_keyset(5, data(32))))
+        self.private("other", KEYS[256].encode() + b"\n")
+
+    def private(self, name, content):
+        os.chmod(self.write(name, content), 0o600)
+
+    def keygen(self, *options, kek="kek", name="keyset"):
+        self.warpaes("keygen", *SMALL, "--kek", kek, *options, "-o", name)
+        return name
+
+    def sealed(self, *options, kek="kek"):
+        return self.warpaes("encrypt", "-k", "keyset", "--kek", kek, *options, stdin=data(9000))
+
+    def assert_encrypted(self, name="keyset"):
+        wrapped = json.loads(self.read(name))
+        self.assertEqual(set(wrapped), {"encryptedKeyset", "keysetInfo"})
+        self.assertEqual(os.stat(self.path(name)).st_mode & 0o777, 0o600)
+
+
+class Places(Keks):
+    def test_every_form_of_a_key(self):
+        key = data(32)
+        for name, content in (
+            ("raw32", key),
+            ("raw16", key[:16]),
+            ("hex", key.hex().encode()),
+            ("upper", b" " + key[:16].hex().upper().encode() + b"\r\n"),
+            ("tink16", kek_json(5, kek_keyset(5, key[:16]))),
+            ("crunchy", kek_json(5, kek_keyset(5, key, "CRUNCHY"))),
+            ("without_prefix", kek_json(5, kek_keyset(5, key[:16], "RAW"))),
+        ):
+            self.private(name, content)
+            self.keygen("--kek-aad", "Straße", kek=name, name=f"keyset-{name}")
+            self.assert_encrypted(f"keyset-{name}")
+            common = ("-k", f"keyset-{name}", "--kek", name, "--kek-aad", "Straße")
+            sealed = self.warpaes("encrypt", *common, stdin=data(9000))
+            self.assertEqual(self.warpaes("decrypt", *common, stdin=sealed), data(9000))
+            self.refused(AUTHENTICATION, f"'keyset-{name}' under '{name}': {WRONG}", "verify", *common[:-1], "Strasse")
+            self.refused(AUTHENTICATION, WRONG, "verify", *common[:-2], stdin=sealed)
+        # The same key in two forms.
+        self.warpaes("keys", "add", "keyset-raw32", "--kek", "hex", "--kek-aad", "Straße")
+        self.refused(AUTHENTICATION, WRONG, "keys", "add", "keyset-raw32", "--kek", "raw16", "--kek-aad", "Straße")
+
+    def test_wherever_keys_are_taken(self):
+        self.keygen()
+        sealed = self.sealed()
+        self.write("notes.warpaes", sealed)
+        keys = ("-k", "keyset", "--kek", "kek")
+        for command in ("decrypt", "cat"):
+            self.assertEqual(self.warpaes(command, *keys, "notes.warpaes"), data(9000))
+        self.warpaes("verify", *keys, "notes.warpaes")
+        self.assertIn(b"AES128_GCM_HKDF_4KB", self.warpaes("inspect", *keys, "notes.warpaes"))
+        for kek in ("env:KEK", "exec:cat kek", 'exec:test -z "${WARPAES_KEYSET+x}" && cat kek'):
+            environment = {"KEK": self.read("kek").decode(), "WARPAES_KEYSET": "keyset"}
+            opened = self.warpaes("decrypt", "--kek", kek, "notes.warpaes", env=environment)
+            self.assertEqual(opened, data(9000))
+        with open(self.path("kek"), "rb") as file:
+            kek = f"fd:{file.fileno()}"
+            opened = self.warpaes("decrypt", *keys[:2], "--kek", kek, stdin=sealed, pass_fds=[file.fileno()])
+        self.assertEqual(opened, data(9000))
+        # One keyset, or its key, in clear; the other way is for keysets of other commands.
+        self.warpaes("keygen", *SMALL, "-o", "new")
+        self.warpaes("reencrypt", *keys, "--to", "new", "notes.warpaes")
+        self.assertEqual(self.warpaes("decrypt", "-k", "new", "notes.warpaes"), data(9000))
+        self.warpaes("reencrypt", "-k", "new", "--to", "keyset", "--kek", "kek", "notes.warpaes")
+        self.assertEqual(self.warpaes("decrypt", *keys, "notes.warpaes"), data(9000))
+
+    def test_one_for_several_keysets(self):
+        """It is read once, from where it can be read once; a keyset in clear takes none."""
+        self.keygen()
+        sealed = self.sealed()
+        self.keygen(name="another")
+        self.warpaes("keygen", *SMALL, "-o", "clear")
+        every = ("-k", "another", "-k", "clear", "-k", "keyset")
+        reader, writer = os.pipe()
+        os.write(writer, self.read("kek"))
+        os.close(writer)
+        opened = self.warpaes("decrypt", *every, "--kek", f"fd:{reader}", stdin=sealed, pass_fds=[reader])
+        os.close(reader)
+        self.assertEqual(opened, data(9000))
+        once = "exec:test ! -e asked && echo asked >asked && cat kek"
+        self.assertEqual(self.warpaes("decrypt", *every, "--kek", once, stdin=sealed), data(9000))
+        self.warpaes("encrypt", "-k", "clear", "--kek", "nowhere", stdin=data(10))
+
+    def test_what_is_none(self):
+        self.keygen()
+        verify = ("verify", "-k", "keyset", "--kek")
+        for content, words in (
+            (b"", "neither a keyset"),
+            (data(24), "neither a keyset"),
+            (data(32).hex().encode() + b"0", "neither a keyset"),
+            (kek_json(5, kek_keyset(5, data(24))), "key 5 has 24 bytes"),
+            (kek_json(5, kek_keyset(5, data(32), status="DISABLED")), "primary and not enabled"),
+            (kek_json(6, kek_keyset(5, data(32))), "key 6, is not there"),
+            (self.read("keyset"), "is encrypted itself"),
+            (self.warpaes("keygen"), "no AesGcmKey"),
+            (self.read("kek")[:-20], "byte"),
+        ):
+            self.private("bad", content)
+            self.refused(KEYSET, f"'keyset' under 'bad': kek: |{words}", *verify, "bad")
+            self.refused(KEYSET, f"'bad': kek: |{words}", "keygen", "--kek", "bad", "-o", "new")
+        self.refused(AUTHENTICATION, WRONG, *verify, "other")
+        self.refused(ARGUMENT, "--kek: is empty", *verify, "")
+        self.refused(ARGUMENT, "--kek: there is no environment variable NOWHERE", *verify, "env:NOWHERE")
+        self.refused(NOT_FOUND, "--kek: cannot open 'kex'|did you mean 'kek'?", *verify, "kex")
+        self.refused(READ, "--kek exec: 'false'|exit status 1", *verify, "exec:false")
+        self.refused(KEYSET, "--kek exec: 'true'|printed nothing", *verify, "exec:true")
+        self.refused(KEYSET, "longer than", *verify, "exec:yes")
+        self.refused(ARGUMENT, "--kek-aad|--kek", "verify", "-k", "keyset", "--kek-aad", "x")
+        self.refused(ARGUMENT, "--kek: standard input", *verify, "fd:0", "-")
+        self.refused(ARGUMENT, "--kek: contradicts --passphrase",
+                     "keygen", "--kek", "kek", "--passphrase-from", "other", "-o", "new")  # fmt: skip
+        self.refused(ARGUMENT, "--kek: C2SP_CHUNKED_256 has raw keys",
+                     "keygen", "--kek", "kek", "-t", "C2SP_CHUNKED_256", "-o", "new")  # fmt: skip
+
+    def test_a_keyset_that_is_there_already_is_refused_before_anybody_is_asked(self):
+        self.private("keyset", b"mine")
+        self.refused(EXISTS, "keyset", "keygen", "--kek", "exec:touch asked; cat kek", "-o", "keyset")
+        self.assertEqual(self.read("keyset"), b"mine")
+
+    def test_a_key_in_an_argument_is_refused_and_hidden(self):
+        self.keygen(kek="other")
+        for key in (KEYS[256], KEYS[128], self.read("kek").decode()):
+            for arguments in (("--kek", key), (f"--kek={key}",)):
+                for command in (("verify", "-k", "keyset"), ("inspect", "-k", "keyset", "kek"), ("keygen",),
+                                ("keys", "list", "keyset"), ("keys", "add", "keyset")):  # fmt: skip
+                    result = self.refused(
+                        ARGUMENT, "--kek: takes the place of a key, not the key", *command, *arguments
+                    )
+                    self.assertNotIn(key.encode(), result.stderr)
+        opened = self.run_command(WARPAES, "keys", "list", "keyset", "--kek", f"exec:echo {KEYS[256]}")
+        self.assertEqual(opened.returncode, 0)
+        self.assertIn(b"warning: --kek exec: 'echo", opened.stderr)
+        self.assertNotIn(KEYS[256].encode(), opened.stderr)
+        # Associated data are no key.
+        self.refused(AUTHENTICATION, WRONG, "keys", "add", "keyset", "--kek", "other", "--kek-aad", KEYS[128])
+
+    def test_a_file_that_others_can_read_is_warned_of(self):
+        self.keygen()
+        os.chmod(self.path("kek"), 0o644)
+        result = self.run_command(WARPAES, "keys", "list", "keyset", "--kek", "kek")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b"'kek' is open to other users", result.stderr)
+
+    def test_no_output_takes_the_place_of_the_key(self):
+        self.keygen()
+        sealed = self.sealed()
+        os.link(self.path("kek"), self.path("same"))
+        for output in ("kek", "same"):
+            self.refused(SAME_FILE, "'kek', which is needed",
+                         "decrypt", "-k", "keyset", "--kek", "kek", "-f", "-o", output, stdin=sealed)  # fmt: skip
+
+
+class Subcommands(Keks):
+    def ids(self, *arguments):
+        return [key["key_id"] for key in json.loads(self.warpaes("keys", "list", "--json", "keyset", *arguments))]
+
+    def test_what_is_made_says_so(self):
+        result = self.run_command(WARPAES, "keygen", "--kek", "kek", "-o", "keyset")
+        self.assertIn(b"under a key-encryption key in 'keyset'", result.stderr)
+        self.assertIn(b"Who loses that key", result.stderr)
+        self.assertIn(b"encryptedKeyset", self.warpaes("keygen", "--kek", "kek"))
+
+    def test_a_list_needs_no_key(self):
+        self.keygen()
+        (key,) = json.loads(self.warpaes("keys", "list", "--json", "keyset"))
+        self.assertEqual((key["state"], key["primary"], key["template"]), ("enabled", True, ""))
+        (key,) = json.loads(self.warpaes("keys", "list", "--json", "keyset", "--kek", "kek"))
+        self.assertEqual((key["state"], key["primary"], key["template"]), ("enabled", True, "AES128_GCM_HKDF_4KB"))
+        self.refused(AUTHENTICATION, WRONG, "keys", "list", "keyset", "--kek", "other")
+        result = self.run_command(WARPAES, "keys", "list", "keyset")
+        self.assertIn(b"(behind the key)", result.stdout)
+        self.assertIn(b"Under a key-encryption key; without it nothing says that this list is true", result.stderr)
+        # What is said of passphrases stays with them.
+        self.assertIn(b"Under a key-encryption key\n",
+                      self.run_command(WARPAES, "keys", "list", "keyset", "--kek", "kek").stderr)  # fmt: skip
+
+    def test_without_it_the_option_is_named(self):
+        self.keygen()
+        before = self.read("keyset")
+        for command in (("encrypt", "-k", "keyset"), ("keys", "add", "keyset"), ("keys", "passphrase", "keyset"),
+                        ("verify", "-k", "keyset", "--passphrase-from", "other")):  # fmt: skip
+            self.refused(ARGUMENT, "'keyset': is encrypted under a key: give --kek FILE|keysources open", *command)
+        self.assertEqual(self.read("keyset"), before)
+
+    def test_rotation(self):
+        """Every change is written under the same key, and the same associated data."""
+        self.keygen("--kek-aad", "backup")
+        common = ("keyset", "--kek", "kek", "--kek-aad", "backup")
+        sealed = self.warpaes("encrypt", "-k", *common, stdin=data(100))
+        (old,) = self.ids()
+        new = int(self.warpaes("keys", "add", *SMALL, "--primary", *common))
+        self.assertEqual(self.ids(), [old, new])
+        self.assertEqual(self.warpaes("decrypt", "-k", *common, stdin=sealed), data(100))
+        before = self.read("keyset")
+        for word, number in (("disable", old), ("enable", old), ("promote", old), ("destroy", new)):
+            self.warpaes("keys", word, *common[:1], str(number), *common[1:])
+            self.assert_encrypted()
+            self.assertNotEqual(self.read("keyset"), before)
+            before = self.read("keyset")
+            self.assertEqual(self.ids(*common[1:]), [old, new])
+        self.warpaes("keys", "remove", *common[:1], str(new), *common[1:])
+        self.assert_encrypted()
+        self.assertEqual(self.ids(), [old])
+        self.assertEqual(self.warpaes("decrypt", "-k", *common, stdin=sealed), data(100))
+        before = self.read("keyset")
+        for arguments in (("--kek", "other"), ("--kek", "kek"), ("--kek", "kek", "--kek-aad", "Backup")):
+            self.refused(AUTHENTICATION, WRONG, "keys", "add", "keyset", *arguments)
+        self.assertEqual(self.read("keyset"), before)
+
+    def test_a_key_encryption_key_that_is_rotated(self):
+        self.keygen()
+        sealed = self.sealed()
+        old, new = kek_keyset(5, data(32)), kek_keyset(6, data(16, b"new"))
+        self.private("kek", kek_json(6, old, new))
+        self.assertEqual(self.warpaes("decrypt", "-k", "keyset", "--kek", "kek", stdin=sealed), data(9000))
+        self.warpaes("keys", "add", "keyset", "--kek", "kek")  # which encrypts with the new primary
+        self.private("kek", kek_json(6, old | {"status": "DISABLED"}, new))
+        self.assertEqual(self.warpaes("decrypt", "-k", "keyset", "--kek", "kek", stdin=sealed), data(9000))
+        self.private("kek", kek_json(5, old, new | {"status": "DISABLED"}))
+        self.refused(AUTHENTICATION, WRONG, "verify", "-k", "keyset", "--kek", "kek", stdin=sealed)
+
+    def test_a_passphrase_instead(self):
+        self.keygen()
+        sealed = self.sealed()
+        self.private("word", b"correct horse\n")
+        change = ("keys", "passphrase", "keyset", "--new-passphrase-from", "word", "--passphrase-seconds", "0")
+        result = self.run_command(WARPAES, *change, "--kek", "kek")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"under the new passphrase now instead of the key-encryption key", result.stderr)
+        opened = self.warpaes("decrypt", "-k", "keyset", "--passphrase-from", "word", stdin=sealed)
+        self.assertEqual(opened, data(9000))
+        # A key that is given for another keyset is not asked of this one.
+        self.refused(ARGUMENT, "--passphrase-from", "verify", "-k", "keyset", "--kek", "kek", stdin=sealed)
+        result = self.run_command(WARPAES, *change, "--passphrase-from", "word")
+        self.assertNotIn(b"key-encryption", result.stderr)
+
+    def test_left_in_clear(self):
+        self.keygen()
+        sealed = self.sealed()
+        result = self.run_command(WARPAES, "keys", "passphrase", "--remove", "keyset", "--kek", "kek")
+        self.assertEqual((result.returncode, result.stderr), (0, b"The keys are in clear now\n"))
+        self.assertEqual(self.warpaes("decrypt", "-k", "keyset", stdin=sealed), data(9000))
+        # As --passphrase-from, it is for the keysets that are under one.
+        self.warpaes("keys", "add", "keyset", "--kek", "kek")
+        self.assertIn(b'"key":', self.read("keyset"))
+
+    def test_what_was_altered(self):
+        self.keygen()
+        good = self.read("keyset")
+        wrapped = json.loads(good)
+        sealed = bytearray(base64.b64decode(wrapped["encryptedKeyset"]))
+        for at in (0, 4, 5, 16, 17, len(sealed) - 1):  # prefix, nonce, text, tag
+            altered = bytearray(sealed)
+            altered[at] ^= 1
+            self.private(
+                "keyset", json.dumps(wrapped | {"encryptedKeyset": base64.b64encode(altered).decode()}).encode()
+            )
+            self.refused(AUTHENTICATION, WRONG, "verify", "-k", "keyset", "--kek", "kek")
+        self.private("keyset", good.replace(b"ENABLED", b"DISABLED"))
+        self.refused(KEYSET, "somebody has altered it", "verify", "-k", "keyset", "--kek", "kek")
+        for content in (good[:-20], good.replace(b"keysetInfo", b"keysetinfo"), good.replace(b'": "', b'": "%', 1)):
+            self.private("keyset", content)
+            self.refused(KEYSET, "'keyset': keyset: byte", "verify", "-k", "keyset", "--kek", "kek")
+
+
+@unittest.skipIf(MISSING, MISSING)
+class OfTink(Keks):
+    def aead_of(self, kek):
+        return json_proto_keyset_format.parse(kek.decode(), secret_key_access.TOKEN).primitive(aead.Aead)
+
+    def keks(self):
+        """Tink's templates, and every prefix."""
+        for template in (aead.aead_key_templates.AES128_GCM, aead.aead_key_templates.AES256_GCM,
+                         aead.aead_key_templates.AES256_GCM_RAW):  # fmt: skip
+            handle = tink.new_keyset_handle(template)
+            yield json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN).encode()
+        for prefix in ("TINK", "CRUNCHY", "LEGACY", "RAW"):
+            yield kek_json(7, kek_keyset(8, data(16)), kek_keyset(7, data(32), prefix))
+
+    def test_tink_opens_what_is_written(self):
+        for number, kek in enumerate(self.keks()):
+            self.private("kek", kek)
+            name = self.keygen("--kek-aad", "backup", name=f"keyset{number}")
+            common = ("-k", name, "--kek", "kek", "--kek-aad", "backup")
+            sealed = self.warpaes("encrypt", *common, "--aad", "x", stdin=data(9000))
+            text = self.read(name).decode()
+            handle = json_proto_keyset_format.parse_encrypted(text, self.aead_of(kek), b"backup")
+            self.write("sealed", sealed)
+            primitive = handle.primitive(streaming_aead.StreamingAead)
+            with open(self.path("sealed"), "rb") as file, primitive.new_decrypting_stream(file, b"x") as stream:
+                self.assertEqual(stream.read(), data(9000))
+            with self.assertRaises(tink.TinkError):
+                json_proto_keyset_format.parse_encrypted(text, self.aead_of(kek), b"")
+
+    def test_what_tink_writes_opens(self):
+        templates = streaming_aead.streaming_aead_key_templates
+        for number, kek in enumerate(self.keks()):
+            self.private("kek", kek)
+            handle = tink.new_keyset_handle(templates.AES256_CTR_HMAC_SHA256_4KB)
+            text = json_proto_keyset_format.serialize_encrypted(handle, self.aead_of(kek), b"backup")
+            self.private("theirs", text.encode())
+            common = ("theirs", "--kek", "kek", "--kek-aad", "backup")
+            sealed = self.warpaes("encrypt", "-k", *common, stdin=data(9000))
+            clear = json.loads(json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN))
+            (listed,) = json.loads(self.warpaes("keys", "list", "--json", "theirs"))
+            self.assertEqual(listed["key_id"], clear["primaryKeyId"])
+            # Changed here, and read there again.
+            new = int(self.warpaes("keys", "add", "--primary", *SMALL, *common))
+            self.assertEqual(self.warpaes("decrypt", "-k", *common, stdin=sealed), data(9000))
+            again = json_proto_keyset_format.parse_encrypted(self.read("theirs").decode(), self.aead_of(kek), b"backup")
+            self.assertEqual(again.keyset_info().primary_key_id, new, number)
+
+
+if __name__ == "__main__":
+    main()
