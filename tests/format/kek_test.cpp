@@ -257,12 +257,13 @@ TEST(KeysetUnderKek, WhatIsNoEncryptedKeyset) {
     for (std::size_t length = 0; length < whole.size(); ++length) {
         refused(WARPAES_ERROR_KEYSET, "keyset: ", [&] { open(whole.substr(0, length)); });
     }
-    for (const auto& [from, to] : {std::pair{"\"primaryKeyId\": 7", "\"primaryKeyId\": 8"},
-                                   {"\"keyId\": 7", "\"keyId\": 9"},
-                                   {"DISABLED", "ENABLED"},
-                                   {"AesGcmHkdf", "AesCtrHmac"},
-                                   {"\"RAW\"", "\"TINK\""}}) {
-        refused(WARPAES_ERROR_KEYSET, "somebody has altered it", [&] { open(replaced(whole, from, to)); });
+    for (const auto& change : {std::pair{"\"primaryKeyId\": 7", "\"primaryKeyId\": 8"},
+                               {"\"keyId\": 7", "\"keyId\": 9"},
+                               {"DISABLED", "ENABLED"},
+                               {"AesGcmHkdf", "AesCtrHmac"},
+                               {"\"RAW\"", "\"TINK\""}}) {
+        refused(WARPAES_ERROR_KEYSET, "somebody has altered it",
+                [&] { open(replaced(whole, change.first, change.second)); });
     }
 }
 
