@@ -170,6 +170,8 @@ class Local(Sources):
         self.assertEqual(new[1:5], second["primaryKeyId"].to_bytes(4, "big"))
         both["key"][0]["status"] = "DISABLED"
         self.fails(InvalidUnwrap, "another key", lambda: self.source(json.dumps(both).encode()).unwrap(old, b"aad"))
+        both["primaryKeyId"] = first["primaryKeyId"]
+        self.fails(KeysetError, "primary key is not enabled", lambda: self.source(json.dumps(both).encode()).wrap(b"x"))
 
     def test_tink_opens_what_we_wrapped_and_the_reverse(self) -> None:
         needed("tink")

@@ -107,7 +107,10 @@ def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
                 found.insert(0, entry)
             else:
                 found.append(entry)
-        primary_url = next(key["keyData"]["typeUrl"] for key in parsed["key"] if key["keyId"] == primary)
+        first = next(key for key in parsed["key"] if key["keyId"] == primary)
+        if first["status"] != "ENABLED":
+            raise KeysetError("its primary key is not enabled")
+        primary_url = first["keyData"]["typeUrl"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, StopIteration) as error:
         if isinstance(error, KeysetError):
             raise
