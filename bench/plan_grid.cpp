@@ -119,7 +119,7 @@ private:
 
 class Grid {
 public:
-    explicit Grid(const GridOptions& options) : options_(options), engine_(create_engine("auto", -1, options.threads)) {
+    explicit Grid(const GridOptions& options) : options_(options) {
         most_ = options.most_bytes != 0 ? options.most_bytes : affordable_bytes();
         for (const warpaes_backend_info& info : list_backends()) {
             if (info.usable == 0) continue;
@@ -128,6 +128,8 @@ public:
             engines_[name] = create_engine(name, info.device, options.threads);
             if (name == "cuda") device_ = info.device;
         }
+        // It must not reckon with GPUs that are not measured.
+        engine_ = create_engine("auto", device_, options.threads);
     }
 
     json run() {
