@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 
 #include <atomic>
+#include <memory>
+#include <vector>
 
 #include "abi_batch.hpp"
 #include "capi/handles.hpp"
@@ -65,6 +67,38 @@ TEST(BatchCpuFailure, OutputsOfWhatFailedShowNothing) {
         ASSERT_LT(nth, 1000);
     }
     EXPECT_GT(failed, 6U) << "nothing has failed: this tests nothing";
+}
+
+/// Short messages have a way of their own, in which nothing may be thrown where nothing can fail.
+TEST(MessageCpuFailure, NamesTheCallThatFailedForAShortMessage) {
+    const AbiEngine engine = make_engine("libcrypto", 1);
+    std::vector<std::uint8_t> bytes(64), iv(16), tag(16);
+    warpaes_key* key = nullptr;
+    ASSERT_EQ(warpaes_key_create(bytes.data(), 32, &key), WARPAES_OK);
+    const std::unique_ptr<warpaes_key, decltype(&warpaes_key_destroy)> owned(key, warpaes_key_destroy);
+    for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_CBC, WARPAES_ECB, WARPAES_GCM}) {
+        for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
+            if (mode == WARPAES_GCM && direction == WARPAES_DECRYPT) continue;  // there is nothing authentic
+            warpaes_message m = WARPAES_MESSAGE_INIT;
+            m.mode = mode;
+            m.direction = direction;
+            m.key = key;
+            m.iv = iv.data();
+            m.iv_len = mode == WARPAES_ECB ? 0 : mode == WARPAES_GCM ? 12 : 16;
+            m.input = m.output = bytes.data();
+            m.input_len = m.output_capacity = bytes.size();
+            if (mode == WARPAES_GCM) {
+                m.tag = tag.data();
+                m.tag_len = 16;
+            }
+            ASSERT_EQ(warpaes_crypt(engine.get(), &m, nullptr), WARPAES_OK) << mode << warpaes_last_error();
+            refuses = true;
+            const warpaes_status status = warpaes_crypt(engine.get(), &m, nullptr);
+            refuses = false;
+            EXPECT_EQ(status, WARPAES_ERROR_INTERNAL) << mode;
+            EXPECT_STREQ(warpaes_last_error(), "libcrypto: EVP_CipherInit_ex2 failed") << mode;
+        }
+    }
 }
 
 TEST(BatchCpuFailure, NamesTheCallThatFailed) {

@@ -217,6 +217,18 @@ TEST(Clashes, OfManyStrides) {
     EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{150, 200}));
 }
 
+// Sorting writes that begin at one address must not take one to come before another.
+TEST(Clashes, OfVeryManyThatBeginTogether) {
+    constexpr std::uint32_t n = 1000;
+    std::vector<std::array<Strip, 2>> writes(n, {Strip{4096, 0, 1, 16}, Strip{4096, 0, 1, 8}});
+    std::set<std::uint32_t> all;
+    for (std::uint32_t i = 0; i < n; ++i) all.insert(i);
+    EXPECT_EQ(clashes_of(writes), all);
+    // Of one entry, and of others elsewhere.
+    for (std::uint32_t i = 1; i < n; ++i) writes[i][1] = writes[i][0] = Strip{std::uintptr_t{8192} + 32 * i, 0, 1, 16};
+    EXPECT_TRUE(clashes_of(writes).empty());
+}
+
 TEST(Clashes, OfMessagesInOrderOrNot) {
     std::vector<std::array<Strip, 2>> writes;
     for (std::uintptr_t i = 0; i < 1000; ++i)

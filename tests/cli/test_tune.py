@@ -3,7 +3,7 @@
 import json
 import os
 
-from support import ARGUMENT, BACKEND, WRITE, CommandTest, main
+from support import ARGUMENT, BACKEND, DEVICE, WRITE, CommandTest, main
 
 FIGURES = [
     "tables",
@@ -97,6 +97,15 @@ class Tune(CommandTest):
         text = self.warpaes("tune", "--show", env=self.env).decode()
         for words in (*FIGURES, "in use", "T-tables in shared memory"):
             self.assertIn(words, text)
+
+    def test_selftest_tells_what_fails_from_what_is_wrong(self):
+        """A GPU that fails, at whatever example, has not computed anything wrong."""
+        for launch in range(5, 125, 15):
+            failing = self.env | {"WARPAES_SIMT_FAIL": f"cudaLaunchKernelEx:{launch}:719"}
+            done = self.run_command(os.environ["WARPAES"], "selftest", env=failing)
+            self.assertEqual(done.returncode, DEVICE, (launch, done.stdout))
+            self.assertNotIn(b"wrong", done.stdout)
+            self.assertIn(b"cuda", done.stderr)
 
     def test_what_is_stored_and_cannot_be_used(self):
         self.tuned()

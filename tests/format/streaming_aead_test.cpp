@@ -12,6 +12,24 @@ namespace {
 
 class StreamingAead : public FileJobTest {};
 
+/// A file that has become shorter than it says.
+class Shortened final : public Source {
+public:
+    Shortened(Bytes bytes, std::size_t rest) : bytes_(std::move(bytes)), rest_(rest) {}
+    [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_.size(); }
+    [[nodiscard]] bool is_sequential() const noexcept override { return false; }
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
+        if (offset >= rest_) return 0;
+        const std::size_t n = std::min(buffer.size(), rest_ - static_cast<std::size_t>(offset));
+        std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), n, buffer.begin());
+        return n;
+    }
+
+private:
+    Bytes bytes_;
+    std::size_t rest_;
+};
+
 std::span<const std::uint8_t> header_of(const StreamKey& key, const Bytes& file) {
     return std::span(file).first(static_cast<std::size_t>(layout_of(key.parameters).header_bytes));
 }
@@ -28,6 +46,32 @@ std::vector<std::size_t> lengths_of(const SegmentLayout& layout) {
         }
     }
     return lengths;
+}
+
+TEST_F(StreamingAead, AFileThatBecameShorterIsNotCalledAltered) {
+    for (const SegmentCase& c : segment_cases) {
+        SCOPED_TRACE(c.name);
+        const StreamKey key = key_of(c);
+        const Keyset keyset = keyset_of({key});
+        const SegmentLayout layout = layout_of(c.parameters);
+        const auto length = static_cast<std::size_t>(layout.text_offset(2) + 1);
+        write_file("plain", pseudorandom(length, 11));
+        AeadJob seal_job = job(Direction::encrypt, keyset, "plain", "sealed");
+        seal_job.overwrite = true;
+        run_aead(engine_, seal_job);
+        AeadJob range_job = job(Direction::decrypt, keyset, "sealed", "opened");
+        range_job.range = ByteRange{length, length};  // beyond the end, which the last segment has to prove
+        const Bytes sealed = read_file("sealed");
+        for (const std::size_t missing : {std::size_t{0}, std::size_t{1}, std::size_t{10}}) {
+            Shortened source(sealed, sealed.size() - missing);
+            Source* input = &source;
+            const Failure failure = failure_of([&] { aead_format(range_job, range_job)->open(engine_, input); });
+            EXPECT_EQ(failure.status, missing == 0 ? WARPAES_ERROR_RANGE : WARPAES_ERROR_READ);
+            if (missing != 0) {
+                EXPECT_EQ(failure.sentence, "input: became shorter while it was read");
+            }
+        }
+    }
 }
 
 TEST_F(StreamingAead, ThereAndBackByFilesAndPipes) {

@@ -89,7 +89,9 @@ TEST_F(StreamBatches, AGraphThatTakesNoMemoryLeavesNone) {
             const simt::Usage now = after([&] { enqueue(Keys::in_host_memory); });
             EXPECT_EQ(now.user_objects, before.user_objects) << function;
             // What the first attempt made is there for the next.
-            if (i > 0) EXPECT_TRUE(now == last) << function;
+            if (i > 0) {
+                EXPECT_TRUE(now == last) << function;
+            }
             last = now;
         }
     }
