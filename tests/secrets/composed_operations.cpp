@@ -1,4 +1,6 @@
 // Modes that are made of others, and the generator.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -87,14 +89,14 @@ void World::drbg(bool derives, bool briefly) {
     warpaes_drbg_destroy(generator);
 }
 
-void World::numbers(warpaes_number kind, std::size_t bytes) {
+void World::numbers(warpaes_number kind, std::size_t bytes, std::uint8_t* output) {
     warpaes_key* k = nullptr;
     expect(warpaes_key_create(keys_, 32, &k), "key_create");
     warpaes_numbers n = WARPAES_NUMBERS_INIT;
     n.kind = kind;
     n.key = k;
     n.counter = iv_;
-    n.output = out_;
+    n.output = output;
     n.output_len = bytes;
     expect(warpaes_numbers_fill(engine_, &n, nullptr), "numbers_fill");
     warpaes_key_destroy(k);
@@ -102,13 +104,17 @@ void World::numbers(warpaes_number kind, std::size_t bytes) {
 
 namespace {
 
-/// What numbers are made of.
-void look_for_stream(Bytes key, Bytes counter) {
+/// What numbers are made of: the first blocks, and those that a thread makes last of what it takes.
+void look_for_stream(Bytes key, Bytes counter, std::size_t blocks) {
+    constexpr std::size_t taken = (std::size_t{256} << 10) / 16, last = 4;
     const bool looked = apart([&] {
-        const std::vector<std::uint8_t> zeros(48);
+        const std::vector<std::uint8_t> zeros(16 * blocks);
         const auto stream =
             *oracle::evp("CTR", true, {key.begin(), key.end()}, {counter.begin(), counter.end()}, zeros);
-        for (std::size_t at = 0; at < stream.size(); at += 16) look_for_bytes({stream.data() + at, 16}, "key stream");
+        for (std::size_t i = 0; i < blocks; ++i) {
+            if (i >= 3 && i % taken < taken - last && i + last < blocks) continue;
+            look_for_bytes({stream.data() + 16 * i, 16}, "key stream");
+        }
     });
     if (!looked) std::abort();
 }
@@ -154,10 +160,27 @@ void World::composed_into(std::vector<Operation>& all) {
     for (const warpaes_number kind : {WARPAES_BITS, WARPAES_UNIFORM_FLOAT32, WARPAES_NORMAL_FLOAT64}) {
         for (const std::size_t bytes : {48, 400000}) {
             std::function<void()> look;
-            if (kind != WARPAES_BITS) look = [this] { look_for_stream({keys_, 32}, {iv_, 16}); };
+            if (kind != WARPAES_BITS) {
+                look = [=, this] { look_for_stream({keys_, 32}, {iv_, 16}, bytes / 16); };
+            }
             all.push_back({text("numbers: kind %d%.0d, %zu bytes%s", kind, 0, bytes, ""),
-                           [=, this] { numbers(kind, bytes); }, look});
+                           [=, this] { numbers(kind, bytes, out_); }, look});
         }
+    }
+    for (const warpaes_number kind : {WARPAES_UNIFORM_FLOAT32, WARPAES_NORMAL_FLOAT64}) {
+        // So many that other threads than the caller's take part.
+        constexpr std::size_t many = std::size_t{32} << 20;
+        all.push_back({text("numbers: kind %d%.0d, %zu bytes%s", kind, 0, many, ""),
+                       [=, this] {
+                           void* const memory =
+                               mmap(nullptr, many, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                           if (memory == MAP_FAILED) std::abort();
+                           numbers(kind, many, static_cast<std::uint8_t*>(memory));
+                           munmap(memory, many);
+                       },
+                       [=, this] {
+                           look_for_stream({keys_, 32}, {iv_, 16}, many / 16);
+                       }});
     }
 }
 

@@ -71,7 +71,7 @@ private:
     void crypt(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged,
                bool padded, std::uint8_t* input, std::uint8_t* output, warpaes_engine* engine = nullptr);
     void composed(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged);
-    void numbers(warpaes_number kind, std::size_t bytes);
+    void numbers(warpaes_number kind, std::size_t bytes, std::uint8_t* output);
     void drbg(bool derives, bool briefly);
     void batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool helped, bool forged);
     void context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags);
