@@ -237,12 +237,12 @@ class Batch(Awaitable[list[Any]]):
 class _Single:
     @staticmethod
     def generate_key(bit_length: int) -> bytes:
-        """Return a random key of 128, 192 or 256 bits.
+        """Return a random key of 128 or 256 bits.
 
         The key comes from the operating system's random number generator.
 
         Args:
-            bit_length: The size of the key: 128, 192 or 256; for AESGCMSIV 128 or 256.
+            bit_length: The size of the key: 128 or 256. RFC 8452 has no keys of 192 bits.
 
         Returns:
             The key, ``bit_length / 8`` bytes.
@@ -354,6 +354,21 @@ class _Single:
         """
 
 class _Many(_Single):
+    @staticmethod
+    def generate_key(bit_length: int) -> bytes:
+        """Return a random key of 128, 192 or 256 bits.
+
+        The key comes from the operating system's random number generator.
+
+        Args:
+            bit_length: The size of the key: 128, 192 or 256.
+
+        Returns:
+            The key, ``bit_length / 8`` bytes.
+
+        Raises:
+            ValueError: ``bit_length`` is another number.
+        """
     def encrypt_batch(
         self,
         nonces: Sequence[Buffer] | Buffer,

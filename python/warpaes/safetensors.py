@@ -374,7 +374,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
             about = json.loads(self._metadata["__crypto_keys__"])
             self._encryption = json.loads(self._metadata["__encryption__"])
             policy = json.loads(self._metadata["__policy__"])
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise FormatError(f"no CryptoTensors: {error!r} in the header") from None
         _verify(sign_key, _unb64(signature, "__signature__"), _compact({"__metadata__": signed, **header}))
         # From here on the header is authentic: the holder of the signature key wrote it.

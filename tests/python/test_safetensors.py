@@ -197,6 +197,8 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.FormatError, "cut off", file[:-1])
         for wrong in (b"", b"1234567", file[:100], struct.pack("<Q", 2**63) + file[8:], b"\x02" + bytes(7) + b"{}"):
             self.refused(exceptions.FormatError, "no (safetensors|CryptoTensors)", wrong)
+        deep = b"[" * 200_000
+        self.refused(exceptions.FormatError, "no CryptoTensors", struct.pack("<Q", len(deep)) + deep)
 
     def test_other_keys(self) -> None:
         self.save()
