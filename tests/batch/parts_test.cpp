@@ -22,6 +22,7 @@
 #include "engine/tasks.hpp"
 #include "message/batch/batch.hpp"
 #include "message/batch/clashes.hpp"
+#include "message/batch/rectangles.hpp"
 #include "message/batch/strip.hpp"
 
 namespace {
@@ -146,6 +147,40 @@ std::set<std::uint32_t> clashes_by_byte(const std::vector<std::array<Strip, 2>>&
         if (who.size() > 1) clashing.insert(who.begin(), who.end());
     }
     return clashing;
+}
+
+// Few rectangles and many, of few owners and many, compared in pairs.
+TEST(Rectangles, OfWhichOwnersOverlap) {
+    std::mt19937 random(3);
+    const auto below = [&](std::uint64_t n) { return random() % n; };
+    std::size_t clean = 0, all = 0;
+    constexpr int rounds = 3000;
+    for (int round = 0; round < rounds; ++round) {
+        const std::uint64_t rows = 2 + below(20), columns = 2 + below(60), owners = 2 + below(8);
+        std::vector<Rectangle> rectangles(2 + below(10));
+        for (Rectangle& r : rectangles) {
+            r.left = below(columns);
+            r.right = r.left + 1 + below(3);
+            r.low = below(rows);
+            r.high = r.low + 1 + below(rows / 2);
+            r.owner = static_cast<std::uint32_t>(below(owners));
+        }
+        std::set<std::uint32_t> expected, found, whose;
+        for (const Rectangle& a : rectangles) {
+            whose.insert(a.owner);
+            for (const Rectangle& b : rectangles) {
+                const bool meet = a.left < b.right && b.left < a.right && a.low < b.high && b.low < a.high;
+                if (meet && a.owner != b.owner) expected.insert(a.owner);
+            }
+        }
+        find_overlaps(rectangles, [&](std::uint32_t owner) { found.insert(owner); });
+        ASSERT_EQ(found, expected) << "round " << round;
+        clean += expected.empty() ? 1 : 0;
+        all += expected == whose ? 1 : 0;
+    }
+    EXPECT_GT(clean, rounds / 20);
+    EXPECT_GT(all, rounds / 20);
+    EXPECT_LT(clean + all, rounds - rounds / 20);
 }
 
 // Columns of a table, any number of them, each some rows of it; and now and then one message, or several without gaps,

@@ -299,8 +299,15 @@ class Records(CommandTest):
         self.assertEqual([(r["backend"], r["run"]) for r in records], [(b["name"], b["usable"]) for b in backends])
         for record in records:
             if record["run"]:
-                self.assertGreater(record["examples"], 40)
+                self.assertTrue(40 < record["examples"] < 1000, record)
                 self.assertEqual(record["wrong"], [])
+        self.assertEqual(len({r["examples"] for r in records if r["run"]}), 1, "every backend has the same examples")
+        lines = self.warpaes("selftest").decode().splitlines()
+        for line, record in zip(lines, records, strict=True):
+            name = record["backend"] if record["device"] < 0 else f"{record['backend']}[{record['device']}]"
+            examples = record.get("examples")
+            outcome = f"{examples} of {examples} right" if record["run"] else f"not run: {record['reason']}"
+            self.assertEqual(line, f"{name:<10}  {outcome}")
 
     def test_the_help_names_every_exit_code(self):
         codes = re.findall(r"^ +(\d+)  \w", self.warpaes("--help-all").decode(), re.MULTILINE)

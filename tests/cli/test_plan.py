@@ -59,6 +59,9 @@ class Plan(CommandTest):
         text = self.warpaes("plan", "--mode", "gcm", "--bytes", "1500", "--messages", "1000", env=NONE).decode()
         for words in ("1000 messages of 1.46 KiB", "gcm encryption", "AES-128", "libcrypto", "plan: ", "why: "):
             self.assertIn(words, text)
+        for place, words in (("host", "in pageable host memory"), ("page-locked", "in page-locked host memory")):
+            text = self.warpaes("plan", "--mode", "gcm", "--size", "1500", "--from", place, env=NONE).decode()
+            self.assertEqual(text.splitlines()[0], f"1 message of 1.46 KiB, gcm encryption, AES-128, {words}")
 
     def test_larger_messages_take_longer(self):
         sizes = ["0", "64", "1K", "64K", "1M", "64M", "1G"]
@@ -148,10 +151,16 @@ class Calibration(CommandTest):
         (name,) = os.listdir(self.path("cache/warpaes"))
         self.assertTrue(name.startswith("calibration-"), name)
 
-    def test_nowhere(self):
-        text = self.warpaes("calibrate", "--quick", "--cpu-only", env=NONE).decode()
-        self.assertIn("stored nowhere", text)
-        self.assertEqual(os.listdir(self.directory), [])
+    def test_what_a_person_reads_of_it(self):
+        path = self.path("calibration.json")
+        for env, where in ((NONE, "stored nowhere"), ({"WARPAES_CALIBRATION": path}, f"stored in {path}")):
+            measured, stored = self.warpaes("calibrate", "--quick", "--cpu-only", env=env).decode().splitlines()
+            self.assertRegex(
+                measured,
+                r"^[1-9]\d+ measurements in \d+\.\d s; predictions of them are off by \d+\.\d % in the median$",
+            )
+            self.assertEqual(stored, where)
+            self.assertEqual(os.listdir(self.directory), [] if env is NONE else ["calibration.json"])
 
     def test_says_where_it_cannot_be_stored(self):
         self.write("file", b"")

@@ -105,6 +105,17 @@ class Provider(CommandTest):
             )
         shutil.rmtree("bin")
 
+    def test_an_openssl_that_cannot_list_its_providers(self):
+        self.config(DEBIAN)
+        os.mkdir("bin")
+        Path("bin/openssl").write_text("#!/bin/sh\necho 'no list' today >&2\nexit 1\n")
+        os.chmod("bin/openssl", 0o755)
+        words = "openssl cannot list its providers: no list today"
+        env = {"PATH": os.path.abspath("bin") + ":" + os.environ["PATH"]}
+        self.refused(STATE, words, "provider", "check", "--config", "openssl.cnf", env=env)
+        shutil.rmtree("bin")
+        os.remove("openssl.cnf")
+
     def test_permissions_stay(self):
         given = ("--config", "openssl.cnf")
         for mode in (0o600, 0o640, 0o664):

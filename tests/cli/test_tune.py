@@ -107,6 +107,12 @@ class Tune(CommandTest):
             self.assertNotIn(b"wrong", done.stdout)
             self.assertIn(b"cuda", done.stderr)
 
+    def test_a_plan_of_device_memory(self):
+        plan = ("plan", "--mode", "gcm", "--size", "64M", "--direction", "decrypt", "--from", "device")
+        text = self.warpaes(*plan, env=self.env).decode()
+        self.assertEqual(text.splitlines()[0], "1 message of 64.00 MiB, gcm decryption, AES-128, in device memory")
+        self.assertRegex(text, r"(?m)^plan: cuda\[0\], ")
+
     def test_what_is_stored_and_cannot_be_used(self):
         self.tuned()
         built_in = [f["built_in"] for f in self.tune("--show")["figures"]]

@@ -1,10 +1,12 @@
 // The C++ header for files of authenticated segments: what it hands on, and what becomes of a function that throws.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 #include <warpaes/streams.hpp>
 
@@ -110,6 +112,28 @@ TEST_F(HppStreams, WhatAFunctionThrowsComesOut) {
     EXPECT_THROW(writer.finish(), std::out_of_range);
     EXPECT_THROW(writer.finish(), warpaes::Error);
     EXPECT_THROW((void)warpaes::Writer::to_function(engine, keyset, [](warpaes::ConstBytes) { throw 7; }), int);
+}
+
+// A call that succeeds on another thread in the meantime takes nothing away.
+TEST_F(HppStreams, WhatAFunctionThrowsComesOutWhereItWasCalled) {
+    const Bytes file = encrypted();
+    std::atomic<bool> fails = false, ended = false;
+    const auto reader = warpaes::Reader::of_function(
+        engine, keyset, file.size(),
+        [&](std::uint64_t offset, warpaes::Bytes buffer) {
+            if (fails && offset < file.size() / 2) throw std::out_of_range("mine");
+            std::memcpy(buffer.data(), file.data() + offset, buffer.size());
+        },
+        aad);
+    fails = true;
+    std::thread other([&] {
+        Bytes part(10);
+        while (!ended) EXPECT_EQ(reader.read(90'000, part), part.size());
+    });
+    Bytes part(10);
+    for (int i = 0; i < 5000; ++i) EXPECT_THROW(reader.read(0, part), std::out_of_range);
+    ended = true;
+    other.join();
 }
 
 TEST_F(HppStreams, RefusalsAreErrors) {
