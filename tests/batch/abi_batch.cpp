@@ -126,6 +126,7 @@ std::string AbiEntries::settle(const warpaes_batch* batch) {
         if (r.status != (r.failures != 0 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK)) {
             say(std::string("status ") + std::to_string(r.status) + ": " + warpaes_batch_entry_error(batch, i));
         }
+        if (r.reserved != 0) say("reserved");
         if (g.failed == nullptr) continue;
         std::uint64_t failures = 0, first = ~std::uint64_t{0};
         for (std::uint64_t m = 0; m < g.count; ++m) {

@@ -273,6 +273,10 @@ TEST(KeysetWrap, WhatCannotBeWritten) {
     refused(WARPAES_ERROR_ARGUMENT, "1024 MiB", [&] {
         (void)wrap_keyset(keyset, bytes("x"), {1u << 21, 8, 1}, plenty);
     });
+    // Products of 2^64, of which nothing is left.
+    for (const Scrypt& cost : {Scrypt{std::uint64_t{1} << 63, 2, 1}, Scrypt{std::uint64_t{1} << 62, 4, 1}}) {
+        refused(WARPAES_ERROR_ARGUMENT, "1024 MiB", [&] { (void)wrap_keyset(keyset, bytes("x"), cost, plenty); });
+    }
     keyset.add("C2SP_CHUNKED_256");
     refused(WARPAES_ERROR_KEYSET, "C2SP", [&] { (void)wrap_keyset(keyset, bytes("x"), least, plenty); });
 }
