@@ -7,6 +7,7 @@
 
 #include "backend/cuda_backend.hpp"
 #include "cuda/architectures.hpp"
+#include "cuda/device_calls.hpp"
 #include "cuda/run.hpp"
 #include "simt.hpp"
 
@@ -63,6 +64,43 @@ TEST(GcmScratch, KeyStreamAndDigestsAreOverwritten) {
             }
         }
     }
+}
+
+/// Of the result of a call that waits, and of the shares that the host has made it of, whichever kernels ran.
+TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
+    const ExpandedKey key(std::vector<std::uint8_t>(16, 7));
+    CudaBackend& backend = cuda_backend();
+    const Block j0{0x11};
+    constexpr std::size_t longest = 200000;
+    auto* const text = static_cast<std::uint8_t*>(backend.device_alloc(0, longest + 1));
+    cuda::DeviceLimits limits = cuda::limits_of(backend.info().front().multiprocessors, 227 * 1024, 90);
+    for (const bool one_launch : {true, false}) {
+        if (!one_launch) limits.table.one_launch_share = 0;  // nor at an odd address a long one: it takes two passes
+        for (const std::size_t bytes : {std::size_t{100}, std::size_t{20000}, longest}) {
+            SCOPED_TRACE(std::to_string(bytes) + (one_launch ? "" : " bytes at an odd address"));
+            cuda::DeviceCalls calls;
+            Block result{};
+            calls.run(GcmRun{.direction = Direction::decrypt,
+                             .key = &key,
+                             .input = text + (one_launch ? 0 : 1),
+                             .output = text + (one_launch ? 0 : 1),
+                             .segment_bytes = bytes,
+                             .last_bytes = bytes,
+                             .j0 = &j0,
+                             .result = GcmRun::Result::tag,
+                             .results = &result},
+                      limits);
+            EXPECT_NE(result, Block{});
+            std::size_t seen = 0;
+            simt::look_at_memory([&](cudaMemoryType type, std::span<const std::uint8_t> left) {
+                if (type != cudaMemoryTypeHost) return;
+                ++seen;
+                EXPECT_EQ(std::count(left.begin(), left.end(), 0), static_cast<std::ptrdiff_t>(left.size()));
+            });
+            EXPECT_EQ(seen, 1U) << "the memory of the call, and nobody else's";
+        }
+    }
+    backend.device_free(text);
 }
 
 }  // namespace
