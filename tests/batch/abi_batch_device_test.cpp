@@ -189,6 +189,21 @@ TEST_P(AbiBatchDevice, NoncesInDeviceMemory) {
             warpaes_copy(engine_.get(), static_cast<std::uint8_t*>(warpaes_arena_data(arena.get())) + 1024, &one, 1),
             WARPAES_OK);
     }
+    // One for all, under keys of their own.
+    auto* const there = static_cast<std::uint8_t*>(warpaes_arena_data(arena.get()));
+    const std::vector<std::uint8_t> iv{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, other_key(16, 1);
+    ASSERT_EQ(warpaes_copy(engine_.get(), there + 1024, iv.data(), iv.size()), WARPAES_OK);
+    e.iv.stride = 0;
+    e.key = nullptr;
+    e.keys.at.offset = 3072;
+    e.keys.stride = e.key_len = 16;
+    for (const bool same : {true, false}) {
+        warpaes_batch* batch = nullptr;
+        ASSERT_EQ(warpaes_batch_submit(engine_.get(), &options, &e, 1, &batch), WARPAES_OK);
+        EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), same ? WARPAES_ERROR_IV_REUSED : WARPAES_OK);
+        warpaes_batch_destroy(batch);
+        ASSERT_EQ(warpaes_copy(engine_.get(), there + 3072 + 16, other_key.data(), other_key.size()), WARPAES_OK);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Engine, AbiBatchDevice, testing::Values("cuda", "auto"),

@@ -99,6 +99,27 @@ TEST_F(HppBatch, SaysWhoDidIt) {
               std::tuple(0U, 6U, 1U, 3U, 0U));
 }
 
+// Whoever does not ask for it is not refused a nonce that comes twice.
+TEST_F(HppBatch, NoncesAreCheckedWhereThatIsAskedFor) {
+    Vector tags(2 * 16);
+    std::vector<Entry> entries(2, Entry{.mode = Mode::gcm,
+                                        .direction = Direction::encrypt,
+                                        .length = 100,
+                                        .key = &key_,
+                                        .input = {text_.data()},
+                                        .output = {text_.data()},
+                                        .iv = {ivs_.data()},
+                                        .iv_len = 12,
+                                        .tag = {tags.data()},
+                                        .tag_len = 16});
+    entries[1].input = entries[1].output = {text_.data() + 100};
+    entries[1].tag = {tags.data() + 16};
+    const auto failed = [&](auto... flags) { return Batch(engine_, entries, flags...).wait().failed_entries; };
+    EXPECT_EQ(failed(), 0U);
+    EXPECT_EQ(failed(Batch::none), 0U);
+    EXPECT_EQ(failed(Batch::check_nonces), 2U);
+}
+
 TEST_F(HppBatch, EntriesOfAnArena) {
     const Arena arena(engine_, 8192);
     std::uint8_t* const data = arena.data();
