@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -102,6 +103,19 @@ TEST(Calibration, CountsWhatWasMeasured) {
     const auto infos = machine();
     const auto nothing = [](const Trial&) { return std::optional<double>(); };
     EXPECT_EQ(calibrate(infos, {.quick = true, .threads = threads, .progress = {}}, nothing).trials, 0U);
+}
+
+TEST(Calibration, MeasuresEveryKindOfWork) {
+    const auto infos = machine();
+    for (const bool quick : {false, true}) {
+        std::map<std::string, std::set<WorkClass>> kinds;
+        (void)calibrate(infos, {.quick = quick, .threads = threads, .progress = {}}, [&](const Trial& trial) {
+            kinds[trial.backend].insert(class_of(trial.work.mode, trial.work.direction));
+            return std::optional(true_seconds(trial));
+        });
+        ASSERT_EQ(kinds.size(), 3U);
+        for (const auto& [backend, its] : kinds) EXPECT_EQ(its.size(), work_classes) << backend << ", quick " << quick;
+    }
 }
 
 TEST(Calibration, MeasuresAGpuOfEachNameOnce) {

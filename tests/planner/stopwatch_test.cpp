@@ -4,6 +4,7 @@
 
 #include "../why_skipped.hpp"
 #include "backend/cuda_backend.hpp"
+#include "base/error.hpp"
 #include "engine/engine.hpp"
 #include "message/measure.hpp"
 
@@ -72,6 +73,18 @@ TEST(Stopwatch, MeasuresAllMessagesOfABatch) {
     const auto seconds = watch(trial);
     ASSERT_TRUE(seconds);
     EXPECT_GT(*seconds, static_cast<double>(bytes) / 2 / 10e9);
+}
+
+// Only of what memory is too little for there is no time: any other failure comes out.
+TEST(Stopwatch, WhatCannotBeMeasured) {
+    const Measure watch = stopwatch({.samples = 1, .sample_seconds = 0, .threads = 2});
+    const Trial trial{.backend = "abacus", .device = -1, .work = {.bytes = 96}};
+    try {
+        (void)watch(trial);
+        FAIL() << "has been measured";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_BACKEND);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, StopwatchTest,

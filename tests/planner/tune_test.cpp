@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <tuple>
 
@@ -178,6 +179,12 @@ TEST_F(Launches, WhatIsImpossibleIsRefusedAndChangesNothing) {
     EXPECT_TRUE(refused(&LaunchTable::threads, 2048));
     EXPECT_TRUE(refused(&LaunchTable::tables, 8));
     EXPECT_TRUE(refused(&LaunchTable::one_launch_share, 8193));
+    for (const LaunchFigure& figure : launch_figures()) {
+        const bool may_be_none =
+            figure.value == &LaunchTable::one_launch_share || figure.value == &LaunchTable::two_tables_share;
+        EXPECT_TRUE(may_be_none || refused(figure.value, 0)) << figure.name;
+        EXPECT_TRUE(refused(figure.value, figure.most + 1)) << figure.name;
+    }
     EXPECT_FALSE(refused(&LaunchTable::threads, 512));
     EXPECT_EQ(gpu().launches(0).used.threads, 512U);
     EXPECT_THROW(gpu().use_launches(7, std::nullopt), Error);
@@ -202,7 +209,10 @@ TEST_F(Launches, ATuningTriesEveryValueOfEveryFigure) {
     for (const LaunchFigure& figure : launch_figures()) {
         std::set<std::uint32_t> tried;
         for (const TuningStep& step : steps) {
-            if (std::string(step.figure) == figure.name) tried.insert(step.value);
+            if (std::string(step.figure) != figure.name) continue;
+            tried.insert(step.value);
+            EXPECT_TRUE(std::regex_search(step.works, std::regex("ECB|CTR|CBC|GCM")))
+                << figure.name << " was measured with: " << step.works;
         }
         for (const std::uint32_t value : figure.worth_trying()) EXPECT_TRUE(tried.contains(value)) << figure.name;
         EXPECT_TRUE(tried.contains(report.launches.used.*figure.value)) << figure.name;
