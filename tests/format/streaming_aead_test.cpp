@@ -324,5 +324,17 @@ TEST_F(StreamingAead, LargeSegmentsAreTakenByFewWorkers) {
     EXPECT_EQ(run_piped(job(Direction::decrypt, keyset, "", ""), &sealed.output).output, plaintext);
 }
 
+struct Workers : FileFormat {
+    using FileFormat::limited;
+};
+
+TEST(FileJobs, HaveTheWorkersOfThePlanUnlessTheyAreToHaveFewer) {
+    const Plan plan{.lanes = 7};
+    FileJob job;
+    EXPECT_EQ(Workers::limited(plan, job).lanes, 7U);
+    job.threads = 3;
+    EXPECT_EQ(Workers::limited(plan, job).lanes, 3U);
+}
+
 }  // namespace
 }  // namespace warpaes::test

@@ -47,6 +47,34 @@ protected:
     Bytes plaintext_ = Bytes((1 << 20) + 100);  // the last chunk is a small one
 };
 
+/// One end is the caller's device memory, which the host cannot read for the next chunk.
+TEST_F(GpuMemory, ManyChunksOfWhichOneEndLiesThere) {
+    simt::Machine machine = simt::Machine::from_environment();
+    machine.guarded = true;
+    simt::reset(machine);
+    Engine engine({.backend = "cuda", .device = 0, .threads = 2, .depth = 2, .chunk_bytes = 4096});
+    constexpr std::size_t bytes = 5 * 4096 + 32;
+    const Block iv{1, 2, 3};
+    auto* const there = static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, bytes));
+    for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1, Mode::ofb, Mode::ctr}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            const std::uint64_t length = mode == Mode::cfb1 ? 8 * bytes : bytes;
+            Bytes expected(bytes), here(bytes);
+            libcrypto_backend().open_lane(-1, 0)->run(
+                stretch_of(mode, direction, key_, iv, plaintext_.data(), expected.data(), length));
+            cuda_backend().copy(there, plaintext_.data(), bytes, 0, nullptr);
+            run_group(engine, stretch_of(mode, direction, key_, iv, there, here.data(), length), Memory::device, 0);
+            EXPECT_TRUE(here == expected) << static_cast<int>(mode) << " from there";
+            run_group(engine, stretch_of(mode, direction, key_, iv, plaintext_.data(), there, length), Memory::device,
+                      0);
+            std::fill(here.begin(), here.end(), std::uint8_t{0});
+            cuda_backend().copy(here.data(), there, bytes, 0, nullptr);
+            EXPECT_TRUE(here == expected) << static_cast<int>(mode) << " to there";
+        }
+    }
+    cuda_backend().device_free(there);
+}
+
 /// Device memory that a caller gives back, whatever the caller has left there.
 TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
     auto* const memory = static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, 1000));
