@@ -11,6 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <initializer_list>
+#include <new>
+#include <stdexcept>
+#include <utility>
 
 #include "support.hpp"
 
@@ -202,6 +206,29 @@ TEST_F(FileJob, OfWhatIsOnlyVerifiedThereIsNoDigest) {
         j.flags = WARPAES_FILE_VERIFY | WARPAES_FILE_SHA256;
     });
     expect(WARPAES_ERROR_ARGUMENT, "reserved: must be 0", aead(), [](Job& j) { j.reserved = 1; });
+}
+
+// Something of C++ that is no exception of the library's: told, and not what was told before.
+TEST_F(FileJob, ACallbackThatThrowsIsAFailure) {
+    const std::string path = testing::TempDir() + "warpaes-thrown-" + std::to_string(getpid());
+    std::ofstream(path, std::ios::binary) << "text";
+    Job job = raw();
+    job.input_path = path.c_str();
+    const std::string output = path + ".out";
+    job.output_path = output.c_str();
+    for (const auto& [function, words] : std::initializer_list<std::pair<warpaes_progress, const char*>>{
+             {[](void*, std::uint64_t, std::uint64_t) -> int { throw 7; }, "unknown failure"},
+             {[](void*, std::uint64_t, std::uint64_t) -> int { throw std::logic_error("mine"); }, "mine"},
+             {[](void*, std::uint64_t, std::uint64_t) -> int { throw std::bad_alloc(); }, "out of host memory"}}) {
+        EXPECT_EQ(warpaes_key_create(nullptr, 0, nullptr), WARPAES_ERROR_ARGUMENT);  // whose sentence is another
+        job.progress = function;
+        const bool memory = std::string(words) == "out of host memory";
+        EXPECT_EQ(warpaes_file_run(engine_.get(), &job, nullptr),
+                  memory ? WARPAES_ERROR_OUT_OF_MEMORY : WARPAES_ERROR_INTERNAL);
+        EXPECT_STREQ(warpaes_last_error(), words);
+        EXPECT_FALSE(std::filesystem::exists(output));
+    }
+    std::filesystem::remove(path);
 }
 
 TEST_F(FileJob, TheDigestIsThatOfTheOutput) {

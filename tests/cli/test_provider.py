@@ -206,6 +206,7 @@ class Provider(CommandTest):
             (DEBIAN + "[openssl_init]\nalg_section = a\n[a]\ndefault_properties = fips=yes\n", STATE, "FIPS"),
             (DEBIAN + "[openssl_init]\nalg_section = a\n[a]\ndefault_properties = provider=x\n", STATE, "prefers"),
             (DEBIAN + "[provider_sect]\nwarpaes = w\n", EXISTS, "names warpaes already"),
+            (DEBIAN + ".include\n", FORMAT, ".include goes too deep"),  # the directory that the file itself is in
         ]:
             self.config(text)
             self.refused_as(status, sentence, "install", *given, text=text)

@@ -87,6 +87,10 @@ class Terminal(CommandTest):
         for line in lines:
             self.assertRegex(line, rb"^[\d.]+ (?:[KM]i)?B of 64\.00 MiB  [ \d]+ %  [\d.]+ GB/s  \d+:\d\d left$")
 
+    def test_what_is_said_in_the_end_stands_alone(self):
+        shown = self.seen(80, "encrypt", "-k", "keyset", "-v")
+        self.assertRegex(shown, rb"MiB[^\r\n]*\r\x1b\[Kstandard input -> standard output: [^\r\n]*\r\n$")
+
     def test_progress_of_enc_too(self):
         shown = self.seen(40, "enc", "-aes-128-ctr", "-pbkdf2", "-pass", "pass:x")
         self.assertIn(b"MiB", shown)
