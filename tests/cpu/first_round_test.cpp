@@ -26,5 +26,14 @@ TEST(FirstRound, IsTheColumnThatTheLastByteMakes) {
     }
 }
 
+TEST(FirstRound, IsMadeForAKeyThatHasMuchToDo) {
+    const ExpandedKey key(random_bytes(16, 1));
+    EXPECT_EQ(key.first_round_if_worth(1), nullptr);
+    const FirstRound* const made = key.first_round_if_worth(std::uint64_t{1} << 30);
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(made, &key.first_round());
+    EXPECT_EQ(key.first_round_if_worth(1), &key.first_round());
+}
+
 }  // namespace
 }  // namespace warpaes::test
