@@ -166,7 +166,9 @@ def mutants_text(records: list[dict]) -> str:
         share += f". {chosen} were chosen, the others drawn"
     if left_out := record.get("left_out"):
         share += f". Left out, for with switches in them they failed: {', '.join(f'`{name}`' for name in left_out)}"
-    return f"\n{stamp(record)}, seed {record['seed']}. {share}.\n\n{found}\n"
+    seeds = record["seed"] if isinstance(record["seed"], list) else [record["seed"]]
+    drawn = f"seed{'s' if len(seeds) > 1 else ''} {' and '.join(map(str, seeds))}"
+    return f"\n{stamp(record)}, {drawn}. {share}.\n\n{found}\n"
 
 
 def page() -> str:
