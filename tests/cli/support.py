@@ -88,6 +88,10 @@ class CommandTest(unittest.TestCase):
             file.write(content)
         return self.path(name)
 
+    def private(self, name, content):
+        """A file that nobody else may read, as keys are kept."""
+        os.chmod(self.write(name, content), 0o600)
+
     def read(self, name):
         with open(self.path(name), "rb") as file:
             return file.read()
@@ -135,9 +139,6 @@ class KeyedTest(CommandTest):
     def setUp(self):
         super().setUp()
         self.warpaes("keygen", "-t", "AES128_GCM_HKDF_4KB", "-o", "keyset")
-
-    def private(self, name, content):
-        os.chmod(self.write(name, content), 0o600)
 
     def encrypt(self, *arguments, **options):
         return self.warpaes("encrypt", "-k", "keyset", *arguments, **options)

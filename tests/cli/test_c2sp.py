@@ -32,7 +32,7 @@ def key_of(template):
 
 class C2sp(CommandTest):
     def key(self, key):
-        os.chmod(self.write("key", key), 0o600)
+        self.private("key", key)
 
     def test_published_messages(self):
         with open(os.path.join(VECTORS, "c2sp/wycheproof_128.json"), encoding="utf-8") as file:

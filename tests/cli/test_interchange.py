@@ -200,9 +200,6 @@ FROM_PASSPHRASE = ("enc", "-aes-256-ctr", "-pbkdf2", "-iter", "1", "-nosalt")
 class Passphrases(CommandTest):
     """Of a line in a file openssl takes as much as its buffers hold."""
 
-    def private(self, name, content):
-        os.chmod(self.write(name, content), 0o600)
-
     def run_both(self, *arguments, **options):
         """The result of `warpaes`, which is that of `openssl`: refused, or the same bytes."""
         theirs = self.run_command(OPENSSL, *arguments, **options)
@@ -391,8 +388,8 @@ class Differences(CommandTest):
 class KeySources(CommandTest):
     def test_every_source_of_the_key(self):
         key = bytes.fromhex(KEYS[256])
-        os.chmod(self.write("hex", KEYS[256].upper().encode() + b"\n"), 0o600)
-        os.chmod(self.write("raw", key), 0o600)
+        self.private("hex", KEYS[256].upper().encode() + b"\n")
+        self.private("raw", key)
         flags = ("enc", "-aes-256-ctr", "-iv", IV)
         expected = self.warpaes(*flags, "-K", KEYS[256], stdin=data(100))
         self.assertNotEqual(expected, data(100))
@@ -406,8 +403,8 @@ class KeySources(CommandTest):
 
     def test_secrets_on_the_command_line_are_warned_of(self):
         flags = ("enc", "-aes-128-ctr", "-nosalt", "-pbkdf2")
-        os.chmod(self.write("key", KEYS[128].encode()), 0o600)
-        os.chmod(self.write("pw", b"xyz\n"), 0o600)
+        self.private("key", KEYS[128].encode())
+        self.private("pw", b"xyz\n")
         for secret, quietly in (
             (["-K", KEYS[128], "-iv", IV], ["-K", "file:key", "-iv", IV]),
             (["-k", "xyz"], ["-kfile", "pw"]),
@@ -471,17 +468,17 @@ class KeySources(CommandTest):
     def test_digits_are_no_raw_key(self):
         for bits in (128, 192, 256):
             digits = data(bits // 16, b"digits").hex()  # as many characters as the key has bytes
-            os.chmod(self.write("key", digits.encode()), 0o600)
+            self.private("key", digits.encode())
             flags = ("enc", f"-aes-{bits}-ctr", "-iv", IV)
             for source in (digits, "file:key", "env:KEY"):
                 words = f"{bits // 4} hexadecimal digits|got {bits // 8}"
                 self.refused(KEY_LENGTH, words, *flags, "-K", source, stdin=b"x", env={"KEY": digits})
-        os.chmod(self.write("key", data(8).hex().encode()), 0o600)
+        self.private("key", data(8).hex().encode())
         self.refused(KEYSET, "neither a keyset", "encrypt", "-k", "key", stdin=b"x")
 
     def test_the_output_is_no_file_of_keys(self):
-        os.chmod(self.write("key", KEYS[128].encode()), 0o600)
-        os.chmod(self.write("pw", b"secret\n"), 0o600)
+        self.private("key", KEYS[128].encode())
+        self.private("pw", b"secret\n")
         self.warpaes("keygen", "-o", "keyset")
         self.write("aad", b"aad")
         for name in ("key", "pw", "keyset", "aad"):

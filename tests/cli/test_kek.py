@@ -59,9 +59,6 @@ class Keks(CommandTest):
         self.private("kek", kek_json(5, kek_keyset(5, data(32))))
         self.private("other", KEYS[256].encode() + b"\n")
 
-    def private(self, name, content):
-        os.chmod(self.write(name, content), 0o600)
-
     def keygen(self, *options, kek="kek", name="keyset"):
         self.warpaes("keygen", *SMALL, "--kek", kek, *options, "-o", name)
         return name

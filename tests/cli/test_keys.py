@@ -250,7 +250,7 @@ class Rotation(CommandTest):
             os.chmod(path, 0o600)
             for command in ("list", "add"):
                 self.refused(KEYSET, words, "keys", command, "bad")
-        os.chmod(self.write("raw", data(32)), 0o600)
+        self.private("raw", data(32))
         self.refused(ARGUMENT, "raw key", "keys", "list", "raw")
         self.refused(KEYSET, "raw", "keys", "add", "raw")
 
@@ -368,7 +368,7 @@ class NearMisses(CommandTest):
         os.mkdir(self.path("store"))
         self.refused(NOT_FOUND, f"'store/{digest}'", "decrypt", "-k", "keyset", f"store/{digest}")
         self.refused(ARGUMENT, "'AES256_CTR_HMAC_SHA512_1MB'", "keygen", "-t", "AES256_CTR_HMAC_SHA512_1MB")
-        os.chmod(self.write(digest, b"neither"), 0o600)
+        self.private(digest, b"neither")
         self.refused(KEYSET, f"'{digest}'", "encrypt", "-k", digest)
 
 

@@ -43,7 +43,7 @@ class Memory(CommandTest):
 
     def test_nothing_is_left_of_passphrases(self):
         for name, word in (("first", b"correct horse battery"), ("second", b"staple, or another")):
-            os.chmod(self.write(name, word + b"\n"), 0o600)
+            self.private(name, word + b"\n")
         secrets = {"first": b"correct horse battery", "second": b"staple, or another"}
         quick = ("--passphrase-seconds", "0")
         self.assert_nothing_left(secrets, "keygen", "--passphrase-from", "first", *quick, "-o", "keyset")
@@ -65,8 +65,8 @@ class Memory(CommandTest):
             "keyId": 5,
             "outputPrefixType": "TINK",
         }
-        os.chmod(self.write("tink", json.dumps({"primaryKeyId": 5, "key": [entry]}).encode()), 0o600)
-        os.chmod(self.write("hex", KEYS[256].encode()), 0o600)
+        self.private("tink", json.dumps({"primaryKeyId": 5, "key": [entry]}).encode())
+        self.private("hex", KEYS[256].encode())
         secrets = {"digits": KEYS[256].encode(), "bytes": bytes.fromhex(KEYS[256])} | self.secrets_of("tink")
         self.write("plain", data(9000))
         for kek in ("tink", "hex"):

@@ -51,9 +51,6 @@ class Passphrases(CommandTest):
         self.private("first", b"correct horse\n")
         self.private("second", b"battery staple")
 
-    def private(self, name, content):
-        os.chmod(self.write(name, content), 0o600)
-
     def keygen(self):
         """A keyset under the first passphrase, one for all tests: each guess takes long."""
         if Passphrases.made is None:

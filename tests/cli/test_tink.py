@@ -59,7 +59,7 @@ class Tink(CommandTest):
         return json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN)
 
     def store(self, name, content):
-        os.chmod(self.write(name, content), 0o600)
+        self.private(name, content)
 
     def both_ways(self, keyset, plains):
         """`plains` by name, in one run of the command each way."""

@@ -5,13 +5,13 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
 #include "evp_oracle.hpp"
 #include "format/keyset_wrap.hpp"
+#include "keyset_texts.hpp"
 
 namespace warpaes::test {
 namespace {
@@ -85,20 +85,6 @@ std::string keyset_json(unsigned primary, const std::string& keys) {
 const std::string first = key_json(0x01020304, aes_gcm_key(raw(16)));
 const std::string kek = keyset_json(0x01020304, first);
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    const std::size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    return text.replace(at, from.size(), to);
-}
-
-std::span<const std::uint8_t> bytes(std::string_view text) {
-    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
-std::string text(const SecretVector& v) {
-    return {v.begin(), v.end()};
-}
-
 Keyset open(const std::string& json, const std::string& key = kek, const std::string& aad = "backup") {
     return unwrap_keyset_under(json, bytes(key), bytes(aad));
 }
@@ -110,16 +96,6 @@ std::string wrap(const Keyset& keyset, const std::string& key = kek, const std::
 Text sealed_part(const std::string& json) {
     const std::size_t begin = json.find("\"encryptedKeyset\": \"") + 20;
     return bytes_of_base64(json.substr(begin, json.find('"', begin) - begin));
-}
-
-void refused(warpaes_status status, const std::string& words, const std::function<void()>& body) {
-    try {
-        body();
-        FAIL() << "taken, where this was expected: " << words;
-    } catch (const Error& e) {
-        EXPECT_EQ(e.status(), status) << e.what();
-        EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
-    }
 }
 
 constexpr const char* wrong = "kek: does not open the keyset: another key, other associated data, or altered";

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
 #include "format/keyset.hpp"
+#include "keyset_texts.hpp"
 
 namespace warpaes::test {
 namespace {
@@ -50,12 +51,6 @@ std::string with_value(const std::string& hex, const char* type = gcm_type) {
         }
     }
     return keyset_json(7, key_json(7, type, text));
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    const std::size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    return text.replace(at, from.size(), to);
 }
 
 std::string repeated(const char* text, int times) {

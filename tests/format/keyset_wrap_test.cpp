@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "evp_oracle.hpp"
+#include "keyset_texts.hpp"
 
 namespace warpaes::test {
 namespace {
@@ -33,32 +32,8 @@ std::string wrapped(const std::string& n = "1024", const std::string& r = "8", c
            ", \"p\": " + p + "}}";
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    const std::size_t at = text.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    return text.replace(at, from.size(), to);
-}
-
-std::span<const std::uint8_t> bytes(std::string_view text) {
-    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
-std::string text(const SecretVector& v) {
-    return {v.begin(), v.end()};
-}
-
 Keyset open(const std::string& json, std::string_view passphrase = "correct horse") {
     return unwrap_keyset(json, bytes(passphrase));
-}
-
-void refused(warpaes_status status, const std::string& words, const std::function<void()>& body) {
-    try {
-        body();
-        FAIL() << "taken, where this was expected: " << words;
-    } catch (const Error& e) {
-        EXPECT_EQ(e.status(), status) << e.what();
-        EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
-    }
 }
 
 constexpr const char* wrong = "passphrase: wrong, or the keyset was altered";
