@@ -143,6 +143,11 @@ constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_si
 #if defined(__x86_64__)
 constexpr CpuFunctions aesni =
     simd_functions<run_aesni, run_gcm_aesni, run_gcm_siv_aesni, short_ctr_aesni, short_gcm_aesni, batch_kernels_aesni>;
+#else
+constexpr CpuFunctions aesni;
+#endif
+
+#if WARPAES_VAES
 constexpr CpuFunctions vaes256 = simd_functions<run_vaes256, run_gcm_vaes256, run_gcm_siv_vaes256, short_ctr_vaes256,
                                                 short_gcm_vaes256, batch_kernels_vaes256>;
 constexpr CpuFunctions vaes512 = simd_functions<run_vaes512, run_gcm_vaes512, run_gcm_siv_vaes512, short_ctr_vaes512,
@@ -150,9 +155,8 @@ constexpr CpuFunctions vaes512 = simd_functions<run_vaes512, run_gcm_vaes512, ru
 constexpr CpuFunctions vaes512_folding =
     simd_functions<run_vaes512, run_gcm_vaes512_folding, run_gcm_siv_vaes512_folding, short_ctr_vaes512,
                    short_gcm_vaes512_folding, batch_kernels_vaes512>;
-
 #else
-constexpr CpuFunctions aesni, vaes256, vaes512, vaes512_folding;
+constexpr CpuFunctions vaes256, vaes512, vaes512_folding;
 #endif
 
 #if defined(__aarch64__)

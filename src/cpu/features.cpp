@@ -75,6 +75,7 @@ std::string why_not_aesni(const CpuWords& words) {
 }
 
 std::string why_not_vaes256(const CpuWords& words) {
+    if (!WARPAES_VAES) return "this build has no kernels for vector AES instructions (WARPAES_VAES)";
     const Features f = features(words);
     if (!f.vaes) return "this CPU has no vector AES instructions (VAES)";
     if (!f.vpclmulqdq) return "this CPU has no vector carry-less multiplication (VPCLMULQDQ)";

@@ -13,9 +13,12 @@ struct Choice {
     std::string (*why_not)(const CpuWords&);
 };
 #if defined(__x86_64__)
-constexpr Choice choices[] = {{&update_kernels_vaes512, why_not_vaes512},
-                              {&update_kernels_vaes256, why_not_vaes256},
-                              {&update_kernels_aesni, why_not_aesni}};
+constexpr Choice choices[] = {
+#if WARPAES_VAES
+    {&update_kernels_vaes512, why_not_vaes512},
+    {&update_kernels_vaes256, why_not_vaes256},
+#endif
+    {&update_kernels_aesni, why_not_aesni}};
 #else
 constexpr Choice choices[] = {{&update_kernels_armv8, why_not_armv8}};
 #endif
