@@ -21,3 +21,16 @@ function(use_precompiled_header name)
     endforeach()
   endif()
 endfunction()
+
+# compile_together(target…): with WARPAES_UNITY, six files at a time, which takes less than half as long: templates of the
+# standard library and of GoogleTest are made once. For targets of which no two files define the same name. Files with
+# options of their own are compiled alone, as ever.
+function(compile_together)
+  if(WARPAES_UNITY)
+    foreach(target ${ARGN})
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+      # Of a file that is included g++ takes unnamed namespaces for a mistake.
+      target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    endforeach()
+  endif()
+endfunction()

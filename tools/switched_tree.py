@@ -109,7 +109,7 @@ class Tree:
             (self.folder / ".venv").symlink_to(ROOT / ".venv")
 
     def configure(self) -> None:
-        options = {"WARPAES_CMAKE_OPTIONS": "-DWARPAES_LAB=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"}
+        options = {"WARPAES_CMAKE_OPTIONS": "-DWARPAES_LAB=OFF -DWARPAES_UNITY=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"}
         command = ["tools/build", PRESET, "help"]
         done = subprocess.run(command, cwd=self.folder, env=os.environ | options, capture_output=True, text=True)
         if done.returncode != 0:

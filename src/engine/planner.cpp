@@ -15,8 +15,9 @@ std::uint64_t cost_factor(Mode mode) {
 }
 
 /// Another CPU backend must promise clearly less time to replace the one with the widest registers. What it promises is
-/// uncertain: on shared hosts calibrations of one backend, minutes apart, differ by up to 1.8 times for short calls. The
-/// widest is rarely wrong: of 892 choices that were measured it was more than a tenth slower in 11, 9 of them chained.
+/// uncertain: on shared hosts calibrations of one backend, minutes apart, differ by up to 1.8 times for short calls.
+/// The widest is rarely wrong: of 892 choices that were measured it was more than a tenth slower in 11, 9 of them
+/// chained.
 constexpr double doubtful = 0.65;
 
 /// Seconds of all parts together, where `seconds(work)` predicts one part. The fixed cost of a call counts only once.
