@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 namespace abi_tests {
 namespace {
@@ -144,6 +145,13 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
     message("mac_key: is null; SIV takes two keys", argument, WARPAES_SIV, [](M& m) { m.mac_key = nullptr; });
     message("mac_key: has 32 bytes, but key has 16", WARPAES_ERROR_KEY_LENGTH, WARPAES_SIV,
             [this](M& m) { m.mac_key = long_.get(); });
+    const std::vector<warpaes_part> many(126, warpaes_part{memory_, 1});
+    message("aad_count: at most 125 parts, with iv 126, got 126", argument, WARPAES_SIV, [&](M& m) {
+        m.iv = memory_;
+        m.iv_len = 1;
+        m.aad_list = many.data();
+        m.aad_count = many.size();
+    });
 }
 
 TEST_F(Sentences, OfEnginesAndMemory) {

@@ -316,7 +316,9 @@ class Attributes(KeyedTest):
         self.refused(FORMAT, "1 of 4 files failed", "verify", "-k", "keyset", "out")
         os.mkdir(self.path("plain"))
         self.write("plain/x", b"x")
-        self.refused(NOT_FOUND, "nothing there looks encrypted, of 1 file", "verify", "-k", "keyset", "plain")
+        self.refused(NOT_FOUND, "nothing there looks encrypted, of 1 file;", "verify", "-k", "keyset", "plain")
+        self.write("plain/y", b"y")
+        self.refused(NOT_FOUND, "nothing there looks encrypted, of 2 files;", "verify", "-k", "keyset", "plain")
 
     def test_files_without_a_mark_are_all_tried(self):
         self.warpaes("keygen", "-t", "C2SP_CHUNKED_256", "-o", "raw")

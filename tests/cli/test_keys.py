@@ -1,10 +1,15 @@
 """Keysets and what can be told of a file without a key: `warpaes keygen`, `keys` and `inspect`."""
 
 import base64
+import contextlib
+import fcntl
 import json
 import os
+import signal
 import stat
+import subprocess
 import threading
+import time
 import unittest
 
 from support import (
@@ -221,6 +226,32 @@ class Rotation(CommandTest):
         self.assertEqual(len(numbers), 12)
         self.assertEqual(set(self.listed()), {self.first, *numbers})
         self.assertEqual(os.listdir(self.directory), ["keyset"])
+
+    def test_interrupted_while_another_changes_it(self):
+        """Before it looks at what is about to change: it does not say that there is no such key."""
+        before = self.read("keyset")
+        with open(self.path("keyset"), "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with subprocess.Popen(
+                [WARPAES, "keys", "promote", "keyset", "1"], stderr=subprocess.PIPE, cwd=self.directory
+            ) as command:
+                self.wait_until_opened(command.pid)
+                command.send_signal(signal.SIGTERM)
+                said = command.stderr.read()
+        self.assertEqual(command.returncode, -signal.SIGTERM)
+        self.assertEqual(said, b"warpaes: interrupted\n")
+        self.assertEqual(self.read("keyset"), before)
+
+    def wait_until_opened(self, process, seconds=20):
+        """Until the process has opened the keyset, and some time longer, in which it begins to wait for its lock."""
+        deadline = time.monotonic() + seconds
+        descriptors = f"/proc/{process}/fd"
+        while time.monotonic() < deadline:
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                if self.path("keyset") in [os.readlink(f"{descriptors}/{fd}") for fd in os.listdir(descriptors)]:
+                    break
+            time.sleep(0.01)
+        time.sleep(0.2)
 
     @not_as_root
     def test_a_directory_that_cannot_be_written(self):

@@ -225,7 +225,8 @@ class Places(Passphrases):
         for content, words in ((b"", "empty"), (b"\n", "empty"), (b"a\nb\n", "several lines"), (b"x" * 5000, "longer")):
             self.private("bad", content)
             self.refused(ARGUMENT, f"--passphrase-from|{words}", "verify", "-k", "keyset", "--passphrase-from", "bad")
-        self.refused(ARGUMENT, "environment", "verify", "-k", "keyset", "--passphrase-from", "env:NOWHERE")
+        nowhere = "--passphrase-from: there is no environment variable NOWHERE"
+        self.refused(ARGUMENT, nowhere, "verify", "-k", "keyset", "--passphrase-from", "env:NOWHERE")
         self.private("bad", b"x")
         self.refused(AUTHENTICATION, WRONG, "verify", "-k", "keyset", "--passphrase-from", "bad")
         self.refused(
@@ -234,6 +235,11 @@ class Places(Passphrases):
         os.chmod(self.path("first"), 0o644)
         result = self.run_command(WARPAES, "keys", "list", "--passphrase-from", "first", "keyset")
         self.assertIn(b"'first' is open to other users", result.stderr)
+        with open(self.path("first"), "rb") as file:
+            place = f"fd:{file.fileno()}"
+            verify = ("verify", "-k", "keyset", "--passphrase-from", place)
+            result = self.run_command(WARPAES, *verify, stdin=b"", pass_fds=[file.fileno()])
+        self.assertIn(f"--passphrase-from {place} is open to other users".encode(), result.stderr)
 
     def test_one_that_stands_on_the_command_line_is_refused_and_not_repeated(self):
         self.keygen()
@@ -321,6 +327,8 @@ class Subcommands(Passphrases):
         before = self.read("keyset")
         self.refused(AUTHENTICATION, WRONG, *change, "first", "--passphrase-from", "first")
         self.refused(NOT_FOUND, "--new-passphrase-from", *change, "nowhere", "--passphrase-from", "second")
+        both = ("--passphrase-from", "second", "--remove")
+        self.refused(ARGUMENT, "--remove: contradicts --new-passphrase-from", *change, "first", *both)
         self.assertEqual(self.read("keyset"), before)
         # Asked for: the old one, and the new one twice.
         code, shown, _, said = self.on_a_terminal(

@@ -175,10 +175,13 @@ class Calibration(CommandTest):
         self.assertEqual(self.read("keyset"), before)
 
 
+BENCH = ("bench", "--backend", "libcrypto", "--mode", "ctr", "--size", "64K", "--key", "128", "--memory")
+BENCH += ("pageable", "--samples", "1", "--seconds", "0.001")
+
+
 class Grid(CommandTest):
     def test_records_overwrite_nothing_unless_it_is_asked_for(self):
-        bench = ("bench", "--backend", "libcrypto", "--mode", "ctr", "--size", "64K", "--key", "128", "--memory")
-        bench += ("pageable", "--samples", "1", "--seconds", "0.001", "-o")
+        bench = (*BENCH, "-o")
         grid = ("plan", "--grid", "--most", "64", "--modes", "ctr", "--places", "host", "-o")
         for command, member in ((bench, "bench"), (grid, "points")):
             self.warpaes(*command, "new", env=NONE)
@@ -191,6 +194,10 @@ class Grid(CommandTest):
             self.warpaes(*command, "/dev/null", env=NONE)
             self.refused(WRITE, "--output|nowhere/new", *command, "nowhere/new", env=NONE)
             os.unlink(self.path("new"))
+
+    def test_no_record_is_written_where_none_is_asked_for(self):
+        self.assertIn(b"GB/s", self.warpaes(*BENCH, env=NONE))
+        self.assertEqual(os.listdir(self.directory), [])
 
     def test_measures_every_backend(self):
         options = ("--grid", "--most", "4K", "--modes", "ctr,cbc", "--places", "host", "--json", "-o", "grid.json")

@@ -87,6 +87,20 @@ class Terminal(CommandTest):
         for line in lines:
             self.assertRegex(line, rb"^[\d.]+ (?:[KM]i)?B of 64\.00 MiB  [ \d]+ %  [\d.]+ GB/s  \d+:\d\d left$")
 
+    def test_how_far_a_calibration_is(self):
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        with subprocess.Popen(
+            [WARPAES, "calibrate", "--quick", "--cpu-only"],
+            stdout=subprocess.DEVNULL,
+            stderr=slave,
+            env=os.environ | {"WARPAES_CALIBRATION": self.path("table")},
+        ) as command:
+            os.close(slave)
+            shown = self.shown_on(master)
+        self.assertEqual(command.returncode, 0)
+        self.assertRegex(shown, rb"^(\r\d+ of \d+ )+\r\x1b\[K$")
+
     def test_what_is_said_in_the_end_stands_alone(self):
         shown = self.seen(80, "encrypt", "-k", "keyset", "-v")
         self.assertRegex(shown, rb"MiB[^\r\n]*\r\x1b\[Kstandard input -> standard output: [^\r\n]*\r\n$")
