@@ -178,5 +178,37 @@ TEST(CleanStack, ExpandingAKeySaysHowDeep) {
     EXPECT_FALSE(stack.holds_any(key->first_round()));
 }
 
+#if defined(__x86_64__)
+using Registers = std::array<std::array<std::uint8_t, 16>, 16>;
+
+/// Fills the lower halves of the vector registers, which every processor has, lets them be cleared, and reads them. All
+/// in one function, in which the compiler has no use for them.
+Registers registers_after_clearing() {
+    Registers left{};
+    asm volatile(
+        "movdqu (%0), %%xmm0\n movdqa %%xmm0, %%xmm1\n movdqa %%xmm0, %%xmm2\n movdqa %%xmm0, %%xmm3\n"
+        "movdqa %%xmm0, %%xmm4\n movdqa %%xmm0, %%xmm5\n movdqa %%xmm0, %%xmm6\n movdqa %%xmm0, %%xmm7\n"
+        "movdqa %%xmm0, %%xmm8\n movdqa %%xmm0, %%xmm9\n movdqa %%xmm0, %%xmm10\n movdqa %%xmm0, %%xmm11\n"
+        "movdqa %%xmm0, %%xmm12\n movdqa %%xmm0, %%xmm13\n movdqa %%xmm0, %%xmm14\n movdqa %%xmm0, %%xmm15" ::"r"(
+            secret.data())
+        : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+          "xmm12", "xmm13", "xmm14", "xmm15");
+    detail::clear_vector_registers();
+    asm volatile(
+        "movdqu %%xmm0, (%0)\n movdqu %%xmm1, 16(%0)\n movdqu %%xmm2, 32(%0)\n movdqu %%xmm3, 48(%0)\n"
+        "movdqu %%xmm4, 64(%0)\n movdqu %%xmm5, 80(%0)\n movdqu %%xmm6, 96(%0)\n movdqu %%xmm7, 112(%0)\n"
+        "movdqu %%xmm8, 128(%0)\n movdqu %%xmm9, 144(%0)\n movdqu %%xmm10, 160(%0)\n movdqu %%xmm11, 176(%0)\n"
+        "movdqu %%xmm12, 192(%0)\n movdqu %%xmm13, 208(%0)\n movdqu %%xmm14, 224(%0)\n movdqu %%xmm15, 240(%0)" ::"r"(
+            left.data())
+        : "memory");
+    return left;
+}
+
+TEST(CleanStack, ClearsEveryVectorRegister) {
+    const Registers left = registers_after_clearing();
+    for (std::size_t i = 0; i < left.size(); ++i) EXPECT_EQ(left[i], Registers::value_type{}) << "register " << i;
+}
+#endif
+
 }  // namespace
 }  // namespace warpaes::test
