@@ -393,6 +393,26 @@ TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
     }
 }
 
+/// At equal distances, and alike but for the lengths of their tags, which grow.
+TEST(CudaBatchArena, NeighboursWithOtherTags) {
+    if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
+    const auto lane = cuda_backend().open_lane(0, 0);
+    DeviceMemory device;
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        Arena text(device), rest(device);
+        GroupSpec spec{.mode = Mode::gcm,
+                       .direction = direction,
+                       .length = 48,
+                       .iv_length = 12,
+                       .in_place = true,
+                       .reports = false,
+                       .key = 0};
+        std::vector<GroupSpec> specs;
+        for (spec.tag_length = 4; spec.tag_length <= 16; spec.tag_length += 4) specs.push_back(spec);
+        check_batch([&](std::span<const MessageGroup> groups) { lane->run(groups); }, specs, 8, text, rest);
+    }
+}
+
 /// Messages at equal distances across the border between two allocations that lie side by side, which no copy may
 /// cross.
 TEST(CudaBatchArena, AcrossAllocationsSideBySide) {

@@ -64,6 +64,29 @@ TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     }
 }
 
+// Where each message costs the CPU much and the GPU little, the GPU gets many, whatever their bytes cost.
+TEST_F(BatchPlacing, ByTheNumberOfMessages) {
+    auto model = std::make_shared<CostModel>();
+    for (const Backend* backend : all_backends()) {
+        for (const BackendInfo& info : backend->info()) {
+            const bool gpu = info.name == "cuda";
+            Cost cost{.fixed = gpu ? 1.0 : 0, .message = gpu ? 0 : 1.0};
+            cost.byte.fill(1e-9);
+            for (std::size_t c = 0; c < work_classes; ++c) {
+                for (std::size_t w = 0; w < ways; ++w) {
+                    model->tables[CostModel::table_name(info)].set(static_cast<WorkClass>(c), static_cast<Way>(w), 128,
+                                                                   cost);
+                }
+            }
+        }
+    }
+    const AbiEngine engine(new warpaes_engine(EngineOptions{.backend = "auto", .threads = 2, .costs = model}));
+    const BatchCase cases(std::vector<GroupSpec>{{.mode = Mode::ctr, .count = 15, .length = 4096}}, 19);
+    AbiEntries entries(cases);
+    EXPECT_EQ(run(engine, entries.entries()), 15U);
+    EXPECT_EQ(cases.complaints(), "");
+}
+
 // A GPU reads and writes nothing in place that lies in pageable memory, though the rest of the entry is its own.
 TEST_F(BatchPlacing, WhatLiesInHostMemoryIsCopied) {
     const AbiEngine engine = make_engine("cuda");

@@ -113,5 +113,16 @@ TEST(DefaultCosts, AreThereForEveryClassAndWay) {
     }
 }
 
+/// 14 rounds for 10.
+TEST(DefaultCosts, AChainWaitsLongerUnderALongerKey) {
+    const CostTable table = default_costs(
+        {.name = "cuda", .description = "NVIDIA H200", .reason = "", .device = 0, .multiprocessors = 132}, 8);
+    for (const WorkClass chained : {WorkClass::chained, WorkClass::cmac, WorkClass::ccm}) {
+        const double shorter = table.find(chained, Way::device, 128)->serial_byte;
+        const double longer = table.find(chained, Way::device, 256)->serial_byte;
+        EXPECT_NEAR(longer / shorter, 1.4, 0.05);
+    }
+}
+
 }  // namespace
 }  // namespace warpaes

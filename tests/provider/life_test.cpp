@@ -153,6 +153,16 @@ TEST(ProviderLife, OffersNothingWithAConfigurationThatIsNone) {
     }
 }
 
+TEST(ProviderLife, SaysWhichKernelsRun) {
+    for (const auto& [backend, kernels] :
+         {std::pair{"aesni", "AES-NI, 8 blocks in flight"}, {"vaes", "VAES, "}, {"armv8", "Armv8 AES and PMULL"}}) {
+        const Library library(std::string("backend = ") + backend + "\n");
+        ASSERT_TRUE(library.loaded());
+        if (library.cipher("AES-128-GCM") == nullptr) continue;  // of another processor
+        EXPECT_NE(build_info(library).find(kernels), std::string::npos) << build_info(library);
+    }
+}
+
 TEST(ProviderLife, LeavesEverythingToOpenSslIfItIsToldTo) {
     const Library library("backend = libcrypto\n");
     ASSERT_TRUE(library.loaded());

@@ -180,6 +180,20 @@ TEST(BatchFailures, NothingIsLeftOfALaneThatIsDiscarded) {
     EXPECT_EQ(dirty, 0u);
 }
 
+/// And all memory is freed once.
+TEST(BatchFailures, ALaneFreesWhatItHasAllocated) {
+    const auto run = [] {
+        const auto lane = cuda_backend().open_lane(0, 4096);
+        check_batch([&](std::span<const MessageGroup> groups) { lane->run(groups); }, a_bit_of_everything(), 6);
+    };
+    run();  // What outlives the lane is there now.
+    simt::reset();
+    run();
+    EXPECT_GT(simt::calls("cudaMalloc"), 0U);
+    EXPECT_EQ(simt::calls("cudaFree"), simt::calls("cudaMalloc"));
+    EXPECT_EQ(simt::calls("cudaFreeHost"), simt::calls("cudaHostAlloc"));
+}
+
 /// Nor does memory that gives way to more of it, while the lane stays with its worker.
 TEST(BatchFailures, StagingIsWipedAsFarAsItWasUsed) {
     const auto lane = cuda_backend().open_lane(0, 5000);

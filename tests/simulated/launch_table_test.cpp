@@ -106,6 +106,19 @@ TEST(LaunchTable, EveryArchitectureHasRoomForItsLaunches) {
     EXPECT_EQ(limits_of(1, 100 << 10, 130).table.tables, 2U);
 }
 
+// The parts of a segment cover its windows, none of them in vain.
+TEST(LaunchTable, PartsCoverTheWindowsOfASegment) {
+    for (const std::uint64_t segments : {1, 3, 100, 100000}) {
+        for (const std::uint64_t windows : {1, 2, 100, 100000}) {
+            SCOPED_TRACE(std::to_string(segments) + " segments of " + std::to_string(windows));
+            const WindowShape shape = window_shape(limits_of(132, 227 << 10, 90), segments, windows);
+            EXPECT_LE(shape.windows, windows);
+            EXPECT_GE(shape.parts * shape.windows, windows);
+            EXPECT_LT((shape.parts - 1) * shape.windows, windows);
+        }
+    }
+}
+
 // Whatever a tuning tries fits too, and what does not is refused beforehand.
 TEST(LaunchTable, EveryValueThatIsWorthTryingFits) {
     for (const auto [capability, shared] : every_gpu) {
