@@ -194,6 +194,29 @@ TEST(BatchFailures, ALaneFreesWhatItHasAllocated) {
     EXPECT_EQ(simt::calls("cudaFreeHost"), simt::calls("cudaHostAlloc"));
 }
 
+/// Both ways of what lies in pageable memory, and nothing of what lies on the GPU.
+TEST(BatchMemory, StagesOnlyWhatLiesElsewhere) {
+    constexpr std::size_t bytes = 4096;
+    const ExpandedKey key(std::vector<std::uint8_t>(16, 1));
+    std::vector<std::uint8_t> here(bytes);
+    auto* const there = static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, bytes));
+    const auto taken = [&](std::uint8_t* text) {
+        MessageGroup g;
+        g.mode = Mode::ecb;
+        g.key = &key;
+        g.count = 1;
+        g.length = bytes;
+        g.input = {text, bytes};
+        g.output = {text, bytes};
+        const auto lane = cuda_backend().open_lane(0, 0);
+        simt::reset();
+        lane->run({&g, 1});
+        return simt::calls("cudaHostAlloc");
+    };
+    EXPECT_EQ(taken(here.data()), taken(there) + 2);
+    cuda_backend().device_free(there);
+}
+
 /// Nor does memory that gives way to more of it, while the lane stays with its worker.
 TEST(BatchFailures, StagingIsWipedAsFarAsItWasUsed) {
     const auto lane = cuda_backend().open_lane(0, 5000);
