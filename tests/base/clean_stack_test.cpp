@@ -158,6 +158,8 @@ TEST(CleanStack, AsDeepAsWasNoted) {
     EXPECT_FALSE(stack.holds(secret));
 }
 
+// What is overwritten is as deep as the library's own frames, and AddressSanitizer's are larger.
+#if !defined(__SANITIZE_ADDRESS__)
 TEST(CleanStack, OfEachPieceThatIsShared) {
     OwnStack stack;
     Pool pool;
@@ -177,6 +179,7 @@ TEST(CleanStack, ExpandingAKeySaysHowDeep) {
     stack.run([&] { clean_stack([&] { below(many, [&] { (void)key->first_round(); }); }); });
     EXPECT_FALSE(stack.holds_any(key->first_round()));
 }
+#endif
 
 #if defined(__x86_64__)
 using Registers = std::array<std::array<std::uint8_t, 16>, 16>;
