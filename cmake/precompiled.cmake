@@ -23,8 +23,9 @@ function(use_precompiled_header name)
 endfunction()
 
 # compile_together(target…): with WARPAES_UNITY, six files at a time, which takes less than half as long: templates of the
-# standard library and of GoogleTest are made once. For targets of which no two files define the same name. Files with
-# options of their own are compiled alone, as ever.
+# standard library and of GoogleTest are made once. Calls take as long as before. For targets of which no two files define
+# the same name. Files with options of their own are compiled alone, as ever.
+# The presets arm64 and clang compile every file alone, so that each has all the headers that it needs.
 function(compile_together)
   if(WARPAES_UNITY)
     foreach(target ${ARGN})
