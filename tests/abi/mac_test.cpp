@@ -10,15 +10,15 @@ namespace abi_tests {
 namespace {
 
 /// A message with its right answer.
-struct MacCase {
+struct MacInput {
     warpaes_mode mode;
     Bytes key{}, iv{}, aad{}, text{};
     Bytes sealed{}, tag{};
 };
 
-MacCase make_case(Random& random, warpaes_mode mode, std::size_t key_bytes, std::size_t text_bytes,
-                  std::size_t tag_bytes = 16, std::size_t iv_bytes = 12, std::size_t aad_bytes = 13) {
-    MacCase c{.mode = mode, .key = random.bytes(key_bytes), .text = random.bytes(text_bytes)};
+MacInput make_case(Random& random, warpaes_mode mode, std::size_t key_bytes, std::size_t text_bytes,
+                   std::size_t tag_bytes = 16, std::size_t iv_bytes = 12, std::size_t aad_bytes = 13) {
+    MacInput c{.mode = mode, .key = random.bytes(key_bytes), .text = random.bytes(text_bytes)};
     if (mode == WARPAES_CMAC) {
         c.sealed = c.text;
         c.tag = oracle::evp_cmac(c.key, c.text);
@@ -33,7 +33,7 @@ MacCase make_case(Random& random, warpaes_mode mode, std::size_t key_bytes, std:
     return c;
 }
 
-Call message_of(const MacCase& c, const Key& key, warpaes_direction direction, const void* input, void* output,
+Call message_of(const MacInput& c, const Key& key, warpaes_direction direction, const void* input, void* output,
                 void* tag) {
     Call m = make_message(c.mode, direction, key, c.iv, input, c.text.size(), output, c.text.size());
     m.iv_len = c.iv.size();
@@ -51,7 +51,7 @@ Call message_of(const MacCase& c, const Key& key, warpaes_direction direction, c
 class MacMessage : public BackendTest {
 protected:
     /// Seals and opens, in place and apart.
-    void check(const MacCase& c) {
+    void check(const MacInput& c) {
         const std::size_t n = c.text.size(), written = c.mode == WARPAES_CMAC ? 0 : n;
         SCOPED_TRACE((c.mode == WARPAES_CCM ? "CCM, " : "CMAC, ") + std::to_string(8 * c.key.size()) + " bits, iv " +
                      std::to_string(c.iv.size()) + ", aad " + std::to_string(c.aad.size()) + ", text " +
@@ -95,7 +95,7 @@ TEST_P(MacMessage, LengthsRoundEveryBorder) {
 TEST_P(MacMessage, EveryByteOfTheLengthIsAuthenticated) {
     // From 2^24 bytes on a length takes four, of which a missing one shows in the tag alone.
     const bool slow = simulated() && GetParam() == "cuda";
-    const MacCase c = make_case(random_, WARPAES_CCM, 16, (1U << (slow ? 16 : 24)) + 1, 16, 11);
+    const MacInput c = make_case(random_, WARPAES_CCM, 16, (1U << (slow ? 16 : 24)) + 1, 16, 11);
     const Key key = make_key(c.key);
     Bytes output(c.text.size()), tag(c.tag.size());
     Call m = message_of(c, key, WARPAES_ENCRYPT, c.text.data(), output.data(), tag.data());
@@ -115,7 +115,7 @@ TEST_P(MacMessage, EveryIvTagAndAssociatedData) {
 
 TEST_P(MacMessage, NonceOrAssociatedDataLieInTheOutput) {
     for (const std::size_t length : {100U, 6000U}) {
-        const MacCase c = make_case(random_, WARPAES_CCM, 16, length, 16, 11, 20);
+        const MacInput c = make_case(random_, WARPAES_CCM, 16, length, 16, 11, 20);
         const Key key = make_key(c.key);
         for (const warpaes_direction direction : directions) {
             const bool encrypt = direction == WARPAES_ENCRYPT;
@@ -142,7 +142,7 @@ TEST_P(MacMessage, NonceOrAssociatedDataLieInTheOutput) {
 TEST_P(MacMessage, WhatWasAlteredIsRefusedAndWiped) {
     for (const warpaes_mode mode : {WARPAES_CCM, WARPAES_CMAC}) {
         for (int what = 0; what < 4; ++what) {
-            MacCase c = make_case(random_, mode, 16, 100, 12);
+            MacInput c = make_case(random_, mode, 16, 100, 12);
             if (mode == WARPAES_CMAC && (what == 1 || what == 2)) continue;
             (what == 0 ? c.tag[11] : what == 1 ? c.aad[3] : what == 2 ? c.iv[0] : c.sealed[99]) ^= 1;
             const Key key = make_key(c.key);
@@ -164,7 +164,7 @@ TEST_P(MacMessage, WhatWasAlteredIsRefusedAndWiped) {
 TEST_P(MacMessage, WhatCannotBeIsRefusedWithASentence) {
     const auto expect = [&](warpaes_status status, const std::string& about, warpaes_mode mode,
                             const std::function<void(warpaes_message&)>& change) {
-        const MacCase c = make_case(random_, mode, 16, 32);
+        const MacInput c = make_case(random_, mode, 16, 32);
         const Key key = make_key(c.key);
         Bytes output(32), tag(16);
         Call m = message_of(c, key, WARPAES_ENCRYPT, c.text.data(), output.data(), tag.data());
@@ -198,7 +198,7 @@ TEST_P(MacMessage, WhatCannotBeIsRefusedWithASentence) {
         m.aad_len = 1;
     });
 
-    const MacCase longer = make_case(random_, WARPAES_CCM, 16, 65536, 16, 12);
+    const MacInput longer = make_case(random_, WARPAES_CCM, 16, 65536, 16, 12);
     const Key key = make_key(longer.key);
     const Bytes iv(13);
     Bytes output(65536), tag(16);
@@ -215,7 +215,7 @@ class MacDevice : public DeviceTest {};
 TEST_P(MacDevice, DataInDeviceMemory) {
     for (const warpaes_mode mode : {WARPAES_CCM, WARPAES_CMAC}) {
         for (const std::size_t n : {0U, 5U, 16U, 1000U}) {
-            MacCase c = make_case(random_, mode, 16, n);
+            MacInput c = make_case(random_, mode, 16, n);
             const Key key = make_key(c.key);
             for (const bool right : {true, false}) {
                 const Buffer input = on_device(c.sealed, 1), output = allocate(n);

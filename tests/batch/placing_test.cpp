@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <utility>
 
 #include "abi_batch.hpp"
 #include "capi/handles.hpp"
@@ -12,15 +14,14 @@
 namespace warpaes::test {
 namespace {
 
-/// Costs by which a GPU takes one length of keys, and the CPU the other.
-std::shared_ptr<const CostModel> gpu_for(unsigned gpu_bits) {
+/// One cost for all work of a backend under a length of keys: `cost_of(whether it is a GPU, bits)`.
+std::shared_ptr<const CostModel> costs_of(const std::function<Cost(bool, unsigned)>& cost_of) {
     auto model = std::make_shared<CostModel>();
     for (const Backend* backend : all_backends()) {
         for (const BackendInfo& info : backend->info()) {
             CostTable& table = model->tables[CostModel::table_name(info)];
             for (const unsigned key_bits : {128U, 256U}) {
-                Cost cost;
-                cost.byte.fill((info.name == "cuda") == (key_bits == gpu_bits) ? 1e-9 : 1);
+                const Cost cost = cost_of(info.name == "cuda", key_bits);
                 for (std::size_t c = 0; c < work_classes; ++c) {
                     for (std::size_t w = 0; w < ways; ++w) {
                         table.set(static_cast<WorkClass>(c), static_cast<Way>(w), key_bits, cost);
@@ -30,6 +31,10 @@ std::shared_ptr<const CostModel> gpu_for(unsigned gpu_bits) {
         }
     }
     return model;
+}
+
+AbiEngine engine_with(std::shared_ptr<const CostModel> costs) {
+    return AbiEngine(new warpaes_engine(EngineOptions{.backend = "auto", .threads = 2, .costs = std::move(costs)}));
 }
 
 class BatchPlacing : public testing::Test {
@@ -51,8 +56,11 @@ protected:
 // Whoever computes the longer keys faster gets them.
 TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     for (const unsigned gpu_bits : {128U, 256U}) {
-        const AbiEngine engine(
-            new warpaes_engine(EngineOptions{.backend = "auto", .threads = 2, .costs = gpu_for(gpu_bits)}));
+        const AbiEngine engine = engine_with(costs_of([&](bool gpu, unsigned key_bits) {
+            Cost cost;
+            cost.byte.fill(gpu == (key_bits == gpu_bits) ? 1e-9 : 1);
+            return cost;
+        }));
         for (const std::size_t key_bytes : {16U, 32U}) {
             const BatchCase cases(
                 std::vector<GroupSpec>(3, {.mode = Mode::ctr, .key_bytes = key_bytes, .count = 5, .length = 4096}), 19);
@@ -66,21 +74,11 @@ TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
 
 // Where each message costs the CPU much and the GPU little, the GPU gets many, whatever their bytes cost.
 TEST_F(BatchPlacing, ByTheNumberOfMessages) {
-    auto model = std::make_shared<CostModel>();
-    for (const Backend* backend : all_backends()) {
-        for (const BackendInfo& info : backend->info()) {
-            const bool gpu = info.name == "cuda";
-            Cost cost{.fixed = gpu ? 1.0 : 0, .message = gpu ? 0 : 1.0};
-            cost.byte.fill(1e-9);
-            for (std::size_t c = 0; c < work_classes; ++c) {
-                for (std::size_t w = 0; w < ways; ++w) {
-                    model->tables[CostModel::table_name(info)].set(static_cast<WorkClass>(c), static_cast<Way>(w), 128,
-                                                                   cost);
-                }
-            }
-        }
-    }
-    const AbiEngine engine(new warpaes_engine(EngineOptions{.backend = "auto", .threads = 2, .costs = model}));
+    const AbiEngine engine = engine_with(costs_of([](bool gpu, unsigned) {
+        Cost cost{.fixed = gpu ? 1.0 : 0, .message = gpu ? 0 : 1.0};
+        cost.byte.fill(1e-9);
+        return cost;
+    }));
     const BatchCase cases(std::vector<GroupSpec>{{.mode = Mode::ctr, .count = 15, .length = 4096}}, 19);
     AbiEntries entries(cases);
     EXPECT_EQ(run(engine, entries.entries()), 15U);

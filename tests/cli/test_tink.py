@@ -58,13 +58,10 @@ class Tink(CommandTest):
         handle = tink.new_keyset_handle(getattr(streaming_aead.streaming_aead_key_templates, template))
         return json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN)
 
-    def store(self, name, content):
-        self.private(name, content)
-
     def both_ways(self, keyset, plains):
         """`plains` by name, in one run of the command each way."""
         primitive = self.primitive(keyset)
-        self.store("keyset", keyset.encode())
+        self.private("keyset", keyset.encode())
         for folder in ("plain", "theirs"):
             os.mkdir(self.path(folder))
         for name, plain in plains.items():
@@ -108,14 +105,14 @@ class Tink(CommandTest):
     def test_ranges_of_tinks_files(self):
         for template in ("AES128_GCM_HKDF_4KB", "AES256_CTR_HMAC_SHA256_4KB"):
             keyset = self.keyset_of_tink(template)
-            self.store("keyset", keyset.encode())
+            self.private("keyset", keyset.encode())
             self.write("file", self.encrypt(self.primitive(keyset), data(50_000)))
             for first, last in ((0, 0), (4000, 4100), (12_345, 34_567), (49_999, 49_999)):
                 part = self.warpaes("decrypt", "-k", "keyset", "--aad", AAD, "-r", f"{first}:{last}", "file")
                 self.assertEqual(part, data(50_000)[first : last + 1])
 
     def test_a_keyset_that_was_rotated_here(self):
-        self.store("keyset", self.keyset_of_tink("AES256_GCM_HKDF_4KB").encode())
+        self.private("keyset", self.keyset_of_tink("AES256_GCM_HKDF_4KB").encode())
         first = json.loads(self.read("keyset"))["primaryKeyId"]
         old = self.encrypt(self.primitive(self.read("keyset").decode()), b"old")
         second = self.warpaes("keys", "add", "--primary", "-t", "AES256_CTR_HMAC_SHA256_1MB", "keyset").decode().strip()
@@ -141,7 +138,7 @@ class Tink(CommandTest):
     def test_what_tink_refuses_is_refused(self):
         keyset = self.keyset_of_tink("AES256_GCM_HKDF_4KB")
         primitive = self.primitive(keyset)
-        self.store("keyset", keyset.encode())
+        self.private("keyset", keyset.encode())
         self.write("plain", data(20_000))
         self.warpaes("encrypt", "-k", "keyset", "--aad", AAD, "-o", "file", "plain")
         good = self.read("file")
