@@ -179,14 +179,14 @@ struct HashKey {
     std::array<FieldElement, count> powers{};
 
     /// H^(64 - i) / x in the form for the CPU's carry-less multiplication: a little-endian 128-bit integer. Zeros
-    /// follow, so that a vector of 64 bytes can be loaded at any power.
+    /// follow, so that two vectors of 64 bytes can be loaded at any power.
     struct Element {
         std::uint64_t low = 0, high = 0;
     };
-    alignas(64) std::array<Element, count + 3> descending{};
+    alignas(64) std::array<Element, count + 7> descending{};
 
     /// The sum of the two halves of each element, stored in both halves.
-    alignas(64) std::array<Element, count + 3> folded{};
+    alignas(64) std::array<Element, count + 7> folded{};
 };
 
 /// From a hash subkey.

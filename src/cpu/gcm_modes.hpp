@@ -113,6 +113,28 @@ WARPAES_INLINE void encrypt_and_add(typename V::State (&s)[N], const std::uint8_
     for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], V::bxor(last, input[i]));
 }
 
+/// The rounds from First on, and adds input(i) to s[i]. Between the rounds hash(from, to) is called for shares of
+/// `Beside` vectors.
+template <class V, int Rounds, int First, std::size_t Beside, std::size_t N, class Input, class Hash>
+WARPAES_INLINE void rounds_beside_hash(typename V::State (&s)[N], const std::uint8_t* keys, const Input& input,
+                                       const Hash& hash) {
+    constexpr std::size_t shares = Rounds - First + 1;
+    const auto hash_share = [&](std::size_t i) __attribute__((always_inline)) {
+        hash(Beside * i / shares, Beside * (i + 1) / shares);
+    };
+    WARPAES_UNROLL
+    for (int r = First; r < Rounds; ++r) {
+        const auto k = round_key<V>(keys, r);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenc(s[i], k);
+        hash_share(static_cast<std::size_t>(r - First));
+    }
+    const auto last = round_key<V>(keys, Rounds);
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], V::bxor(last, input(i)));
+    hash_share(shares - 1);
+}
+
 /// Encrypts N vectors and, if `Hash`, hashes those at `hashed` meanwhile.
 template <class V, int Rounds, std::size_t N, bool Hash, class Counter, class Digest>
 WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
@@ -120,24 +142,9 @@ WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest&
     typename V::State s[N];
     counter.next(s);
     if constexpr (Hash) hash.begin_group();
-    constexpr int first = Counter::first_round;
-    constexpr std::size_t rounds = Rounds - first + 1;
-    const auto hash_beside = [&](std::size_t round) __attribute__((always_inline)) {
-        if constexpr (Hash) hash.add_vectors(hashed, N * round / rounds, N * (round + 1) / rounds);
-    };
-    WARPAES_UNROLL
-    for (int r = first; r < Rounds; ++r) {
-        const auto k = round_key<V>(keys, r);
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenc(s[i], k);
-        hash_beside(static_cast<std::size_t>(r - first));
-    }
-    const auto last = round_key<V>(keys, Rounds);
-    WARPAES_UNROLL
-    for (std::size_t i = 0; i < N; ++i) {
-        s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, Whole{})));
-    }
-    hash_beside(rounds - 1);
+    rounds_beside_hash<V, Rounds, Counter::first_round, Hash ? N : 0>(
+        s, keys, [&](std::size_t i) __attribute__((always_inline)) { return V::load(input + i * V::bytes, Whole{}); },
+        [&](std::size_t from, std::size_t to) __attribute__((always_inline)) { hash.add_vectors(hashed, from, to); });
     store_all<V>(output, s, Whole{});
     if constexpr (Hash) hash.end_group(N * Digest::lanes);
 }
@@ -180,11 +187,74 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest&
     }
 }
 
+/// Processes the last N or N - 1 vectors, of which the last may be partial. Encryption hashes the `Behind` vectors
+/// before `output` beside the rounds, and then its own; decryption hashes its input beside them.
+template <class V, int Rounds, bool Encrypt, std::size_t N, std::size_t Behind, class Counter, class Digest>
+WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
+                            std::uint8_t* output, std::size_t bytes) {
+    static_assert(N % 2 == 0);
+    const auto clip = [&](std::size_t i) __attribute__((always_inline)) {
+        return Clipped{static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(i * V::bytes)};
+    };
+    const std::size_t blocks = (bytes + 15) / 16;
+    typename V::State s[N];
+    typename V::Reg text[N];
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N - 2; ++i) text[i] = V::load(input + i * V::bytes, Whole{});
+    WARPAES_UNROLL
+    for (std::size_t i = N - 2; i < N; ++i) text[i] = V::load(input + i * V::bytes, clip(i));
+    counter.next(s);
+    constexpr std::size_t beside = Encrypt ? Behind : N;
+    if constexpr (beside != 0) hash.begin_group();
+    rounds_beside_hash<V, Rounds, Counter::first_round, beside>(
+        s, keys, [&](std::size_t i) __attribute__((always_inline)) { return text[i]; },
+        [&](std::size_t from, std::size_t to) __attribute__((always_inline)) {
+            if constexpr (Encrypt) {
+                hash.add_vectors(output - Behind * V::bytes, from, to);
+            } else {
+                hash.add_vectors(text, from, to);
+            }
+        });
+    if constexpr (beside != 0) hash.end_group(Encrypt ? Behind * Digest::lanes : blocks);
+    values<V>(s, text);
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N - 2; ++i) V::store(output + i * V::bytes, text[i], Whole{});
+    WARPAES_UNROLL
+    for (std::size_t i = N - 2; i < N; ++i) {
+        text[i] = V::clip(text[i], clip(i));
+        V::store(output + i * V::bytes, text[i], clip(i));
+    }
+    if constexpr (Encrypt) hash.add(text, blocks);
+}
+
+/// Processes less than V::unroll vectors, and hashes the `Behind` vectors before `output`.
+template <class V, int Rounds, bool Encrypt, std::size_t Behind, class Counter, class Digest>
+WARPAES_INLINE void gcm_ends(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
+                             std::uint8_t* output, std::size_t bytes) {
+    static_assert(V::unroll == 8);
+    if (bytes > 6 * V::bytes) {
+        gcm_end<V, Rounds, Encrypt, 8, Behind>(keys, counter, hash, input, output, bytes);
+    } else if (bytes > 4 * V::bytes) {
+        gcm_end<V, Rounds, Encrypt, 6, Behind>(keys, counter, hash, input, output, bytes);
+    } else if (bytes > 2 * V::bytes) {
+        gcm_end<V, Rounds, Encrypt, 4, Behind>(keys, counter, hash, input, output, bytes);
+    } else if (bytes != 0) {
+        gcm_end<V, Rounds, Encrypt, 2, Behind>(keys, counter, hash, input, output, bytes);
+    } else if constexpr (Behind != 0) {
+        hash.template add<Behind>(output - Behind * V::bytes);
+    }
+}
+
+/// The end of a stretch: in one group of vectors if the instruction set has masks, which keeps the last vectors from
+/// waiting for each other, or in smaller and smaller groups, which is less code.
+enum class GcmEnd { masked, halved };
+
 /// Processes a stretch. Encryption hashes one step behind.
-template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
+template <class V, int Rounds, bool Encrypt, GcmEnd End = GcmEnd::halved, class Counter, class Digest>
 WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
     constexpr std::size_t n = V::unroll, step = n * V::bytes;
+    constexpr bool masked = End == GcmEnd::masked;
     if (bytes >= step) {
         if constexpr (Encrypt) {
             gcm_step<V, Rounds, n, false>(keys, counter, hash, input, output, nullptr);
@@ -192,6 +262,7 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
                  input += step, output += step, bytes -= step) {
                 gcm_step<V, Rounds, n, true>(keys, counter, hash, input, output, output - step);
             }
+            if constexpr (masked) return gcm_ends<V, Rounds, true, n>(keys, counter, hash, input, output, bytes);
             hash.template add<n>(output - step);
         } else {
             for (; bytes >= step; input += step, output += step, bytes -= step) {
@@ -199,6 +270,7 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
             }
         }
     }
+    if constexpr (masked) return gcm_ends<V, Rounds, Encrypt, 0>(keys, counter, hash, input, output, bytes);
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 

@@ -69,6 +69,12 @@ public:
         }
         if (from < to) add_vector(V::load(group + from * V::bytes, Whole{}), from);
     }
+    template <std::size_t N>
+    WARPAES_INLINE void add_vectors(const Reg (&group)[N], std::size_t from, std::size_t to) {
+        WARPAES_UNROLL
+        for (; from + 1 < to; from += 2) add_pair(group[from], group[from + 1], from);
+        if (from < to) add_vector(group[from], from);
+    }
     WARPAES_INLINE void end_group(std::size_t blocks) {
         power_ += 16 * blocks;
         left_ -= blocks;
@@ -80,12 +86,7 @@ public:
     template <std::size_t N>
     WARPAES_INLINE void add(const Reg (&v)[N], std::size_t blocks = N * lanes) {
         begin_group();
-        if constexpr (N == 1) {
-            add_vector(v[0], 0);
-        } else {
-            WARPAES_UNROLL
-            for (std::size_t i = 0; i < N; i += 2) add_pair(v[i], v[i + 1], i);
-        }
+        add_vectors(v, 0, N);
         end_group(blocks);
     }
     template <std::size_t N>

@@ -195,13 +195,14 @@ template <class V, int Rounds, bool Encrypt, GcmMeans Means>
     if constexpr (Means == GcmMeans::none) {
         short_gcm_text<V, Rounds, Encrypt>(m, keys, first, hash, mask);
     } else {
+        constexpr GcmEnd end = V::has_masks ? GcmEnd::masked : GcmEnd::halved;
         encrypt_one<V, Rounds>(mask, keys);
         if constexpr (Means == GcmMeans::table) {
             GcmCounter<V> counter(keys, with.first_round, first);
-            gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, m.input, m.output, m.length);
+            gcm_stretch<V, Rounds, Encrypt, end>(keys, counter, hash, m.input, m.output, m.length);
         } else {
             PlainCounter<V> counter(keys, first);
-            gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, m.input, m.output, m.length);
+            gcm_stretch<V, Rounds, Encrypt, end>(keys, counter, hash, m.input, m.output, m.length);
         }
     }
     hash.add_lengths(8 * m.aad_length, 8 * m.length);

@@ -74,7 +74,7 @@ inline constexpr std::size_t cached_counter_bytes_with_table = 32768;
 inline constexpr std::size_t first_round_ctr_bytes = 1024, first_round_bytes = 512;
 
 /// Offset in bytes from HashKey::descending to HashKey::folded.
-inline constexpr std::size_t folded_powers = 1088;
+inline constexpr std::size_t folded_powers = 1152;
 
 /// Tables for a short GCM message.
 struct SimdShortGcm {

@@ -28,6 +28,11 @@ struct Part {
     std::size_t bytes;
 };
 
+/// The same of a vector that the end may lie before, in or behind: `bytes` before it.
+struct Clipped {
+    std::ptrdiff_t bytes;
+};
+
 /// The state of the cipher on x86, where it is an ordinary vector.
 template <class V>
 struct PlainState {

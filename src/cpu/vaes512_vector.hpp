@@ -28,6 +28,13 @@ struct Zmm : PlainState<Zmm> {
         _mm512_mask_storeu_epi8(p, mask(part.bytes), v);
     }
 
+    WARPAES_INLINE static Reg load(const std::uint8_t* p, Clipped part) {
+        return _mm512_maskz_loadu_epi8(mask(part), p);
+    }
+    WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Clipped part) {
+        _mm512_mask_storeu_epi8(p, mask(part), v);
+    }
+
     WARPAES_INLINE static void stream(std::uint8_t* p, Reg v) { _mm512_stream_si512(reinterpret_cast<__m512i*>(p), v); }
 
     WARPAES_INLINE static Reg splat(__m128i block) { return _mm512_broadcast_i32x4(block); }
@@ -72,6 +79,7 @@ struct Zmm : PlainState<Zmm> {
     }
     WARPAES_INLINE static Reg swap_halves(Reg v) { return _mm512_shuffle_epi32(v, _MM_PERM_BADC); }
     WARPAES_INLINE static Reg first_bytes(Reg v, std::size_t n) { return _mm512_maskz_mov_epi8(mask(n), v); }
+    WARPAES_INLINE static Reg clip(Reg v, Clipped part) { return _mm512_maskz_mov_epi8(mask(part), v); }
     WARPAES_INLINE static Reg lane_numbers() { return _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0); }
     WARPAES_INLINE static Reg add64(Reg a, Reg b) { return _mm512_add_epi64(a, b); }
     WARPAES_INLINE static Reg lane_multiples(std::uint32_t n) {
@@ -133,6 +141,10 @@ private:
     }
     /// `bytes`: 1 to 64.
     WARPAES_INLINE static __mmask64 mask(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
+    WARPAES_INLINE static __mmask64 mask(Clipped part) {
+        if (part.bytes <= 0) return 0;
+        return mask(part.bytes < 64 ? static_cast<std::size_t>(part.bytes) : 64);
+    }
 };
 
 /// For CPUs on which a carry-less product takes two cycles.
