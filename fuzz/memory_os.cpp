@@ -227,6 +227,14 @@ int fremovexattr(int, const char*) {
     return fails() ? -1 : failed(EOPNOTSUPP);
 }
 
+int fstatfs(int, struct statfs*) {
+    return failed(ENOSYS);
+}
+
+int copy_to_pages(int, const void*, std::size_t, off_t) {
+    return failed(ENOSYS);
+}
+
 int begin_writing(int fd, off_t, off_t) {
     return find(fd) == nullptr || fails() ? -1 : 0;
 }

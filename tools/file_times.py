@@ -14,7 +14,6 @@ from pathlib import Path
 
 from recording import ROOT
 
-SIZE = 1 << 30
 RANGE = 4096
 
 TINK = """
@@ -51,10 +50,10 @@ def python_with_tink() -> list:
     return [python, "-c", TINK] if has_tink else []
 
 
-def row(command: str, seconds: list[float], peak: int | None, **fields) -> dict:
+def row(command: str, size: int, seconds: list[float], peak: int | None, **fields) -> dict:
     return {
         "command": command,
-        "bytes": SIZE,
+        "bytes": size,
         "place": "tmpfs",
         "samples": len(seconds),
         "median_s": round(statistics.median(seconds), 5),
@@ -63,13 +62,13 @@ def row(command: str, seconds: list[float], peak: int | None, **fields) -> dict:
     } | fields
 
 
-def time_ranges(warpaes: Path, keyset: Path, sealed: Path, rounds: int) -> dict:
+def time_ranges(warpaes: Path, keyset: Path, sealed: Path, size: int, rounds: int) -> dict:
     """A few KiB anywhere in the file, a new process each; spawned directly, as a shell would."""
     seconds = []
     with open(os.devnull, "wb") as nowhere:
         actions = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1)]
         for _ in range(rounds):
-            first = random.randrange(SIZE - RANGE)
+            first = random.randrange(size - RANGE)
             command = [
                 str(part) for part in (warpaes, "decrypt", "-k", keyset, "-r", f"{first}:{first + RANGE - 1}", sealed)
             ]
@@ -79,13 +78,13 @@ def time_ranges(warpaes: Path, keyset: Path, sealed: Path, rounds: int) -> dict:
             seconds.append(time.monotonic() - start)
             if status != 0:
                 raise RuntimeError(f"failed: {command}")
-    return row("warpaes decrypt -r", seconds, peak_kib([*command, "-o", os.devnull]), bytes=RANGE, file_bytes=SIZE)
+    return row("warpaes decrypt -r", RANGE, seconds, peak_kib([*command, "-o", os.devnull]), file_bytes=size)
 
 
-def time_files(build: Path, rounds: int = 9) -> list[dict]:
-    """Over a file of 1 GiB on tmpfs, in turns, the output new each time; compared the last time."""
+def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
+    """Over a file of `size` bytes on tmpfs, in turns, the output new each time; compared the last time."""
     folder = Path("/dev/shm")
-    if not folder.is_dir() or shutil.disk_usage(folder).free < 4 * SIZE:
+    if not folder.is_dir() or shutil.disk_usage(folder).free < 4 * size:
         print("/dev/shm has no room for the files: left out")
         return []
     warpaes = build / "cli/warpaes"
@@ -95,7 +94,7 @@ def time_files(build: Path, rounds: int = 9) -> list[dict]:
             Path(scratch) / name for name in ("in", "out", "expected", "sealed", "keyset")
         )
         with source.open("wb") as file:
-            for _ in range(SIZE >> 24):
+            for _ in range(size >> 24):
                 file.write(os.urandom(1 << 24))
         subprocess.run([warpaes, "keygen", "-o", keyset], stderr=subprocess.DEVNULL, check=True)
         enc = ["enc", "-aes-256-ctr", "-e", "-K", key, "-iv", iv, "-in", source, "-out"]
@@ -108,7 +107,7 @@ def time_files(build: Path, rounds: int = 9) -> list[dict]:
             "cp": (["cp", source, output], output),
             # The floor: new pages for the output, under the file's one lock, and nothing to read or encrypt.
             "dd if=/dev/zero bs=512k": (
-                ["dd", "if=/dev/zero", "bs=512k", f"count={SIZE >> 19}", f"of={output}"],
+                ["dd", "if=/dev/zero", "bs=512k", f"count={size >> 19}", f"of={output}"],
                 output,
             ),
         }
@@ -131,7 +130,7 @@ def time_files(build: Path, rounds: int = 9) -> list[dict]:
         rows = []
         for name, (command, made) in commands.items():
             made.unlink(missing_ok=True)
-            rows.append(row(name, times[name], peak_kib(command)))
+            rows.append(row(name, size, times[name], peak_kib(command)))
         output.unlink(missing_ok=True)
-        rows.append(time_ranges(warpaes, keyset, sealed, 11 * rounds))
+        rows.append(time_ranges(warpaes, keyset, sealed, size, 11 * rounds))
     return rows

@@ -361,7 +361,7 @@ def main() -> int:
         record["gpus"] = [row | made for row in run_several_gpus(build, environment, scratch, gpu["count"])]
     if "files" in parts:
         say("files")
-        record["files"] = [row | made for row in time_files(build)]
+        record["files"] = [row | made for row in time_files(build, *((8 << 30, 3) if gpu else ()))]
         for row in record["files"]:
             print(row, flush=True)
     path = write(record, options.output)

@@ -69,6 +69,12 @@ struct StoredLaunches {
     std::string note;
 };
 
+/// Whether kernels read every byte of input and write every byte of output only once, so that these may lie in
+/// page-locked memory. (GCM's read the ciphertext again, for GHASH.)
+constexpr bool accesses_once(Mode mode, Direction direction) {
+    return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::cfb8 && mode != Mode::cfb1;
+}
+
 class CudaBackend : public Backend {
 public:
     /// Whether the driver is loaded already. If not, info() and usable() load it, which takes long.

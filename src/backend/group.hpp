@@ -85,6 +85,8 @@ struct MessageGroup {
     bool direct = false;
     /// A stretch of a message that is larger than the caches and not processed in place: caching it is no use.
     bool beyond_caches = false;
+    /// On a GPU, what lies in page-locked memory is read and written there, however long it is.
+    bool zero_copy = false;
 
     /// Messages [first, first + n) of the group.
     [[nodiscard]] MessageGroup slice(std::uint64_t first, std::uint64_t n) const;

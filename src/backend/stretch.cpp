@@ -245,7 +245,8 @@ private:
                            .chain = chain,
                            .tweak_key = g_.tweak_key,
                            .data_units = g_.data_units,
-                           .beyond_caches = g_.beyond_caches});
+                           .beyond_caches = g_.beyond_caches,
+                           .zero_copy = g_.zero_copy});
     }
 
     void ccm() {
@@ -376,7 +377,8 @@ Run run_of(const MessageGroup& g) {
             .tweak_key = g.tweak_key,
             .data_units = g.data_units,
             .tweaks = g.tweaks,
-            .beyond_caches = g.beyond_caches};
+            .beyond_caches = g.beyond_caches,
+            .zero_copy = g.zero_copy};
 }
 
 void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,

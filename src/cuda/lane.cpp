@@ -51,16 +51,15 @@ CudaLane::~CudaLane() {
     }
 }
 
-/// Whether kernels access a side where it lies: in the device's memory, or in page-locked memory if they access every
-/// byte once. H200, 2026-11, CTR-128 in place, chunks of up to 1 MiB, microseconds in this way and with copies: 4 KiB
-/// 19.7 and 23.5, 64 KiB 20.8 and 30.5, 1 MiB 43 and 67, 8 MiB 232 and 255, 32 MiB 834 and 859; in chunks of 2 MiB 64
-/// MiB 1641 and 1536.
+/// Chunks of a message that are longer are copied, while others are processed.
+constexpr std::uint64_t most_mapped = 1 << 20;
+
+/// Whether kernels access a side where it lies: in the device's memory, or in page-locked memory.
 template <typename Byte>
 bool CudaLane::is_in_reach(const End<Byte>& end) const {
-    constexpr std::uint64_t most = 1 << 20;
     if (end.bytes == 0) return true;
     const MemoryPlace place = place_of(end.first);
-    return device_of(place) == device_ || (end.once && place.kind == Memory::page_locked && end.bytes <= most &&
+    return device_of(place) == device_ || (place.kind == Memory::page_locked && end.bytes <= end.most_mapped &&
                                            reinterpret_cast<std::uintptr_t>(end.first) % block_bytes == 0);
 }
 
@@ -117,8 +116,8 @@ bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
 void CudaLane::run_stretch(const Run& run) {
     const std::uint64_t bytes = run.bytes();
     if (bytes == 0) return;
-    const bool once = is_parallel(run.mode, run.direction) && run.mode != Mode::cfb8 && run.mode != Mode::cfb1;
-    carry_out({run.input, bytes, once}, {run.output, bytes, once},
+    const std::uint64_t most = !accesses_once(run.mode, run.direction) ? 0 : run.zero_copy ? bytes : most_mapped;
+    carry_out({run.input, bytes, most}, {run.output, bytes, most},
               [&](const std::uint8_t* input, std::uint8_t* output) {
                   Run on_device = run;
                   on_device.input = input;
@@ -141,8 +140,9 @@ void CudaLane::run_gcm(const GcmRun& run) {
     // Encryption reads its input once, and decryption writes its output once. The ciphertext is accessed a second time,
     // for GHASH.
     const bool encrypts = run.direction == Direction::encrypt;
-    carry_out({run.input, extent(run.input_stride), encrypts || run.output == nullptr},
-              {run.output, output_bytes, !encrypts}, [&](const std::uint8_t* input, std::uint8_t* output) {
+    carry_out({run.input, extent(run.input_stride), encrypts || run.output == nullptr ? most_mapped : 0},
+              {run.output, output_bytes, encrypts ? 0 : most_mapped},
+              [&](const std::uint8_t* input, std::uint8_t* output) {
                   GcmRun on_device = run;
                   on_device.input = input;
                   on_device.output = output;

@@ -48,12 +48,12 @@ public:
     void wipe_staging(std::size_t bytes) noexcept override;
 
 private:
-    /// One side of a run. `once`: kernels access every byte only once.
+    /// One side of a run. `most_mapped`: up to this length kernels access page-locked memory where it lies.
     template <typename Byte>
     struct End {
         Byte* first;
         std::uint64_t bytes;
-        bool once;
+        std::uint64_t most_mapped;
     };
     template <typename Byte>
     [[nodiscard]] bool is_in_reach(const End<Byte>& end) const;

@@ -114,7 +114,8 @@ public:
     }
 
     Totals run(Engine& engine, Source& content, Sink& sink) override {
-        const Plan plan = limited(engine.plan(o_.mode, job_.direction, content.size()), job_);
+        const Plan plan =
+            fitted(engine, engine.plan(o_.mode, job_.direction, content.size()), job_, content.size(), sink);
         return run_cipher(engine, plan, cipher_, content, sink, job_.progress);
     }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "engine/calibration/file.hpp"
 #include "engine/pipeline/file.hpp"
 #include "format/base64.hpp"
 
@@ -35,6 +36,16 @@ std::unique_ptr<FileSink> open_sink(const FileJob& job, const FileSource& input)
 }
 
 }  // namespace
+
+Plan FileFormat::fitted(const Engine& engine, Plan plan, const FileJob& job, std::uint64_t bytes, Sink& sink) {
+    plan.lanes = std::min(plan.lanes, job.threads);
+    const bool on_cpu = plan.devices.front() < 0;
+    if (!on_cpu || bytes == Engine::unknown_length || engine.options().chunk_bytes != 0) return plan;
+    const std::uint64_t piece = sink.share(std::min(plan.lanes, usable_processors()));
+    // Every worker gets several, so that they end together.
+    if (bytes / 4 / plan.lanes >= piece) plan.chunk_bytes = std::max(plan.chunk_bytes, piece);
+    return plan;
+}
 
 FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     const bool encrypt = job.direction == Direction::encrypt;

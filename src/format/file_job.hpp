@@ -71,11 +71,9 @@ public:
     virtual Totals run(Engine& engine, Source& content, Sink& sink) = 0;
 
 protected:
-    /// `plan` with as many workers as the job may have.
-    [[nodiscard]] static Plan limited(Plan plan, const FileJob& job) {
-        plan.lanes = std::min(plan.lanes, job.threads);
-        return plan;
-    }
+    /// `plan` with as many workers as the job may have, and with chunks that `sink` takes well from so many.
+    [[nodiscard]] static Plan fitted(const Engine& engine, Plan plan, const FileJob& job, std::uint64_t bytes,
+                                     Sink& sink);
 };
 
 /// Throws Error; in that case there is no output file.

@@ -74,7 +74,8 @@ public:
 
     Totals run(Engine& engine, Source& content, Sink& sink) override {
         const SegmentFormat format = opened_.key->parameters.format;
-        const Plan plan = limited(plan_segments(engine, format, job_.direction, content.size()), job_);
+        const Plan plan =
+            fitted(engine, plan_segments(engine, format, job_.direction, content.size()), job_, content.size(), sink);
         SegmentStage stage(
             *opened_.cipher, job_.direction,
             {.chunk_bytes = plan.chunk_bytes, .first = first_, .ends = ends_, .input_bytes = content.size()});

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -213,6 +215,15 @@ ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset) {
     faults::note_written(fd);
     return call("pwrite", bytes, [&](std::size_t n) { return ::pwrite(fd, buffer, n, offset); });
 }
+int copy_to_pages(int fd, const void* buffer, std::size_t bytes, off_t offset) {
+    faults::note_written(fd);
+    return call("copy_to_pages", [&] {
+        void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+        if (pages == MAP_FAILED) return -1;
+        std::memcpy(pages, buffer, bytes);
+        return ::munmap(pages, bytes);
+    });
+}
 off_t lseek(int fd, off_t offset, int whence) {
     return call("lseek", [&] { return ::lseek(fd, offset, whence); });
 }
@@ -227,6 +238,9 @@ int lstat(const char* path, struct stat* status) {
 }
 int fstat(int fd, struct stat* status) {
     return call("fstat", [&] { return ::fstat(fd, status); });
+}
+int fstatfs(int fd, struct statfs* status) {
+    return call("fstatfs", [&] { return ::fstatfs(fd, status); });
 }
 int status_flags(int fd) {
     return call("status_flags", [&] { return ::fcntl(fd, F_GETFL); });

@@ -70,6 +70,8 @@ std::vector<Fault> faults_of(const std::string& call) {
         list = failures({EIO, ENOSPC, EINVAL});
         list.insert(list.end(), {{Effect::fail, EINTR, 3}, slow});
     }
+    if (call == "fstatfs") list = failures({EIO, ENOSYS});
+    if (call == "copy_to_pages") list = failures({ENOMEM, EINVAL, ENOSPC});
     if (call == "begin_writing") list = failures({EIO, ENOSPC, ESPIPE});
     if (call == "rename") list = failures({EIO, EXDEV, EEXIST, EINVAL});
     if (call == "link") list = failures({EIO, EEXIST, EPERM});

@@ -324,16 +324,55 @@ TEST_F(StreamingAead, LargeSegmentsAreTakenByFewWorkers) {
     EXPECT_EQ(run_piped(job(Direction::decrypt, keyset, "", ""), &sealed.output).output, plaintext);
 }
 
-struct Workers : FileFormat {
-    using FileFormat::limited;
+struct Plans : FileFormat {
+    using FileFormat::fitted;
+};
+
+/// A sink that wants pieces of a mebibyte.
+class Pieces final : public Sink {
+public:
+    bool is_sequential() const noexcept override { return false; }
+    std::uint64_t share(unsigned writers) override {
+        writers_ = writers;
+        return 1 << 20;
+    }
+    void write(std::uint64_t /*offset*/, std::span<const std::uint8_t> /*bytes*/) override {}
+    [[nodiscard]] unsigned writers() const { return writers_; }
+
+private:
+    unsigned writers_ = 0;
 };
 
 TEST(FileJobs, HaveTheWorkersOfThePlanUnlessTheyAreToHaveFewer) {
-    const Plan plan{.lanes = 7};
+    const Engine engine({});
+    Pieces sink;
+    const int cpu = -1;
+    const Plan plan{.devices = {&cpu, 1}, .lanes = 7, .chunk_bytes = 4096};
     FileJob job;
-    EXPECT_EQ(Workers::limited(plan, job).lanes, 7U);
+    EXPECT_EQ(Plans::fitted(engine, plan, job, Engine::unknown_length, sink).lanes, 7U);
     job.threads = 3;
-    EXPECT_EQ(Workers::limited(plan, job).lanes, 3U);
+    EXPECT_EQ(Plans::fitted(engine, plan, job, Engine::unknown_length, sink).lanes, 3U);
+}
+
+TEST(FileJobs, HaveChunksThatTheOutputTakesWell) {
+    const Engine engine({}), asked({.chunk_bytes = 8192});
+    const int cpu = -1, gpu = 0;
+    const FileJob job;
+    constexpr std::uint64_t long_file = 1 << 30, piece = 1 << 20;
+    const auto chunk = [&](const Engine& e, const int& device, unsigned lanes, std::uint64_t own, std::uint64_t bytes) {
+        Pieces sink;
+        const Plan plan{.devices = {&device, 1}, .lanes = lanes, .chunk_bytes = own};
+        const std::uint64_t chosen = Plans::fitted(e, plan, job, bytes, sink).chunk_bytes;
+        EXPECT_LE(sink.writers(), lanes);
+        return chosen;
+    };
+    EXPECT_EQ(chunk(engine, cpu, 2, 4096, long_file), piece);
+    EXPECT_EQ(chunk(engine, cpu, 2, 8 * piece, long_file), 8 * piece) << "longer than wanted";
+    EXPECT_EQ(chunk(engine, cpu, 2, 4096, 8 * piece), piece) << "four for each worker";
+    EXPECT_EQ(chunk(engine, cpu, 2, 4096, 8 * piece - 1), 4096U) << "some workers would have nothing to do";
+    EXPECT_EQ(chunk(engine, cpu, 2, 4096, Engine::unknown_length), 4096U);
+    EXPECT_EQ(chunk(engine, gpu, 2, 4096, long_file), 4096U);
+    EXPECT_EQ(chunk(asked, cpu, 2, 4096, long_file), 4096U) << "the caller's wish";
 }
 
 }  // namespace

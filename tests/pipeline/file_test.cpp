@@ -16,6 +16,7 @@
 #include <fstream>
 #include <thread>
 
+#include "engine/pipeline/os.hpp"
 #include "folder.hpp"
 #include "support.hpp"
 
@@ -518,6 +519,23 @@ TEST_F(FileTest, WaitingForASilentPipeCanBeCancelled) {
               }),
               WARPAES_ERROR_CANCELLED);
     EXPECT_EQ(calls, 3);
+}
+
+TEST_F(FileTest, PagesAreCopiedOnlyWhereTheFileIs) {
+    constexpr std::size_t page = 4096, pages = 5;
+    write_file("pages", std::string(pages * page, 'a'));
+    const Descriptor file(::open(path("pages").c_str(), O_RDWR | O_CLOEXEC), true);
+    const std::string text(2 * page, 'b');
+    if (os::copy_to_pages(file.get(), text.data(), text.size(), page) != 0 && errno == EINVAL) {
+        GTEST_SKIP() << "no MADV_POPULATE_WRITE; runs on Linux 5.14 or newer";
+    }
+    EXPECT_EQ(read_file("pages"), std::string(page, 'a') + text + std::string(2 * page, 'a'));
+    // As in a full file system, a page that cannot be made is an error, and no SIGBUS.
+    EXPECT_EQ(os::copy_to_pages(file.get(), text.data(), text.size(), (pages - 1) * page), -1);
+    EXPECT_EQ(fs::file_size(path("pages")), pages * page);
+    const Descriptor closed;
+    EXPECT_EQ(os::copy_to_pages(closed.get(), text.data(), text.size(), 0), -1);
+    EXPECT_EQ(errno, EBADF);
 }
 
 }  // namespace

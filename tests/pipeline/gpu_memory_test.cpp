@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "../page_locked.hpp"
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
@@ -16,6 +17,7 @@ namespace warpaes {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
+using test::allocate_page_locked, test::free_page_locked;
 
 class GpuMemory : public testing::Test {
 protected:
@@ -73,6 +75,32 @@ TEST_F(GpuMemory, ManyChunksOfWhichOneEndLiesThere) {
         }
     }
     cuda_backend().device_free(there);
+}
+
+TEST_F(GpuMemory, PageLockedMessagesAreProcessedWhereTheyLie) {
+    constexpr std::size_t bytes = (std::size_t{2} << 20) + 3 * 4096;
+    std::uint8_t *const in = allocate_page_locked(bytes + 1), *const out = allocate_page_locked(bytes + 1);
+    for (std::size_t i = 0; i <= bytes; ++i) in[i] = static_cast<std::uint8_t>(i * 151 + 7);
+    const Block iv{1, 2, 3};
+    Bytes expected(bytes);
+    const auto copies_of = [&](Mode mode, Direction direction, std::size_t at, std::uint64_t chunk_bytes) {
+        Engine engine({.backend = "cuda", .device = 0, .threads = 2, .chunk_bytes = chunk_bytes});
+        libcrypto_backend().open_lane(-1, 0)->run(
+            stretch_of(mode, direction, key_, iv, in + at, expected.data(), bytes));
+        const std::uint64_t before = simt::calls("cudaMemcpyAsync");
+        run_group(engine, stretch_of(mode, direction, key_, iv, in + at, out, bytes), Memory::page_locked);
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), out)) << static_cast<int>(mode);
+        return simt::calls("cudaMemcpyAsync") - before;
+    };
+    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, 0), 0U);
+    EXPECT_EQ(copies_of(Mode::ecb, Direction::decrypt, 0, 0), 0U);
+    EXPECT_EQ(copies_of(Mode::cbc, Direction::decrypt, 0, 0), 0U);
+    // Kernels that come by a byte twice, buffers that are not aligned, and chunks as long as the caller wants them.
+    EXPECT_NE(copies_of(Mode::cfb8, Direction::decrypt, 0, 0), 0U);
+    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 1, 0), 3U) << "the input, in chunks of 1 MiB";
+    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, std::uint64_t{3} << 19), 2U) << "the longer chunk, both ways";
+    free_page_locked(out);
+    free_page_locked(in);
 }
 
 /// Device memory that a caller gives back, whatever the caller has left there.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/limits.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -23,6 +24,12 @@ namespace warpaes {
 namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
+
+/// A file in memory (tmpfs) is written by one thread at a time, and most of that time goes into new pages. Page faults
+/// in a mapping make pages side by side. GB/s of new files by 2 / 4 / 16 threads of a Xeon, Linux 6.18: pwrite() 3.6 /
+/// 3.4 / 3.1; pieces of 4 MiB through a mapping 2.9 / 5.0 / 4.4, of 1 MiB 3.4 / 3.2 / 3.2.
+constexpr std::uint64_t page_piece_bytes = std::uint64_t{4} << 20;
+constexpr unsigned least_page_writers = 4;
 
 std::string explain(int error) {
     return std::system_category().message(error);
@@ -364,7 +371,14 @@ void FileSink::fail(const std::string& what, int error) const {
     throw Error(WARPAES_ERROR_WRITE, sentence);
 }
 
-void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+std::uint64_t FileSink::share(unsigned writers) {
+    if (!is_provisional() || writers < least_page_writers) return 0;
+    struct statfs status {};
+    paged_ = os::fstatfs(fd_.get(), &status) == 0 && status.f_type == TMPFS_MAGIC;
+    return paged_ ? page_piece_bytes : 0;
+}
+
+void FileSink::write_here(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
     std::size_t done = 0;
     while (done < bytes.size()) {
         if (sequential_) wait_until_ready(fd_.get(), POLLOUT, hook_);
@@ -377,6 +391,28 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
         if (n < 0 && errno == EAGAIN) continue;
         if (n < 0) fail("cannot write to", errno);
         done += static_cast<std::size_t>(n);
+    }
+}
+
+/// Two pieces may share the page where one ends and the other begins, so these are written; the last one first, which
+/// makes the file long enough.
+void FileSink::write_pages(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+    const auto first = static_cast<std::size_t>((page_bytes - offset % page_bytes) % page_bytes);
+    const std::uint64_t end = offset + bytes.size();
+    const auto behind = static_cast<std::size_t>((end - 1) / page_bytes * page_bytes - offset);
+    write_here(offset + behind, bytes.subspan(behind));
+    const auto pages = bytes.subspan(first, behind - first);
+    if (os::copy_to_pages(fd_.get(), pages.data(), pages.size(), static_cast<off_t>(offset + first)) != 0) {
+        write_here(offset + first, pages);  // which says what is wrong
+    }
+    write_here(offset, bytes.first(first));
+}
+
+void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+    if (paged_ && bytes.size() >= page_piece_bytes / 2) {
+        write_pages(offset, bytes);
+    } else {
+        write_here(offset, bytes);
     }
     const std::uint64_t end = offset + bytes.size();
     if (durable_ && is_provisional()) {

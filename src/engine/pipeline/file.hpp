@@ -97,6 +97,7 @@ public:
     FileSink(int fd, std::string name, const FileSource& input, WaitHook hook = {});
 
     bool is_sequential() const noexcept override { return sequential_; }
+    std::uint64_t share(unsigned writers) override;
     /// A failing write does not raise a signal (SIGPIPE, SIGXFSZ); it throws an error as any other failure does.
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
@@ -117,6 +118,8 @@ public:
 private:
     void open_existing(const std::string& path, const struct stat& status);
     void create_temporary();
+    void write_here(std::uint64_t offset, std::span<const std::uint8_t> bytes);
+    void write_pages(std::uint64_t offset, std::span<const std::uint8_t> bytes);
     [[nodiscard]] Descriptor create(mode_t mode, TemporaryName& name) const;
     template <typename Take>
     void take_name(TemporaryName& name, const Take& take) const;
@@ -135,6 +138,7 @@ private:
     bool sequential_ = true;
     bool overwrite_ = false;
     bool durable_ = true;
+    bool paged_ = false;  ///< long pieces are written by write_pages()
     std::uint64_t base_ = 0;
     std::atomic<std::uint64_t> end_{0};
     std::string target_;  ///< final path of the new file; empty if written directly

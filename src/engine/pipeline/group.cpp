@@ -116,6 +116,10 @@ std::size_t cached_bytes() {
     return bytes;
 }
 
+/// Up to this length one GPU reads and writes page-locked memory in one launch; beyond it copies in both directions at
+/// once are faster.
+constexpr std::uint64_t most_zero_copy_bytes = std::uint64_t{32} << 20;
+
 }  // namespace
 
 Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
@@ -138,7 +142,12 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     const bool one_lane = on_cpu && (plan.lanes == 1 || !is_parallel(g.mode, g.direction));
     g.direct = !chained && ends.in.direct && ends.out.direct;
     g.beyond_caches = g.input.first != g.output.first && bytes >= cached_bytes();
-    const bool at_once = chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device));
+    const bool aligned =
+        ((reinterpret_cast<std::uintptr_t>(g.input.first) | reinterpret_cast<std::uintptr_t>(g.output.first)) %
+         block_bytes) == 0;
+    g.zero_copy = g.direct && aligned && !on_cpu && plan.devices.size() == 1 && accesses_once(g.mode, g.direction) &&
+                  bytes <= most_zero_copy_bytes && engine.options().chunk_bytes == 0;
+    const bool at_once = chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device || g.zero_copy));
     if (!at_once) return run_cut(engine, ends, g);
     WorkerLane worker(engine, plan, 0, 0);
     worker.run([&](Lane& lane) { lane.run(g); });

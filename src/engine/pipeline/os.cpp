@@ -2,8 +2,12 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 namespace warpaes::os {
 
@@ -25,6 +29,17 @@ ssize_t write(int fd, const void* buffer, std::size_t bytes) {
 ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset) {
     return ::pwrite(fd, buffer, bytes, offset);
 }
+int copy_to_pages(int fd, const void* buffer, std::size_t bytes, off_t offset) {
+    constexpr int populate_write = 23;  // MADV_POPULATE_WRITE, which older C libraries do not name
+    void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+    if (pages == MAP_FAILED) return -1;
+    const int result = ::madvise(pages, bytes, populate_write);
+    const int error = errno;
+    if (result == 0) std::memcpy(pages, buffer, bytes);
+    ::munmap(pages, bytes);
+    errno = error;
+    return result;
+}
 off_t lseek(int fd, off_t offset, int whence) {
     return ::lseek(fd, offset, whence);
 }
@@ -39,6 +54,9 @@ int lstat(const char* path, struct stat* status) {
 }
 int fstat(int fd, struct stat* status) {
     return ::fstat(fd, status);
+}
+int fstatfs(int fd, struct statfs* status) {
+    return ::fstatfs(fd, status);
 }
 int status_flags(int fd) {
     return ::fcntl(fd, F_GETFL);
