@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr NamedMode modes[] = {
+constexpr NamedMode bench_modes[] = {
     {"ecb", WARPAES_ECB, true, true},        {"cbc", WARPAES_CBC, false, true},
     {"cfb128", WARPAES_CFB128, false, true}, {"cfb8", WARPAES_CFB8, false, true},
     {"cfb1", WARPAES_CFB1, false, true},     {"ofb", WARPAES_OFB, false, false},
@@ -99,7 +99,7 @@ private:
     std::optional<Buffers> buffers_;  ///< kept between cases: filling them takes longer than using them
 };
 
-std::string human_bytes(std::size_t n) {
+std::string size_name(std::size_t n) {
     if (n >= (std::size_t{1} << 30) && n % (std::size_t{1} << 30) == 0) return fmt::format("{} GiB", n >> 30);
     if (n >= (std::size_t{1} << 20) && n % (std::size_t{1} << 20) == 0) return fmt::format("{} MiB", n >> 20);
     if (n >= 1024 && n % 1024 == 0) return fmt::format("{} KiB", n >> 10);
@@ -107,7 +107,7 @@ std::string human_bytes(std::size_t n) {
 }
 
 /// "gcm/16K" for segments of 16 KiB.
-std::string name_of(const json& row) {
+std::string mode_of_row(const json& row) {
     const std::string mode = row["mode"];
     if (!row.contains("segment")) return mode;
     const std::size_t n = row["segment"];
@@ -115,15 +115,15 @@ std::string name_of(const json& row) {
     return n % 1024 == 0 ? fmt::format("{}/{}K", mode, n >> 10) : fmt::format("{}/{}", mode, n);
 }
 
-void print_row(const json& row) {
+void print_figure(const json& row) {
     std::string beside;
     if (!row["baseline_gb_per_s"].is_null()) {
         const double baseline = row["baseline_gb_per_s"], ours = row["gb_per_s"];
         beside = fmt::format("{:9.2f} {:5.2f}x", baseline, ours / baseline);
     }
     fmt::print("{:<10} {:<7} {:<8} {:>4} {:>9} {:<12} {:>7} {:10.2f} {}\n", row["backend"].get<std::string>(),
-               name_of(row), row["direction"].get<std::string>(), row["key_bits"].get<int>(), human_bytes(row["bytes"]),
-               row["memory"].get<std::string>(),
+               mode_of_row(row), row["direction"].get<std::string>(), row["key_bits"].get<int>(),
+               size_name(row["bytes"]), row["memory"].get<std::string>(),
                row["threads"] == 0 ? "GPU" : std::to_string(row["threads"].get<int>()), row["gb_per_s"].get<double>(),
                beside);
     std::fflush(stdout);
@@ -178,7 +178,7 @@ Found look_around() {
 
 constexpr int all_devices = -1, first_device = -2;
 
-struct Options {
+struct BenchOptions {
     std::vector<std::string> backends, mode_names, directions, places;
     std::vector<unsigned> key_bits{128, 256};
     std::vector<std::string> sizes;
@@ -216,7 +216,7 @@ bool wanted(const std::vector<std::string>& list, const std::string& name) {
     return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
 }
 
-std::vector<Case> make_cases(const Options& o, const Found& found) {
+std::vector<Case> make_cases(const BenchOptions& o, const Found& found) {
     std::vector<std::size_t> cpu_sizes{1 << 10, 16 << 10, 1 << 20, 64 << 20};
     std::vector<std::size_t> gpu_sizes{64 << 10, 1 << 20, 8 << 20, 64 << 20, 1 << 30};
     if (o.quick) {
@@ -237,7 +237,7 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
     std::vector<Case> cases;
     const auto add = [&](const std::string& backend, int device, warpaes_memory memory, std::size_t bytes,
                          unsigned threads) {
-        for (const NamedMode& mode : modes) {
+        for (const NamedMode& mode : bench_modes) {
             if (!wanted(o.mode_names, mode.name)) continue;
             for (const auto direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
                 const bool encrypt = direction == WARPAES_ENCRYPT;
@@ -287,7 +287,7 @@ std::size_t parse_any_size(const std::string& text) {
 }
 
 /// For --messages: every combination of the given options.
-std::vector<BatchCase> make_batch_cases(const Options& o, const Found& found) {
+std::vector<BatchCase> make_batch_cases(const BenchOptions& o, const Found& found) {
     std::vector<BatchCase> cases(1);
     const auto combine = [&](const auto& values, const auto& set) {
         std::vector<BatchCase> all;
@@ -334,7 +334,7 @@ std::vector<BatchCase> make_batch_cases(const Options& o, const Found& found) {
     return cases;
 }
 
-void parse_options(CLI::App& app, Options& o) {
+void parse_bench_options(CLI::App& app, BenchOptions& o) {
     app.add_option("--backend", o.backends, "only these: libcrypto, aesni, vaes, armv8, cuda")->delimiter(',');
     app.add_option("--mode", o.mode_names,
                    "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac (default: the parallel ones)")
@@ -384,8 +384,8 @@ void parse_options(CLI::App& app, Options& o) {
 
 int run_bench(int argc, char** argv) {
     CLI::App app{"Throughput by backend, mode, key, size and where the data lies", "warpaes bench"};
-    Options o;
-    parse_options(app, o);
+    BenchOptions o;
+    parse_bench_options(app, o);
     try {
         app.parse(argc, argv);
         std::replace(o.places.begin(), o.places.end(), std::string("page-locked"), std::string("page_locked"));
@@ -421,7 +421,7 @@ int run_bench(int argc, char** argv) {
         for (std::size_t i = 0; i < cases.size(); ++i) {
             if (o.as_json && isatty(STDERR_FILENO) != 0) say(fmt::format("\r{} of {} ", i + 1, cases.size()));
             record["bench"].push_back(bench.run(cases[i]));
-            if (!o.as_json) print_row(record["bench"].back());
+            if (!o.as_json) print_figure(record["bench"].back());
         }
         if (o.as_json) print_json(record, 1);
         file.store(record);

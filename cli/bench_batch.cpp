@@ -6,8 +6,9 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
-#include <random>
 #include <stdexcept>
+
+#include "bench_subject.hpp"
 
 namespace cli {
 
@@ -15,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr BatchMode modes[] = {
+constexpr BatchMode batch_modes[] = {
     {"ecb", WARPAES_ECB, 0, 0},   {"cbc", WARPAES_CBC, 16, 0},  {"cfb128", WARPAES_CFB128, 16, 0},
     {"ofb", WARPAES_OFB, 16, 0},  {"ctr", WARPAES_CTR, 16, 0},  {"xts", WARPAES_XTS, 16, 0},
     {"gcm", WARPAES_GCM, 12, 16}, {"ccm", WARPAES_CCM, 12, 16}, {"cmac", WARPAES_CMAC, 0, 16},
@@ -80,11 +81,11 @@ private:
     unsigned char* data_ = nullptr;
 };
 
-struct Keys {
+struct BatchKeys {
     Key key, tweak_key;
 };
 
-std::vector<warpaes_batch_entry> entries_of(const BatchCase& c, const Layout& l, const Keys& keys,
+std::vector<warpaes_batch_entry> entries_of(const BatchCase& c, const Layout& l, const BatchKeys& keys,
                                             unsigned char* base) {
     const auto elements = [&](std::size_t at, std::size_t stride, bool there) {
         warpaes_elements e{};
@@ -129,9 +130,10 @@ std::vector<warpaes_batch_entry> entries_of(const BatchCase& c, const Layout& l,
 }
 
 /// Keeps up to `in_flight` batches in flight.
-class Subject {
+class BatchesInFlight {
 public:
-    Subject(const BatchCase& c, warpaes_engine* engine, const Layout& layout, const Keys& keys, unsigned char* base)
+    BatchesInFlight(const BatchCase& c, warpaes_engine* engine, const Layout& layout, const BatchKeys& keys,
+                    unsigned char* base)
         : engine_(engine), slots_(std::max(1U, c.in_flight)) {
         for (auto& slot : slots_) slot.entries = entries_of(c, layout, keys, base);
     }
@@ -173,43 +175,30 @@ private:
     std::string reason_;
 };
 
-void fill(std::vector<unsigned char>& bytes) {
-    std::mt19937_64 generator(std::random_device{}());
-    for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
-        const std::uint64_t word = generator();
-        std::memcpy(bytes.data() + at, &word, 8);
-    }
-}
-
-Key random_key(unsigned bits) {
-    std::vector<unsigned char> bytes(32);
-    fill(bytes);
-    return create_key(bytes.data(), bits / 8);
-}
-
 double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
 }
 
-void run_once(const BatchCase& c, warpaes_engine* engine, const Layout& layout, const Keys& keys, unsigned char* base) {
-    (void)Subject(c, engine, layout, keys, base).time(1);
+void run_once(const BatchCase& c, warpaes_engine* engine, const Layout& layout, const BatchKeys& keys,
+              unsigned char* base) {
+    (void)BatchesInFlight(c, engine, layout, keys, base).time(1);
 }
 
 }  // namespace
 
 const BatchMode* find_batch_mode(const std::string& name) {
-    const auto it =
-        std::find_if(std::begin(modes), std::end(modes), [&](const BatchMode& m) { return m.name == name; });
-    return it == std::end(modes) ? nullptr : &*it;
+    const auto it = std::find_if(std::begin(batch_modes), std::end(batch_modes),
+                                 [&](const BatchMode& m) { return m.name == name; });
+    return it == std::end(batch_modes) ? nullptr : &*it;
 }
 
 json bench_batch(const BatchCase& c, unsigned samples, double seconds) {
     const Engine engine = create_engine(c.backend, -1, c.threads), reference = create_engine("libcrypto", -1);
     const Layout layout(c);
-    const Keys keys{random_key(c.key_bits), random_key(c.key_bits)};
+    const BatchKeys keys{random_key(c.key_bits), random_key(c.key_bits)};
     std::vector<unsigned char> host(layout.all);
-    fill(host);
+    fill_randomly(host);
     if (c.direction == WARPAES_DECRYPT && c.mode->tag_bytes != 0) {
         // Decryption needs authentic input.
         BatchCase seal = c;
@@ -223,7 +212,7 @@ json bench_batch(const BatchCase& c, unsigned samples, double seconds) {
     const Memory memory(c, engine.get(), layout.all);
     check(warpaes_copy(engine.get(), memory.data(), host.data(), layout.all));
 
-    Subject subject(c, engine.get(), layout, keys, memory.data());
+    BatchesInFlight subject(c, engine.get(), layout, keys, memory.data());
     const double once = std::max(subject.time(2), 1e-7);
     std::vector<unsigned char> got(layout.all);
     check(warpaes_copy(engine.get(), got.data(), memory.data(), layout.all));
@@ -234,7 +223,7 @@ json bench_batch(const BatchCase& c, unsigned samples, double seconds) {
     }
 
     Engine baseline_engine;
-    std::optional<Subject> baseline;
+    std::optional<BatchesInFlight> baseline;
     const bool on_cpu = subject.result().messages_on_gpu == 0;
     if (on_cpu && c.backend != "libcrypto") {
         baseline_engine = create_engine("libcrypto", -1, c.threads);

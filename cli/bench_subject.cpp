@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <random>
 #include <stdexcept>
 
@@ -15,18 +16,6 @@ constexpr std::size_t tag_bytes = 16, nonce_bytes = 12;
 
 std::size_t count_of(const Case& c) {
     return c.segment == 0 ? 1 : (c.bytes + c.segment - 1) / c.segment;
-}
-
-void fill(std::vector<unsigned char>& bytes) {
-    std::mt19937_64 generator(std::random_device{}());
-    for (auto& byte : bytes) byte = static_cast<unsigned char>(generator());
-}
-
-Key random_key(unsigned bits) {
-    std::vector<unsigned char> bytes(bits / 8);
-    std::random_device random;
-    for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
-    return create_key(bytes.data(), bytes.size());
 }
 
 /// Throws Failure if any message failed.
@@ -41,6 +30,20 @@ warpaes_batch_result run_batch(warpaes_engine* engine, const std::vector<warpaes
 }
 
 }  // namespace
+
+void fill_randomly(std::vector<unsigned char>& bytes) {
+    std::mt19937_64 generator(std::random_device{}());
+    for (std::size_t at = 0; at < bytes.size(); at += 8) {
+        const std::uint64_t word = generator();
+        std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(8, bytes.size() - at));
+    }
+}
+
+Key random_key(unsigned bits) {
+    std::vector<unsigned char> bytes(bits / 8);
+    fill_randomly(bytes);
+    return create_key(bytes.data(), bytes.size());
+}
 
 const char* memory_name(warpaes_memory memory) {
     return memory == WARPAES_MEMORY_DEVICE        ? "device"
@@ -70,7 +73,7 @@ Secrets::Secrets(const Case& c)
       tweak_key(random_key(c.key_bits)),
       nonces(nonce_bytes * count_of(c)),
       tags(tag_bytes * count_of(c)) {
-    fill(nonces);
+    fill_randomly(nonces);
 }
 
 Subject::Subject(const Case& c, warpaes_engine* engine, Secrets& secrets, const Buffers& buffers)

@@ -16,6 +16,10 @@ struct NamedMode {
     bool hash_only = false;  ///< the data is the associated data
 };
 
+/// For what is measured: no secrets.
+void fill_randomly(std::vector<unsigned char>& bytes);
+Key random_key(unsigned bits);
+
 const char* memory_name(warpaes_memory memory);
 
 /// One row of the table.

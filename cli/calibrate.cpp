@@ -12,7 +12,7 @@ namespace cli {
 
 namespace {
 
-constexpr const char* help = R"(Usage: warpaes calibrate [--quick] [--cpu-only] [--json]
+constexpr const char* calibrate_help = R"(Usage: warpaes calibrate [--quick] [--cpu-only] [--json]
 
 Measures every backend and GPU of this machine and stores what the library chooses by: in the file that the
 environment variable WARPAES_CALIBRATION names, else below $XDG_CACHE_HOME or ~/.cache. Half a minute, with a
@@ -36,7 +36,7 @@ int run_calibrate(int argc, char** argv) {
     app.add_flag("--quick", quick);
     app.add_flag("--cpu-only", cpu_only);
     app.add_flag("--json", as_json);
-    if (!parse_options(app, argc, argv, help)) return 0;
+    if (!parse_options(app, argc, argv, calibrate_help)) return 0;
 
     const Engine engine = create_engine("auto", -1);
     warpaes_calibration calibration = WARPAES_CALIBRATION_INIT;

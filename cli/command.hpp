@@ -50,9 +50,13 @@ struct KeyDelete {
 struct KeysetDelete {
     void operator()(warpaes_keyset* keyset) const { warpaes_keyset_destroy(keyset); }
 };
+struct ReaderClose {
+    void operator()(warpaes_reader* reader) const { warpaes_reader_close(reader); }
+};
 using Engine = std::unique_ptr<warpaes_engine, EngineDelete>;
 using Key = std::unique_ptr<warpaes_key, KeyDelete>;
 using Keyset = std::unique_ptr<warpaes_keyset, KeysetDelete>;
+using Reader = std::unique_ptr<warpaes_reader, ReaderClose>;
 
 inline Engine create_engine(const warpaes_engine_options& options) {
     warpaes_engine* engine = nullptr;

@@ -78,7 +78,7 @@ struct FileProgress {
     std::uint64_t before = 0;
 };
 
-int on_progress(void* user, std::uint64_t done, std::uint64_t total) {
+int on_file_progress(void* user, std::uint64_t done, std::uint64_t total) {
     auto& file = *static_cast<FileProgress*>(user);
     file.shared.update(file.before, done, total);
     return caught_signal();
@@ -320,7 +320,7 @@ private:
             job.range_first = range.first;
             job.range_last = range.last;
         }
-        job.progress = on_progress;
+        job.progress = on_file_progress;
         job.progress_user = &progress;
         if (o_.output_dir) make_directory(std::filesystem::path(task.output).parent_path());
         if (o_.action != Action::verify) refuse_needed_file(task.output);

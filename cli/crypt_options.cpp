@@ -15,7 +15,7 @@ namespace cli {
 
 namespace {
 
-const char* name_of(Action action) {
+const char* command_name(Action action) {
     switch (action) {
     case Action::encrypt:
         return "warpaes encrypt";
@@ -88,7 +88,7 @@ void check_options(const CryptOptions& o) {
 }  // namespace
 
 std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv) {
-    CLI::App app{"", name_of(action)};
+    CLI::App app{"", command_name(action)};
     refuse_passphrase(argc, argv);
     refuse_keys_in_arguments(argc, argv);
     CryptOptions o;

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* help = R"(Usage: warpaes devices [--json]
+constexpr const char* devices_help = R"(Usage: warpaes devices [--json]
 
 Lists the backends, which of them can run on this machine, and why the others cannot.
 --backend (or the environment variable WARPAES_BACKEND) takes the names in the first column,
@@ -30,7 +30,7 @@ json to_json(const warpaes_backend_info& info) {
             {"memory_bytes", info.memory_bytes}};
 }
 
-void print_row(const warpaes_backend_info& info) {
+void print_backend(const warpaes_backend_info& info) {
     std::string name = info.name;
     if (info.device >= 0) name += fmt::format("[{}]", info.device);
     fmt::print("{:<10}  {:<3}  {}", name, info.usable != 0 ? "yes" : "no", info.description);
@@ -43,7 +43,7 @@ void print_row(const warpaes_backend_info& info) {
 }  // namespace
 
 int run_devices(int argc, char** argv) {
-    const auto as_json = parse_json_option(argc, argv, help);
+    const auto as_json = parse_json_option(argc, argv, devices_help);
     if (!as_json) return 0;
     json list = json::array();
     if (!*as_json) fmt::print("{:<10}  {:<3}  {}\n", "backend", "can", "what it is");
@@ -51,7 +51,7 @@ int run_devices(int argc, char** argv) {
         if (*as_json) {
             list.push_back(to_json(info));
         } else {
-            print_row(info);
+            print_backend(info);
         }
     }
     if (*as_json) print_json(list, 2);

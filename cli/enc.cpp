@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 /// Everything that a file job points to while it runs.
-struct Secrets {
+struct JobSecrets {
     Key key;
     std::optional<SecretBytes> passphrase;
     std::vector<unsigned char> iv;
@@ -47,7 +47,7 @@ std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
     return answer;
 }
 
-void set_keys(const EncOptions& o, Secrets& secrets, warpaes_file_job& job) {
+void set_keys(const EncOptions& o, JobSecrets& secrets, warpaes_file_job& job) {
     if (o.key != nullptr) {
         const SecretBytes bytes = read_key("-K", o.key, o.key_bits / 8);
         secrets.key = create_key(bytes.bytes(), bytes.size());
@@ -120,7 +120,7 @@ Engine engine_for(const EncOptions& o) {
     return create_engine(options);
 }
 
-int on_progress(void* user, std::uint64_t done, std::uint64_t total) {
+int on_line_progress(void* user, std::uint64_t done, std::uint64_t total) {
     static_cast<ProgressLine*>(user)->update(done, total);
     return caught_signal();
 }
@@ -142,14 +142,14 @@ void run_job(const EncOptions& o) {
         throw UsageError("ciphertext is not for a terminal: give -out FILE, a pipe, -a for base64, or -f");
     }
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
-    Secrets secrets;
+    JobSecrets secrets;
     set_data(o, job);
     const Engine engine = engine_for(o);
     set_keys(o, secrets, job);
     refuse_needed_file(o.output);
 
     ProgressLine line(o.progress.value_or(::isatty(STDERR_FILENO) != 0));
-    job.progress = on_progress;
+    job.progress = on_line_progress;
     job.progress_user = &line;
     warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
     const warpaes_status status = warpaes_file_run(engine.get(), &job, &result);

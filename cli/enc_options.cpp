@@ -98,13 +98,13 @@ const Flag flags[] = {
     {"help", false, [](EncOptions& o, char*) { o.help = true; }},
 };
 
-struct NamedMode {
+struct EncMode {
     const char* name;
     warpaes_mode mode;
 };
-constexpr NamedMode modes[] = {{"ecb", WARPAES_ECB},       {"cbc", WARPAES_CBC},   {"cfb", WARPAES_CFB128},
-                               {"cfb128", WARPAES_CFB128}, {"cfb8", WARPAES_CFB8}, {"cfb1", WARPAES_CFB1},
-                               {"ofb", WARPAES_OFB},       {"ctr", WARPAES_CTR}};
+constexpr EncMode enc_modes[] = {{"ecb", WARPAES_ECB},       {"cbc", WARPAES_CBC},   {"cfb", WARPAES_CFB128},
+                                 {"cfb128", WARPAES_CFB128}, {"cfb8", WARPAES_CFB8}, {"cfb1", WARPAES_CFB1},
+                                 {"ofb", WARPAES_OFB},       {"ctr", WARPAES_CTR}};
 
 /// A flag's name for messages: text joined to a flag that takes a secret is part of the secret.
 std::string without_secret(const std::string& name) {
@@ -131,14 +131,14 @@ bool parse_cipher(const std::string& flag, EncOptions& options) {
         return true;
     }
     const auto* found =
-        std::find_if(std::begin(modes), std::end(modes), [&](const NamedMode& m) { return mode == m.name; });
+        std::find_if(std::begin(enc_modes), std::end(enc_modes), [&](const EncMode& m) { return mode == m.name; });
     if (mode.size() > 4 && mode.substr(mode.size() - 4) == "-cts") {
         throw UsageError(
             fmt::format("-{}: there is no ciphertext stealing here; cbc pads, ctr needs no padding", flag));
     }
-    if (found == std::end(modes)) {
+    if (found == std::end(enc_modes)) {
         std::vector<std::string> names;
-        for (const NamedMode& m : modes) names.emplace_back(m.name);
+        for (const EncMode& m : enc_modes) names.emplace_back(m.name);
         if (mode == "gcm" || mode == "ccm") {
             throw UsageError(
                 fmt::format("-{}: `enc` authenticates nothing, as OpenSSL's; `warpaes encrypt` does", flag));
@@ -174,7 +174,7 @@ EncOptions parse_enc_options(int argc, char** argv) {
             if (value == nullptr && parse_cipher(name, options)) continue;
             std::vector<std::string> names;
             for (const Flag& f : flags) names.push_back(std::string("-") + f.name);
-            for (const NamedMode& m : modes) {
+            for (const EncMode& m : enc_modes) {
                 for (const char* bits : {"128", "192", "256"}) names.push_back(fmt::format("-aes-{}-{}", bits, m.name));
             }
             const std::string shown = without_secret(name), hint = shown == name ? did_you_mean("-" + name, names) : "";

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* help = R"(Usage: warpaes inspect [-k KEYS] [--template NAME] FILE...
+constexpr const char* inspect_help = R"(Usage: warpaes inspect [-k KEYS] [--template NAME] FILE...
 
 What an encrypted file says of itself, without a key: format, header, segments, length of the
 plaintext. Files of Tink's streaming AEAD name neither their key nor the size of their segments, so
@@ -74,10 +74,6 @@ std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes
     return list;
 }
 
-struct ReaderClose {
-    void operator()(warpaes_reader* reader) const { warpaes_reader_close(reader); }
-};
-
 /// What opening the file proves: its key, and through the last segment, the length of the plaintext.
 struct Opened {
     warpaes_key_info key{};
@@ -91,7 +87,7 @@ Opened open_with(const std::string& path, const Keys& keys, const std::string& a
     source.path = path.c_str();
     warpaes_reader* made = nullptr;
     check(warpaes_reader_open(engine, &source, keys.keyset.get(), aad.data(), aad.size(), &made));
-    const std::unique_ptr<warpaes_reader, ReaderClose> reader(made);
+    const Reader reader(made);
     opened.plaintext_bytes = warpaes_reader_size(reader.get());
 
     const Descriptor nowhere("/dev/null", O_WRONLY);
@@ -216,7 +212,7 @@ int run_inspect(int argc, char** argv) {
     app.add_option("--aad-file", o.aad_file);
     app.add_flag("--json", o.json);
     refuse_keys_in_arguments(argc, argv);
-    if (!parse_options(app, argc, argv, help)) return 0;
+    if (!parse_options(app, argc, argv, inspect_help)) return 0;
 
     std::vector<Keys> keys;
     Engine engine;

@@ -18,7 +18,7 @@ namespace cli {
 
 namespace {
 
-constexpr const char* help = R"(Usage: warpaes keygen [-t TEMPLATE] [--passphrase | --kek PLACE] [-o FILE]
+constexpr const char* keygen_help = R"(Usage: warpaes keygen [-t TEMPLATE] [--passphrase | --kek PLACE] [-o FILE]
 
 Makes a keyset with one new key, as Tink has them (JSON).
 
@@ -42,7 +42,7 @@ Example
 )";
 
 /// A line with the template's name and the key in hexadecimal.
-SecretText random_key(const std::string& format, std::size_t bytes) {
+SecretText random_raw_key(const std::string& format, std::size_t bytes) {
     SecretText text;
     text.fill([&format, bytes](char* room) {
         unsigned char key[32];
@@ -99,7 +99,7 @@ int run_keygen(int argc, char** argv) {
     kek.add(app);
     refuse_passphrase_in_argument(argc, argv);
     refuse_keys_in_arguments(argc, argv);
-    if (!parse_options(app, argc, argv, (std::string(help) + template_list()).c_str())) return 0;
+    if (!parse_options(app, argc, argv, (std::string(keygen_help) + template_list()).c_str())) return 0;
 
     const bool wrapped = ask || passphrase.is_given();
     if (wrapped && kek.place) throw UsageError("--kek: contradicts --passphrase");
@@ -118,7 +118,7 @@ int run_keygen(int argc, char** argv) {
         warpaes_key_info info{};
         info.struct_size = sizeof info;
         check(warpaes_keyset_query(keyset.get(), 0, &info));
-        put(output, random_key(format, info.key_bits / 8).view(), "A raw key for " + format);
+        put(output, random_raw_key(format, info.key_bits / 8).view(), "A raw key for " + format);
         return 0;
     }
     std::string what = fmt::format("Keyset with key {} ({})", id, format);

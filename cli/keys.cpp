@@ -68,7 +68,7 @@ void list_keys(KeyOptions options, bool as_json) {
     }
 }
 
-constexpr const char* help = R"(Usage: warpaes keys list [--json] KEYSET
+constexpr const char* keys_help = R"(Usage: warpaes keys list [--json] KEYSET
        warpaes keys add [-t TEMPLATE] [--primary] KEYSET
        warpaes keys promote|disable|enable|destroy|remove KEYSET ID
        warpaes keys passphrase [--remove] KEYSET
@@ -239,7 +239,7 @@ int run_keys(int argc, char** argv) {
     on_key("remove", warpaes_keyset_remove);
     refuse_keys_in_arguments(argc, argv);
     refuse_unknown_verb(argc, argv);
-    parse_options(app, argc, argv, (std::string(help) + template_list()).c_str());
+    parse_options(app, argc, argv, (std::string(keys_help) + template_list()).c_str());
     return 0;
 }
 

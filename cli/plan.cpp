@@ -25,7 +25,7 @@ struct PlanOptions {
     bool batch = false, as_json = false;
 };
 
-constexpr const char* help = R"(Usage: warpaes plan --mode MODE --size N [options]
+constexpr const char* plan_help = R"(Usage: warpaes plan --mode MODE --size N [options]
 
 Predicts what a call would take on each backend of this machine, and prints which one the library
 would choose, and why. Does nothing else. `warpaes calibrate` makes the predictions this machine's own.
@@ -73,7 +73,7 @@ std::string label(const std::string& name, int device) {
     return device < 0 ? name : fmt::format("{}[{}]", name, device);
 }
 
-void print_table(const warpaes_work& work, const PlanOptions& o, const json& record) {
+void print_plan(const warpaes_work& work, const PlanOptions& o, const json& record) {
     const auto total = static_cast<double>(work.messages * work.message_len);
     fmt::print("{} of {}, {} {}ion, AES-{}, {}\n\n",
                work.messages == 1 ? "1 message" : fmt::format("{} messages", work.messages),
@@ -123,7 +123,7 @@ int run_plan(int argc, char** argv) {
     app.add_option("--device", o.device);
     app.add_option("--threads", o.threads);
     app.add_flag("--json", o.as_json);
-    if (!parse_options(app, argc, argv, help)) return 0;
+    if (!parse_options(app, argc, argv, plan_help)) return 0;
 
     const warpaes_work work = to_work(o);
     const Engine engine = create_engine(o.backend, o.device, o.threads);
@@ -140,7 +140,7 @@ int run_plan(int argc, char** argv) {
     if (o.as_json) {
         print_json(record, 2);
     } else {
-        print_table(work, o, record);
+        print_plan(work, o, record);
     }
     return 0;
 }

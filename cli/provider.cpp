@@ -27,7 +27,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr const char* help = R"(Usage: warpaes provider install|check|remove|stats [options]
+constexpr const char* provider_help = R"(Usage: warpaes provider install|check|remove|stats [options]
 
 Gives every program that uses OpenSSL 3 warpaes, by OpenSSL's configuration alone.
 
@@ -52,7 +52,7 @@ Example
   warpaes provider check
 )";
 
-struct Options {
+struct ProviderOptions {
     std::string verb, config, module, counters, backend, threads, threshold;
     bool cbc = false, json = false;
 };
@@ -115,7 +115,7 @@ std::string folder_of_openssl(const char* which) {
     return text.substr(first + 1, last - first - 1);
 }
 
-std::string config_of(const Options& options) {
+std::string config_of(const ProviderOptions& options) {
     std::string path = options.config;
     if (path.empty()) {
         const char* const variable = std::getenv("OPENSSL_CONF");
@@ -138,7 +138,7 @@ std::string read_file(const std::string& path) {
     return text.str();
 }
 
-std::string module_of(const Options& options) {
+std::string module_of(const ProviderOptions& options) {
     std::vector<fs::path> places;
     if (!options.module.empty()) {
         places = {options.module};
@@ -298,7 +298,7 @@ Checked check_config(const std::string& path) {
     return checked;
 }
 
-int install(const Options& options) {
+int install(const ProviderOptions& options) {
     const std::string path = config_of(options), before = read_file(path), module = module_of(options);
     std::vector<std::pair<std::string, std::string>> parameters;
     const auto given = [&](const char* name, const std::string& value) {
@@ -326,7 +326,7 @@ int install(const Options& options) {
     return 0;
 }
 
-int remove_block(const Options& options) {
+int remove_block(const ProviderOptions& options) {
     const std::string path = config_of(options), before = read_file(path), text = without_provider(before);
     if (text == before) {
         note(fmt::format("'{}' has no block of warpaes; nothing to do\n", path));
@@ -337,7 +337,7 @@ int remove_block(const Options& options) {
     return 0;
 }
 
-int check_installed(const Options& options) {
+int check_installed(const ProviderOptions& options) {
     const std::string path = config_of(options);
     const Checked checked = check_config(path);
     if (options.json) {
@@ -353,7 +353,7 @@ int check_installed(const Options& options) {
     return 0;
 }
 
-int stats(const Options& options) {
+int stats(const ProviderOptions& options) {
     std::string counters = options.counters;
     if (counters.empty()) {
         const std::string path = config_of(options);
@@ -393,7 +393,7 @@ int stats(const Options& options) {
 }  // namespace
 
 int run_provider(int argc, char** argv) {
-    Options o;
+    ProviderOptions o;
     CLI::App app;
     app.add_option("verb", o.verb);
     app.add_option("--config", o.config);
@@ -404,7 +404,7 @@ int run_provider(int argc, char** argv) {
     app.add_option("--threshold", o.threshold);
     app.add_flag("--cbc", o.cbc);
     app.add_flag("--json", o.json);
-    if (!parse_options(app, argc, argv, help)) return 0;
+    if (!parse_options(app, argc, argv, provider_help)) return 0;
     if (o.verb == "install") return install(o);
     if (o.verb == "remove") return remove_block(o);
     if (o.verb == "check") return check_installed(o);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "command.hpp"
+#include "secrets.hpp"
 
 namespace cli {
 
@@ -16,15 +17,9 @@ namespace {
 constexpr const char* block_begins = "# >>> warpaes: `warpaes provider remove` takes this block out again\n";
 constexpr const char* block_ends = "# <<< warpaes\n";
 
-std::string trimmed(const std::string& text) {
-    const auto first = text.find_first_not_of(" \t\r");
-    if (first == std::string::npos) return "";
-    return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 /// The value without a comment and without quotes around it.
 std::string plain_value(const std::string& text) {
-    std::string value = trimmed(text.substr(0, text.find('#')));
+    std::string value(trimmed(text.substr(0, text.find('#'))));
     const bool quoted = value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0];
     return quoted ? value.substr(1, value.size() - 2) : value;
 }
@@ -59,7 +54,7 @@ void OpensslConfig::read(const std::string& text, const std::string& path, std::
             continue;
         }
         if (line.starts_with(".include")) {
-            std::string name = trimmed(line.substr(8));
+            std::string name(trimmed(line.substr(8)));
             if (name.starts_with("=")) name = trimmed(name.substr(1));
             const std::filesystem::path file = std::filesystem::path(path).parent_path() / plain_value(name);
             std::error_code unknown;
@@ -77,7 +72,7 @@ void OpensslConfig::read(const std::string& text, const std::string& path, std::
         }
         const auto equals = line.find('=');
         if (equals == std::string::npos) continue;
-        std::string in = section, name = trimmed(line.substr(0, equals));
+        std::string in = section, name(trimmed(line.substr(0, equals)));
         if (const auto colons = name.find("::"); colons != std::string::npos) {
             in = name.substr(0, colons);
             name = name.substr(colons + 2);

@@ -14,13 +14,9 @@ namespace cli {
 
 namespace {
 
-struct ReaderClose {
-    void operator()(warpaes_reader* reader) const { warpaes_reader_close(reader); }
-};
 struct WriterClose {
     void operator()(warpaes_writer* writer) const { warpaes_writer_close(writer); }
 };
-using Reader = std::unique_ptr<warpaes_reader, ReaderClose>;
 using Writer = std::unique_ptr<warpaes_writer, WriterClose>;
 
 /// A buffer for plaintext, large enough for every worker; wiped on destruction.

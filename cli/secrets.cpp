@@ -157,18 +157,18 @@ private:
     bool changed_ = false;
 };
 
-void say(int fd, const std::string& text) {
+void write_to(int fd, const std::string& text) {
     if (::write(fd, text.data(), text.size()) < 0) throw Failure(WARPAES_ERROR_WRITE, "cannot write to the terminal");
 }
 
 SecretBytes ask(int terminal, const std::string& question) {
-    say(terminal, question + ": ");
+    write_to(terminal, question + ": ");
     SecretBytes answer;
     {
         const SilentTerminal silent(terminal);
         answer = read_all("prompt", terminal, true);
     }
-    say(terminal, "\n");
+    write_to(terminal, "\n");
     return answer;
 }
 

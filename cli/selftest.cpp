@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 using Bytes = std::vector<unsigned char>;
 
-constexpr const char* help = R"(Usage: warpaes selftest [--json]
+constexpr const char* selftest_help = R"(Usage: warpaes selftest [--json]
 
 Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F), XTS, GCM, CCM and CMAC, both directions, and long
 messages against libcrypto, on every backend that can run here. Exit status 0 if all are right.
@@ -196,7 +196,7 @@ void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report&
 }  // namespace
 
 int run_selftest(int argc, char** argv) {
-    const auto as_json = parse_json_option(argc, argv, help);
+    const auto as_json = parse_json_option(argc, argv, selftest_help);
     if (!as_json) return 0;
     const Engine reference = create_engine("libcrypto", -1);
     json records = json::array();

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* help = R"(Usage: warpaes tune [--device N] [--quick] [--dry-run] [--json]
+constexpr const char* tune_help = R"(Usage: warpaes tune [--device N] [--quick] [--dry-run] [--json]
        warpaes tune --show [--device N] [--json]
 
 Measures how this GPU's kernels are best launched: threads, tables, and from which sizes on they work in
@@ -74,7 +74,7 @@ std::string tried(const json& values) {
     return out;
 }
 
-void print_table(const json& record) {
+void print_tuning(const json& record) {
     const json& gpu = record["gpu"];
     fmt::print("cuda[{}], {}\n\n", gpu["device"].get<int>(), gpu["description"].get<std::string>());
     const bool measured = record.contains("measurements");
@@ -98,7 +98,7 @@ int run_tune(int argc, char** argv) {
     app.add_flag("--dry-run", dry_run);
     app.add_flag("--show", show);
     app.add_flag("--json", as_json);
-    if (!parse_options(app, argc, argv, help)) return 0;
+    if (!parse_options(app, argc, argv, tune_help)) return 0;
     if (show && (quick || dry_run)) throw UsageError("--show measures nothing: leave out --quick and --dry-run");
 
     const Engine engine = create_engine("auto", -1);
@@ -142,7 +142,7 @@ int run_tune(int argc, char** argv) {
         print_json(record, 2);
         return 0;
     }
-    print_table(record);
+    print_tuning(record);
     if (show) return 0;
     fmt::print("\n{} measurements in {:.1f} s; {} of {} figures are not the architecture's\n", result.measurements,
                result.seconds, result.changed, figures.size());

@@ -11,7 +11,7 @@ namespace lab {
 
 namespace {
 
-struct Figure {
+struct RecordedFigure {
     double value;
     std::optional<Series::Spread> spread;
     std::string unit;
@@ -19,15 +19,15 @@ struct Figure {
 using Key = std::tuple<std::string, std::string, std::string, std::string>;
 
 /// All figures of a record, in the record's order and by key.
-struct Figures {
+struct RecordedFigures {
     std::vector<Key> order;
-    std::map<Key, Figure> by_key;
-    void add(Key key, Figure figure) {
+    std::map<Key, RecordedFigure> by_key;
+    void add(Key key, RecordedFigure figure) {
         if (by_key.emplace(key, std::move(figure)).second) order.push_back(std::move(key));
     }
 };
 
-void collect(const std::string& experiment, const Panel& panel, Figures& figures) {
+void collect(const std::string& experiment, const Panel& panel, RecordedFigures& figures) {
     const bool surface = panel.kind == Panel::Kind::surface;
     const Axis& unit_of = surface ? panel.z : panel.y;
     for (const Series& series : panel.series) {
@@ -42,8 +42,8 @@ void collect(const std::string& experiment, const Panel& panel, Figures& figures
     }
 }
 
-Figures collect(const Record& record) {
-    Figures figures;
+RecordedFigures collect(const Record& record) {
+    RecordedFigures figures;
     for (const Entry& entry : record.experiments) {
         for (const Panel& panel : entry.result.panels) collect(entry.key, panel, figures);
         for (const Fact& fact : entry.result.facts) {
@@ -53,7 +53,7 @@ Figures collect(const Record& record) {
     return figures;
 }
 
-std::optional<bool> differ(const Figure& a, const Figure& b) {
+std::optional<bool> differ(const RecordedFigure& a, const RecordedFigure& b) {
     if (!a.spread || !b.spread) return std::nullopt;
     const double apart = std::fabs(a.value - b.value);
     const double width = std::max(a.spread->high - a.spread->low, b.spread->high - b.spread->low);
@@ -78,16 +78,16 @@ std::string place_name(const Axis& axis, std::size_t index) {
 }
 
 Comparison compare(const Record& a, const Record& b) {
-    const Figures of_a = collect(a), of_b = collect(b);
+    const RecordedFigures of_a = collect(a), of_b = collect(b);
     Comparison comparison;
     for (const Key& key : of_a.order) {
         const auto other = of_b.by_key.find(key);
-        const Figure& first = of_a.by_key.at(key);
+        const RecordedFigure& first = of_a.by_key.at(key);
         if (other == of_b.by_key.end() || other->second.unit != first.unit) {
             ++comparison.only_a;
             continue;
         }
-        const Figure& second = other->second;
+        const RecordedFigure& second = other->second;
         Compared figure{std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),     first.unit,
                         first.value,      second.value,     std::nullopt,     differ(first, second)};
         if (first.value != 0) figure.ratio = second.value / first.value;

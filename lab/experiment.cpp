@@ -14,7 +14,7 @@ namespace lab {
 namespace {
 
 /// The list of all experiments, in the order of the papers.
-const std::vector<Experiment>& list() {
+const std::vector<Experiment>& experiment_list() {
     using namespace experiments;
     static const std::vector<Experiment> experiments{
         n_implementations, n_granularity, n_tables,        n_layout,    n_persistent,  n_overlap,
@@ -78,21 +78,21 @@ const char* citation_of(Paper paper) {
 }
 
 std::span<const Experiment> all_experiments() {
-    return list();
+    return experiment_list();
 }
 
 std::vector<Experiment> select(std::span<const std::string> keys) {
     for (const std::string& key : keys) {
-        const bool known = !key.empty() && std::any_of(list().begin(), list().end(), [&](const Experiment& experiment) {
-            return begins_with(experiment.key, key);
-        });
+        const bool known =
+            !key.empty() && std::any_of(experiment_list().begin(), experiment_list().end(),
+                                        [&](const Experiment& experiment) { return begins_with(experiment.key, key); });
         if (!known) {
             throw std::invalid_argument(
                 fmt::format("KEY: no experiment begins with '{}'; see `warpaes lab list`", key));
         }
     }
     std::vector<Experiment> chosen;
-    for (const Experiment& experiment : list()) {
+    for (const Experiment& experiment : experiment_list()) {
         const bool wanted = std::any_of(keys.begin(), keys.end(),
                                         [&](const std::string& key) { return begins_with(experiment.key, key); });
         if (keys.empty() || wanted) chosen.push_back(experiment);

@@ -12,17 +12,17 @@ namespace lab {
 
 namespace {
 
-[[noreturn]] void fail(int error, const char* what) {
-    throw std::system_error(error, std::generic_category(), what);
-}
-
 int open_file(const std::filesystem::path& path, int flags) {
     const int descriptor = open(path.c_str(), flags | O_CLOEXEC, 0600);
-    if (descriptor < 0) fail(errno, path.c_str());
+    if (descriptor < 0) throw_system_error(errno, path.c_str());
     return descriptor;
 }
 
 }  // namespace
+
+void throw_system_error(int error, const std::string& what) {
+    throw std::system_error(error, std::generic_category(), what);
+}
 
 File File::read_only(const std::filesystem::path& path) {
     return File(open_file(path, O_RDONLY));
@@ -47,7 +47,7 @@ void File::read(std::uint64_t offset, std::span<std::uint8_t> bytes) const {
     while (!bytes.empty()) {
         const ssize_t n = pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) fail(n < 0 ? errno : EIO, "read");
+        if (n <= 0) throw_system_error(n < 0 ? errno : EIO, "read");
         bytes = bytes.subspan(static_cast<std::size_t>(n));
         offset += static_cast<std::uint64_t>(n);
     }
@@ -57,7 +57,7 @@ void File::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) cons
     while (!bytes.empty()) {
         const ssize_t n = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) fail(errno, "write");
+        if (n < 0) throw_system_error(errno, "write");
         bytes = bytes.subspan(static_cast<std::size_t>(n));
         offset += static_cast<std::uint64_t>(n);
     }
@@ -65,21 +65,22 @@ void File::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) cons
 
 std::uint64_t File::size() const {
     struct stat info {};
-    if (fstat(descriptor_, &info) != 0) fail(errno, "fstat");
+    if (fstat(descriptor_, &info) != 0) throw_system_error(errno, "fstat");
     return static_cast<std::uint64_t>(info.st_size);
 }
 
 void File::resize(std::uint64_t bytes) const {
-    if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail(errno, "ftruncate");
+    if (ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) throw_system_error(errno, "ftruncate");
 }
 
 void File::sync() const {
-    if (fsync(descriptor_) != 0) fail(errno, "fsync");
+    if (fsync(descriptor_) != 0) throw_system_error(errno, "fsync");
 }
 
 void File::evict() const {
     sync();
-    if (const int error = posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED); error != 0) fail(error, "fadvise");
+    if (const int error = posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED); error != 0)
+        throw_system_error(error, "fadvise");
 }
 
 void write_file(const std::filesystem::path& path, std::span<const std::uint8_t> bytes) {

@@ -4,9 +4,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace lab {
+
+/// Throws std::system_error for `error`, a value of errno.
+[[noreturn]] void throw_system_error(int error, const std::string& what);
 
 /// An open file. All functions throw std::system_error.
 class File {

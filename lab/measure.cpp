@@ -1,19 +1,12 @@
 #include "lab/measure.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <stdexcept>
 
 namespace lab {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Interpolates linearly between the two nearest samples; `sorted` is not empty.
 double quantile(const std::vector<double>& sorted, double share) {
@@ -47,7 +40,7 @@ Counted sample_in_turns(const Effort& effort, const std::vector<std::function<do
                         const std::function<double()>& counter) {
     for (const auto& work : works) work();
     std::vector<std::vector<double>> samples(works.size()), grown(works.size());
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     // The time limit covers all subjects together, so it grows with their number.
     const double seconds = effort.seconds * static_cast<double>(works.size());
     for (std::size_t turn = 0; !enough({effort.least, effort.most, seconds}, turn, seconds_since(start)); ++turn) {
@@ -63,8 +56,12 @@ Counted sample_in_turns(const Effort& effort, const std::vector<std::function<do
     return counted;
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 double time_of(const std::function<void()>& work) {
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     work();
     return seconds_since(start);
 }

@@ -1,6 +1,7 @@
 // Samples of a measurement, and their statistics.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct Counted {
 Counted sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works,
                         const std::function<double()>& counter);
 
-/// Seconds that `work` takes by the host's clock.
+/// Seconds by the host's clock, from `start` to now and from the beginning to the end of `work`.
+double seconds_since(std::chrono::steady_clock::time_point start);
 double time_of(const std::function<void()>& work);
 
 /// Converts seconds to rates: `amount` per second. Low and high change places.

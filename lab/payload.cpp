@@ -39,11 +39,18 @@ std::size_t KeySchedules::Hash::operator()(const Key& key) const noexcept {
     return (low ^ (high * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
 }
 
+std::array<std::uint32_t, KeySchedules::words> KeySchedules::expanded(std::span<const std::uint8_t> key) {
+    const warpaes::RoundKeys keys = warpaes::expand_key(key);
+    std::array<std::uint32_t, words> schedule{};
+    std::copy_n(keys.words.begin(), words, schedule.begin());
+    return schedule;
+}
+
 std::uint32_t KeySchedules::place(const Key& key) {
     const auto [entry, added] = places_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
     if (added) {
-        const warpaes::RoundKeys keys = warpaes::expand_key(key);
-        schedules_.insert(schedules_.end(), keys.words.begin(), keys.words.begin() + words);
+        const std::array<std::uint32_t, words> schedule = expanded(key);
+        schedules_.insert(schedules_.end(), schedule.begin(), schedule.end());
     }
     return entry->second;
 }

@@ -11,7 +11,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <sstream>
-#include <system_error>
+
+#include "lab/files.hpp"
 
 extern char** environ;
 
@@ -19,14 +20,10 @@ namespace lab {
 
 namespace {
 
-[[noreturn]] void fail(int error, const std::string& what) {
-    throw std::system_error(error, std::generic_category(), what);
-}
-
 class Pipe {
 public:
     Pipe() {
-        if (pipe2(ends_.data(), O_CLOEXEC) != 0) fail(errno, "pipe");
+        if (pipe2(ends_.data(), O_CLOEXEC) != 0) throw_system_error(errno, "pipe");
     }
     ~Pipe() {
         close(0);
@@ -51,7 +48,7 @@ void drain(int output, std::string& to_output, int errors, std::string& to_error
     std::array<pollfd, 2> ends{{{output, POLLIN, 0}, {errors, POLLIN, 0}}};
     const std::array<std::string*, 2> texts{&to_output, &to_errors};
     while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-        if (poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) fail(errno, "poll");
+        if (poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) throw_system_error(errno, "poll");
         for (std::size_t i = 0; i < ends.size(); ++i) {
             if (ends[i].fd < 0 || ends[i].revents == 0) continue;
             std::array<char, 4096> buffer;
@@ -79,7 +76,7 @@ Finished run_process(const std::vector<std::string>& arguments) {
     pid_t child = 0;
     const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) fail(error, arguments.front());
+    if (error != 0) throw_system_error(error, arguments.front());
 
     output.close_write_end();
     errors.close_write_end();
@@ -87,7 +84,7 @@ Finished run_process(const std::vector<std::string>& arguments) {
     drain(output.read_end(), finished.output, errors.read_end(), finished.errors);
     int status = 0;
     while (waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR) fail(errno, arguments.front());
+        if (errno != EINTR) throw_system_error(errno, arguments.front());
     }
     finished.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     finished.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <set>
 #include <sstream>
-#include <system_error>
 
+#include "lab/files.hpp"
 #include "lab/names.hpp"
 #include "lab/record_json.hpp"
 
@@ -17,10 +17,6 @@ namespace lab {
 namespace {
 
 using nlohmann::json;
-
-[[noreturn]] void fail(const std::filesystem::path& path) {
-    throw std::system_error(errno, std::generic_category(), path.string());
-}
 
 json of(const Machine::Gpu& gpu) {
     return {{"device", gpu.device},
@@ -164,9 +160,9 @@ Record record_from_json(const json& in) {
 Record load(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
-    if (!file) fail(path);
+    if (!file) throw_system_error(errno, path.string());
     text << file.rdbuf();
-    if (file.bad()) fail(path);
+    if (file.bad()) throw_system_error(errno, path.string());
     if (text.str().empty()) throw RecordError("the file is empty");
     json parsed = json::parse(text.str(), nullptr, false);
     if (parsed.is_discarded() || !parsed.is_object()) throw RecordError("it is no JSON object");
@@ -180,7 +176,7 @@ void save(const Record& record, const std::filesystem::path& path) {
 void replace_file(const std::filesystem::path& path, const std::string& text) {
     const std::filesystem::path temporary = path.string() + ".new";
     const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor < 0) fail(temporary);
+    if (descriptor < 0) throw_system_error(errno, temporary.string());
     std::size_t written = 0;
     while (written < text.size()) {
         const ssize_t n = write(descriptor, text.data() + written, text.size() - written);
@@ -197,8 +193,7 @@ void replace_file(const std::filesystem::path& path, const std::string& text) {
     }
     if (!stored) {
         unlink(temporary.c_str());
-        errno = error;
-        fail(path);
+        throw_system_error(error, path.string());
     }
 }
 

@@ -13,16 +13,11 @@
 
 #include "lab/claims/claim.hpp"
 #include "lab/machine.hpp"
+#include "lab/measure.hpp"
 
 namespace lab {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 const Experiment& find(std::span<const Experiment> experiments, const std::string& key) {
     const auto found = std::find_if(experiments.begin(), experiments.end(),
@@ -47,7 +42,7 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
     entry.load.reset();
     entry.clocks.reset();
     ClockWatch watch(conditions.clock);
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     const std::optional<double> others = processor_seconds_of_others();
     try {
         if (experiment.needs == Experiment::Needs::gpu && context.gpu < 0) throw LeftOut(conditions.no_gpu);
@@ -121,7 +116,7 @@ bool run(Record& record, const Conditions& conditions) {
         estimates.push_back(is_to_run(entry) ? seconds : 0);
     }
     TimeLeft time_left(estimates);
-    const auto begin = Clock::now();
+    const auto begin = std::chrono::steady_clock::now();
     const auto over = [&](double after) { return conditions.seconds && after > *conditions.seconds; };
     bool first = true;
     std::set<std::string> waiting;  // experiments deferred to the next call
@@ -137,7 +132,7 @@ bool run(Record& record, const Conditions& conditions) {
             waiting.insert(entry.key);
             continue;
         }
-        const auto start = Clock::now();
+        const auto start = std::chrono::steady_clock::now();
         Context context = conditions.context;
         context.check = [&] {
             if (conditions.interrupted() || over(seconds_since(begin))) throw Interrupted();

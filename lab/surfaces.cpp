@@ -72,7 +72,7 @@ void verify(const Texts& texts, std::uint64_t file_bytes, const std::string& wha
     require_equal(std::span(texts.expected).first(file_bytes), output, what);
 }
 
-void poison(const Texts& texts, std::uint64_t file_bytes) {
+void poison_output(const Texts& texts, std::uint64_t file_bytes) {
     const std::vector<std::uint8_t> bytes(file_bytes, 0xa5);
     texts.output.write(0, bytes);
 }
@@ -144,7 +144,7 @@ Surfaces measure_surfaces(const Context& context, double most_done) {
                     context.step(most_done * point++ / points, name_of(key_bits, direction));
                     std::vector<std::function<double()>> works;
                     for (std::size_t i = 0; i < ciphers.size(); ++i) {
-                        poison(texts, file_bytes);
+                        poison_output(texts, file_bytes);
                         pass_through(*ciphers[i], texts, file_bytes);
                         verify(texts, file_bytes,
                                fmt::format("{}, {}", implementations[i].name, name_of(key_bits, direction)));

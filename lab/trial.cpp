@@ -13,7 +13,7 @@ namespace lab {
 namespace {
 
 constexpr std::size_t guard = 4096;
-constexpr std::uint8_t poison = 0xc3;
+constexpr std::uint8_t poison_byte = 0xc3;
 /// Launches on a short text are timed together, up to `most_launches` of them or `timed_bytes` in all, to exceed the
 /// resolution of events.
 constexpr std::size_t timed_bytes = std::size_t{1} << 20, most_launches = 8;
@@ -81,13 +81,13 @@ Trial::Work Trial::bitsliced() const {
 }
 
 void Trial::verify(const std::string& what, const Work& work, std::size_t bytes) const {
-    gpu::fill(output_.get(), poison, bytes + guard, stream_);
+    gpu::fill(output_.get(), poison_byte, bytes + guard, stream_);
     work(input_.get(), output_.get(), bytes);
     const std::size_t at = gpu::first_difference(output_.get(), wanted_.get(), bytes, stream_);
     if (at != bytes) throw Mismatch(fmt::format("{}: byte {} of {} is not libcrypto's", what, at, bytes));
     std::vector<std::uint8_t> beyond(guard);
     gpu::copy(beyond.data(), output_.get() + bytes, guard);
-    if (std::any_of(beyond.begin(), beyond.end(), [](std::uint8_t byte) { return byte != poison; })) {
+    if (std::any_of(beyond.begin(), beyond.end(), [](std::uint8_t byte) { return byte != poison_byte; })) {
         throw Mismatch(fmt::format("{}: writes beyond its {} bytes", what, bytes));
     }
 }

@@ -100,6 +100,13 @@ const OSSL_DISPATCH* cipher_functions() noexcept {
     return list;
 }
 
+/// Of GCM, GCM-SIV and SIV.
+inline constexpr std::size_t tag_bytes = 16;
+/// A length that was not set.
+inline constexpr std::size_t not_set = ~std::size_t{0};
+/// Of a record of TLS 1.2 in GCM and CCM: the fixed and the explicit part of the IV, and the associated data.
+inline constexpr std::size_t tls_fixed_bytes = 4, tls_explicit_bytes = 8, tls_aad_bytes = 13;
+
 /// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL has since 3.4.
 inline constexpr const char* iv_generated = "iv-generated";
 

@@ -7,11 +7,6 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
-constexpr std::size_t not_set = ~std::size_t{0};
-constexpr std::size_t tls_fixed_bytes = 4, tls_explicit_bytes = 8, tls_aad_bytes = 13;
-
 struct Ccm : Context {
     Key key;
     const cpu::UpdateKernels* kernels;
@@ -223,7 +218,7 @@ void* new_ccm(void* provider) noexcept {
     return c;
 }
 
-int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+int ccm_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     if (params == nullptr) return 1;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
@@ -265,7 +260,7 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     return 1;
 }
 
-int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
+int ccm_get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     if (answer_length(params, c.keylen, iv_length(c)) == 1) return 1;
     if (!set_size(&c, params, OSSL_CIPHER_PARAM_IVLEN, iv_length(c))) return 0;
@@ -292,8 +287,8 @@ int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
     return 1;
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-         const OSSL_PARAM params[], bool enc) noexcept {
+int ccm_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+             const OSSL_PARAM params[], bool enc) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     c.enc = enc;
     if (iv != nullptr) {
@@ -309,10 +304,11 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
         c.blocks = 0;
         c.key_set = true;
     }
-    return set_params(context, params);
+    return ccm_set_ctx_params(context, params);
 }
 
-int update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+int ccm_update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
+               std::size_t inl) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
     if (!crypt_any(c, out, outl, in, inl)) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
@@ -321,7 +317,7 @@ int update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
 
 /// Ends a message without text: makes or compares its tag, like OpenSSL since 3.0.22 and 3.5.9. Earlier releases accept
 /// any tag for such a message.
-int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
+int ccm_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     const Byte in = 0;
     Byte out = 0;
@@ -334,9 +330,10 @@ int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize
     return 1;
 }
 
-int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+int ccm_cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
+               std::size_t inl) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
-    if (in == nullptr) return final(context, out, outl, outsize);
+    if (in == nullptr) return ccm_final(context, out, outl, outsize);
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
     if (!crypt_any(c, out, outl, in, inl)) return 0;
     *outl = inl;
@@ -344,9 +341,17 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
 }
 
 template <const Algorithm& A>
-constexpr CipherCalls calls{
-    new_ccm<A>, free_plain<Ccm>,          copy_plain<Ccm>,         init, update, final, cipher, get_ctx_params,
-    set_params, aead_gettable_ctx_params, aead_settable_ctx_params};
+constexpr CipherCalls ccm_calls{new_ccm<A>,
+                                free_plain<Ccm>,
+                                copy_plain<Ccm>,
+                                ccm_init,
+                                ccm_update,
+                                ccm_final,
+                                ccm_cipher,
+                                ccm_get_ctx_params,
+                                ccm_set_ctx_params,
+                                aead_gettable_ctx_params,
+                                aead_settable_ctx_params};
 
 constexpr Algorithm ccm256{
     "AES-256-CCM:id-aes256-CCM:2.16.840.1.101.3.4.1.47", Kind::ccm, EVP_CIPH_CCM_MODE, true, true, 256, 8, 96};
@@ -358,9 +363,9 @@ constexpr Algorithm ccm128{
 }  // namespace
 
 std::span<const Entry> ccm_ciphers() noexcept {
-    static const Entry list[] = {{&ccm256, cipher_functions<ccm256, calls<ccm256>>()},
-                                 {&ccm192, cipher_functions<ccm192, calls<ccm192>>()},
-                                 {&ccm128, cipher_functions<ccm128, calls<ccm128>>()}};
+    static const Entry list[] = {{&ccm256, cipher_functions<ccm256, ccm_calls<ccm256>>()},
+                                 {&ccm192, cipher_functions<ccm192, ccm_calls<ccm192>>()},
+                                 {&ccm128, cipher_functions<ccm128, ccm_calls<ccm128>>()}};
     return list;
 }
 

@@ -9,8 +9,6 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
 struct Cmac : Context {
     Key key;
     CmacState state;
@@ -53,7 +51,7 @@ int set_key(Cmac& c, const Byte* key, std::size_t bytes) noexcept {
     return 1;
 }
 
-int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+int cmac_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     Cmac& c = *static_cast<Cmac*>(context);
     if (params == nullptr) return 1;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_MAC_PARAM_CIPHER)) {
@@ -77,9 +75,9 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     return set_key(c, static_cast<const Byte*>(p->data), p->data_size);
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const OSSL_PARAM params[]) noexcept {
+int cmac_init(void* context, const Byte* key, std::size_t keylen, const OSSL_PARAM params[]) noexcept {
     Cmac& c = *static_cast<Cmac*>(context);
-    if (set_params(context, params) == 0) return 0;
+    if (cmac_set_ctx_params(context, params) == 0) return 0;
     if (c.other != nullptr) return EVP_MAC_init(c.other, key, keylen, nullptr);
     if (key != nullptr) return set_key(c, key, keylen);
     if (!c.ready) return 0;
@@ -87,7 +85,7 @@ int init(void* context, const Byte* key, std::size_t keylen, const OSSL_PARAM pa
     return 1;
 }
 
-int update(void* context, const Byte* data, std::size_t bytes) noexcept {
+int cmac_update(void* context, const Byte* data, std::size_t bytes) noexcept {
     Cmac& c = *static_cast<Cmac*>(context);
     if (c.other != nullptr) {
         count(Kind::cmac, Where::delegated, 1, bytes);
@@ -99,7 +97,7 @@ int update(void* context, const Byte* data, std::size_t bytes) noexcept {
     return 1;
 }
 
-int final(void* context, Byte* out, std::size_t* outl, std::size_t outsize) noexcept {
+int cmac_final(void* context, Byte* out, std::size_t* outl, std::size_t outsize) noexcept {
     Cmac& c = *static_cast<Cmac*>(context);
     if (c.other != nullptr) return EVP_MAC_final(c.other, out, outl, outsize);
     if (!c.ready) return 0;
@@ -108,7 +106,7 @@ int final(void* context, Byte* out, std::size_t* outl, std::size_t outsize) noex
     return 1;
 }
 
-int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
+int cmac_get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
     const Cmac& c = *static_cast<const Cmac*>(context);
     if (c.other != nullptr) return EVP_MAC_CTX_get_params(c.other, params);
     const std::size_t size = c.cipher != nullptr ? 16 : 0;
@@ -119,13 +117,13 @@ int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
     return 1;
 }
 
-const OSSL_PARAM* gettable(void* /*context*/, void* /*provider*/) noexcept {
+const OSSL_PARAM* cmac_gettable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
     static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_MAC_PARAM_SIZE, nullptr),
                                       OSSL_PARAM_size_t(OSSL_MAC_PARAM_BLOCK_SIZE, nullptr), OSSL_PARAM_END};
     return list;
 }
 
-const OSSL_PARAM* settable(void* /*context*/, void* /*provider*/) noexcept {
+const OSSL_PARAM* cmac_settable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
     static const OSSL_PARAM list[] = {OSSL_PARAM_utf8_string(OSSL_MAC_PARAM_CIPHER, nullptr, 0),
                                       OSSL_PARAM_utf8_string(OSSL_MAC_PARAM_PROPERTIES, nullptr, 0),
                                       OSSL_PARAM_octet_string(OSSL_MAC_PARAM_KEY, nullptr, 0), OSSL_PARAM_END};
@@ -138,13 +136,13 @@ const OSSL_DISPATCH* cmac_functions() noexcept {
     static const OSSL_DISPATCH list[] = {{OSSL_FUNC_MAC_NEWCTX, dispatched(new_cmac)},
                                          {OSSL_FUNC_MAC_DUPCTX, dispatched(copy_cmac)},
                                          {OSSL_FUNC_MAC_FREECTX, dispatched(free_cmac)},
-                                         {OSSL_FUNC_MAC_INIT, dispatched(init)},
-                                         {OSSL_FUNC_MAC_UPDATE, dispatched(update)},
-                                         {OSSL_FUNC_MAC_FINAL, dispatched(final)},
-                                         {OSSL_FUNC_MAC_GETTABLE_CTX_PARAMS, dispatched(gettable)},
-                                         {OSSL_FUNC_MAC_GET_CTX_PARAMS, dispatched(get_ctx_params)},
-                                         {OSSL_FUNC_MAC_SETTABLE_CTX_PARAMS, dispatched(settable)},
-                                         {OSSL_FUNC_MAC_SET_CTX_PARAMS, dispatched(set_params)},
+                                         {OSSL_FUNC_MAC_INIT, dispatched(cmac_init)},
+                                         {OSSL_FUNC_MAC_UPDATE, dispatched(cmac_update)},
+                                         {OSSL_FUNC_MAC_FINAL, dispatched(cmac_final)},
+                                         {OSSL_FUNC_MAC_GETTABLE_CTX_PARAMS, dispatched(cmac_gettable_ctx_params)},
+                                         {OSSL_FUNC_MAC_GET_CTX_PARAMS, dispatched(cmac_get_ctx_params)},
+                                         {OSSL_FUNC_MAC_SETTABLE_CTX_PARAMS, dispatched(cmac_settable_ctx_params)},
+                                         {OSSL_FUNC_MAC_SET_CTX_PARAMS, dispatched(cmac_set_ctx_params)},
                                          {0, nullptr}};
     return list;
 }

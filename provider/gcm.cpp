@@ -10,10 +10,6 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
-constexpr std::size_t tag_bytes = 16, tls_fixed_bytes = 4, tls_explicit_bytes = 8, tls_aad_bytes = 13;
-
 void hash(Gcm& c, const Byte* data, std::size_t blocks) noexcept {
     if (blocks <= cpu::few_powers || c.hash.few(*c.kernels, blocks)) {
         return c.key.serial->hash(c.hash.powers, c.message.digest, data, blocks);
@@ -319,7 +315,7 @@ bool crypt_any(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::siz
     return cleaned(bytes, [&] { return crypt_some(c, out, written, in, bytes); });
 }
 
-int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+int gcm_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     Gcm& c = *static_cast<Gcm*>(context);
     if (params == nullptr) return 1;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
@@ -363,7 +359,7 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     return 1;
 }
 
-int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
+int gcm_get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
     Gcm& c = *static_cast<Gcm*>(context);
     if (answer_length(params, c.keylen, c.ivlen) == 1) return 1;
     if (!set_size(&c, params, OSSL_CIPHER_PARAM_IVLEN, c.ivlen)) return 0;
@@ -396,8 +392,8 @@ int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
     return 1;
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-         const OSSL_PARAM params[], bool enc) noexcept {
+int gcm_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+             const OSSL_PARAM params[], bool enc) noexcept {
     Gcm& c = *static_cast<Gcm*>(context);
     c.enc = enc;
     if (iv != nullptr) {
@@ -415,10 +411,11 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
         // The default provider would continue with a counter of zero.
         if (c.iv_state == IvState::copied) c.iv_state = IvState::finished;
     }
-    return set_params(context, params);
+    return gcm_set_ctx_params(context, params);
 }
 
-int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+int gcm_cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
+               std::size_t inl) noexcept {
     Gcm& c = *static_cast<Gcm*>(context);
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
     if (!crypt_any(c, out, outl, in, inl)) return 0;
@@ -432,17 +429,17 @@ void* new_gcm_of(void* provider) noexcept {
 }
 
 template <const Algorithm& A>
-constexpr CipherCalls calls{new_gcm_of<A>,
-                            free_plain<Gcm>,
-                            copy_plain<Gcm>,
-                            init,
-                            gcm_update,
-                            gcm_final,
-                            cipher,
-                            get_ctx_params,
-                            set_params,
-                            aead_gettable_ctx_params,
-                            aead_settable_ctx_params};
+constexpr CipherCalls gcm_calls{new_gcm_of<A>,
+                                free_plain<Gcm>,
+                                copy_plain<Gcm>,
+                                gcm_init,
+                                gcm_update,
+                                gcm_final,
+                                gcm_cipher,
+                                gcm_get_ctx_params,
+                                gcm_set_ctx_params,
+                                aead_gettable_ctx_params,
+                                aead_settable_ctx_params};
 
 constexpr Algorithm gcm256{
     "AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", Kind::gcm, EVP_CIPH_GCM_MODE, true, true, 256, 8, 96};
@@ -466,7 +463,7 @@ void* new_gcm(void* provider, const Algorithm& algorithm) noexcept {
 
 int gcm_encrypt_init(void* context, const unsigned char* key, std::size_t keylen, const unsigned char* iv,
                      std::size_t ivlen, const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, true);
+    return gcm_init(context, key, keylen, iv, ivlen, params, true);
 }
 
 int gcm_update(void* context, unsigned char* out, std::size_t* outl, std::size_t outsize, const unsigned char* in,
@@ -489,9 +486,9 @@ int gcm_final(void* context, unsigned char* out, std::size_t* outl, std::size_t 
 }
 
 std::span<const Entry> gcm_ciphers() noexcept {
-    static const Entry list[] = {{&gcm256, cipher_functions<gcm256, calls<gcm256>>()},
-                                 {&gcm192, cipher_functions<gcm192, calls<gcm192>>()},
-                                 {&gcm128, cipher_functions<gcm128, calls<gcm128>>()}};
+    static const Entry list[] = {{&gcm256, cipher_functions<gcm256, gcm_calls<gcm256>>()},
+                                 {&gcm192, cipher_functions<gcm192, gcm_calls<gcm192>>()},
+                                 {&gcm128, cipher_functions<gcm128, gcm_calls<gcm128>>()}};
     return list;
 }
 

@@ -33,8 +33,6 @@ struct Gcm : Context {
     std::uint8_t iv[128];
 };
 
-inline constexpr std::size_t not_set = ~std::size_t{0};
-
 void* new_gcm(void* provider, const Algorithm& algorithm) noexcept;
 int gcm_encrypt_init(void* context, const unsigned char* key, std::size_t keylen, const unsigned char* iv,
                      std::size_t ivlen, const OSSL_PARAM params[]) noexcept;

@@ -18,9 +18,7 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
-constexpr std::size_t tag_bytes = 16, nonce_bytes = 12;
+constexpr std::size_t nonce_bytes = 12;
 
 struct GcmSiv : Context {
     std::uint8_t key[32];
@@ -119,7 +117,7 @@ void* copy_gcm_siv(void* context) noexcept {
     return nullptr;
 }
 
-int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+int gcm_siv_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     GcmSiv& c = *static_cast<GcmSiv*>(context);
     if (params == nullptr) return 1;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
@@ -141,8 +139,8 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     return 1;
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-         const OSSL_PARAM params[], bool enc) noexcept {
+int gcm_siv_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+                 const OSSL_PARAM params[], bool enc) noexcept {
     GcmSiv& c = *static_cast<GcmSiv*>(context);
     c.enc = enc;
     c.done = c.tag_set = c.failed = false;
@@ -157,19 +155,20 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
         std::memcpy(c.iv, iv, nonce_bytes);
         c.iv_set = true;
     }
-    return set_params(context, params);
+    return gcm_siv_set_ctx_params(context, params);
 }
 
 /// Ends a message without text.
-int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
+int gcm_siv_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     GcmSiv& c = *static_cast<GcmSiv*>(context);
     if (outl != nullptr) *outl = 0;
     return !c.failed && (c.done || crypt(c, nullptr, nullptr, 0)) ? 1 : 0;
 }
 
-int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+int gcm_siv_cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
+                   std::size_t inl) noexcept {
     GcmSiv& c = *static_cast<GcmSiv*>(context);
-    if (in == nullptr) return final(context, out, outl, outsize);
+    if (in == nullptr) return gcm_siv_final(context, out, outl, outsize);
     if (out == nullptr) {
         if (c.done || !add_aad(c, in, inl)) return 0;
     } else {
@@ -181,7 +180,7 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
     return 1;
 }
 
-int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
+int gcm_siv_get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
     const GcmSiv& c = *static_cast<const GcmSiv*>(context);
     OSSL_PARAM* const p = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_AEAD_TAG);
     if (p != nullptr && p->data_type == OSSL_PARAM_OCTET_STRING) {
@@ -196,7 +195,7 @@ int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
                : 0;
 }
 
-const OSSL_PARAM* gettable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
+const OSSL_PARAM* gcm_siv_gettable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
     static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr),
                                       OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, nullptr),
                                       OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_TAGLEN, nullptr),
@@ -204,7 +203,7 @@ const OSSL_PARAM* gettable_ctx_params(void* /*context*/, void* /*provider*/) noe
     return list;
 }
 
-const OSSL_PARAM* settable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
+const OSSL_PARAM* gcm_siv_settable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
     static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr),
                                       OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_IVLEN, nullptr),
                                       OSSL_PARAM_uint(OSSL_CIPHER_PARAM_SPEED, nullptr),
@@ -213,9 +212,17 @@ const OSSL_PARAM* settable_ctx_params(void* /*context*/, void* /*provider*/) noe
 }
 
 template <const Algorithm& A>
-constexpr CipherCalls calls{
-    new_gcm_siv<A>, free_gcm_siv,        copy_gcm_siv,       init, cipher, final, cipher, get_ctx_params,
-    set_params,     gettable_ctx_params, settable_ctx_params};
+constexpr CipherCalls gcm_siv_calls{new_gcm_siv<A>,
+                                    free_gcm_siv,
+                                    copy_gcm_siv,
+                                    gcm_siv_init,
+                                    gcm_siv_cipher,
+                                    gcm_siv_final,
+                                    gcm_siv_cipher,
+                                    gcm_siv_get_ctx_params,
+                                    gcm_siv_set_ctx_params,
+                                    gcm_siv_gettable_ctx_params,
+                                    gcm_siv_settable_ctx_params};
 
 constexpr unsigned gcm_siv_mode = 0x10005;  // EVP_CIPH_GCM_SIV_MODE, which OpenSSL 3.0 does not define
 constexpr Algorithm gcm_siv128{"AES-128-GCM-SIV", Kind::gcm_siv, gcm_siv_mode, true, true, 128, 8, 96};
@@ -224,8 +231,8 @@ constexpr Algorithm gcm_siv256{"AES-256-GCM-SIV", Kind::gcm_siv, gcm_siv_mode, t
 }  // namespace
 
 std::span<const Entry> gcm_siv_ciphers() noexcept {
-    static const Entry list[] = {{&gcm_siv128, cipher_functions<gcm_siv128, calls<gcm_siv128>>()},
-                                 {&gcm_siv256, cipher_functions<gcm_siv256, calls<gcm_siv256>>()}};
+    static const Entry list[] = {{&gcm_siv128, cipher_functions<gcm_siv128, gcm_siv_calls<gcm_siv128>>()},
+                                 {&gcm_siv256, cipher_functions<gcm_siv256, gcm_siv_calls<gcm_siv256>>()}};
     return list;
 }
 

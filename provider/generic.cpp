@@ -8,8 +8,6 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
 void drop_tls(Generic& c) noexcept {
     EVP_CIPHER_CTX_free(c.tls);
     c.tls = nullptr;
@@ -23,8 +21,8 @@ bool is_cfb(const Generic& c) noexcept {
     return c.algorithm->mode == EVP_CIPH_CFB_MODE;
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-         const OSSL_PARAM params[], bool enc) noexcept {
+int generic_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+                 const OSSL_PARAM params[], bool enc) noexcept {
     Generic& c = *static_cast<Generic*>(context);
     c.num = 0;
     c.bufsz = 0;
@@ -204,7 +202,8 @@ int stream_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*
 }
 
 /// For EVP_Cipher: no padding, and nothing waits. ECB and CBC ignore an incomplete block.
-int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+int generic_cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
+                   std::size_t inl) noexcept {
     Generic& c = *static_cast<Generic*>(context);
     if (!c.key_set) [[unlikely]]
         return WARPAES_RAISE(&c, PROV_R_NO_KEY_SET);
@@ -339,17 +338,17 @@ const OSSL_PARAM* generic_settable_ctx_params(void* /*context*/, void* /*provide
 namespace {
 
 template <const Algorithm& A>
-constexpr CipherCalls calls{new_generic<A>,
-                            free_generic,
-                            copy_generic,
-                            init,
-                            A.block_bits == 128 ? block_update : stream_update,
-                            A.block_bits == 128 ? block_final : stream_final,
-                            cipher,
-                            generic_get_ctx_params,
-                            generic_set_ctx_params,
-                            generic_gettable_ctx_params,
-                            generic_settable_ctx_params};
+constexpr CipherCalls generic_calls{new_generic<A>,
+                                    free_generic,
+                                    copy_generic,
+                                    generic_init,
+                                    A.block_bits == 128 ? block_update : stream_update,
+                                    A.block_bits == 128 ? block_final : stream_final,
+                                    generic_cipher,
+                                    generic_get_ctx_params,
+                                    generic_set_ctx_params,
+                                    generic_gettable_ctx_params,
+                                    generic_settable_ctx_params};
 
 #define CIPHER(name, names, kind, mode, key_bits, block_bits, iv_bits) \
     constexpr Algorithm name {                                         \
@@ -380,7 +379,7 @@ CIPHER(ctr128, "AES-128-CTR", Kind::ctr, EVP_CIPH_CTR_MODE, 128, 8, 128);
 
 template <const Algorithm&... A>
 std::span<const Entry> entries() noexcept {
-    static const Entry list[] = {{&A, cipher_functions<A, calls<A>>()}...};
+    static const Entry list[] = {{&A, cipher_functions<A, generic_calls<A>>()}...};
     return list;
 }
 

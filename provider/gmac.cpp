@@ -6,8 +6,6 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
 struct Gmac : Context {
     Gcm* gcm;            ///< set once an AES cipher is chosen
     EVP_MAC_CTX* other;  ///< for any other cipher
@@ -43,7 +41,7 @@ int set_key(Gmac& c, const Byte* key, std::size_t bytes) noexcept {
     return gcm_encrypt_init(c.gcm, key, bytes, nullptr, 0, nullptr);
 }
 
-int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+int gmac_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     Gmac& c = *static_cast<Gmac*>(context);
     if (params == nullptr) return 1;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_MAC_PARAM_CIPHER)) {
@@ -80,15 +78,15 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     return 1;
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const OSSL_PARAM params[]) noexcept {
+int gmac_init(void* context, const Byte* key, std::size_t keylen, const OSSL_PARAM params[]) noexcept {
     Gmac& c = *static_cast<Gmac*>(context);
-    if (set_params(context, params) == 0) return 0;
+    if (gmac_set_ctx_params(context, params) == 0) return 0;
     if (c.other != nullptr) return EVP_MAC_init(c.other, key, keylen, nullptr);
     if (key != nullptr) return set_key(c, key, keylen);
     return c.gcm != nullptr ? 1 : 0;
 }
 
-int update(void* context, const Byte* data, std::size_t bytes) noexcept {
+int gmac_update(void* context, const Byte* data, std::size_t bytes) noexcept {
     Gmac& c = *static_cast<Gmac*>(context);
     if (bytes == 0) return 1;
     if (c.other != nullptr) {
@@ -101,7 +99,7 @@ int update(void* context, const Byte* data, std::size_t bytes) noexcept {
     return 1;
 }
 
-int final(void* context, Byte* out, std::size_t* outl, std::size_t outsize) noexcept {
+int gmac_final(void* context, Byte* out, std::size_t* outl, std::size_t outsize) noexcept {
     Gmac& c = *static_cast<Gmac*>(context);
     if (c.other != nullptr) return EVP_MAC_final(c.other, out, outl, outsize);
     std::size_t written = 0;
@@ -111,17 +109,17 @@ int final(void* context, Byte* out, std::size_t* outl, std::size_t outsize) noex
     return 1;
 }
 
-int get_mac_params(OSSL_PARAM params[]) noexcept {
+int gmac_get_params(OSSL_PARAM params[]) noexcept {
     OSSL_PARAM* const p = OSSL_PARAM_locate(params, OSSL_MAC_PARAM_SIZE);
     return p == nullptr ? 1 : OSSL_PARAM_set_size_t(p, 16);
 }
 
-const OSSL_PARAM* gettable(void* /*provider*/) noexcept {
+const OSSL_PARAM* gmac_gettable_params(void* /*provider*/) noexcept {
     static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_MAC_PARAM_SIZE, nullptr), OSSL_PARAM_END};
     return list;
 }
 
-const OSSL_PARAM* settable(void* /*context*/, void* /*provider*/) noexcept {
+const OSSL_PARAM* gmac_settable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
     static const OSSL_PARAM list[] = {OSSL_PARAM_utf8_string(OSSL_MAC_PARAM_CIPHER, nullptr, 0),
                                       OSSL_PARAM_utf8_string(OSSL_MAC_PARAM_PROPERTIES, nullptr, 0),
                                       OSSL_PARAM_octet_string(OSSL_MAC_PARAM_KEY, nullptr, 0),
@@ -135,13 +133,13 @@ const OSSL_DISPATCH* gmac_functions() noexcept {
     static const OSSL_DISPATCH list[] = {{OSSL_FUNC_MAC_NEWCTX, dispatched(new_gmac)},
                                          {OSSL_FUNC_MAC_DUPCTX, dispatched(copy_gmac)},
                                          {OSSL_FUNC_MAC_FREECTX, dispatched(free_gmac)},
-                                         {OSSL_FUNC_MAC_INIT, dispatched(init)},
-                                         {OSSL_FUNC_MAC_UPDATE, dispatched(update)},
-                                         {OSSL_FUNC_MAC_FINAL, dispatched(final)},
-                                         {OSSL_FUNC_MAC_GETTABLE_PARAMS, dispatched(gettable)},
-                                         {OSSL_FUNC_MAC_GET_PARAMS, dispatched(get_mac_params)},
-                                         {OSSL_FUNC_MAC_SETTABLE_CTX_PARAMS, dispatched(settable)},
-                                         {OSSL_FUNC_MAC_SET_CTX_PARAMS, dispatched(set_params)},
+                                         {OSSL_FUNC_MAC_INIT, dispatched(gmac_init)},
+                                         {OSSL_FUNC_MAC_UPDATE, dispatched(gmac_update)},
+                                         {OSSL_FUNC_MAC_FINAL, dispatched(gmac_final)},
+                                         {OSSL_FUNC_MAC_GETTABLE_PARAMS, dispatched(gmac_gettable_params)},
+                                         {OSSL_FUNC_MAC_GET_PARAMS, dispatched(gmac_get_params)},
+                                         {OSSL_FUNC_MAC_SETTABLE_CTX_PARAMS, dispatched(gmac_settable_ctx_params)},
+                                         {OSSL_FUNC_MAC_SET_CTX_PARAMS, dispatched(gmac_set_ctx_params)},
                                          {0, nullptr}};
     return list;
 }

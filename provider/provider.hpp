@@ -21,6 +21,8 @@
 
 namespace warpaes::provider {
 
+using Byte = unsigned char;
+
 /// One activation of the provider in one library context. It is never freed, only reused, because contexts may outlive
 /// it.
 struct Provider {

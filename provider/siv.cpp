@@ -12,10 +12,6 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
-constexpr std::size_t tag_bytes = 16;
-
 struct Siv : Context {
     Key mac_key, key;
     const cpu::UpdateKernels* kernels;
@@ -111,7 +107,7 @@ void* copy_siv(void* context) noexcept {
     return c->key_set ? copy_context(c) : nullptr;
 }
 
-int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+int siv_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     if (params == nullptr) return 1;
     // An earlier success was under another tag.
@@ -132,8 +128,8 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     return given && keylen != c.keylen ? 0 : 1;
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const Byte* /*iv*/, std::size_t /*ivlen*/,
-         const OSSL_PARAM params[], bool enc) noexcept {
+int siv_init(void* context, const Byte* key, std::size_t keylen, const Byte* /*iv*/, std::size_t /*ivlen*/,
+             const OSSL_PARAM params[], bool enc) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     c.enc = enc;
     c.final_result = -1;
@@ -148,17 +144,18 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* /*iv*/,
         c.left = 1;
         c.key_set = true;
     }
-    return set_params(context, params);
+    return siv_set_ctx_params(context, params);
 }
 
-int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
+int siv_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     const Siv& c = *static_cast<const Siv*>(context);
     if (c.final_result != 0) return 0;
     if (outl != nullptr) *outl = 0;
     return 1;
 }
 
-int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+int siv_cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
+               std::size_t inl) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     if (out != nullptr) {
         // Before OpenSSL 3.5, an empty text did not count as a text.
@@ -183,7 +180,7 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
     return 1;
 }
 
-int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
+int siv_get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
     const Siv& c = *static_cast<const Siv*>(context);
     OSSL_PARAM* const p = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_AEAD_TAG);
     if (p != nullptr && p->data_type == OSSL_PARAM_OCTET_STRING) {
@@ -197,14 +194,14 @@ int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
                : 0;
 }
 
-const OSSL_PARAM* gettable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
+const OSSL_PARAM* siv_gettable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
     static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr),
                                       OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_TAGLEN, nullptr),
                                       OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, nullptr, 0), OSSL_PARAM_END};
     return list;
 }
 
-const OSSL_PARAM* settable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
+const OSSL_PARAM* siv_settable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
     static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr),
                                       OSSL_PARAM_uint(OSSL_CIPHER_PARAM_SPEED, nullptr),
                                       OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, nullptr, 0), OSSL_PARAM_END};
@@ -212,9 +209,17 @@ const OSSL_PARAM* settable_ctx_params(void* /*context*/, void* /*provider*/) noe
 }
 
 template <const Algorithm& A>
-constexpr CipherCalls calls{
-    new_siv<A>, free_plain<Siv>,     copy_siv,           init, cipher, final, cipher, get_ctx_params,
-    set_params, gettable_ctx_params, settable_ctx_params};
+constexpr CipherCalls siv_calls{new_siv<A>,
+                                free_plain<Siv>,
+                                copy_siv,
+                                siv_init,
+                                siv_cipher,
+                                siv_final,
+                                siv_cipher,
+                                siv_get_ctx_params,
+                                siv_set_ctx_params,
+                                siv_gettable_ctx_params,
+                                siv_settable_ctx_params};
 
 constexpr Algorithm siv128{"AES-128-SIV", Kind::siv, EVP_CIPH_SIV_MODE, true, true, 256, 8, 0};
 constexpr Algorithm siv192{"AES-192-SIV", Kind::siv, EVP_CIPH_SIV_MODE, true, true, 384, 8, 0};
@@ -223,9 +228,9 @@ constexpr Algorithm siv256{"AES-256-SIV", Kind::siv, EVP_CIPH_SIV_MODE, true, tr
 }  // namespace
 
 std::span<const Entry> siv_ciphers() noexcept {
-    static const Entry list[] = {{&siv128, cipher_functions<siv128, calls<siv128>>()},
-                                 {&siv192, cipher_functions<siv192, calls<siv192>>()},
-                                 {&siv256, cipher_functions<siv256, calls<siv256>>()}};
+    static const Entry list[] = {{&siv128, cipher_functions<siv128, siv_calls<siv128>>()},
+                                 {&siv192, cipher_functions<siv192, siv_calls<siv192>>()},
+                                 {&siv256, cipher_functions<siv256, siv_calls<siv256>>()}};
     return list;
 }
 

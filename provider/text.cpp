@@ -8,8 +8,6 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
 void run(const Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t length) noexcept {
     const cpu::SimdRun run{.mode = mode,
                            .direction = direction,

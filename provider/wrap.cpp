@@ -9,10 +9,8 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
 /// CRYPTO128_WRAP_MAX.
-constexpr std::size_t most_bytes = std::size_t{1} << 31;
+constexpr std::size_t most_wrapped_bytes = std::size_t{1} << 31;
 
 struct Wrap : Generic {
     bool inverted;  ///< the algorithm has INV in its name
@@ -40,7 +38,7 @@ Semiblock unwrap_all(const Key& key, Byte* out, const Byte* in, std::size_t byte
 }
 
 std::size_t wrap_whole(const Key& key, const Byte* iv, Byte* out, const Byte* in, std::size_t bytes) noexcept {
-    if (bytes % 8 != 0 || bytes < 16 || bytes > most_bytes) return 0;
+    if (bytes % 8 != 0 || bytes < 16 || bytes > most_wrapped_bytes) return 0;
     Semiblock a = kw_icv;
     if (iv != nullptr) std::copy_n(iv, a.size(), a.begin());
     std::memmove(out + 8, in, bytes);
@@ -49,7 +47,7 @@ std::size_t wrap_whole(const Key& key, const Byte* iv, Byte* out, const Byte* in
 }
 
 std::size_t unwrap_whole(const Key& key, const Byte* iv, Byte* out, const Byte* in, std::size_t bytes) noexcept {
-    if (bytes % 8 != 0 || bytes < 24 || bytes - 8 > most_bytes) return 0;
+    if (bytes % 8 != 0 || bytes < 24 || bytes - 8 > most_wrapped_bytes) return 0;
     const Semiblock a = unwrap_all(key, out, in, bytes);
     if (CRYPTO_memcmp(a.data(), iv != nullptr ? iv : kw_icv.data(), a.size()) == 0) return bytes - 8;
     wipe({out, bytes - 8});
@@ -63,7 +61,7 @@ std::array<Byte, 4> padded_icv(const Byte* icv) noexcept {
 }
 
 std::size_t wrap_padded(const Key& key, const Byte* icv, Byte* out, const Byte* in, std::size_t bytes) noexcept {
-    if (bytes == 0 || bytes >= most_bytes) return 0;
+    if (bytes == 0 || bytes >= most_wrapped_bytes) return 0;
     const std::size_t padded = (bytes + 7) / 8 * 8;
     const Semiblock a = kwp_first(padded_icv(icv), bytes);
     std::memmove(out + 8, in, bytes);
@@ -78,7 +76,7 @@ std::size_t wrap_padded(const Key& key, const Byte* icv, Byte* out, const Byte* 
 }
 
 std::size_t unwrap_padded(const Key& key, const Byte* icv, Byte* out, const Byte* in, std::size_t bytes) noexcept {
-    if (bytes % 8 != 0 || bytes < 16 || bytes >= most_bytes) return 0;
+    if (bytes % 8 != 0 || bytes < 16 || bytes >= most_wrapped_bytes) return 0;
     const std::size_t padded = bytes - 8;
     Semiblock a;
     if (bytes == 16) {
@@ -110,7 +108,7 @@ void* new_wrap(void* provider) noexcept {
     return c;
 }
 
-int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+int wrap_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     Wrap& c = *static_cast<Wrap*>(context);
     if (params == nullptr) return 1;
     std::size_t keylen = 0;
@@ -119,8 +117,8 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     return given && keylen != c.keylen ? WARPAES_RAISE(&c, PROV_R_INVALID_KEY_LENGTH) : 1;
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-         const OSSL_PARAM params[], bool enc) noexcept {
+int wrap_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+              const OSSL_PARAM params[], bool enc) noexcept {
     Wrap& c = *static_cast<Wrap*>(context);
     c.enc = enc;
     if (iv != nullptr && generic_set_iv(c, iv, ivlen) == 0) return 0;
@@ -129,10 +127,11 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
         c.key.set(key, keylen, enc == c.inverted);
         c.key_set = true;
     }
-    return set_params(context, params);
+    return wrap_set_ctx_params(context, params);
 }
 
-int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+int wrap_cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
+                std::size_t inl) noexcept {
     Wrap& c = *static_cast<Wrap*>(context);
     if (inl == 0) {
         *outl = 0;
@@ -157,23 +156,23 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
     return 1;
 }
 
-int final(void* /*context*/, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
+int wrap_final(void* /*context*/, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     *outl = 0;
     return 1;
 }
 
 template <const Algorithm& A, bool Inverted>
-constexpr CipherCalls calls{new_wrap<A, Inverted>,
-                            free_plain<Wrap>,
-                            copy_plain<Wrap>,
-                            init,
-                            cipher,
-                            final,
-                            nullptr,
-                            generic_get_ctx_params,
-                            set_params,
-                            generic_gettable_ctx_params,
-                            generic_settable_ctx_params};
+constexpr CipherCalls wrap_calls{new_wrap<A, Inverted>,
+                                 free_plain<Wrap>,
+                                 copy_plain<Wrap>,
+                                 wrap_init,
+                                 wrap_cipher,
+                                 wrap_final,
+                                 nullptr,
+                                 generic_get_ctx_params,
+                                 wrap_set_ctx_params,
+                                 generic_gettable_ctx_params,
+                                 generic_settable_ctx_params};
 
 #define WRAP(name, names, bits, iv_bits)                                      \
     constexpr Algorithm name {                                                \
@@ -196,18 +195,18 @@ WRAP(kwpi128, "AES-128-WRAP-PAD-INV:AES128-WRAP-PAD-INV", 128, 32);
 }  // namespace
 
 std::span<const Entry> wrap_ciphers() noexcept {
-    static const Entry list[] = {{&kw256, cipher_functions<kw256, calls<kw256, false>>()},
-                                 {&kw192, cipher_functions<kw192, calls<kw192, false>>()},
-                                 {&kw128, cipher_functions<kw128, calls<kw128, false>>()},
-                                 {&kwp256, cipher_functions<kwp256, calls<kwp256, false>>()},
-                                 {&kwp192, cipher_functions<kwp192, calls<kwp192, false>>()},
-                                 {&kwp128, cipher_functions<kwp128, calls<kwp128, false>>()},
-                                 {&kwi256, cipher_functions<kwi256, calls<kwi256, true>>()},
-                                 {&kwi192, cipher_functions<kwi192, calls<kwi192, true>>()},
-                                 {&kwi128, cipher_functions<kwi128, calls<kwi128, true>>()},
-                                 {&kwpi256, cipher_functions<kwpi256, calls<kwpi256, true>>()},
-                                 {&kwpi192, cipher_functions<kwpi192, calls<kwpi192, true>>()},
-                                 {&kwpi128, cipher_functions<kwpi128, calls<kwpi128, true>>()}};
+    static const Entry list[] = {{&kw256, cipher_functions<kw256, wrap_calls<kw256, false>>()},
+                                 {&kw192, cipher_functions<kw192, wrap_calls<kw192, false>>()},
+                                 {&kw128, cipher_functions<kw128, wrap_calls<kw128, false>>()},
+                                 {&kwp256, cipher_functions<kwp256, wrap_calls<kwp256, false>>()},
+                                 {&kwp192, cipher_functions<kwp192, wrap_calls<kwp192, false>>()},
+                                 {&kwp128, cipher_functions<kwp128, wrap_calls<kwp128, false>>()},
+                                 {&kwi256, cipher_functions<kwi256, wrap_calls<kwi256, true>>()},
+                                 {&kwi192, cipher_functions<kwi192, wrap_calls<kwi192, true>>()},
+                                 {&kwi128, cipher_functions<kwi128, wrap_calls<kwi128, true>>()},
+                                 {&kwpi256, cipher_functions<kwpi256, wrap_calls<kwpi256, true>>()},
+                                 {&kwpi192, cipher_functions<kwpi192, wrap_calls<kwpi192, true>>()},
+                                 {&kwpi128, cipher_functions<kwpi128, wrap_calls<kwpi128, true>>()}};
     return list;
 }
 

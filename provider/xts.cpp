@@ -8,14 +8,12 @@ namespace warpaes::provider {
 
 namespace {
 
-using Byte = unsigned char;
-
 struct Xts : Generic {
     Key tweak_key;
 };
 
 /// The limit in IEEE 1619-2018 and SP 800-38E.
-constexpr std::size_t most_bytes = (std::size_t{1} << 20) * 16;
+constexpr std::size_t most_unit_bytes = (std::size_t{1} << 20) * 16;
 
 template <const Algorithm& A>
 void* new_xts(void* provider) noexcept {
@@ -31,7 +29,7 @@ void* new_xts(void* provider) noexcept {
     return c;
 }
 
-int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+int xts_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     Xts& c = *static_cast<Xts*>(context);
     if (params == nullptr) return 1;
     std::size_t keylen = 0;
@@ -40,8 +38,8 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     return given && keylen != c.keylen ? 0 : 1;
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-         const OSSL_PARAM params[], bool enc) noexcept {
+int xts_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+             const OSSL_PARAM params[], bool enc) noexcept {
     Xts& c = *static_cast<Xts*>(context);
     c.enc = enc;
     if (iv != nullptr && generic_set_iv(c, iv, ivlen) == 0) return 0;
@@ -53,14 +51,14 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
         c.tweak_key.set(key + half, half, false);
         c.key_set = true;
     }
-    return set_params(context, params);
+    return xts_set_ctx_params(context, params);
 }
 
-int cipher(void* context, Byte* out, std::size_t* outl, std::size_t /*outsize*/, const Byte* in,
-           std::size_t inl) noexcept {
+int xts_cipher(void* context, Byte* out, std::size_t* outl, std::size_t /*outsize*/, const Byte* in,
+               std::size_t inl) noexcept {
     Xts& c = *static_cast<Xts*>(context);
     if (!c.key_set || !c.iv_set || out == nullptr || in == nullptr || inl < 16) return 0;
-    if (inl > most_bytes) return WARPAES_RAISE(&c, PROV_R_XTS_DATA_UNIT_IS_TOO_LARGE);
+    if (inl > most_unit_bytes) return WARPAES_RAISE(&c, PROV_R_XTS_DATA_UNIT_IS_TOO_LARGE);
     WARPAES_REFUSE_OVERLAP(&c, in, inl, out, inl);
     // The direction of the key's schedule, even if another direction was set after the key.
     const Direction direction = c.key.inverse ? Direction::decrypt : Direction::encrypt;
@@ -103,28 +101,36 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t /*outsize*/,
     return 1;
 }
 
-int update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+int xts_update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in,
+               std::size_t inl) noexcept {
     Xts& c = *static_cast<Xts*>(context);
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
-    if (cipher(context, out, outl, outsize, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
+    if (xts_cipher(context, out, outl, outsize, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
     return 1;
 }
 
-int final(void* /*context*/, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
+int xts_final(void* /*context*/, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     *outl = 0;
     return 1;
 }
 
-const OSSL_PARAM* settable_params(void* /*context*/, void* /*provider*/) noexcept {
+const OSSL_PARAM* xts_settable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
     static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr), OSSL_PARAM_END};
     return list;
 }
 
 template <const Algorithm& A>
-constexpr CipherCalls calls{
-    new_xts<A>,     free_plain<Xts>, copy_plain<Xts>,        init,       update,
-    final,          cipher,          generic_get_ctx_params, set_params, generic_gettable_ctx_params,
-    settable_params};
+constexpr CipherCalls xts_calls{new_xts<A>,
+                                free_plain<Xts>,
+                                copy_plain<Xts>,
+                                xts_init,
+                                xts_update,
+                                xts_final,
+                                xts_cipher,
+                                generic_get_ctx_params,
+                                xts_set_ctx_params,
+                                generic_gettable_ctx_params,
+                                xts_settable_ctx_params};
 
 constexpr Algorithm xts256{"AES-256-XTS:1.3.111.2.1619.0.1.2", Kind::xts, EVP_CIPH_XTS_MODE, false, true, 512, 8, 128};
 constexpr Algorithm xts128{"AES-128-XTS:1.3.111.2.1619.0.1.1", Kind::xts, EVP_CIPH_XTS_MODE, false, true, 256, 8, 128};
@@ -132,8 +138,8 @@ constexpr Algorithm xts128{"AES-128-XTS:1.3.111.2.1619.0.1.1", Kind::xts, EVP_CI
 }  // namespace
 
 std::span<const Entry> xts_ciphers() noexcept {
-    static const Entry list[] = {{&xts256, cipher_functions<xts256, calls<xts256>>()},
-                                 {&xts128, cipher_functions<xts128, calls<xts128>>()}};
+    static const Entry list[] = {{&xts256, cipher_functions<xts256, xts_calls<xts256>>()},
+                                 {&xts128, cipher_functions<xts128, xts_calls<xts128>>()}};
     return list;
 }
 

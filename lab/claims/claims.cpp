@@ -10,7 +10,7 @@ namespace lab {
 
 namespace {
 
-const std::vector<Claim>& list() {
+const std::vector<Claim>& claim_list() {
     static const std::vector<Claim> all = [] {
         std::vector<Claim> claims;
         for (const auto& of : {claims::of_gibadullin, claims::of_gu, claims::of_paracrypt, claims::of_damjanovic,
@@ -25,12 +25,13 @@ const std::vector<Claim>& list() {
 }  // namespace
 
 std::span<const Claim> all_claims() {
-    return list();
+    return claim_list();
 }
 
 const Claim& claim_of(const std::string& id) {
-    const auto found = std::find_if(list().begin(), list().end(), [&](const Claim& c) { return c.id == id; });
-    if (found == list().end()) throw std::out_of_range(fmt::format("there is no claim '{}'", id));
+    const auto found =
+        std::find_if(claim_list().begin(), claim_list().end(), [&](const Claim& c) { return c.id == id; });
+    if (found == claim_list().end()) throw std::out_of_range(fmt::format("there is no claim '{}'", id));
     return *found;
 }
 
@@ -50,7 +51,7 @@ void judge(Record& record) {
     for (Entry& entry : record.experiments) {
         entry.result.verdicts.clear();
         if (entry.status != Status::measured) continue;
-        for (const Claim& claim : list()) {
+        for (const Claim& claim : claim_list()) {
             if (claim.kind == Claim::Kind::conclusion && claim.experiment == entry.key) {
                 entry.result.verdicts.push_back(judge(claim, record));
             }
@@ -77,7 +78,7 @@ void Tally::add(Verdict::Holds holds) {
 
 Tally tally(const Record& record, Paper paper) {
     Tally tally;
-    for (const Claim& claim : list()) {
+    for (const Claim& claim : claim_list()) {
         if (claim.kind == Claim::Kind::conclusion && claim.paper == paper) tally.add(judge(claim, record).holds);
     }
     return tally;
@@ -86,7 +87,7 @@ Tally tally(const Record& record, Paper paper) {
 nlohmann::json claims_of(const Record& record) {
     constexpr const char* kinds[] = {"conclusion", "figures", "unmeasured"};
     nlohmann::json out = nlohmann::json::array();
-    for (const Claim& claim : list()) {
+    for (const Claim& claim : claim_list()) {
         nlohmann::json one{{"id", claim.id},
                            {"paper", letter_of(claim.paper)},
                            {"kind", kinds[static_cast<std::size_t>(claim.kind)]},

@@ -172,7 +172,7 @@ Verdict grid(const Figures& figures) {
                                                gb_per_s(speed[0]), gb_per_s(speed[1])));
 }
 
-Verdict cpu_freed(const Figures& figures) {
+Verdict cpu_freed_of_aes_ni(const Figures& figures) {
     const Panel& panel = figures.panel("D.surfaces", "Processor seconds a gigabyte");
     const Row row = Figures::row(panel, "largest file and buffer");
     const Figure gpu = row.at(std::string(cuda_name)), ni = row.at(std::string(ni_name));
@@ -210,7 +210,7 @@ std::vector<Claim> of_damjanovic() {
     add("D.key-sizes", "The same with keys of 192 and 256 bits, and decrypting", "D.surfaces",
         "yes if all six surfaces say so, in part if most do", other_keys);
     add("D.cpu-freed", "The GPU takes load off the CPU", "D.surfaces", "a gain of two, in processor seconds",
-        cpu_freed);
+        cpu_freed_of_aes_ni);
     add("D.model", "M5' trees describe the surfaces", "D.model",
         "yes below 15 % relative absolute error of the worst tree, in part below 40 %", model_fit);
     add("D.calculator", "192, 256, 384, 512 and 768 threads reach all 48 warps by the occupancy calculator",

@@ -8,16 +8,16 @@ namespace lab::claims {
 
 namespace {
 
-namespace paper = published::gu;
+namespace gu = published::gu;
 
 /// Pairs of indices, into `row` and into the paper's sizes, for the sizes that both have.
 std::vector<std::pair<std::size_t, std::size_t>> sizes_of_the_paper(const Row& row) {
     std::vector<std::pair<std::size_t, std::size_t>> both;
     for (std::size_t i = 0; i < row.x().size(); ++i) {
         const auto at =
-            std::find(paper::input_bytes.begin(), paper::input_bytes.end(), static_cast<std::uint64_t>(row.x()[i]));
-        if (at != paper::input_bytes.end() && row.has(i)) {
-            both.emplace_back(i, static_cast<std::size_t>(at - paper::input_bytes.begin()));
+            std::find(gu::input_bytes.begin(), gu::input_bytes.end(), static_cast<std::uint64_t>(row.x()[i]));
+        if (at != gu::input_bytes.end() && row.has(i)) {
+            both.emplace_back(i, static_cast<std::size_t>(at - gu::input_bytes.begin()));
         }
     }
     if (both.empty()) throw Missing("none of the paper's sizes was measured");
@@ -57,7 +57,7 @@ Verdict no_barrier(const Figures& figures) {
                                            gb_per_s(warp), compared(r), gb_per_s(barrier)));
 }
 
-Verdict texture(const Figures& figures) {
+Verdict texture_beside_constant(const Figures& figures) {
     const Row constant = figures.row("G.tables", "The lookup tables' memory", "constant"),
               texture = figures.row("G.tables", "The lookup tables' memory", "texture");
     Count kept;
@@ -66,7 +66,7 @@ Verdict texture(const Figures& figures) {
     double least = 1e9, most = 0;
     for (const auto& [here, there] : sizes) {
         const Order now = order_of(texture[here], constant[here]);
-        const Order then = paper::texture_table[there] > paper::constant_table[there] ? Order::ahead : Order::behind;
+        const Order then = gu::texture_table[there] > gu::constant_table[there] ? Order::ahead : Order::behind;
         ahead += now == Order::ahead ? 1 : 0;
         kept.add(now == then, now == Order::unclear);
         least = std::min(least, texture[here].value / constant[here].value);
@@ -169,7 +169,7 @@ std::vector<Claim> of_gu() {
     add("G.texture-shape",
         "Texture is ahead of constant memory at 2 to 32 KB (1.06 to 1.77 times), behind at 64 to 256 KB, ahead from "
         "512 KB",
-        "G.tables", "yes if the same is ahead at all of the paper's sizes, in part at most", texture);
+        "G.tables", "yes if the same is ahead at all of the paper's sizes, in part at most", texture_beside_constant);
     shown("G.page-locked", "Page-locked copies: 0.52 Gbit/s at 2 KB, 2.29 at 8 MB (13 sizes)", "G.transfers",
           "From host memory to host memory: page-locked, published");
     shown("G.mapped-figures", "Mapped, write-combined: 0.82 Gbit/s at 2 KB, 6.64 at 8 MB (13 sizes)", "G.transfers",

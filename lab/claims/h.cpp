@@ -8,7 +8,7 @@ namespace lab::claims {
 
 namespace {
 
-namespace paper = published::harrison;
+namespace harrison = published::harrison;
 
 constexpr const char* reads_title = "Reads a clock and multiprocessor";
 
@@ -36,11 +36,11 @@ Verdict coherent_reads(const Figures& figures) {
                     times(r.value)));
 }
 
-constexpr const char* tables_title = "A single table or four";
+constexpr const char* single_or_four_title = "A single table or four";
 
 Verdict shared_fastest(const Figures& figures) {
-    const Row quad = figures.row("H.tables", tables_title, "quad table"),
-              single = figures.row("H.tables", tables_title, "single table, rotations");
+    const Row quad = figures.row("H.tables", single_or_four_title, "quad table"),
+              single = figures.row("H.tables", single_or_four_title, "single table, rotations");
     const auto best = [&](const char* memory) {
         const Figure a = quad.at(std::string(memory)), b = single.at(std::string(memory));
         return a.value > b.value ? a : b;
@@ -53,16 +53,17 @@ Verdict shared_fastest(const Figures& figures) {
 }
 
 Verdict quad_table(const Figures& figures) {
-    const Figure quad = figures.row("H.tables", tables_title, "quad table").at(std::string("shared")),
-                 single = figures.row("H.tables", tables_title, "single table, rotations").at(std::string("shared"));
+    const Figure quad = figures.row("H.tables", single_or_four_title, "quad table").at(std::string("shared")),
+                 single =
+                     figures.row("H.tables", single_or_four_title, "single table, rotations").at(std::string("shared"));
     const Ratio r = over(quad, single);
     return verdict(by_gain(r), fmt::format("In shared memory four tables, {}, are {} one and rotations, {}.",
                                            gb_per_s(quad), compared(r), gb_per_s(single)));
 }
 
-Verdict copies(const Figures& figures) {
-    const Row quad = figures.row("H.tables", tables_title, "quad table"),
-              single = figures.row("H.tables", tables_title, "single table, rotations");
+Verdict copies_of_the_best(const Figures& figures) {
+    const Row quad = figures.row("H.tables", single_or_four_title, "quad table"),
+              single = figures.row("H.tables", single_or_four_title, "single table, rotations");
     const std::string each = "shared, one copy a bank", one = "shared";
     const Figure with = quad.at(each).value > single.at(each).value ? quad.at(each) : single.at(each),
                  without = quad.at(one).value > single.at(one).value ? quad.at(one) : single.at(one);
@@ -203,7 +204,7 @@ Verdict serial_alike(const Figures& figures) {
 
 Verdict stride(const Figures& figures) {
     const Row reads = figures.row("H.reads", "Reads by the distance of neighbouring threads", "16 bytes a thread");
-    const Figure far = reads.at(static_cast<double>(paper::stride_blocks)), best = reads[reads.best()];
+    const Figure far = reads.at(static_cast<double>(harrison::stride_blocks)), best = reads[reads.best()];
     const Ratio r = over(far, best);
     return verdict(at_both_ends(r, [](double x) { return x < 0.5   ? Holds::yes
                                                          : x < 0.8 ? Holds::partly
@@ -264,7 +265,7 @@ Verdict striping(const Figures& figures) {
                     compared(r), gb_per_s(rate.at(std::string("striped")))));
 }
 
-Verdict registers(const Figures& figures) {
+Verdict registers_of_all_modes(const Figures& figures) {
     const char* title = "Registers a thread, by what the kernel knows";
     const Row alone = figures.row("H.modes", title, "this mode alone"),
               all = figures.row("H.modes", title, "all modes");
@@ -284,7 +285,7 @@ Verdict registers(const Figures& figures) {
                                all[0].value, by_mode, by_speed));
 }
 
-Verdict page_locked(const Figures& figures) {
+Verdict page_locked_everywhere(const Figures& figures) {
     const char* title = "Copies in and out around the kernel";
     const Row locked = figures.row("P.host_memory", title, "page-locked"),
               pageable = figures.row("P.host_memory", title, "pageable");
@@ -320,7 +321,7 @@ std::vector<Claim> of_harrison() {
     add("H.shared-fastest", "Tables are fastest in shared memory", "H.tables", lead_rule, shared_fastest);
     add("H.quad-table", "In shared memory four tables are faster than one", "H.tables", lead_rule, quad_table);
     add("H.copies", "A table for each of the 16 banks does not pay", "H.tables",
-        "yes if not ahead by 1.5 %, in part below 10 %", copies);
+        "yes if not ahead by 1.5 %, in part below 10 %", copies_of_the_best);
     shown("H.ctr-kernel", "CTR, kernel alone: 15,423 Mbit/s at most", "H.ctr",
           "fact: kernel alone, four tables in shared memory");
     shown("H.ctr-transfers", "CTR with transfers: 6,914 Mbit/s at most", "H.ctr",
@@ -334,7 +335,7 @@ std::vector<Claim> of_harrison() {
                "other people's programs for other GPUs; no code");
     unmeasured("H.baselines", "1,151 and 870 Mbit/s of others", "other people's programs; no code");
     add("H.page-locked", "Page-locked host memory matters: ahead of pageable memory at every size", "P.host_memory",
-        "yes if ahead by 1.5 % or more at every size, in part at most", page_locked);
+        "yes if ahead by 1.5 % or more at every size, in part at most", page_locked_everywhere);
     shown("H.text-memory", "Text read from global memory or through textures", "H.tables", "Text by memory");
     shown("H.messages", "Parallel modes in the data model: 5,810 Mbit/s at most", "H.overhead",
           "Throughput by message size, with transfers");
@@ -360,7 +361,7 @@ std::vector<Claim> of_harrison() {
           "Serial beside parallel messages of 2,048 blocks");
     shown("H.cpu-ofb", "OFB on a CPU", "H.modes", "OFB on processors and GPU");
     add("H.registers", "Mixed modes in one kernel need more registers", "H.modes",
-        "yes if the kernel of all modes takes more than each mode's own, in part than most", registers);
+        "yes if the kernel of all modes takes more than each mode's own, in part than most", registers_of_all_modes);
     shown("H.mixing", "960 parallel messages of 512 blocks, 992 of 32, 1,024 serial ones in seven orders", "H.mixing",
           "Seven orders of the same messages");
     add("H.mixing-packed", "Order 3 is much faster than 1 and 2", "H.mixing",

@@ -8,7 +8,7 @@ namespace lab::claims {
 
 namespace {
 
-namespace paper = published::gibadullin;
+namespace gibadullin = published::gibadullin;
 
 /// The thirteen kernels by their numbers in the paper.
 struct Thirteen {
@@ -26,7 +26,7 @@ struct Thirteen {
 };
 
 double then(int a, int b) {
-    const auto of = [](int n) { return paper::implementations[static_cast<std::size_t>(n - 1)].gbit_per_s; };
+    const auto of = [](int n) { return gibadullin::implementations[static_cast<std::size_t>(n - 1)].gbit_per_s; };
     return of(a) / of(b);
 }
 
@@ -119,7 +119,7 @@ Verdict four_tables(const Figures& figures) {
                                compared(r), gb_per_s(of(3)), gb_per_s(of(4)), elsewhere));
 }
 
-Verdict registers(const Figures& figures) {
+Verdict state_in_registers(const Figures& figures) {
     const Thirteen of(figures);
     const Ratio soa = over(of(3), of(5)), aos = over(of(3), of(6));
     const Holds a = by_gain(soa, then(3, 5)), b = by_gain(aos, then(3, 6));
@@ -197,7 +197,7 @@ std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures) {
     const Thirteen of(figures);
     std::vector<double> theirs, here, theirs_apart, here_apart;
     for (int i = 1; i <= 13; ++i) {
-        theirs.push_back(paper::implementations[static_cast<std::size_t>(i - 1)].gbit_per_s);
+        theirs.push_back(gibadullin::implementations[static_cast<std::size_t>(i - 1)].gbit_per_s);
         here.push_back(of(i).value);
         if (i != 1 && i != 13) theirs_apart.push_back(theirs.back()), here_apart.push_back(here.back());
     }
@@ -217,15 +217,15 @@ std::vector<Claim> of_gibadullin() {
     const auto unmeasured = [&](const char* id, const char* says, const char* why) {
         claims.push_back({id, p, Kind::unmeasured, says, "", why});
     };
-    for (const paper::Implementation& i : paper::implementations) {
+    for (const gibadullin::Implementation& i : gibadullin::implementations) {
         constexpr std::array states{"registers", "shared AoS", "shared SoA"};
         shown(fmt::format("N.{}", i.number),
               fmt::format(
                   "Implementation {}: {} bytes a thread, {} T-box{} in {} memory, round keys in {} memory, state in "
                   "{}: {} Gbit/s",
                   i.number, i.bytes_per_thread, i.t_box_count, i.t_box_count == 1 ? "" : "es",
-                  i.t_boxes == paper::TBoxes::shared ? "shared" : "constant",
-                  i.round_keys == paper::RoundKeys::shared ? "shared" : "constant",
+                  i.t_boxes == gibadullin::TBoxes::shared ? "shared" : "constant",
+                  i.round_keys == gibadullin::RoundKeys::shared ? "shared" : "constant",
                   states[static_cast<std::size_t>(i.state)], i.gbit_per_s),
               "N.implementations", "Thirteen implementations");
     }
@@ -245,7 +245,7 @@ std::vector<Claim> of_gibadullin() {
     add("N.four-tables", "Four tables beat one and rotations by 63 % (one is 40 % slower)", "N.implementations",
         gain_rule, four_tables);
     add("N.registers", "Registers beat shared memory for the state: SoA by 18 %, AoS by 62 %", "N.implementations",
-        "as a gain, for each; in part if they differ", registers);
+        "as a gain, for each; in part if they differ", state_in_registers);
     add("N.layouts",
         "SoA beats AoS where a thread has a block, by 38 %; AoS beats SoA where two threads share one, by 15 %, and "
         "four, "

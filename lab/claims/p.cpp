@@ -7,7 +7,7 @@ namespace lab::claims {
 
 namespace {
 
-namespace paper = published::paracrypt;
+namespace paracrypt = published::paracrypt;
 
 constexpr const char *on_disk = "On a disk", *on_tmpfs = "On a tmpfs", *gpu_name = "warpaes enc on the GPU";
 
@@ -102,7 +102,7 @@ Verdict staging_best(const Figures& figures) {
     const std::size_t best = rates.best();
     const std::string found =
         fmt::format("Chunks of {} are best on a disk, {}", size_of(rates.x()[best]), gb_per_s(rates[best]));
-    const auto eight = static_cast<double>(paper::best_staging_bytes);
+    const auto eight = static_cast<double>(paracrypt::best_staging_bytes);
     if (std::find(rates.x().begin(), rates.x().end(), eight) == rates.x().end()) {
         throw Missing(fmt::format("chunks of 8 MiB were not measured; {}{}", static_cast<char>(std::tolower(found[0])),
                                   found.substr(1)));
@@ -182,7 +182,7 @@ Verdict aes_ni(const Figures& figures) {
                                compared(r), r.value > 1.5 ? ": more than similar" : ""));
 }
 
-Verdict cpu_freed(const Figures& figures) {
+Verdict cpu_freed_of_openssl(const Figures& figures) {
     const Panel& panel = figures.panel("P.encryption", "Processor seconds a gigabyte");
     const Row gpu = Figures::row(panel, gpu_name), openssl = Figures::row(panel, "openssl enc");
     const std::size_t last = gpu.size() - 1;
@@ -192,7 +192,7 @@ Verdict cpu_freed(const Figures& figures) {
                                               size_of(gpu.x()[last]), gpu[last].value, openssl[last].value));
 }
 
-Verdict page_locked(const Figures& figures) {
+Verdict page_locked_at_last(const Figures& figures) {
     const char* title = "Copies in and out around the kernel";
     const Row locked = figures.row("P.host_memory", title, "page-locked"),
               pageable = figures.row("P.host_memory", title, "pageable");
@@ -251,9 +251,9 @@ std::vector<Claim> of_paracrypt() {
     add("P.aes-ni", "AES-NI gives similar benefits", "P.encryption",
         "yes between two thirds and 1.5 times the GPU's speed, in part if faster", aes_ni);
     add("P.cpu-freed", "The GPU frees the CPU", "P.encryption",
-        "a gain of two, in processor seconds of the whole machine at the largest file", cpu_freed);
+        "a gain of two, in processor seconds of the whole machine at the largest file", cpu_freed_of_openssl);
     add("P.page-locked", "Page-locked staging buffers are faster than pageable ones", "P.host_memory", lead_rule,
-        page_locked);
+        page_locked_at_last);
     add("P.modes", "ECB, CTR, and decryption in CBC and CFB run in parallel alike", "P.modes",
         "yes if the slowest is within 20 % of the fastest, in part within half", parallel_modes);
     shown("P.teams", "1, 2, 4 or 16 threads a block", "P.threads", "Threads a block of AES");

@@ -7,10 +7,10 @@ namespace lab::claims {
 
 namespace {
 
-constexpr const char* tables_title = "Tables by memory and number";
+constexpr const char* memory_and_number_title = "Tables by memory and number";
 
-Verdict copies(const Figures& figures) {
-    const Row four = figures.row("N.tables", tables_title, "4 tables");
+Verdict copies_of_four_tables(const Figures& figures) {
+    const Row four = figures.row("N.tables", memory_and_number_title, "4 tables");
     const Figure each = four.at(std::string("shared, one copy a bank")), one = four.at(std::string("shared"));
     const Ratio r = over(each, one);
     return verdict(by_gain(r), fmt::format("A copy of the tables for each bank, {}, is {} one copy, {}.",
@@ -18,8 +18,9 @@ Verdict copies(const Figures& figures) {
 }
 
 Verdict s_box(const Figures& figures) {
-    const Figure s_box = figures.row("N.tables", tables_title, "S-box, arithmetic").at(std::string("shared")),
-                 four = figures.row("N.tables", tables_title, "4 tables").at(std::string("shared"));
+    const Figure s_box =
+                     figures.row("N.tables", memory_and_number_title, "S-box, arithmetic").at(std::string("shared")),
+                 four = figures.row("N.tables", memory_and_number_title, "4 tables").at(std::string("shared"));
     const Ratio r = over(s_box, four);
     return verdict(by_gain(r), fmt::format("With one copy, the S-box and arithmetic, {}, are {} four tables, {}.",
                                            gb_per_s(s_box), compared(r), gb_per_s(four)));
@@ -42,7 +43,7 @@ Verdict shuffles(const Figures& figures) {
                     gb_per_s(shuffled[shuffled.best()])));
 }
 
-Verdict texture(const Figures& figures) {
+Verdict shared_beside_texture(const Figures& figures) {
     const Row texture = figures.row("G.tables", "The lookup tables' memory", "texture"),
               shared = figures.row("G.tables", "The lookup tables' memory", "shared");
     const std::size_t last = shared.size() - 1;
@@ -298,11 +299,13 @@ std::vector<Claim> of_ours() {
                          Verdict (*judge)(const Figures&)) {
         claims.push_back({id, p, Kind::conclusion, says, experiment, rule, judge});
     };
-    add("W.copies", "A copy of the tables for each bank is faster than one", "N.tables", lead_rule, copies);
+    add("W.copies", "A copy of the tables for each bank is faster than one", "N.tables", lead_rule,
+        copies_of_four_tables);
     add("W.s-box", "With one copy, the S-box and arithmetic are faster than four tables", "N.tables", lead_rule, s_box);
     add("W.shuffles", "Threads that share a block are faster with shuffles than through shared memory", "N.granularity",
         "yes if ahead by 1.5 % or more with 8, 4 and 1 bytes a thread, in part with most", shuffles);
-    add("W.texture", "Tables in shared memory are faster than in texture memory", "G.tables", lead_rule, texture);
+    add("W.texture", "Tables in shared memory are faster than in texture memory", "G.tables", lead_rule,
+        shared_beside_texture);
     add("W.overlapped", "Copies that overlap are faster than mapped memory for long texts", "G.transfers", lead_rule,
         overlapped);
     add("W.workers", "Workers that each read and write are faster than reader, worker and writer, on a disk",

@@ -14,14 +14,16 @@ namespace lab::experiments {
 
 namespace {
 
-const std::vector<std::string> places{"both shared", "tables shared, keys global", "tables global, keys shared",
-                                      "both global", "S-box and keys shared",      "S-box and keys global"};
+const std::vector<std::string> memories_of_tables_and_keys{
+    "both shared", "tables shared, keys global", "tables global, keys shared",
+    "both global", "S-box and keys shared",      "S-box and keys global"};
 
-Result run(const Context& context) {
+Result run_tables_keys_and_text(const Context& context) {
     use_gpu(context);
     const std::size_t bytes = allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
     const Trial trial({}, bytes);
-    Panel panel = bars("Tables, keys and text by memory", categories("tables and keys", places), throughput(),
+    Panel panel = bars("Tables, keys and text by memory", categories("tables and keys", memories_of_tables_and_keys),
+                       throughput(),
                        fmt::format("AES-128-ECB of {}, kernel alone, {} threads a thread block and as many thread "
                                    "blocks as the GPU holds. Four tables, which hold the S-box, too; the last two: the "
                                    "S-box without tables, MixColumns by arithmetic. Text through shared memory is "
@@ -35,7 +37,8 @@ Result run(const Context& context) {
     }
     const std::vector<Summary> speeds =
         trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, 0, 1));
-    for (std::size_t i = 0; i < speeds.size(); ++i) add(panel.series[i / places.size()], speeds[i]);
+    for (std::size_t i = 0; i < speeds.size(); ++i)
+        add(panel.series[i / memories_of_tables_and_keys.size()], speeds[i]);
     Result result;
     result.panels = {panel};
     return result;
@@ -50,6 +53,6 @@ const Experiment d_memory{"D.memory",
                           Experiment::Needs::gpu,
                           2,
                           1,
-                          run};
+                          run_tables_keys_and_text};
 
 }  // namespace lab::experiments

@@ -17,11 +17,11 @@ namespace lab::experiments {
 
 namespace {
 
-namespace paper = published::damjanovic;
+namespace damjanovic = published::damjanovic;
 
 constexpr std::array<unsigned, 13> counts{32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 896, 1024};
 
-Result run(const Context& context) {
+Result run_occupancy(const Context& context) {
     use_gpu(context);
     const gpu::Properties properties = gpu::properties(context.gpu);
     const MultiprocessorLimits here = limits_of(properties);
@@ -31,22 +31,24 @@ Result run(const Context& context) {
     const auto registers = static_cast<unsigned>(gpu::Variants::resources(entry, 256).registers);
 
     const Axis threads = numbers("threads a thread block", "", Axis::Scale::linear, {counts.begin(), counts.end()});
-    Panel warps = lines(
-        "Warps that a multiprocessor holds", threads, {"active warps", "", {}, {}, {}},
-        fmt::format("[D]'s kernel: tables, keys and text in shared memory. Published: {} registers a thread on "
-                    "compute capability 2.1, where these sizes reach all {} warps; here {} registers on {}.{}.",
-                    paper::registers_per_thread, paper::active_warps, registers, properties.major, properties.minor));
+    Panel warps =
+        lines("Warps that a multiprocessor holds", threads, {"active warps", "", {}, {}, {}},
+              fmt::format("[D]'s kernel: tables, keys and text in shared memory. Published: {} registers a thread on "
+                          "compute capability 2.1, where these sizes reach all {} warps; here {} registers on {}.{}.",
+                          damjanovic::registers_per_thread, damjanovic::active_warps, registers, properties.major,
+                          properties.minor));
     std::vector<std::optional<double>> theirs, of_fermi, calculated, asked;
     Series speed = measured("speed");
     std::vector<Trial::Subject> subjects;
     unsigned wrong = 0;
     for (std::size_t i = 0; i < counts.size(); ++i) {
         const unsigned count = counts[i];
-        const bool full = std::find(paper::full_occupancy_threads.begin(), paper::full_occupancy_threads.end(),
-                                    count) != paper::full_occupancy_threads.end();
-        theirs.push_back(full ? std::optional<double>(paper::active_warps) : std::nullopt);
+        const bool full =
+            std::find(damjanovic::full_occupancy_threads.begin(), damjanovic::full_occupancy_threads.end(), count) !=
+            damjanovic::full_occupancy_threads.end();
+        theirs.push_back(full ? std::optional<double>(damjanovic::active_warps) : std::nullopt);
         // The paper's calculator was given registers and threads only, not shared memory.
-        const Occupancy then = occupancy(fermi_21, count, paper::registers_per_thread, 0);
+        const Occupancy then = occupancy(fermi_21, count, damjanovic::registers_per_thread, 0);
         of_fermi.emplace_back(then.warps);
         const gpu::Resources resources = gpu::Variants::resources(entry, count);
         const Occupancy now =
@@ -56,14 +58,15 @@ Result run(const Context& context) {
         wrong += *asked.back() != *calculated.back();
         subjects.push_back({fmt::format("{} threads", count), trial.variant(gpu::damjanovic, {count, 0})});
     }
-    subjects.push_back({"16 thread blocks", trial.variant(gpu::damjanovic, {paper::threads, paper::thread_blocks})});
-    subjects.push_back({"a grid for this GPU", trial.variant(gpu::damjanovic, {paper::threads, 0})});
+    subjects.push_back(
+        {"16 thread blocks", trial.variant(gpu::damjanovic, {damjanovic::threads, damjanovic::thread_blocks})});
+    subjects.push_back({"a grid for this GPU", trial.variant(gpu::damjanovic, {damjanovic::threads, 0})});
     const std::vector<Summary> all =
         trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, 0, 1));
     for (std::size_t i = 0; i < counts.size(); ++i) add(speed, all[i]);
     Panel grids = bars("Sixteen thread blocks, and a grid for this GPU",
                        categories("thread blocks", {"16, as published", "as many as this GPU holds"}), throughput(),
-                       fmt::format("The same kernel, {} threads a thread block.", paper::threads));
+                       fmt::format("The same kernel, {} threads a thread block.", damjanovic::threads));
     grids.series = {measured("speed")};
     add(grids.series[0], all[counts.size()]);
     add(grids.series[0], all[counts.size() + 1]);
@@ -80,10 +83,10 @@ Result run(const Context& context) {
         speed.values.begin());
     Result result;
     result.panels = {warps, speeds, grids};
-    result.facts = {
-        {"sizes for which calculator and runtime differ", static_cast<double>(wrong), "", std::nullopt},
-        {"registers a thread", static_cast<double>(registers), "", static_cast<double>(paper::registers_per_thread)},
-        {"fastest size of a thread block", static_cast<double>(counts[best]), "threads", std::nullopt}};
+    result.facts = {{"sizes for which calculator and runtime differ", static_cast<double>(wrong), "", std::nullopt},
+                    {"registers a thread", static_cast<double>(registers), "",
+                     static_cast<double>(damjanovic::registers_per_thread)},
+                    {"fastest size of a thread block", static_cast<double>(counts[best]), "threads", std::nullopt}};
     return result;
 }
 
@@ -96,6 +99,6 @@ const Experiment d_occupancy{"D.occupancy",
                              Experiment::Needs::gpu,
                              2,
                              1,
-                             run};
+                             run_occupancy};
 
 }  // namespace lab::experiments

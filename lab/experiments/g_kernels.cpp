@@ -17,28 +17,28 @@ namespace lab::experiments {
 
 namespace {
 
-namespace paper = published::gu;
+namespace gu = published::gu;
 
 /// The paper's lengths, and longer ones that fill a current GPU.
-std::vector<std::size_t> lengths(const Context& context) {
+std::vector<std::size_t> lengths_of_the_paper(const Context& context) {
     std::vector<std::size_t> lengths;
     const std::size_t step = context.quick ? 2 : 1;
-    for (std::size_t i = 0; i < paper::input_bytes.size(); i += step) lengths.push_back(paper::input_bytes[i]);
+    for (std::size_t i = 0; i < gu::input_bytes.size(); i += step) lengths.push_back(gu::input_bytes[i]);
     if (!context.quick) lengths.push_back(std::size_t{32} << 20);
     lengths.push_back(std::size_t{128} << 20);
     std::erase_if(lengths, [&](std::size_t bytes) { return bytes > context.most_bytes; });
-    if (lengths.empty()) lengths.push_back(allowed(context, paper::input_bytes[0]));
+    if (lengths.empty()) lengths.push_back(allowed(context, gu::input_bytes[0]));
     return lengths;
 }
 
-Series curve(std::string name, const paper::Curve& gbit_per_s, const std::vector<std::size_t>& lengths) {
+Series curve(std::string name, const gu::Curve& gbit_per_s, const std::vector<std::size_t>& lengths) {
     std::vector<std::optional<double>> values;
     for (const std::size_t bytes : lengths) {
-        const auto* const at = std::find(paper::input_bytes.begin(), paper::input_bytes.end(), bytes);
+        const auto* const at = std::find(gu::input_bytes.begin(), gu::input_bytes.end(), bytes);
         values.emplace_back();
-        if (at != paper::input_bytes.end()) {
+        if (at != gu::input_bytes.end()) {
             values.back() =
-                published::gb_per_s_of_gbit(gbit_per_s[static_cast<std::size_t>(at - paper::input_bytes.begin())]);
+                published::gb_per_s_of_gbit(gbit_per_s[static_cast<std::size_t>(at - gu::input_bytes.begin())]);
         }
     }
     return experiments::published(std::move(name), std::move(values));
@@ -66,7 +66,7 @@ constexpr std::array<const char*, 3> scheme_names{"1: a thread a block, text mov
 
 Result run_schemes(const Context& context) {
     use_gpu(context);
-    const std::vector<std::size_t> over = lengths(context);
+    const std::vector<std::size_t> over = lengths_of_the_paper(context);
     {
         // Runs each kernel once on the longest text before anything else, because tools/profile_lab.py profiles the
         // first six launches.
@@ -100,7 +100,7 @@ Result run_schemes(const Context& context) {
         }
     }
     result.facts = {
-        {"the fastest of all, kernel alone", best, "GB/s", published::gb_per_s_of_gbit(paper::headline_kernel)}};
+        {"the fastest of all, kernel alone", best, "GB/s", published::gb_per_s_of_gbit(gu::headline_kernel)}};
     return result;
 }
 
@@ -110,25 +110,25 @@ Result run_schemes(const Context& context) {
 Series manavski(std::span<const std::size_t> over) {
     Series series = published("Manavski, published", {});
     for (const std::size_t bytes : over) {
-        const auto found = std::find_if(paper::against_manavski.begin(), paper::against_manavski.end(),
-                                        [&](const paper::Against& a) { return a.bytes == bytes; });
-        series.values.push_back(found == paper::against_manavski.end()
+        const auto found = std::find_if(gu::against_manavski.begin(), gu::against_manavski.end(),
+                                        [&](const gu::Against& a) { return a.bytes == bytes; });
+        series.values.push_back(found == gu::against_manavski.end()
                                     ? std::nullopt
                                     : std::optional(published::gb_per_s_of_gbit(found->manavski_gbit_per_s)));
     }
     return series;
 }
 
-Result run_tables(const Context& context) {
+Result run_constant_or_texture(const Context& context) {
     use_gpu(context, shared_for_copies);
-    const std::vector<std::size_t> over = lengths(context);
+    const std::vector<std::size_t> over = lengths_of_the_paper(context);
     const Trial trial({}, over.back());
     Panel panel =
         lines("The lookup tables' memory", sizes("text", over), throughput(),
               "AES-128-ECB, kernels alone, four threads a block without a barrier, four tables. Published: GeForce "
               "GTX 285. One copy a bank: persistent threads, 1024 a thread block.");
-    panel.series = {curve("constant, published", paper::constant_table, over),
-                    curve("texture, published", paper::texture_table, over),
+    panel.series = {curve("constant, published", gu::constant_table, over),
+                    curve("texture, published", gu::texture_table, over),
                     manavski(over),
                     measured("constant"),
                     measured("texture"),
@@ -149,7 +149,7 @@ Result run_tables(const Context& context) {
     Result result;
     result.panels = {panel};
     result.facts = {{"texture over constant memory, longest text", last(1) / last(0), "times",
-                     paper::texture_table.back() / paper::constant_table.back()},
+                     gu::texture_table.back() / gu::constant_table.back()},
                     {"shared memory over texture, longest text", last(2) / last(1), "times", std::nullopt}};
     return result;
 }
@@ -171,6 +171,6 @@ const Experiment g_tables{"G.tables",
                           Experiment::Needs::gpu,
                           3,
                           1,
-                          run_tables};
+                          run_constant_or_texture};
 
 }  // namespace lab::experiments

@@ -21,8 +21,7 @@ namespace lab::experiments {
 
 namespace {
 
-constexpr std::size_t kib = 1 << 10, mib = 1 << 20;
-constexpr unsigned most_lanes = 4;
+constexpr unsigned most_lanes_of_a_cut = 4;
 
 using Kind = gpu::HostMemory::Kind;
 
@@ -49,17 +48,17 @@ std::vector<gpu::Chunks> cuts(std::size_t bytes, std::size_t room) {
     if (bytes <= 64 * kib) add(bytes, 1);
     if (bytes > 16 * kib && bytes <= 64 * mib) {
         add(bytes / 2, 2);
-        add(bytes / 4, most_lanes);
+        add(bytes / 4, most_lanes_of_a_cut);
     }
     for (const std::size_t chunk : {1 * mib, 2 * mib, 4 * mib, 8 * mib, 16 * mib}) {
-        if (bytes >= 4 * chunk && bytes <= 512 * chunk) add(chunk, most_lanes);
+        if (bytes >= 4 * chunk && bytes <= 512 * chunk) add(chunk, most_lanes_of_a_cut);
     }
     return list;
 }
 
 /// The memory, kernels and text that all ways of transfer use.
-struct Subject {
-    Subject(const Context& context, std::size_t most)
+struct WaysOfTransfer {
+    WaysOfTransfer(const Context& context, std::size_t most)
         : properties(gpu_of(context)),
           kernels{published_kernel(), conflict_free_kernel(properties)},
           mapped_kernels(kernels),
@@ -68,7 +67,7 @@ struct Subject {
           variants(text.key()),
           locked(text, Kind::page_locked),
           write_combined(text, Kind::mapped_write_combined),
-          overlap(most, most_lanes) {
+          overlap(most, most_lanes_of_a_cut) {
         // Which thread count uses the bus best, and whether persistent threads do, depends on the machine, so several
         // are tried.
         const auto processors = static_cast<unsigned>(properties.multiprocessors);
@@ -171,7 +170,7 @@ double at_most(const Series& series) {
 Result transfers(const Context& context) {
     use_gpu(context);
     const std::vector<double> x = input_sizes(context, context.quick ? 256 * mib : 1024 * mib);
-    Subject s(context, static_cast<std::size_t>(x.back()));
+    WaysOfTransfer s(context, static_cast<std::size_t>(x.back()));
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
     const warpaes::Key key(s.text.key());
 

@@ -17,8 +17,6 @@ namespace lab::experiments {
 
 namespace {
 
-constexpr std::size_t mib = 1 << 20;
-
 /// Counter block number `blocks` after `first` (SP 800-38A, B.1).
 std::array<std::uint8_t, 16> counter_behind(std::span<const std::uint8_t> first, std::uint64_t blocks) {
     std::array<std::uint8_t, 16> counter{};
@@ -38,8 +36,8 @@ gpu::ChunkKernel counter_kernel(const gpu::Variants& variants, const NamedKernel
     };
 }
 
-warpaes::Message message_of(const warpaes::Key& key, const Text& text, const std::uint8_t* input, std::uint8_t* output,
-                            std::size_t bytes) {
+warpaes::Message message_in_ctr(const warpaes::Key& key, const Text& text, const std::uint8_t* input,
+                                std::uint8_t* output, std::size_t bytes) {
     warpaes::Message message;
     message.mode = warpaes::Mode::ctr;
     message.direction = warpaes::Direction::encrypt;
@@ -54,7 +52,7 @@ struct Curves {
     std::vector<Series> alone, transfers;
 };
 
-Curves measure(const Context& context, const std::vector<double>& x, const gpu::Properties& properties) {
+Curves measure_curves(const Context& context, const std::vector<double>& x, const gpu::Properties& properties) {
     const auto most = static_cast<std::size_t>(x.back());
     const Text text(most, Mode::ctr);
     const gpu::Variants variants(text.key());
@@ -94,16 +92,16 @@ Curves measure(const Context& context, const std::vector<double>& x, const gpu::
                               bytes < 8 * mib ? 1u : 4u, true};
         from_host(c.transfers[1],
                   [&] { return overlap.run(buffers.input.get(), buffers.output.get(), bytes, cut, run_now); });
-        const auto on_host = message_of(key, text, buffers.input.get(), buffers.output.get(), bytes);
+        const auto on_host = message_in_ctr(key, text, buffers.input.get(), buffers.output.get(), bytes);
         from_host(c.transfers[2], [&] { return time_of([&] { engine.crypt(on_host); }); });
     }
     return c;
 }
 
-Result run(const Context& context) {
+Result run_counter_mode(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
     const std::vector<double> x = sizes(context, 1024, room_for(context, context.quick ? 256 * mib : 1024 * mib), 4);
-    Curves c = measure(context, x, properties);
+    Curves c = measure_curves(context, x, properties);
     const auto best = [](const Series& series) {
         return **std::max_element(series.values.begin(), series.values.end());
     };
@@ -144,6 +142,6 @@ const Experiment h_ctr{"H.ctr",
                        Experiment::Needs::gpu,
                        9,
                        2,
-                       run};
+                       run_counter_mode};
 
 }  // namespace lab::experiments

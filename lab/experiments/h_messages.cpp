@@ -17,32 +17,30 @@ namespace lab::experiments {
 
 namespace {
 
-constexpr std::uint64_t mib = 1 << 20;
-
 using Work = std::function<double()>;
 
 /// A subject that is measured at every message size, in turns with the others. Its output is verified before and after.
-struct Subject {
+struct MessageSubject {
     Series series;
     Work work;           ///< empty: no figure at this size
     bool whole = false;  ///< its output is that of one message
 };
 
-void measure(const Context& context, Messages& messages, std::vector<Subject>& subjects) {
-    const auto verify = [&](const Subject& s) {
+void measure_in_turns(const Context& context, Messages& messages, std::vector<MessageSubject>& subjects) {
+    const auto verify = [&](const MessageSubject& s) {
         messages.poison();
         s.work();
         messages.check(s.series.name, s.whole);
     };
     std::vector<Work> works;
-    for (const Subject& s : subjects) {
+    for (const MessageSubject& s : subjects) {
         if (!s.work) continue;
         verify(s);
         works.push_back(s.work);
     }
     const auto seconds = sample_in_turns(effort(context.quick), works);
     std::size_t next = 0;
-    for (Subject& s : subjects) {
+    for (MessageSubject& s : subjects) {
         if (!s.work) {
             add_none(s.series);
             continue;
@@ -53,7 +51,7 @@ void measure(const Context& context, Messages& messages, std::vector<Subject>& s
 }
 
 /// A message that consists of all texts.
-warpaes::Message message_of(const warpaes::Key& key, const Messages& messages) {
+warpaes::Message whole_message(const warpaes::Key& key, const Messages& messages) {
     warpaes::Message message;
     message.mode = warpaes::Mode::ctr;
     message.direction = warpaes::Direction::encrypt;
@@ -70,7 +68,7 @@ constexpr unsigned calls = 8;
 /// Average seconds of `calls` calls enqueued back to back on a stream, by the host's clock.
 double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const Messages& messages,
                    const gpu::Stream& stream) {
-    const warpaes::Message message = message_of(key, messages);
+    const warpaes::Message message = whole_message(key, messages);
     return time_of([&] {
                for (unsigned i = 0; i < calls; ++i) engine.crypt_async(message, stream.get());
                stream.synchronize();
@@ -112,7 +110,7 @@ double model_with_transfers(const Messages& messages, gpu::PayloadOnDevice& payl
 }
 
 double one_message_from_host(const warpaes::Engine& engine, const warpaes::Key& key, const Messages& messages) {
-    const warpaes::Message message = message_of(key, messages);
+    const warpaes::Message message = whole_message(key, messages);
     return time_of([&] { engine.crypt(message); });
 }
 
@@ -179,17 +177,17 @@ Result measure_overhead(const Context& context) {
     std::vector<double> lengths;
 
     const auto measured = Series::Role::measured, baseline = Series::Role::baseline;
-    std::vector<Subject> subjects{{{"production, one message", baseline, {}, {}}, {}, true},
-                                  {{"production, a batch in one entry", measured, {}, {}}, {}},
-                                  {{"production, an entry a message", measured, {}, {}}, {}},
-                                  {{"[H]'s model, one message", baseline, {}, {}}, {}, true},
-                                  {{"[H]'s model, kernel alone", measured, {}, {}}, {}},
-                                  {{"[H]'s model, from descriptors on", measured, {}, {}}, {}},
-                                  {{"production, one batch by itself", measured, {}, {}}, {}}};
-    std::vector<Subject> from_host{{{"production, one message", baseline, {}, {}}, {}, true},
-                                   {{"production, a batch in one entry", measured, {}, {}}, {}},
-                                   {{"[H]'s model, one message", baseline, {}, {}}, {}, true},
-                                   {{"[H]'s model", measured, {}, {}}, {}}};
+    std::vector<MessageSubject> subjects{{{"production, one message", baseline, {}, {}}, {}, true},
+                                         {{"production, a batch in one entry", measured, {}, {}}, {}},
+                                         {{"production, an entry a message", measured, {}, {}}, {}},
+                                         {{"[H]'s model, one message", baseline, {}, {}}, {}, true},
+                                         {{"[H]'s model, kernel alone", measured, {}, {}}, {}},
+                                         {{"[H]'s model, from descriptors on", measured, {}, {}}, {}},
+                                         {{"production, one batch by itself", measured, {}, {}}, {}}};
+    std::vector<MessageSubject> from_host{{{"production, one message", baseline, {}, {}}, {}, true},
+                                          {{"production, a batch in one entry", measured, {}, {}}, {}},
+                                          {{"[H]'s model, one message", baseline, {}, {}}, {}, true},
+                                          {{"[H]'s model", measured, {}, {}}, {}}};
     Progress progress(context, 2 * x.size());
     for (const double size : x) {
         progress.next(fmt::format("messages of {} blocks", size));
@@ -211,10 +209,11 @@ Result measure_overhead(const Context& context) {
         subjects[4].work = [&] { return kernel_alone(payload, messages, stream); };
         subjects[5].work = [&] { return whole_model(messages, schedules, again, stream); };
         subjects[6].work = [&] { return time_batch(engine, one_entry); };
-        measure(context, messages, subjects);
+        measure_in_turns(context, messages, subjects);
 
         progress.next(fmt::format("messages of {} blocks, with transfers", size));
-        Messages on_host({.count = messages_for(host_bytes, blocks, most), .blocks = blocks}, Place::page_locked);
+        Messages on_host({.count = messages_for(host_bytes, blocks, most), .blocks = blocks},
+                         MessageMemory::page_locked);
         const gpu::DeviceMemory input(on_host.input_bytes()), output(on_host.output_bytes());
         const warpaes::Key host_key(on_host.keys());
         auto host_entry = on_host.entries(host_key, false);
@@ -222,7 +221,7 @@ Result measure_overhead(const Context& context) {
         from_host[1].work = [&] { return time_batch(engine, host_entry); };
         from_host[2].work = [&] { return model_with_transfers(on_host, again, true, input, output, stream); };
         from_host[3].work = [&] { return model_with_transfers(on_host, again, false, input, output, stream); };
-        measure(context, on_host, from_host);
+        measure_in_turns(context, on_host, from_host);
     }
 
     Series published{"published", Series::Role::published, {}, {}};
@@ -247,7 +246,7 @@ Result measure_overhead(const Context& context) {
         size_name(bytes), most, size_name(host_bytes), most_entries);
     std::vector<double> message_us, beyond_us;
     for (std::size_t i = 0; i < x.size(); ++i) {
-        const auto us = [&](const Subject& s) { return lengths[i] / *s.series.values[i] / 1e3; };
+        const auto us = [&](const MessageSubject& s) { return lengths[i] / *s.series.values[i] / 1e3; };
         message_us.push_back(us(subjects[0]));
         beyond_us.push_back(us(subjects[6]) - us(subjects[0]));
     }
@@ -273,7 +272,7 @@ Result measure_overhead(const Context& context) {
                 {},
                 {},
                 note};
-    for (Subject& s : subjects) rates.series.push_back(std::move(s.series));
+    for (MessageSubject& s : subjects) rates.series.push_back(std::move(s.series));
     result.panels.push_back(std::move(rates));
     Panel transfers{
         "Throughput by message size, with transfers",
@@ -284,7 +283,7 @@ Result measure_overhead(const Context& context) {
         {},
         "The same messages in page-locked memory, by the host's clock from the call, or from the descriptors, to "
         "the end. The model copies all in, runs, and copies all out, as the paper's runtime."};
-    for (Subject& s : from_host) transfers.series.push_back(std::move(s.series));
+    for (MessageSubject& s : from_host) transfers.series.push_back(std::move(s.series));
     result.panels.push_back(std::move(transfers));
     result.panels.push_back(measure_striping(context, bytes, most));
     return result;
@@ -300,12 +299,12 @@ Result measure_rekeying(const Context& context) {
     gpu::PayloadOnDevice payload, again;
 
     const auto measured = Series::Role::measured, baseline = Series::Role::baseline;
-    std::vector<Subject> shared{{{"production, one key", baseline, {}, {}}, {}},
-                                {{"[H]'s model, one key", baseline, {}, {}}, {}}};
-    std::vector<Subject> own{{{"production, a key each", measured, {}, {}}, {}},
-                             {{"[H]'s model, a key each, expanded", measured, {}, {}}, {}},
-                             {{"[H]'s model, a key each, found in its table", measured, {}, {}}, {}},
-                             {{"[H]'s model, a key each, kernel alone", measured, {}, {}}, {}}};
+    std::vector<MessageSubject> shared{{{"production, one key", baseline, {}, {}}, {}},
+                                       {{"[H]'s model, one key", baseline, {}, {}}, {}}};
+    std::vector<MessageSubject> own{{{"production, a key each", measured, {}, {}}, {}},
+                                    {{"[H]'s model, a key each, expanded", measured, {}, {}}, {}},
+                                    {{"[H]'s model, a key each, found in its table", measured, {}, {}}, {}},
+                                    {{"[H]'s model, a key each, kernel alone", measured, {}, {}}, {}}};
     Progress progress(context, x.size());
     for (const double size : x) {
         progress.next(fmt::format("messages of {} blocks", size));
@@ -318,7 +317,7 @@ Result measure_rekeying(const Context& context) {
             KeySchedules schedules;
             shared[0].work = [&] { return time_batch(engine, entries); };
             shared[1].work = [&] { return whole_model(messages, schedules, again, stream); };
-            measure(context, messages, shared);
+            measure_in_turns(context, messages, shared);
         }
         shape.own_keys = true;
         Messages messages(shape);
@@ -333,7 +332,7 @@ Result measure_rekeying(const Context& context) {
         };
         own[2].work = [&] { return whole_model(messages, known, again, stream); };
         own[3].work = [&] { return kernel_alone(payload, messages, stream); };
-        measure(context, messages, own);
+        measure_in_turns(context, messages, own);
     }
 
     Result result;
@@ -349,7 +348,7 @@ Result measure_rekeying(const Context& context) {
                     "run are at hand.",
                     size_name(bytes), most)};
     for (auto* subjects : {&shared, &own}) {
-        for (Subject& s : *subjects) panel.series.push_back(std::move(s.series));
+        for (MessageSubject& s : *subjects) panel.series.push_back(std::move(s.series));
     }
     result.panels.push_back(std::move(panel));
     return result;

@@ -16,16 +16,16 @@ namespace lab::experiments {
 
 namespace {
 
-namespace paper = published::harrison;
+namespace harrison = published::harrison;
 
-constexpr std::uint64_t block = 16, group = 32;
-constexpr const char* order_names[paper::mixed_orders] = {"1: a serial one in each group, packed",
-                                                          "2: the same, spread",
-                                                          "3: serial ones packed",
-                                                          "4: random",
-                                                          "5: random groups of 32",
-                                                          "6: groups of 32, spread",
-                                                          "7: as 6, sorted by size"};
+constexpr std::uint64_t group = 32;
+constexpr const char* order_names[harrison::mixed_orders] = {"1: a serial one in each group, packed",
+                                                             "2: the same, spread",
+                                                             "3: serial ones packed",
+                                                             "4: random",
+                                                             "5: random groups of 32",
+                                                             "6: groups of 32, spread",
+                                                             "7: as 6, sorted by size"};
 
 struct Message {
     std::uint64_t blocks;
@@ -41,20 +41,20 @@ struct Messages32 {
 
 Messages32 all_messages(std::uint64_t periods) {
     Messages32 m;
-    for (std::uint64_t i = 0; i < paper::mixed_long_messages / 32 * periods; ++i) {
-        m.longs.push_back({paper::mixed_long_blocks, false});
+    for (std::uint64_t i = 0; i < harrison::mixed_long_messages / 32 * periods; ++i) {
+        m.longs.push_back({harrison::mixed_long_blocks, false});
     }
-    for (std::uint64_t i = 0; i < paper::mixed_short_messages / 32 * periods; ++i) {
-        m.shorts.push_back({paper::mixed_short_blocks, false});
+    for (std::uint64_t i = 0; i < harrison::mixed_short_messages / 32 * periods; ++i) {
+        m.shorts.push_back({harrison::mixed_short_blocks, false});
     }
-    for (std::uint64_t i = 0; i < paper::mixed_serial_messages / 32 * periods; ++i) {
-        m.serials.push_back({paper::mixed_serial_least_blocks << (i % 8), true});
+    for (std::uint64_t i = 0; i < harrison::mixed_serial_messages / 32 * periods; ++i) {
+        m.serials.push_back({harrison::mixed_serial_least_blocks << (i % 8), true});
     }
     std::uint64_t offset = 0;
     for (List* list : {&m.longs, &m.shorts, &m.serials}) {
         for (Message& message : *list) {
             message.offset = offset;
-            offset += block * message.blocks;
+            offset += block_bytes * message.blocks;
         }
     }
     return m;
@@ -130,18 +130,18 @@ List in_order(int order, Messages32 m, std::mt19937& random) {
 struct Data {
     explicit Data(const Messages32& m) {
         for (const List* list : {&m.longs, &m.shorts, &m.serials}) {
-            for (const Message& message : *list) bytes += block * message.blocks;
+            for (const Message& message : *list) bytes += block_bytes * message.blocks;
         }
-        host = random_bytes(bytes + block, 31);
+        host = random_bytes(bytes + block_bytes, 31);
         key = random_bytes(16, 32);
         std::vector<std::uint8_t> out(bytes);
         Reference ctr(Mode::ctr, Direction::encrypt, key), cbc(Mode::cbc, Direction::encrypt, key);
         for (const List* list : {&m.longs, &m.shorts, &m.serials}) {
             for (const Message& message : *list) {
                 (message.serial ? cbc : ctr)
-                    .run(std::span(host).subspan(bytes, block),
-                         std::span(host).subspan(message.offset, block * message.blocks),
-                         std::span(out).subspan(message.offset, block * message.blocks));
+                    .run(std::span(host).subspan(bytes, block_bytes),
+                         std::span(host).subspan(message.offset, block_bytes * message.blocks),
+                         std::span(out).subspan(message.offset, block_bytes * message.blocks));
             }
         }
         expected = gpu::on_device(out);
@@ -165,8 +165,8 @@ PayloadDescriptor payload_of(const List& list, std::uint64_t iv) {
     for (const Message& m : list) {
         MessageDescriptor d;
         d.mode = m.serial ? Mode::cbc : Mode::ctr;
-        d.messages = {m.offset, block * m.blocks, 1, 0};
-        d.ivs = {iv, block, 1, 0};
+        d.messages = {m.offset, block_bytes * m.blocks, 1, 0};
+        d.ivs = {iv, block_bytes, 1, 0};
         payload.messages.push_back(d);
     }
     return payload;
@@ -179,11 +179,11 @@ std::vector<warpaes_batch_entry> entries_of(const List& list, const Data& data, 
         e.mode = m.serial ? WARPAES_CBC : WARPAES_CTR;
         e.direction = WARPAES_ENCRYPT;
         e.count = 1;
-        e.length = block * m.blocks;
+        e.length = block_bytes * m.blocks;
         e.input.at.pointer = data.input.get() + m.offset;
         e.output.at.pointer = data.output.get() + m.offset;
         e.iv.at.pointer = data.input.get() + data.bytes;
-        e.iv_len = block;
+        e.iv_len = block_bytes;
         e.key = key.get();
         entries.push_back(e);
     }
@@ -215,9 +215,9 @@ Orders measure_orders(const Context& context, std::uint64_t periods) {
     Orders out;
     // In turns, so that other load on the machine affects all orders equally.
     std::vector<Prepared> orders;
-    orders.reserve(paper::mixed_orders);
+    orders.reserve(harrison::mixed_orders);
     std::vector<std::function<double()>> works;
-    for (int order = 1; order <= paper::mixed_orders; ++order) {
+    for (int order = 1; order <= harrison::mixed_orders; ++order) {
         const List list = in_order(order, messages, random);
         Prepared& p = orders.emplace_back();
         p.entries = entries_of(list, data, key);
@@ -253,7 +253,7 @@ Orders measure_orders(const Context& context, std::uint64_t periods) {
     return out;
 }
 
-Result run(const Context& context) {
+Result run_mixing(const Context& context) {
     use_gpu(context);
     // The whole payload is 16 MiB; a test may allow less.
     std::uint64_t periods = 32;
@@ -301,6 +301,6 @@ const Experiment h_mixing{"H.mixing",
                           Experiment::Needs::gpu,
                           10,
                           1,
-                          run};
+                          run_mixing};
 
 }  // namespace lab::experiments

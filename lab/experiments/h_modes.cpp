@@ -15,8 +15,6 @@ namespace lab::experiments {
 
 namespace {
 
-constexpr std::uint64_t mib = 1 << 20;
-
 /// Numbers of messages for an axis: 32, then factors of four (--quick: 16), and finally the number that makes up
 /// `bytes`.
 std::vector<double> counts_up_to(std::uint64_t bytes, std::uint64_t blocks, const Context& context) {
@@ -89,7 +87,7 @@ Panel ofb_on_the_cpu(const Context& context) {
     for (const double count : counts) {
         progress.next(fmt::format("{} messages in OFB", count));
         const Shape shape{.mode = Mode::ofb, .count = static_cast<std::uint64_t>(count), .blocks = blocks};
-        Messages device(shape), host(shape, Place::page_locked);
+        Messages device(shape), host(shape, MessageMemory::page_locked);
         const warpaes::Key device_key(device.keys()), host_key(host.keys());
         std::vector<std::vector<warpaes_batch_entry>> entries;
         for (const OfbSubject& s : subjects) {
@@ -122,11 +120,7 @@ Panel ofb_on_the_cpu(const Context& context) {
 
 // ----------------------------------------------------------------------------------------------- a kernel for all
 
-struct NamedMode {
-    Mode mode;
-    const char* name;
-};
-constexpr std::array<NamedMode, 5> modes{
+constexpr std::array<NamedMode, 5> all_modes{
     {{Mode::ecb, "ECB"}, {Mode::ctr, "CTR"}, {Mode::cbc, "CBC"}, {Mode::cfb128, "CFB"}, {Mode::ofb, "OFB"}}};
 
 std::vector<Panel> one_kernel_for_all(const Context& context) {
@@ -134,7 +128,7 @@ std::vector<Panel> one_kernel_for_all(const Context& context) {
     const std::uint64_t blocks = std::min<std::uint64_t>(64, bytes / 16);
     const std::uint64_t count = std::max<std::uint64_t>(bytes / (16 * blocks), 1);
     std::vector<std::string> names;
-    for (const NamedMode& mode : modes) names.emplace_back(mode.name);
+    for (const NamedMode& mode : all_modes) names.emplace_back(mode.name);
     const std::string how =
         "The data model's kernel, compiled once for each mode and once for all, of which every message says its own, "
         "with as many registers as the compiler likes; encryption, AES-128.";
@@ -146,8 +140,8 @@ std::vector<Panel> one_kernel_for_all(const Context& context) {
     for (Panel* panel : {&registers, &speed}) panel->series = {measured("this mode alone"), measured("all modes")};
     const auto all = static_cast<double>(gpu::PayloadOnDevice::resources({}).registers);
     const gpu::Stream stream;
-    Progress progress(context, modes.size());
-    for (const NamedMode& mode : modes) {
+    Progress progress(context, all_modes.size());
+    for (const NamedMode& mode : all_modes) {
         progress.next(fmt::format("a kernel for {} alone", mode.name));
         registers.series[0].values.emplace_back(gpu::PayloadOnDevice::resources(mode.mode).registers);
         registers.series[1].values.emplace_back(all);
@@ -178,7 +172,7 @@ std::vector<Panel> one_kernel_for_all(const Context& context) {
     return {registers, speed};
 }
 
-Result run(const Context& context) {
+Result run_serial_and_parallel_modes(const Context& context) {
     use_gpu(context);
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
     Result result;
@@ -198,6 +192,6 @@ const Experiment h_modes{"H.modes",
                          Experiment::Needs::gpu,
                          30,
                          4,
-                         run};
+                         run_serial_and_parallel_modes};
 
 }  // namespace lab::experiments

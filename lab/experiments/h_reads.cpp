@@ -70,7 +70,7 @@ Panel measure_distances(const Context& context) {
                 streams, stream_blocks)};
 }
 
-Result run(const Context& context) {
+Result run_reads(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
     // Table sizes: that of the four T-tables, one that exceeds the first-level caches, and one that exceeds the
     // second-level cache.
@@ -144,6 +144,6 @@ const Experiment h_reads{"H.reads",
                          Experiment::Needs::gpu,
                          6,
                          3,
-                         run};
+                         run_reads};
 
 }  // namespace lab::experiments

@@ -14,13 +14,7 @@ namespace lab::experiments {
 
 namespace {
 
-constexpr std::uint64_t mib = 1 << 20;
-
-struct NamedMode {
-    Mode mode;
-    const char* name;
-};
-constexpr NamedMode modes[] = {{Mode::cbc, "CBC"}, {Mode::ofb, "OFB"}, {Mode::cfb128, "CFB"}};
+constexpr NamedMode serial_modes[] = {{Mode::cbc, "CBC"}, {Mode::ofb, "OFB"}, {Mode::cfb128, "CFB"}};
 
 /// Throughput of the data model's kernel on `count` messages of `blocks` blocks in CBC, neighbours `distance` blocks
 /// apart. A message longer than the distance is divided into runs of that length, interleaved with the runs of the
@@ -56,7 +50,7 @@ std::vector<double> up_to(std::vector<double> list, double most) {
     return list;
 }
 
-Result run(const Context& context) {
+Result run_serial_modes(const Context& context) {
     use_gpu(context);
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
     const std::uint64_t most_bytes = room_for(context, context.quick ? 64 * mib : 512 * mib);
@@ -118,7 +112,7 @@ Result run(const Context& context) {
                 {},
                 {},
                 fmt::format("Production's batches, messages of {} blocks. {}", lengths[lengths.size() / 2], left_out)};
-    for (const NamedMode& mode : modes) {
+    for (const NamedMode& mode : serial_modes) {
         Series series{mode.name, Series::Role::measured, {}, {}};
         for (std::size_t i = 0; i < counts.size(); ++i) {
             const double length = lengths[lengths.size() / 2], count = counts[i];
@@ -189,6 +183,6 @@ const Experiment h_serial{"H.serial",
                           Experiment::Needs::gpu,
                           33,
                           3,
-                          run};
+                          run_serial_modes};
 
 }  // namespace lab::experiments

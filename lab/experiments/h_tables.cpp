@@ -33,7 +33,7 @@ Panel measure_text(const Context& context, const Trial& trial, std::size_t bytes
     return panel;
 }
 
-Result run(const Context& context) {
+Result run_table_study(const Context& context) {
     use_gpu(context, shared_for_copies);
     const std::size_t bytes = allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
     const Trial trial({.counter = true}, bytes);
@@ -76,6 +76,6 @@ const Experiment h_tables{"H.tables",
                           Experiment::Needs::gpu,
                           5,
                           1,
-                          run};
+                          run_table_study};
 
 }  // namespace lab::experiments

@@ -12,7 +12,6 @@ namespace lab::experiments {
 namespace {
 
 constexpr std::uint8_t poisoned = 0x5c;
-constexpr std::uint64_t block = 16;
 
 warpaes_mode abi_mode(Mode mode) {
     constexpr warpaes_mode modes[] = {WARPAES_ECB, WARPAES_CTR, WARPAES_CBC, WARPAES_CFB128, WARPAES_OFB};
@@ -36,16 +35,16 @@ void wait_for(BatchHandle batch) {
 
 }  // namespace
 
-Messages::Messages(const Shape& shape, Place place)
+Messages::Messages(const Shape& shape, MessageMemory memory)
     : shape_(shape),
-      place_(place),
-      texts_(shape.stride() * (shape.count - 1) + block * shape.blocks),
-      host_(texts_ + 2 * block * shape.count) {
+      memory_(memory),
+      texts_(shape.stride() * (shape.count - 1) + block_bytes * shape.blocks),
+      host_(texts_ + 2 * block_bytes * shape.count) {
     fill_random(host_, 21);
     const std::size_t keys = shape.own_keys ? shape.count : 1;
-    const auto at = host_.begin() + static_cast<std::ptrdiff_t>(texts_ + block * shape.count);
-    keys_.assign(at, at + static_cast<std::ptrdiff_t>(block * keys));
-    if (place == Place::device) {
+    const auto at = host_.begin() + static_cast<std::ptrdiff_t>(texts_ + block_bytes * shape.count);
+    keys_.assign(at, at + static_cast<std::ptrdiff_t>(block_bytes * keys));
+    if (memory == MessageMemory::device) {
         input_ = gpu::on_device(host_);
         output_ = gpu::DeviceMemory(texts_);
     } else {
@@ -57,16 +56,16 @@ Messages::Messages(const Shape& shape, Place place)
 }
 
 std::span<const std::uint8_t> Messages::iv(std::uint64_t message) const {
-    return std::span(host_).subspan(texts_ + block * message, block);
+    return std::span(host_).subspan(texts_ + block_bytes * message, block_bytes);
 }
 
 PreparedPayload Messages::prepare(KeySchedules& schedules, bool whole) const {
     MessageDescriptor d;
     d.mode = shape_.mode;
-    d.messages = {0, block * shape_.blocks, shape_.count, shape_.stride()};
+    d.messages = {0, block_bytes * shape_.blocks, shape_.count, shape_.stride()};
     if (whole) d.messages = {0, texts_, 1, 0};
-    d.ivs = {texts_, block, whole ? 1 : shape_.count, 0};
-    d.keys = whole ? 1 : keys_.size() / block;
+    d.ivs = {texts_, block_bytes, whole ? 1 : shape_.count, 0};
+    d.keys = whole ? 1 : keys_.size() / block_bytes;
     return lab::prepare({1, {d}}, host_.size(), keys_, schedules);
 }
 
@@ -81,14 +80,14 @@ std::vector<warpaes_batch_entry> Messages::entries(const warpaes::Key& key, bool
     e.mode = abi_mode(shape_.mode);
     e.direction = WARPAES_ENCRYPT;
     e.count = shape_.count;
-    e.length = block * shape_.blocks;
+    e.length = block_bytes * shape_.blocks;
     e.input = elements(input(), shape_.stride());
     e.output = elements(output(), shape_.stride());
-    e.iv = elements(input() + texts_, block);
-    e.iv_len = block;
+    e.iv = elements(input() + texts_, block_bytes);
+    e.iv_len = block_bytes;
     if (shape_.own_keys) {
-        e.keys = elements(input() + texts_ + block * shape_.count, block);
-        e.key_len = block;
+        e.keys = elements(input() + texts_ + block_bytes * shape_.count, block_bytes);
+        e.key_len = block_bytes;
     } else {
         e.key = key.get();
     }
@@ -104,7 +103,7 @@ std::vector<warpaes_batch_entry> Messages::entries(const warpaes::Key& key, bool
 }
 
 void Messages::poison() {
-    if (place_ == Place::device) {
+    if (memory_ == MessageMemory::device) {
         gpu::fill(output(), poisoned, texts_);
     } else {
         std::fill_n(output(), texts_, poisoned);
@@ -115,23 +114,24 @@ const gpu::DeviceMemory& Messages::expected(bool whole) {
     gpu::DeviceMemory& expected = whole ? expected_whole_ : expected_;
     if (expected.size() != 0) return expected;
     std::vector<std::uint8_t> bytes(texts_, poisoned);
-    Reference cipher(shape_.mode, Direction::encrypt, std::span(keys_).first(block));
+    Reference cipher(shape_.mode, Direction::encrypt, std::span(keys_).first(block_bytes));
     if (whole) {
         cipher.run(iv(0), std::span(host_).first(texts_), bytes);
     } else {
         for (std::uint64_t i = 0; i < shape_.count; ++i) {
             if (shape_.own_keys && i != 0) {
-                cipher = Reference(shape_.mode, Direction::encrypt, std::span(keys_).subspan(block * i, block));
+                cipher =
+                    Reference(shape_.mode, Direction::encrypt, std::span(keys_).subspan(block_bytes * i, block_bytes));
             }
-            cipher.run(iv(i), std::span(host_).subspan(i * shape_.stride(), block * shape_.blocks),
-                       std::span(bytes).subspan(i * shape_.stride(), block * shape_.blocks));
+            cipher.run(iv(i), std::span(host_).subspan(i * shape_.stride(), block_bytes * shape_.blocks),
+                       std::span(bytes).subspan(i * shape_.stride(), block_bytes * shape_.blocks));
         }
     }
     return expected = gpu::on_device(bytes);
 }
 
 void Messages::require(const gpu::DeviceMemory& expected, const std::string& what) const {
-    const std::uint8_t* const got = place_ == Place::device ? output() : locked_out_.on_device();
+    const std::uint8_t* const got = memory_ == MessageMemory::device ? output() : locked_out_.on_device();
     const std::size_t at = gpu::first_difference(expected.get(), got, texts_, stream_);
     if (at != texts_) throw Mismatch(fmt::format("{}: byte {} of {} is wrong", what, at, texts_));
 }
@@ -141,9 +141,9 @@ void Messages::check(const std::string& what, bool whole) {
 }
 
 void Messages::check_runs(const std::string& what, std::uint64_t count, std::uint64_t runs) const {
-    std::vector<std::uint8_t> bytes(texts_, poisoned), message(block * shape_.blocks * runs);
-    Reference cipher(shape_.mode, Direction::encrypt, std::span(keys_).first(block));
-    const std::uint64_t run_bytes = block * shape_.blocks;
+    std::vector<std::uint8_t> bytes(texts_, poisoned), message(block_bytes * shape_.blocks * runs);
+    Reference cipher(shape_.mode, Direction::encrypt, std::span(keys_).first(block_bytes));
+    const std::uint64_t run_bytes = block_bytes * shape_.blocks;
     for (std::uint64_t i = 0; i < count; ++i) {
         const auto each_run = [&](const auto& move) {
             for (std::uint64_t r = 0; r < runs; ++r) {
@@ -198,7 +198,7 @@ MessageRates rates_of_messages(const Context& context, const warpaes::Engine& en
 }
 
 std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t most) {
-    return std::clamp<std::uint64_t>(bytes / (block * blocks), 1, most);
+    return std::clamp<std::uint64_t>(bytes / (block_bytes * blocks), 1, most);
 }
 
 }  // namespace lab::experiments

@@ -12,6 +12,14 @@
 
 namespace lab::experiments {
 
+inline constexpr std::uint64_t block_bytes = 16;
+
+/// A mode and its name in panels.
+struct NamedMode {
+    Mode mode;
+    const char* name;
+};
+
 /// Messages of one mode and size, AES-128.
 struct Shape {
     Mode mode = Mode::ctr;
@@ -25,19 +33,21 @@ struct Shape {
 };
 
 /// Where the messages are stored.
-enum class Place { device, page_locked };
+enum class MessageMemory { device, page_locked };
 
 class Messages {
 public:
-    explicit Messages(const Shape& shape, Place place = Place::device);
+    explicit Messages(const Shape& shape, MessageMemory memory = MessageMemory::device);
 
     [[nodiscard]] const Shape& shape() const { return shape_; }
     /// The texts, followed by the IVs and the keys.
     [[nodiscard]] const std::uint8_t* input() const {
-        return place_ == Place::device ? input_.get() : locked_in_.get();
+        return memory_ == MessageMemory::device ? input_.get() : locked_in_.get();
     }
     [[nodiscard]] std::size_t input_bytes() const { return host_.size(); }
-    [[nodiscard]] std::uint8_t* output() const { return place_ == Place::device ? output_.get() : locked_out_.get(); }
+    [[nodiscard]] std::uint8_t* output() const {
+        return memory_ == MessageMemory::device ? output_.get() : locked_out_.get();
+    }
     [[nodiscard]] std::size_t output_bytes() const { return texts_; }
     [[nodiscard]] std::span<const std::uint8_t> keys() const { return keys_; }
     [[nodiscard]] std::span<const std::uint8_t> iv(std::uint64_t message) const;
@@ -61,7 +71,7 @@ private:
     void require(const gpu::DeviceMemory& expected, const std::string& what) const;
 
     Shape shape_;
-    Place place_;
+    MessageMemory memory_;
     std::uint64_t texts_;  ///< size of the texts in bytes, gaps included
     std::vector<std::uint8_t> host_, keys_;
     gpu::DeviceMemory input_, output_, expected_, expected_whole_;

@@ -13,6 +13,7 @@
 #include "lab/claims/figures.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/panels.hpp"
+#include "lab/experiments/support.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/published.hpp"
 #include "lab/trial.hpp"
@@ -21,15 +22,11 @@ namespace lab::experiments {
 
 namespace {
 
-namespace paper = published::gibadullin;
+namespace gibadullin = published::gibadullin;
 
 /// The published speed of implementation `number`, in GB/s.
 double published_speed(int number) {
-    return published::gb_per_s_of_gbit(paper::implementations[static_cast<std::size_t>(number - 1)].gbit_per_s);
-}
-
-std::size_t text_bytes(const Context& context) {
-    return allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
+    return published::gb_per_s_of_gbit(gibadullin::implementations[static_cast<std::size_t>(number - 1)].gbit_per_s);
 }
 
 constexpr std::array<unsigned, 3> thread_counts{128, 256, 512};
@@ -40,10 +37,6 @@ std::string how(const Context& context, std::size_t bytes) {
     return fmt::format(
         "AES-128-ECB, {} of random text in device memory, transfers and key expansion excluded, {}.", size_name(bytes),
         context.quick ? "256 threads a thread block" : "the best of 128, 256 and 512 threads a thread block");
-}
-
-std::string label_of(const gpu::Variant& v) {
-    return std::string(gpu::name_of(v).view());
 }
 
 /// Speeds of the variants with their best thread-block sizes, measured in turns.
@@ -61,7 +54,7 @@ void put(Series& series, std::size_t place, const Summary& speed) {
 
 Result run_implementations(const Context& context) {
     use_gpu(context);
-    const std::size_t bytes = text_bytes(context);
+    const std::size_t bytes = kernel_text_bytes(context);
     const Trial trial({}, bytes);
     std::vector<std::string> labels;
     std::vector<std::optional<double>> published_speeds, published_shares;
@@ -109,7 +102,7 @@ Result run_implementations(const Context& context) {
 
 Result run_granularity(const Context& context) {
     use_gpu(context);
-    const std::size_t bytes = text_bytes(context);
+    const std::size_t bytes = kernel_text_bytes(context);
     const Trial trial({}, bytes);
     Panel panel = bars("Bytes a thread, by how threads share a block",
                        categories("bytes a thread", {"16", "8", "4", "1"}), throughput(),
@@ -140,9 +133,9 @@ Result run_granularity(const Context& context) {
 
 // ------------------------------------------------------------------------------------------------------------- tables
 
-Result run_tables(const Context& context) {
+Result run_place_and_number_of_tables(const Context& context) {
     use_gpu(context, shared_for_copies);
-    const std::size_t bytes = text_bytes(context);
+    const std::size_t bytes = kernel_text_bytes(context);
     const Trial trial({}, bytes);
     Panel panel =
         bars("Tables by memory and number",
@@ -208,7 +201,7 @@ Result run_baselines(const Context& context) {
 
 Result run_layout(const Context& context) {
     use_gpu(context);
-    const std::size_t bytes = text_bytes(context);
+    const std::size_t bytes = kernel_text_bytes(context);
     const Trial trial({}, bytes);
     const std::array<gpu::Variant, 10> variants{gpu::thirteen[2], gpu::thirteen[4], gpu::thirteen[5], gpu::layouts[0],
                                                 gpu::layouts[2],  gpu::layouts[1],  gpu::thirteen[6], gpu::thirteen[9],
@@ -244,7 +237,7 @@ Result run_layout(const Context& context) {
 
 Result run_persistent(const Context& context) {
     use_gpu(context, shared_for_copies);
-    const std::size_t bytes = text_bytes(context);
+    const std::size_t bytes = kernel_text_bytes(context);
     const Trial trial({}, bytes);
     const auto multiprocessors = static_cast<unsigned>(gpu::properties(context.gpu).multiprocessors);
     const gpu::Variant one_shot{}, staying{.persistent = true},
@@ -330,7 +323,7 @@ const Experiment n_tables{"N.tables",
                           Experiment::Needs::gpu,
                           11,
                           1,
-                          run_tables};
+                          run_place_and_number_of_tables};
 const Experiment n_baselines{"N.baselines",
                              Paper::gibadullin,
                              "What the paper set beside its figures",

@@ -17,7 +17,6 @@ namespace lab::experiments {
 
 namespace {
 
-constexpr std::size_t mib = 1 << 20;
 constexpr unsigned most_lanes = 8;
 constexpr int chunk_numbers[] = {1, 2, 4, 8, 16, 32, 64};
 
@@ -27,7 +26,7 @@ struct Curve {
     Series hidden;  ///< saved time as a share of the transfer time, per cent
 };
 
-Curve measure(const Context& context, Progress& progress, const Text& text, const NamedKernel& kernel) {
+Curve measure_by_chunks(const Context& context, Progress& progress, const Text& text, const NamedKernel& kernel) {
     const std::size_t bytes = text.plain().size();
     const gpu::Variants variants(text.key());
     TextBuffers buffers(text, gpu::HostMemory::Kind::page_locked);
@@ -59,7 +58,7 @@ Curve measure(const Context& context, Progress& progress, const Text& text, cons
     return curve;
 }
 
-Result run(const Context& context) {
+Result run_overlap(const Context& context) {
     use_gpu(context);
     const std::size_t bytes = room_for(context, context.quick ? 64 * mib : 256 * mib);
     const Text text(bytes, Mode::ecb);
@@ -67,8 +66,8 @@ Result run(const Context& context) {
         "its best: 16 bytes a thread, tables and keys in shared memory", {gpu::thirteen[2], {}}, {}};
     const gpu::Properties properties = gpu::properties(context.gpu);
     Progress progress(context, 2 * std::size(chunk_numbers) + 1);
-    const Curve theirs = measure(context, progress, text, best_of_theirs);
-    const Curve ours = measure(context, progress, text, conflict_free_kernel(properties));
+    const Curve theirs = measure_by_chunks(context, progress, text, best_of_theirs);
+    const Curve ours = measure_by_chunks(context, progress, text, conflict_free_kernel(properties));
 
     progress.next("production");
     TextBuffers buffers(text, gpu::HostMemory::Kind::page_locked);
@@ -134,6 +133,6 @@ const Experiment n_overlap{"N.overlap",
                            Experiment::Needs::gpu,
                            7,
                            1,
-                           run};
+                           run_overlap};
 
 }  // namespace lab::experiments

@@ -17,9 +17,7 @@ namespace lab::experiments {
 
 namespace {
 
-constexpr std::size_t kib = 1 << 10, mib = 1 << 20;
-
-Result run_memory(const Context& context) {
+Result run_host_memory(const Context& context) {
     use_gpu(context);
     const std::vector<double> x = sizes(context, 64 * kib, room_for(context, context.quick ? 64 * mib : 256 * mib), 4);
     const Text text(static_cast<std::size_t>(x.back()), Mode::ecb);
@@ -57,16 +55,17 @@ Result run_memory(const Context& context) {
     return result;
 }
 
-struct NamedMode {
+struct ParallelMode {
     const char* name;
     Mode reference;
     warpaes::Mode mode;
     Direction direction;
 };
-constexpr NamedMode modes[] = {{"ECB, encryption", Mode::ecb, warpaes::Mode::ecb, Direction::encrypt},
-                               {"CTR", Mode::ctr, warpaes::Mode::ctr, Direction::encrypt},
-                               {"CBC, decryption", Mode::cbc, warpaes::Mode::cbc, Direction::decrypt},
-                               {"CFB, decryption", Mode::cfb128, warpaes::Mode::cfb128, Direction::decrypt}};
+constexpr ParallelMode parallel_modes[] = {
+    {"ECB, encryption", Mode::ecb, warpaes::Mode::ecb, Direction::encrypt},
+    {"CTR", Mode::ctr, warpaes::Mode::ctr, Direction::encrypt},
+    {"CBC, decryption", Mode::cbc, warpaes::Mode::cbc, Direction::decrypt},
+    {"CFB, decryption", Mode::cfb128, warpaes::Mode::cfb128, Direction::decrypt}};
 
 Result run_modes(const Context& context) {
     const std::vector<std::string> backends = backends_of(context);
@@ -74,7 +73,7 @@ Result run_modes(const Context& context) {
     const std::vector<std::uint8_t> key_bytes = random_bytes(16, 1), iv = random_bytes(16, 2);
     const warpaes::Key key(key_bytes);
     std::vector<std::string> names;
-    for (const NamedMode& mode : modes) names.emplace_back(mode.name);
+    for (const ParallelMode& mode : parallel_modes) names.emplace_back(mode.name);
     Panel panel{"Modes that are parallel",
                 Panel::Kind::bars,
                 categories("mode", names),
@@ -90,9 +89,9 @@ Result run_modes(const Context& context) {
         engines.emplace_back(warpaes::EngineOptions{
             .backend = backend, .device = backend == "cuda" ? context.gpu : -1, .threads = context.threads});
     }
-    for (std::size_t m = 0; m < std::size(modes); ++m) {
-        context.step(static_cast<double>(m) / static_cast<double>(std::size(modes)), modes[m].name);
-        const NamedMode& mode = modes[m];
+    for (std::size_t m = 0; m < std::size(parallel_modes); ++m) {
+        context.step(static_cast<double>(m) / static_cast<double>(std::size(parallel_modes)), parallel_modes[m].name);
+        const ParallelMode& mode = parallel_modes[m];
         const std::span<const std::uint8_t> used_iv =
             mode.reference == Mode::ecb ? std::span<const std::uint8_t>{} : iv;
         std::vector<std::uint8_t> input = random_bytes(bytes, 3), output(bytes);
@@ -132,7 +131,7 @@ const Experiment p_host_memory{"P.host_memory",
                                Experiment::Needs::gpu,
                                10,
                                1,
-                               run_memory};
+                               run_host_memory};
 
 const Experiment p_modes{"P.modes",
                          Paper::paracrypt,

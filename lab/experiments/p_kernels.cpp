@@ -9,6 +9,7 @@
 
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/panels.hpp"
+#include "lab/experiments/support.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/trial.hpp"
 
@@ -16,19 +17,11 @@ namespace lab::experiments {
 
 namespace {
 
-std::size_t text_bytes(const Context& context) {
-    return allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
-}
-
-std::string label_of(const gpu::Variant& v) {
-    return std::string(gpu::name_of(v).view());
-}
-
 // ------------------------------------------------------------------------------------------------------------ threads
 
 Result run_threads(const Context& context) {
     use_gpu(context);
-    const std::size_t bytes = text_bytes(context);
+    const std::size_t bytes = kernel_text_bytes(context);
     const Effort e = effort(context.quick);
     Panel teams =
         bars("Threads a block of AES", categories("threads a block", {"1", "2", "4", "16"}), throughput(),
@@ -66,9 +59,9 @@ Result run_threads(const Context& context) {
 
 // ------------------------------------------------------------------------------------------------------------- memory
 
-Result run_memory(const Context& context) {
+Result run_tables_and_keys(const Context& context) {
     use_gpu(context);
-    const std::size_t bytes = text_bytes(context);
+    const std::size_t bytes = kernel_text_bytes(context);
     const Effort e = effort(context.quick);
     const Trial trial({}, bytes);
     const std::string how = fmt::format(
@@ -137,6 +130,6 @@ const Experiment p_memory{"P.memory",
                           Experiment::Needs::gpu,
                           4,
                           1,
-                          run_memory};
+                          run_tables_and_keys};
 
 }  // namespace lab::experiments

@@ -23,7 +23,7 @@ namespace lab::experiments {
 
 namespace {
 
-struct Subject {
+struct CommandSubject {
     std::string name;
     Series::Role role;
     std::vector<std::string> command;  ///< without the files
@@ -40,7 +40,7 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 constexpr const char* openssl_name = "openssl enc";
 constexpr const char* openssl_synced_name = "openssl enc, then fsync";
 
-std::vector<Subject> subjects_of(const Context& context, const std::vector<std::string>& arguments) {
+std::vector<CommandSubject> subjects_of(const Context& context, const std::vector<std::string>& arguments) {
     if (context.command.empty()) throw LeftOut("it starts the command `warpaes`, and does not know where that is");
     const auto openssl = find_program("openssl");
     if (!openssl) throw LeftOut("it needs the command `openssl`, which is not there");
@@ -50,7 +50,7 @@ std::vector<Subject> subjects_of(const Context& context, const std::vector<std::
         return beginning;
     };
     const std::string warpaes = context.command;
-    std::vector<Subject> subjects{
+    std::vector<CommandSubject> subjects{
         {"warpaes enc", Series::Role::measured, command({warpaes, "enc"}, {"-f", "--no-progress"}), false, false}};
     if (context.gpu >= 0) {
         subjects.push_back({"warpaes enc on the GPU", Series::Role::measured,
@@ -69,7 +69,7 @@ struct Secrets {
 };
 
 /// Seconds from the start of the process to its end, plus the fsync if the subject has one.
-double run_subject(const Subject& subject, const Place& place) {
+double run_subject(const CommandSubject& subject, const Place& place) {
     const std::filesystem::path input = place.folder / "input", output = place.folder / "output";
     std::filesystem::remove(output);
     if (place.on_disk) File::read_only(input).evict();
@@ -93,7 +93,7 @@ std::vector<std::uint64_t> sizes_for(const Context& context, const Place& place)
 }
 
 /// `processors` receives the processor seconds of the whole machine per gigabyte, for the same runs.
-Panel measure_place(const Context& context, const Place& place, const std::vector<Subject>& all,
+Panel measure_place(const Context& context, const Place& place, const std::vector<CommandSubject>& all,
                     const std::vector<std::uint64_t>& file_sizes, Direction direction, double done, double share,
                     Panel& processors) {
     Panel panel{place.on_disk ? "On a disk" : "On a tmpfs",
@@ -107,9 +107,9 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
                       "warpaes ends when its output is on the disk, openssl when it is in memory: its second "
                       "line has that in it."
                     : "AES-128, from the start of the process to its end."};
-    std::vector<Subject> subjects = all;
-    if (!place.on_disk) std::erase_if(subjects, [](const Subject& s) { return s.only_on_disk; });
-    for (const Subject& subject : subjects) panel.series.push_back({subject.name, subject.role, {}, {}});
+    std::vector<CommandSubject> subjects = all;
+    if (!place.on_disk) std::erase_if(subjects, [](const CommandSubject& s) { return s.only_on_disk; });
+    for (const CommandSubject& subject : subjects) panel.series.push_back({subject.name, subject.role, {}, {}});
     processors = {
         "Processor seconds a gigabyte",
         Panel::Kind::lines,
@@ -133,7 +133,7 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
         if (!encrypt) std::swap(input, expected);
         write_file(place.folder / "input", input);
         std::vector<std::function<double()>> works;
-        for (const Subject& subject : subjects) {
+        for (const CommandSubject& subject : subjects) {
             works.push_back(verified_once(
                 context, [&subject, &place] { return run_subject(subject, place); },
                 [&] {
@@ -175,7 +175,7 @@ Result run_both(const Context& context, Direction direction, const std::vector<s
         arguments.push_back(more);
     }
     Result result;
-    const std::vector<Subject> subjects = subjects_of(context, arguments);
+    const std::vector<CommandSubject> subjects = subjects_of(context, arguments);
     const std::vector<Place> places = places_of(context, result.notes);
     Panel of_first, of_next;
     for (std::size_t i = 0; i < places.size(); ++i) {

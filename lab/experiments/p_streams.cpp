@@ -17,10 +17,9 @@ namespace lab::experiments {
 
 namespace {
 
-constexpr std::size_t mib = 1 << 20;
 constexpr unsigned stream_numbers[] = {1, 2, 4, 8};
 
-Result run(const Context& context) {
+Result run_streams(const Context& context) {
     use_gpu(context);
     const std::size_t bytes = room_for(context, context.quick ? 128 * mib : 1024 * mib);
     const std::size_t staging =
@@ -93,6 +92,6 @@ const Experiment p_streams{"P.streams",
                            Experiment::Needs::gpu,
                            7,
                            1,
-                           run};
+                           run_streams};
 
 }  // namespace lab::experiments

@@ -23,6 +23,10 @@ std::size_t room_for(const Context& context, std::size_t wanted) {
     return wanted <= most ? wanted : std::max<std::size_t>(std::bit_floor(most), 16);
 }
 
+std::size_t kernel_text_bytes(const Context& context) {
+    return allowed(context, (context.quick ? 64 : 256) * mib);
+}
+
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor) {
     std::vector<double> list;
     for (std::size_t size = from; size < to && size <= context.most_bytes; size *= factor) {
@@ -31,6 +35,10 @@ std::vector<double> sizes(const Context& context, std::size_t from, std::size_t 
     if (to <= context.most_bytes) list.push_back(static_cast<double>(to));
     if (list.empty()) list.push_back(static_cast<double>(from));
     return list;
+}
+
+std::string label_of(const gpu::Variant& variant) {
+    return std::string(gpu::name_of(variant).view());
 }
 
 Axis wide_throughput() {

@@ -18,6 +18,8 @@
 
 namespace lab::experiments {
 
+inline constexpr std::size_t kib = 1 << 10, mib = 1 << 20;
+
 /// Selects the context's GPU for this thread and returns its properties. Throws LeftOut if there is none.
 gpu::Properties gpu_of(const Context& context);
 
@@ -25,9 +27,14 @@ gpu::Properties gpu_of(const Context& context);
 /// memory holds eight copies and the host's memory sixteen.
 std::size_t room_for(const Context& context, std::size_t wanted);
 
+/// Size of the text in device memory on which kernels alone are compared: as much as the context allows of 256 MiB.
+std::size_t kernel_text_bytes(const Context& context);
+
 /// The sizes `from`, `from * factor`, … and finally `to`; none longer than the context allows, but at least one.
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor);
 
+/// A variant's name in panels.
+std::string label_of(const gpu::Variant& variant);
 /// An axis of GB/s with a logarithmic scale, for rates that begin very low.
 Axis wide_throughput();
 /// The `values` of a paper in Gbit/s, converted to GB/s, then none up to `size`, because a panel's x may be longer.

@@ -15,7 +15,7 @@ namespace lab::experiments {
 
 namespace {
 
-std::vector<std::size_t> lengths(const Context& context) {
+std::vector<std::size_t> lengths_from_64_kib(const Context& context) {
     const std::size_t most = (context.quick ? std::size_t{256} : std::size_t{1024}) << 20;
     std::vector<std::size_t> lengths;
     for (std::size_t bytes = std::size_t{64} << 10; bytes <= most; bytes *= context.quick ? 16 : 4) {
@@ -26,8 +26,8 @@ std::vector<std::size_t> lengths(const Context& context) {
 }
 
 /// The last series is a copy within the device: the upper limit for a cipher without cost.
-Panel measure(const Context& context, const char* title, const gpu::Cipher& cipher, double from) {
-    const std::vector<std::size_t> over = lengths(context);
+Panel measure_contenders(const Context& context, const char* title, const gpu::Cipher& cipher, double from) {
+    const std::vector<std::size_t> over = lengths_from_64_kib(context);
     const Trial trial(cipher, over.back());
     const gpu::Variant one_copy{.persistent = true}, copies{.tables = gpu::TableMemory::replicated, .persistent = true};
     Panel panel =
@@ -54,11 +54,11 @@ Panel measure(const Context& context, const char* title, const gpu::Cipher& ciph
     return panel;
 }
 
-Result run(const Context& context) {
+Result run_contenders(const Context& context) {
     use_gpu(context, shared_for_copies);
     Result result;
-    result.panels = {measure(context, "Contenders, ECB", {}, 0),
-                     measure(context, "Contenders, CTR", {.counter = true}, 0.5)};
+    result.panels = {measure_contenders(context, "Contenders, ECB", {}, 0),
+                     measure_contenders(context, "Contenders, CTR", {.counter = true}, 0.5)};
     for (const Panel& panel : result.panels) {
         const bool ctr = &panel == &result.panels[1];
         const char* mode = ctr ? "CTR" : "ECB";
@@ -83,6 +83,6 @@ const Experiment w_contenders{
     Experiment::Needs::gpu,
     5,
     2,
-    run};
+    run_contenders};
 
 }  // namespace lab::experiments

@@ -6,12 +6,12 @@
 #include <array>
 #include <cmath>
 
-#include "aes/key_schedule.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/launch_leaks.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/leakage.hpp"
 #include "lab/leak_test.hpp"
+#include "lab/payload.hpp"
 #include "lab/reference.hpp"
 #include "lab/trial.hpp"
 
@@ -59,8 +59,8 @@ struct Batch {
         }
         schedules.resize(keys.size() / 16 * gpu::schedule_words);
         for (std::size_t i = 0; i < keys.size() / 16; ++i) {
-            const auto words = warpaes::expand_key(std::span(keys).subspan(16 * i, 16)).words;
-            std::copy_n(words.begin(), gpu::schedule_words, schedules.data() + i * gpu::schedule_words);
+            const auto words = KeySchedules::expanded(std::span(keys).subspan(16 * i, 16));
+            std::copy(words.begin(), words.end(), schedules.data() + i * gpu::schedule_words);
         }
     }
     /// The item of measurement `i`: its own, or the only one.
@@ -137,7 +137,7 @@ double drawn(const LeakTest::Outcome& outcome) {
     return std::max(magnitude(outcome), 0.01);
 }
 
-Result run(const Context& context) {
+Result run_leakage(const Context& context) {
     use_gpu(context, shared_for_copies);
     const std::size_t count = measurements(context);
     const OfKernels of_text = test_warps(context, Secret::text, count, 0, 0.2),
@@ -212,13 +212,8 @@ Result run(const Context& context) {
 
 }  // namespace
 
-const Experiment w_leakage{"W.leakage",
-                           Paper::ours,
-                           "Timing leakage",
-                           "Whose time depends on the text or on the key?",
-                           Experiment::Needs::gpu,
-                           60,
-                           8,
-                           run};
+const Experiment w_leakage{
+    "W.leakage", Paper::ours, "Timing leakage", "Whose time depends on the text or on the key?", Experiment::Needs::gpu,
+    60,          8,           run_leakage};
 
 }  // namespace lab::experiments

@@ -13,16 +13,14 @@ namespace lab::experiments {
 
 namespace {
 
-constexpr std::size_t kib = 1 << 10, mib = 1 << 20;
-
-struct Subject {
+struct EngineSubject {
     std::string name;
     warpaes::Engine engine;
     const std::uint8_t* input;
     std::uint8_t* output;
 };
 
-Result run(const Context& context) {
+Result run_worth(const Context& context) {
     const std::size_t most = std::min<std::size_t>(context.most_bytes, (context.quick ? 64 : 1024) * mib) / 16 * 16;
     if (most < 16) throw LeftOut("no text may be as long as a block");
     const std::vector<std::uint8_t> key_bytes = random_bytes(16, 1), iv = random_bytes(16, 2),
@@ -31,7 +29,7 @@ Result run(const Context& context) {
     const warpaes::Key key(key_bytes);
     std::vector<std::uint8_t> output(most);
 
-    std::vector<Subject> subjects;
+    std::vector<EngineSubject> subjects;
     const auto add_subject = [&](std::string name, const std::string& backend, int device, unsigned threads,
                                  const std::uint8_t* from, std::uint8_t* to) {
         subjects.push_back(
@@ -73,14 +71,14 @@ Result run(const Context& context) {
         fmt::format("CTR, AES-128, by the host's clock, with the call; all threads: {}. The CPU's text is in host "
                     "memory.",
                     context.threads)};
-    for (const Subject& s : subjects) panel.series.push_back(measured(s.name));
+    for (const EngineSubject& s : subjects) panel.series.push_back(measured(s.name));
     std::vector<std::uint8_t> back(most);
     Progress progress(context, x.size());
     for (const double size : x) {
         const auto bytes = static_cast<std::size_t>(size);
         progress.next(size_name(bytes));
         std::vector<std::function<double()>> works;
-        for (Subject& s : subjects) {
+        for (EngineSubject& s : subjects) {
             warpaes::Message message;
             message.mode = warpaes::Mode::ctr;
             message.direction = warpaes::Direction::encrypt;
@@ -119,6 +117,6 @@ const Experiment w_worth{"W.worth",
                          Experiment::Needs::either,
                          30,
                          3,
-                         run};
+                         run_worth};
 
 }  // namespace lab::experiments

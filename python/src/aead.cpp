@@ -95,7 +95,7 @@ struct Operands {
     View aad;
 };
 
-Object encrypt(PyObject* self, const Call& call) {
+Object encrypt_aead(PyObject* self, const Call& call) {
     const auto [nonce, data, aad] = arguments(call, "encrypt", {"nonce", "data", "associated_data"});
     const Aead& aead = aead_of(self);
     const Operands in(aead, nonce, data, aad);
@@ -108,7 +108,7 @@ Object encrypt(PyObject* self, const Call& call) {
     return out;
 }
 
-Object decrypt(PyObject* self, const Call& call) {
+Object decrypt_aead(PyObject* self, const Call& call) {
     const auto [nonce, data, aad] = arguments(call, "decrypt", {"nonce", "data", "associated_data"});
     const Aead& aead = aead_of(self);
     const Operands in(aead, nonce, data, aad);
@@ -150,8 +150,8 @@ struct Extras {
 };
 
 /// Runs a message whose data, output and tag are set.
-void run(const Aead& aead, warpaes_message& message, const Operands& in, const View& out, const Extras& extras,
-         PyObject* stream) {
+void run_aead(const Aead& aead, warpaes_message& message, const Operands& in, const View& out, const Extras& extras,
+              PyObject* stream) {
     const Place place = place_of(in.data, out, stream, {&in.aad, &extras.tag, &extras.status});
     // Decryption on a device also takes a tag in host memory.
     const bool either = place.device && message.direction == WARPAES_DECRYPT;
@@ -177,7 +177,7 @@ void run(const Aead& aead, warpaes_message& message, const Operands& in, const V
     check(run_on_device(message, place));
 }
 
-Object encrypt_into(PyObject* self, const Call& call) {
+Object encrypt_aead_into(PyObject* self, const Call& call) {
     const auto [nonce, data, aad, buf, tag, stream] =
         arguments(call, "encrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "stream"}, 4, 2);
     const Aead& aead = aead_of(self);
@@ -189,11 +189,11 @@ Object encrypt_into(PyObject* self, const Call& call) {
     check_buffer(out.size(), extras.has_tag ? size : size + aead.tag_bytes);
     warpaes_message message = aead_message(aead, WARPAES_ENCRYPT, in.nonce, in.aad, in.data.data(), size, out.data(),
                                            extras.has_tag ? extras.tag.data() : out.bytes() + size);
-    run(aead, message, in, out, extras, stream);
+    run_aead(aead, message, in, out, extras, stream);
     return Object(PyLong_FromSize_t(out.size()));
 }
 
-Object decrypt_into(PyObject* self, const Call& call) {
+Object decrypt_aead_into(PyObject* self, const Call& call) {
     const auto [nonce, data, aad, buf, tag, status, stream] =
         arguments(call, "decrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "status", "stream"}, 4, 3);
     const Aead& aead = aead_of(self);
@@ -207,11 +207,11 @@ Object decrypt_into(PyObject* self, const Call& call) {
     check_buffer(out.size(), size);
     warpaes_message message = aead_message(aead, WARPAES_DECRYPT, in.nonce, in.aad, in.data.data(), size, out.data(),
                                            extras.has_tag ? extras.tag.data() : in.data.bytes() + size);
-    run(aead, message, in, out, extras, stream);
+    run_aead(aead, message, in, out, extras, stream);
     return Object(PyLong_FromSize_t(size));
 }
 
-Object generate_key(PyObject*, const Call& call) {
+Object generate_aead_key(PyObject*, const Call& call) {
     const auto [bit_length] = arguments(call, "generate_key", {"bit_length"});
     const std::uint64_t bits = to_u64(bit_length, "bit_length");
     if (bits != 128 && bits != 192 && bits != 256) raise(PyExc_ValueError, "bit_length must be 128, 192, or 256");
@@ -219,7 +219,7 @@ Object generate_key(PyObject*, const Call& call) {
 }
 
 /// Unlike pyca, whose AESGCMSIV takes keys of 192 bits, which RFC 8452 does not have.
-Object generate_siv_key(PyObject*, const Call& call) {
+Object generate_gcm_siv_key(PyObject*, const Call& call) {
     const auto [bit_length] = arguments(call, "generate_key", {"bit_length"});
     const std::uint64_t bits = to_u64(bit_length, "bit_length");
     if (bits != 128 && bits != 256) raise(PyExc_ValueError, "bit_length must be 128 or 256 for AES-GCM-SIV (RFC 8452)");
@@ -227,7 +227,7 @@ Object generate_siv_key(PyObject*, const Call& call) {
 }
 
 template <const AeadKind& kind>
-void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
+void init_aead(AeadObject& self, PyObject* args, PyObject* kwargs) {
     constexpr bool is_ccm = &kind == &ccm_kind;
     PyObject* key_object = nullptr;
     PyObject* tag_length = nullptr;
@@ -256,28 +256,28 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
     aead.key = Key(key.bytes(), key.size());
 }
 
-const PyMethodDef generate_def = method_def<generate_key>(
+const PyMethodDef generate_def = method_def<generate_aead_key>(
     "generate_key", "generate_key(bit_length)\n--\n\nReturn a random key of 128, 192 or 256 bits.", METH_STATIC);
-const PyMethodDef encrypt_def = method_def<encrypt>("encrypt",
-                                                    "encrypt($self, nonce, data, associated_data)\n--\n\nEncrypt data "
-                                                    "and return the ciphertext followed by its tag, as bytes.");
-const PyMethodDef decrypt_def =
-    method_def<decrypt>("decrypt",
-                        "decrypt($self, nonce, data, associated_data)\n--\n\nDecrypt a ciphertext followed by its tag "
-                        "and return the plaintext. Raises InvalidTag if it is not authentic.");
-const PyMethodDef encrypt_into_def = method_def<encrypt_into>(
+const PyMethodDef encrypt_def =
+    method_def<encrypt_aead>("encrypt",
+                             "encrypt($self, nonce, data, associated_data)\n--\n\nEncrypt data "
+                             "and return the ciphertext followed by its tag, as bytes.");
+const PyMethodDef decrypt_def = method_def<decrypt_aead>(
+    "decrypt",
+    "decrypt($self, nonce, data, associated_data)\n--\n\nDecrypt a ciphertext followed by its tag "
+    "and return the plaintext. Raises InvalidTag if it is not authentic.");
+const PyMethodDef encrypt_into_def = method_def<encrypt_aead_into>(
     "encrypt_into",
     "encrypt_into($self, nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\nEncrypt data into buf, "
     "followed by the tag unless `tag` is given; return the bytes written to buf. On a GPU the work is enqueued on the "
     "tensors' stream; AESGCMSIV waits for the stream and for the result.");
-const PyMethodDef decrypt_into_def = method_def<decrypt_into>(
+const PyMethodDef decrypt_into_def = method_def<decrypt_aead_into>(
     "decrypt_into",
     "decrypt_into($self, nonce, data, associated_data, buf, *, tag=None, status=None, stream=None)\n--\n\nDecrypt data "
     "into buf and return the length of the plaintext. Raises InvalidTag and wipes buf if data is not authentic.");
-const PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
 
 PyMethodDef single_methods[] = {
-    method_def<generate_siv_key>(
+    method_def<generate_gcm_siv_key>(
         "generate_key", "generate_key(bit_length)\n--\n\nReturn a random key of 128 or 256 bits.", METH_STATIC),
     encrypt_def,
     decrypt_def,
@@ -285,7 +285,7 @@ PyMethodDef single_methods[] = {
     decrypt_into_def,
     end_of_methods,
 };
-PyMethodDef methods[] = {
+PyMethodDef aead_methods[] = {
     generate_def,
     encrypt_def,
     decrypt_def,
@@ -399,16 +399,16 @@ Object crypt_parts(PyObject*, const Call& call) {
     return Object(Py_BuildValue("nK", static_cast<Py_ssize_t>(part), static_cast<unsigned long long>(number)));
 }
 
-PyMethodDef functions[] = {
+PyMethodDef aead_functions[] = {
     method_def<crypt_parts>("_chunks", "_chunks(direction, chunk, parts)\n--\n\n"),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
 
 template <const AeadKind& kind>
-void add(PyObject* module, const char* name, const char* doc, PyMethodDef* all) {
+void add_kind(PyObject* module, const char* name, const char* doc, PyMethodDef* all) {
     static PyType_Slot slots[] = {
         {Py_tp_doc, const_cast<char*>(doc)},
-        {Py_tp_new, reinterpret_cast<void*>(construct<AeadObject, init<kind>>)},
+        {Py_tp_new, reinterpret_cast<void*>(construct<AeadObject, init_aead<kind>>)},
         {Py_tp_dealloc, reinterpret_cast<void*>(destruct<AeadObject>)},
         {Py_tp_methods, all},
         {0, nullptr},
@@ -420,16 +420,17 @@ void add(PyObject* module, const char* name, const char* doc, PyMethodDef* all) 
 }  // namespace
 
 void add_aead(PyObject* module) {
-    add<gcm_kind>(module, "warpaes.aead.AESGCM", "AESGCM(key)\n--\n\nAES-GCM (SP 800-38D) with tags of 16 bytes.",
-                  methods);
-    add<ccm_kind>(module, "warpaes.aead.AESCCM",
-                  "AESCCM(key, tag_length=16)\n--\n\nAES-CCM (SP 800-38C) with tags of 4 to 16 bytes.", methods);
-    add<gcm_siv_kind>(
+    add_kind<gcm_kind>(module, "warpaes.aead.AESGCM", "AESGCM(key)\n--\n\nAES-GCM (SP 800-38D) with tags of 16 bytes.",
+                       aead_methods);
+    add_kind<ccm_kind>(module, "warpaes.aead.AESCCM",
+                       "AESCCM(key, tag_length=16)\n--\n\nAES-CCM (SP 800-38C) with tags of 4 to 16 bytes.",
+                       aead_methods);
+    add_kind<gcm_siv_kind>(
         module, "warpaes.aead.AESGCMSIV",
         "AESGCMSIV(key)\n--\n\nAES-GCM-SIV (RFC 8452): a repeated nonce only reveals which messages are equal.",
         single_methods);
     add_siv(module);
-    check(PyModule_AddFunctions(module, functions));
+    check(PyModule_AddFunctions(module, aead_functions));
 }
 
 }  // namespace warpaes::python

@@ -239,14 +239,14 @@ Object submit_into(PyObject* self, const Call& call) {
     return made;
 }
 
-BatchState& alive(PyObject* self) {
+BatchState& live_batch(PyObject* self) {
     BatchState& batch = state_of<BatchState>(self);
     check_process(batch.forks, "this batch");
     return batch;
 }
 
 /// Waits without the interpreter's lock. False if the batch does not finish in time.
-bool wait_for(BatchState& batch, std::uint64_t milliseconds) {
+bool wait_for_batch(BatchState& batch, std::uint64_t milliseconds) {
     return unlocked([&] { return warpaes_batch_wait(batch.handle, milliseconds); }) != WARPAES_ERROR_TIMEOUT;
 }
 
@@ -305,7 +305,7 @@ Object at_once(PyObject* self, const Call& call, const char* function, warpaes_d
         arguments(call, function, {"nonces", "data", "associated_data", "return_exceptions", "check_nonces"}, 2, 2);
     const Object made = of_list(self, direction, nonces, data, aad, truth(check_nonces, true));
     BatchState& batch = state_of<BatchState>(made.get());
-    wait_for(batch, WARPAES_UNKNOWN);
+    wait_for_batch(batch, WARPAES_UNKNOWN);
     return outcome(batch, truth(return_exceptions, false));
 }
 
@@ -317,17 +317,17 @@ Object submit_list(PyObject* self, const Call& call) {
 
 Object done(PyObject* self, const Call& call) {
     read_call(call, "done", nullptr, nullptr, 0, 0, 0);
-    return Object(PyBool_FromLong(warpaes_batch_poll(alive(self).handle)));
+    return Object(PyBool_FromLong(warpaes_batch_poll(live_batch(self).handle)));
 }
 
 Object fileno(PyObject* self, const Call& call) {
     read_call(call, "fileno", nullptr, nullptr, 0, 0, 0);
-    return Object(PyLong_FromLong(warpaes_batch_fd(alive(self).handle)));
+    return Object(PyLong_FromLong(warpaes_batch_fd(live_batch(self).handle)));
 }
 
 Object result(PyObject* self, const Call& call) {
     const auto [timeout, return_exceptions] = arguments(call, "result", {"timeout", "return_exceptions"}, 0, 1);
-    BatchState& batch = alive(self);
+    BatchState& batch = live_batch(self);
     std::uint64_t milliseconds = WARPAES_UNKNOWN;
     if (timeout != nullptr && timeout != Py_None) {
         const double seconds = PyFloat_AsDouble(timeout);
@@ -336,13 +336,13 @@ Object result(PyObject* self, const Call& call) {
         constexpr double most = 1e15;  // longer waits have no limit; converting 2^64 milliseconds would overflow
         if (seconds < most) milliseconds = seconds <= 0 ? 0 : static_cast<std::uint64_t>(seconds * 1000);
     }
-    if (!wait_for(batch, milliseconds)) raise(PyExc_TimeoutError, "the batch is not finished yet");
+    if (!wait_for_batch(batch, milliseconds)) raise(PyExc_TimeoutError, "the batch is not finished yet");
     return outcome(batch, truth(return_exceptions, false));
 }
 
 Object cancel(PyObject* self, const Call& call) {
     read_call(call, "cancel", nullptr, nullptr, 0, 0, 0);
-    warpaes_batch_cancel(alive(self).handle);
+    warpaes_batch_cancel(live_batch(self).handle);
     return none();
 }
 
@@ -354,7 +354,7 @@ PyObject* await_batch(PyObject* self) {
     });
 }
 
-PyMethodDef methods[] = {
+PyMethodDef batch_methods[] = {
     method_def<done>("done", "done($self)\n--\n\nReturn whether the batch has finished."),
     method_def<fileno>("fileno",
                        "fileno($self)\n--\n\nReturn a descriptor that becomes readable when the batch has finished."),
@@ -363,17 +363,17 @@ PyMethodDef methods[] = {
                        "`timeout` seconds. Return a list of bytes, or of None where the caller gave a buffer. Raise "
                        "the first exception, or with return_exceptions put each into the list."),
     method_def<cancel>("cancel", "cancel($self)\n--\n\nDrop the messages that have not begun."),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
-PyType_Slot slots[] = {
+PyType_Slot batch_slots[] = {
     {Py_tp_doc, const_cast<char*>("A batch of messages in flight, to wait for or to await.")},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<BatchObject>)},
-    {Py_tp_methods, methods},
+    {Py_tp_methods, batch_methods},
     {Py_am_await, reinterpret_cast<void*>(await_batch)},
     {0, nullptr},
 };
-PyType_Spec spec = {"warpaes.aead.Batch", sizeof(BatchObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyType_Spec batch_spec = {"warpaes.aead.Batch", sizeof(BatchObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, batch_slots};
 
 }  // namespace
 
@@ -391,7 +391,7 @@ Object submit_batch_into(PyObject* self, const Call& call) {
 }
 
 void add_batches(PyObject* module) {
-    batch_type = reinterpret_cast<PyTypeObject*>(add_type(module, spec).release());
+    batch_type = reinterpret_cast<PyTypeObject*>(add_type(module, batch_spec).release());
 }
 
 }  // namespace warpaes::python

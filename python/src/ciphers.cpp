@@ -70,7 +70,7 @@ void check_context(const Context& context, warpaes_status status) {
     if (status != WARPAES_OK) raise_status(status, warpaes_context_error(context.handle));
 }
 
-Context& alive(PyObject* self) {
+Context& live_context(PyObject* self) {
     Context& context = state_of<Context>(self);
     if (context.finished) raise(exceptions.already_finalized, "Context was already finalized.");
     check_process(context.forks, "this context");
@@ -106,10 +106,10 @@ std::size_t piece(Context& context, const View& data, std::uint8_t* output, std:
     return written;
 }
 
-Object update(PyObject* self, const Call& call) {
+Object update_context(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "update", {"data"});
     const View data = piece_view(object, "data");
-    Context& context = alive(self);
+    Context& context = live_context(self);
     const Turn turn(context.busy, "this context");
     std::size_t size = data.size();
     if (context.setting.whole_blocks()) size = (context.pending + size) / 16 * 16;
@@ -122,7 +122,7 @@ Object update_into(PyObject* self, const Call& call) {
     const auto [object, buf] = arguments(call, "update_into", {"data", "buf"});
     const View data = piece_view(object, "data");
     const View out = piece_view(buf, "buf", Access::write);
-    Context& context = alive(self);
+    Context& context = live_context(self);
     const Turn turn(context.busy, "this context");
     const std::size_t needed = data.size() + (context.setting.whole_blocks() ? 15 : 0);
     if (out.size() < needed) raise(PyExc_ValueError, "buffer must be at least %zu bytes for this payload", needed);
@@ -130,7 +130,7 @@ Object update_into(PyObject* self, const Call& call) {
 }
 
 /// Ends the message. An incomplete block in ECB and CBC is an error, because there is no padding.
-Object end(Context& context) {
+Object end_context(Context& context) {
     std::size_t written = 0;
     std::uint8_t nothing[16];
     const warpaes_status status = warpaes_context_final(context.handle, nothing, sizeof nothing, &written);
@@ -141,15 +141,15 @@ Object end(Context& context) {
     return Object(PyBytes_FromStringAndSize(nullptr, 0));
 }
 
-Object finalize(PyObject* self, const Call& call) {
+Object finalize_context(PyObject* self, const Call& call) {
     read_call(call, "finalize", nullptr, nullptr, 0, 0, 0);
-    Context& context = alive(self);
+    Context& context = live_context(self);
     const Turn turn(context.busy, "this context");
     const bool gcm = context.setting.mode == WARPAES_GCM;
     if (gcm && context.direction == WARPAES_DECRYPT && context.tag.empty()) {
         raise(PyExc_ValueError, "Authentication tag must be provided when decrypting.");
     }
-    Object nothing = end(context);
+    Object nothing = end_context(context);
     if (gcm && context.direction == WARPAES_ENCRYPT) {
         std::uint8_t tag[16];
         check_context(context, warpaes_context_get_tag(context.handle, tag, sizeof tag));
@@ -162,7 +162,7 @@ Object finalize(PyObject* self, const Call& call) {
 Object finalize_with_tag(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "finalize_with_tag", {"tag"});
     const View tag = host_view(object, "tag");
-    Context& context = alive(self);
+    Context& context = live_context(self);
     const Turn turn(context.busy, "this context");
     if (!context.tag.empty()) raise(PyExc_ValueError, "Authentication tag must be provided only once.");
     if (tag.size() < context.least_tag) {
@@ -170,7 +170,7 @@ Object finalize_with_tag(PyObject* self, const Call& call) {
     }
     if (tag.size() > 16) raise(PyExc_ValueError, "Authentication tag cannot be more than 16 bytes.");
     check_context(context, warpaes_context_set_tag(context.handle, tag.bytes(), tag.size()));
-    Object nothing = end(context);
+    Object nothing = end_context(context);
     context.finished = true;
     return nothing;
 }
@@ -178,7 +178,7 @@ Object finalize_with_tag(PyObject* self, const Call& call) {
 Object authenticate(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "authenticate_additional_data", {"data"});
     const View data = piece_view(object, "data");
-    Context& context = alive(self);
+    Context& context = live_context(self);
     const Turn turn(context.busy, "this context");
     if (context.updated) raise(exceptions.already_updated, "Update has been called on this context.");
     check_context(context, unlocked_if(data.size() >= long_work,
@@ -188,7 +188,7 @@ Object authenticate(PyObject* self, const Call& call) {
 
 Object reset_nonce(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "reset_nonce", {"nonce"});
-    Context& context = alive(self);
+    Context& context = live_context(self);
     const Turn turn(context.busy, "this context");
     if (context.setting.mode != WARPAES_CTR) {
         raise(exceptions.unsupported_algorithm, "This algorithm or mode does not support resetting the nonce.");
@@ -201,7 +201,7 @@ Object reset_nonce(PyObject* self, const Call& call) {
 
 Object seek(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "seek", {"offset"});
-    Context& context = alive(self);
+    Context& context = live_context(self);
     const Turn turn(context.busy, "this context");
     if (context.setting.mode != WARPAES_CTR) {
         raise(exceptions.unsupported_algorithm, "Only CTR can be entered anywhere.");
@@ -220,18 +220,17 @@ PyObject* get_tag(PyObject* self, void*) {
     });
 }
 
-const PyMethodDef update_def =
-    method_def<update>("update", "update($self, data)\n--\n\nProcess the next piece and return the output, as bytes.");
+const PyMethodDef update_def = method_def<update_context>(
+    "update", "update($self, data)\n--\n\nProcess the next piece and return the output, as bytes.");
 const PyMethodDef update_into_def = method_def<update_into>(
     "update_into",
     "update_into($self, data, buf)\n--\n\nProcess the next piece into a buffer and return the bytes written.");
-const PyMethodDef finalize_def = method_def<finalize>("finalize", "finalize($self)\n--\n\nEnd the message.");
+const PyMethodDef finalize_def = method_def<finalize_context>("finalize", "finalize($self)\n--\n\nEnd the message.");
 const PyMethodDef reset_def =
     method_def<reset_nonce>("reset_nonce", "reset_nonce($self, nonce)\n--\n\nCTR: begin another message.");
 const PyMethodDef authenticate_def = method_def<authenticate>(
     "authenticate_additional_data",
     "authenticate_additional_data($self, data)\n--\n\nAdd associated data, before any update.");
-const PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
 
 PyMethodDef cipher_methods[] = {
     update_def,
@@ -316,7 +315,7 @@ Object crypt(PyObject*, const Call& call) {
     return Object(PyLong_FromSize_t(data.size()));
 }
 
-PyMethodDef functions[] = {
+PyMethodDef cipher_functions[] = {
     method_def<make_context>("context", "context(mode, encrypt, key, iv, tag, least_tag)\n--\n\n"),
     method_def<crypt>("crypt", "crypt(mode, encrypt, key, iv, data, buf, data_unit_bytes, stream)\n--\n\n"),
     end_of_methods,
@@ -349,7 +348,7 @@ void add_ciphers(PyObject* module) {
                                           "A message with a tag that arrives in pieces. The output of update is not "
                                           "authentic until finalize has returned.",
                                           decryption_methods, nullptr);
-    check(PyModule_AddFunctions(module, functions));
+    check(PyModule_AddFunctions(module, cipher_functions));
 }
 
 }  // namespace warpaes::python

@@ -101,7 +101,7 @@ Object says_whether_it_reaches(PyObject*, const Call& call) {
     return Object(PyBool_FromLong(device >= 0 && device <= INT32_MAX && python::reaches(static_cast<int>(device))));
 }
 
-PyMethodDef functions[] = {
+PyMethodDef engine_functions[] = {
     method_def<configure>("configure",
                           "configure(backend=None, threads=0, device=-1)\n--\n\nMake the engine of this process with a "
                           "backend, a number of host threads (0: one per processor) and a CUDA device (-1: every one). "
@@ -109,7 +109,7 @@ PyMethodDef functions[] = {
     method_def<backends>(
         "backends", "backends()\n--\n\nReturn the backends and devices of this machine, as a list of dictionaries."),
     method_def<says_whether_it_reaches>("_reaches", "_reaches(device)\n--\n\n"),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
 
 }  // namespace
@@ -147,7 +147,7 @@ void add_engine(PyObject* module) {
         ++fork_count;
         current.store(nullptr);  // leaked: its threads and GPU contexts are the parent's
     });
-    check(PyModule_AddFunctions(module, functions));
+    check(PyModule_AddFunctions(module, engine_functions));
 }
 
 }  // namespace warpaes::python

@@ -301,7 +301,7 @@ PyMethodDef reader_methods[] = {
                           "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor from an offset on and return "
                           "the number of bytes."),
     method_def<close_reader>("close", "close($self)\n--\n\nFree the reader."),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
 PyGetSetDef reader_properties[] = {{"size", reader_size, nullptr, "The size of the plaintext in bytes.", nullptr},
                                    {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -413,7 +413,7 @@ PyMethodDef writer_methods[] = {
     method_def<finish>("finish",
                        "finish($self)\n--\n\nComplete the file. At a path, it appears under its name at this point."),
     method_def<abort>("abort", "abort($self)\n--\n\nAbort the file. Nothing appears at the path."),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
 PyType_Slot writer_slots[] = {
     {Py_tp_doc, const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False)\n--\n\nWrites a sealed "
@@ -479,11 +479,11 @@ Object crypt_file(PyObject*, const Call& call) {
                                 static_cast<Py_ssize_t>(sizeof result.sha256), result.backend, result.device));
 }
 
-PyMethodDef functions[] = {
+PyMethodDef file_functions[] = {
     method_def<crypt_file>("_crypt_file", nullptr),
     method_def<inspect>("inspect",
                         "inspect(path, template=None)\n--\n\nReturn public facts about a sealed file, without a key."),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
 
 }  // namespace
@@ -493,7 +493,7 @@ void add_files(PyObject* module) {
     loan_type = reinterpret_cast<PyTypeObject*>(Object(PyType_FromSpec(&loan_spec)).release());
     add_type(module, reader_spec);
     add_type(module, writer_spec);
-    check(PyModule_AddFunctions(module, functions));
+    check(PyModule_AddFunctions(module, file_functions));
 }
 
 }  // namespace warpaes::python

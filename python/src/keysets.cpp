@@ -33,7 +33,7 @@ Object new_keyset(PyObject* type) {
     return made;
 }
 
-void init(KeysetObject& self, PyObject* args, PyObject* kwargs) {
+void init_keyset(KeysetObject& self, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {nullptr};
     if (PyArg_ParseTupleAndKeywords(args, kwargs, "", const_cast<char**>(names)) == 0) throw Raised();
     check(warpaes_keyset_create(&self.state.handle));
@@ -80,7 +80,7 @@ std::uint32_t to_key_id(PyObject* object) {
     return static_cast<std::uint32_t>(id);
 }
 
-Object add(PyObject* self, const Call& call) {
+Object add_key(PyObject* self, const Call& call) {
     const auto [name] = arguments(call, "add", {"template"});
     std::uint32_t id = 0;
     const std::string text = to_text(name, "template");
@@ -189,11 +189,11 @@ Object templates(PyObject*, const Call& call) {
     return list;
 }
 
-Py_ssize_t length(PyObject* self) {
+Py_ssize_t keyset_length(PyObject* self) {
     return static_cast<Py_ssize_t>(warpaes_keyset_count(handle_of(self)));
 }
 
-PyMethodDef methods[] = {
+PyMethodDef keyset_methods[] = {
     method_def<generate>(
         "generate", "generate($type, template='AES256_GCM_HKDF_1MB')\n--\n\nReturn a keyset of one new random key.",
         METH_CLASS),
@@ -201,7 +201,7 @@ PyMethodDef methods[] = {
     method_def<from_raw>("from_raw", "from_raw($type, template, key)\n--\n\nReturn a keyset of one raw key.",
                          METH_CLASS),
     method_def<templates>("templates", "templates()\n--\n\nReturn the names of the templates.", METH_STATIC),
-    method_def<add>("add", "add($self, template)\n--\n\nAdd a new random key and return its number."),
+    method_def<add_key>("add", "add($self, template)\n--\n\nAdd a new random key and return its number."),
     method_def<rotate>("rotate",
                        "rotate($self, template=None)\n--\n\nAdd a new random key, make it the primary and return its "
                        "number. None stands for the template of the previous primary."),
@@ -213,18 +213,18 @@ PyMethodDef methods[] = {
     method_def<destroy>("destroy", "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
     method_def<keys>("keys", "keys($self)\n--\n\nReturn public facts about the keys, as a list of dictionaries."),
     method_def<to_json>("to_json", "to_json($self)\n--\n\nReturn Tink's JSON, with the secret keys, as bytes."),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
 
-PyType_Slot slots[] = {
+PyType_Slot keyset_slots[] = {
     {Py_tp_doc, const_cast<char*>("Keyset()\n--\n\nKeys for files. One of them, the primary, encrypts.")},
-    {Py_tp_new, reinterpret_cast<void*>(construct<KeysetObject, init>)},
+    {Py_tp_new, reinterpret_cast<void*>(construct<KeysetObject, init_keyset>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<KeysetObject>)},
-    {Py_tp_methods, methods},
-    {Py_sq_length, reinterpret_cast<void*>(length)},
+    {Py_tp_methods, keyset_methods},
+    {Py_sq_length, reinterpret_cast<void*>(keyset_length)},
     {0, nullptr},
 };
-PyType_Spec spec = {"warpaes.Keyset", sizeof(KeysetObject), 0, Py_TPFLAGS_DEFAULT, slots};
+PyType_Spec keyset_spec = {"warpaes.Keyset", sizeof(KeysetObject), 0, Py_TPFLAGS_DEFAULT, keyset_slots};
 
 }  // namespace
 
@@ -235,7 +235,7 @@ KeysetState& keyset_of(PyObject* object) {
 }
 
 void add_keysets(PyObject* module) {
-    keyset_type = reinterpret_cast<PyTypeObject*>(add_type(module, spec).release());
+    keyset_type = reinterpret_cast<PyTypeObject*>(add_type(module, keyset_spec).release());
 }
 
 }  // namespace warpaes::python

@@ -78,7 +78,7 @@ Object aes_key_unwrap_with_padding(PyObject*, const Call& call) {
     return unwrap(call, "aes_key_unwrap_with_padding", WARPAES_KWP);
 }
 
-PyMethodDef functions[] = {
+PyMethodDef keywrap_functions[] = {
     method_def<aes_key_wrap>("aes_key_wrap",
                              "aes_key_wrap(wrapping_key, key_to_wrap, backend=None)\n--\n\nWrap a key whose length is "
                              "a multiple of 8 bytes (RFC 3394)."),
@@ -93,13 +93,13 @@ PyMethodDef functions[] = {
         "aes_key_unwrap_with_padding",
         "aes_key_unwrap_with_padding(wrapping_key, wrapped_key, backend=None)\n--\n\nUnwrap a key and remove its "
         "padding (RFC 5649). Raises InvalidUnwrap if it is not authentic."),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
 
 }  // namespace
 
 void add_keywrap(PyObject* module) {
-    check(PyModule_AddFunctions(module, functions));
+    check(PyModule_AddFunctions(module, keywrap_functions));
 }
 
 }  // namespace warpaes::python

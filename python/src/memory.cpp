@@ -23,7 +23,7 @@ struct MemoryState {
 };
 using MemoryObject = Instance<MemoryState>;
 
-void init(MemoryObject& self, PyObject* args, PyObject* kwargs) {
+void init_memory(MemoryObject& self, PyObject* args, PyObject* kwargs) {
     PyObject* size_object = nullptr;
     const char* kind = "page-locked";
     int device = 0;
@@ -73,11 +73,11 @@ PyObject* device_number(PyObject* self, void*) {
     return PyLong_FromLong(memory.device ? memory.number : -1);
 }
 
-Py_ssize_t length(PyObject* self) {
+Py_ssize_t memory_length(PyObject* self) {
     return static_cast<Py_ssize_t>(state_of<MemoryState>(self).size);
 }
 
-Object copy(PyObject*, const Call& call) {
+Object copy_bytes(PyObject*, const Call& call) {
     const auto [to, from] = arguments(call, "copy", {"to", "source"});
     const View out(to, "to", Access::write);
     const View in(from, "source");
@@ -96,41 +96,42 @@ Object large_pages(PyObject*, const Call& call) {
     return none();
 }
 
-PyMethodDef functions[] = {
+PyMethodDef memory_functions[] = {
     method_def<large_pages>("large_pages",
                             "large_pages(buf)\n--\n\nAsk the operating system for large pages for a buffer that nobody "
                             "has written to yet."),
-    method_def<copy>("copy",
-                     "copy(to, source)\n--\n\nCopy bytes between host and device memory, after all work on the default "
-                     "stream. The copy is complete on return."),
-    {nullptr, nullptr, 0, nullptr},
+    method_def<copy_bytes>(
+        "copy",
+        "copy(to, source)\n--\n\nCopy bytes between host and device memory, after all work on the default "
+        "stream. The copy is complete on return."),
+    end_of_methods,
 };
 
-PyGetSetDef properties[] = {
+PyGetSetDef memory_properties[] = {
     {"__cuda_array_interface__", array_interface, nullptr, "The CUDA array interface of device memory.", nullptr},
     {"device", device_number, nullptr, "The number of the device, or -1.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
-PyType_Slot slots[] = {
+PyType_Slot memory_slots[] = {
     {Py_tp_doc,
      const_cast<char*>(
          "Memory(nbytes, kind='page-locked', device=0)\n--\n\nZeroed memory that is wiped when it is freed: "
          "'page-locked' host memory, which copies to and from a GPU at full speed, or memory of a 'device'.")},
-    {Py_tp_new, reinterpret_cast<void*>(construct<MemoryObject, init>)},
+    {Py_tp_new, reinterpret_cast<void*>(construct<MemoryObject, init_memory>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<MemoryObject>)},
-    {Py_tp_getset, properties},
-    {Py_sq_length, reinterpret_cast<void*>(length)},
+    {Py_tp_getset, memory_properties},
+    {Py_sq_length, reinterpret_cast<void*>(memory_length)},
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
     {0, nullptr},
 };
-PyType_Spec spec = {"warpaes.Memory", sizeof(MemoryObject), 0, Py_TPFLAGS_DEFAULT, slots};
+PyType_Spec memory_spec = {"warpaes.Memory", sizeof(MemoryObject), 0, Py_TPFLAGS_DEFAULT, memory_slots};
 
 }  // namespace
 
 void add_memory(PyObject* module) {
-    add_type(module, spec);
-    check(PyModule_AddFunctions(module, functions));
+    add_type(module, memory_spec);
+    check(PyModule_AddFunctions(module, memory_functions));
 }
 
 }  // namespace warpaes::python

@@ -31,9 +31,9 @@ Object refuse_subinterpreters(PyObject*, const Call&) {
     return none();
 }
 
-PyMethodDef functions[] = {
+PyMethodDef module_functions[] = {
     method_def<refuse_subinterpreters>("_refuse_subinterpreters", nullptr),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
 
 PyModuleDef definition = {
@@ -41,7 +41,7 @@ PyModuleDef definition = {
     "warpaes._native",
     "The C ABI of warpaes.",
     -1,
-    functions,
+    module_functions,
     nullptr,
     nullptr,
     nullptr,

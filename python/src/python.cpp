@@ -23,7 +23,7 @@ void raise(PyObject* type, const char* format, ...) {
 
 namespace {
 
-PyObject* exception_of(warpaes_status status) {
+PyObject* exception_type_of(warpaes_status status) {
     switch (status) {
     case WARPAES_ERROR_ARGUMENT:
     case WARPAES_ERROR_KEY_LENGTH:
@@ -80,7 +80,7 @@ int errno_of(warpaes_status status) {
 }  // namespace
 
 void set_status_error(warpaes_status status, const char* sentence) {
-    PyObject* type = exception_of(status);
+    PyObject* type = exception_type_of(status);
     if (const int number = errno_of(status); number != 0) {
         PyObject* arguments = Py_BuildValue("(is)", number, sentence);
         if (arguments != nullptr) PyErr_SetObject(type, arguments);

@@ -136,6 +136,8 @@ PyMethodDef method_def(const char* name, const char* doc, int flags = 0) {
             METH_FASTCALL | METH_KEYWORDS | flags, doc};
 }
 
+inline constexpr PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
+
 /// Adapts a constructor `void f(Type& self, PyObject* args, PyObject* kwargs)` to Py_tp_new of a heap type whose
 /// objects begin with PyObject_HEAD.
 template <typename Type, auto function>

@@ -62,18 +62,18 @@ Object bits(PyObject*, const Call& call) {
     return made;
 }
 
-PyMethodDef functions[] = {
+PyMethodDef random_functions[] = {
     method_def<numbers>("numbers",
                         "numbers(kind, key, take, buf, first, second, low, range, stream)\n--\n\nFill a buffer or a "
                         "tensor with random numbers from a key."),
     method_def<bits>("bits", "bits(key, take, length)\n--\n\nReturn bytes of a key's stream."),
-    {nullptr, nullptr, 0, nullptr},
+    end_of_methods,
 };
 
 }  // namespace
 
 void add_random(PyObject* module) {
-    check(PyModule_AddFunctions(module, functions));
+    check(PyModule_AddFunctions(module, random_functions));
 }
 
 }  // namespace warpaes::python

@@ -11,7 +11,7 @@ const AeadKind siv_kind = {"AESSIV", WARPAES_SIV, 0, 0, false};
 
 namespace {
 
-constexpr std::size_t tag_bytes = 16;
+constexpr std::size_t siv_tag_bytes = 16;
 
 /// The components of the associated data. The object keeps their memory alive during the call.
 struct Components {
@@ -33,8 +33,8 @@ struct Components {
     std::size_t bytes = 0;
 };
 
-void run(PyObject* self, warpaes_direction direction, const Components& components, const void* input, void* output,
-         std::size_t size, std::uint8_t* tag) {
+void run_siv(PyObject* self, warpaes_direction direction, const Components& components, const void* input, void* output,
+             std::size_t size, std::uint8_t* tag) {
     const Aead& aead = state_of<Aead>(self);
     warpaes_message message = WARPAES_MESSAGE_INIT;
     message.mode = WARPAES_SIV;
@@ -47,65 +47,65 @@ void run(PyObject* self, warpaes_direction direction, const Components& componen
     message.aad_list = components.parts.data();
     message.aad_count = components.parts.size();
     message.tag = tag;
-    message.tag_len = tag_bytes;
+    message.tag_len = siv_tag_bytes;
     check(run_here(message, size + components.bytes));
 }
 
-Object encrypt(PyObject* self, const Call& call) {
+Object encrypt_siv(PyObject* self, const Call& call) {
     const auto [data_object, list] = arguments(call, "encrypt", {"data", "associated_data"});
     const View data = host_view(data_object, "data");
     const Components components(list);
-    Object out = new_bytes(data.size() + tag_bytes);
-    run(self, WARPAES_ENCRYPT, components, data.data(), bytes_of(out) + tag_bytes, data.size(), bytes_of(out));
+    Object out = new_bytes(data.size() + siv_tag_bytes);
+    run_siv(self, WARPAES_ENCRYPT, components, data.data(), bytes_of(out) + siv_tag_bytes, data.size(), bytes_of(out));
     return out;
 }
 
-void check_length(const View& data) {
-    if (data.size() < tag_bytes) raise_status(WARPAES_ERROR_AUTHENTICATION, "data is shorter than a tag");
+void check_siv_length(const View& data) {
+    if (data.size() < siv_tag_bytes) raise_status(WARPAES_ERROR_AUTHENTICATION, "data is shorter than a tag");
 }
 
-Object decrypt(PyObject* self, const Call& call) {
+Object decrypt_siv(PyObject* self, const Call& call) {
     const auto [data_object, list] = arguments(call, "decrypt", {"data", "associated_data"});
     const View data = host_view(data_object, "data");
     const Components components(list);
-    check_length(data);
-    const std::size_t size = data.size() - tag_bytes;
+    check_siv_length(data);
+    const std::size_t size = data.size() - siv_tag_bytes;
     Object out = new_bytes(size);
-    run(self, WARPAES_DECRYPT, components, data.bytes() + tag_bytes, bytes_of(out), size, data.bytes());
+    run_siv(self, WARPAES_DECRYPT, components, data.bytes() + siv_tag_bytes, bytes_of(out), size, data.bytes());
     return out;
 }
 
-Object encrypt_into(PyObject* self, const Call& call) {
+Object encrypt_siv_into(PyObject* self, const Call& call) {
     const auto [data_object, list, buf] = arguments(call, "encrypt_into", {"data", "associated_data", "buf"});
     const View data = host_view(data_object, "data");
     const Components components(list);
     const View out = host_view(buf, "buf", Access::write);
-    const std::size_t expected = data.size() + tag_bytes;
+    const std::size_t expected = data.size() + siv_tag_bytes;
     if (out.size() != expected) raise(PyExc_ValueError, "buffer must be %zu bytes", expected);
-    run(self, WARPAES_ENCRYPT, components, data.data(), out.bytes() + tag_bytes, data.size(), out.bytes());
+    run_siv(self, WARPAES_ENCRYPT, components, data.data(), out.bytes() + siv_tag_bytes, data.size(), out.bytes());
     return Object(PyLong_FromSize_t(expected));
 }
 
-Object decrypt_into(PyObject* self, const Call& call) {
+Object decrypt_siv_into(PyObject* self, const Call& call) {
     const auto [data_object, list, buf] = arguments(call, "decrypt_into", {"data", "associated_data", "buf"});
     const View data = host_view(data_object, "data");
     const Components components(list);
     const View out = host_view(buf, "buf", Access::write);
-    check_length(data);
-    const std::size_t size = data.size() - tag_bytes;
+    check_siv_length(data);
+    const std::size_t size = data.size() - siv_tag_bytes;
     if (out.size() != size) raise(PyExc_ValueError, "buffer must be %zu bytes", size);
-    run(self, WARPAES_DECRYPT, components, data.bytes() + tag_bytes, out.data(), size, data.bytes());
+    run_siv(self, WARPAES_DECRYPT, components, data.bytes() + siv_tag_bytes, out.data(), size, data.bytes());
     return Object(PyLong_FromSize_t(size));
 }
 
-Object generate_key(PyObject*, const Call& call) {
+Object generate_siv_key(PyObject*, const Call& call) {
     const auto [bit_length] = arguments(call, "generate_key", {"bit_length"});
     const std::uint64_t bits = to_u64(bit_length, "bit_length");
     if (bits != 256 && bits != 384 && bits != 512) raise(PyExc_ValueError, "bit_length must be 256, 384, or 512");
     return random_bytes(bits / 8);
 }
 
-void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
+void init_siv(AeadObject& self, PyObject* args, PyObject* kwargs) {
     PyObject* object = nullptr;
     static const char* names[] = {"key", nullptr};
     if (PyArg_ParseTupleAndKeywords(args, kwargs, "O", const_cast<char**>(names), &object) == 0) throw Raised();
@@ -119,36 +119,37 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
     self.state.key = Key(key.bytes() + half, half);
 }
 
-PyMethodDef methods[] = {
-    method_def<generate_key>(
+PyMethodDef siv_methods[] = {
+    method_def<generate_siv_key>(
         "generate_key", "generate_key(bit_length)\n--\n\nReturn a random key of 256, 384 or 512 bits.", METH_STATIC),
-    method_def<encrypt>("encrypt",
-                        "encrypt($self, data, associated_data)\n--\n\nEncrypt data and return the tag followed by the "
-                        "ciphertext, as bytes."),
-    method_def<decrypt>("decrypt",
-                        "decrypt($self, data, associated_data)\n--\n\nDecrypt a tag followed by its ciphertext and "
-                        "return the plaintext. Raises InvalidTag if it is not authentic."),
-    method_def<encrypt_into>(
+    method_def<encrypt_siv>(
+        "encrypt",
+        "encrypt($self, data, associated_data)\n--\n\nEncrypt data and return the tag followed by the "
+        "ciphertext, as bytes."),
+    method_def<decrypt_siv>("decrypt",
+                            "decrypt($self, data, associated_data)\n--\n\nDecrypt a tag followed by its ciphertext and "
+                            "return the plaintext. Raises InvalidTag if it is not authentic."),
+    method_def<encrypt_siv_into>(
         "encrypt_into",
         "encrypt_into($self, data, associated_data, buf)\n--\n\nEncrypt data into buf: the tag, then the ciphertext."),
-    method_def<decrypt_into>("decrypt_into",
-                             "decrypt_into($self, data, associated_data, buf)\n--\n\nDecrypt data into buf."),
-    {nullptr, nullptr, 0, nullptr},
+    method_def<decrypt_siv_into>("decrypt_into",
+                                 "decrypt_into($self, data, associated_data, buf)\n--\n\nDecrypt data into buf."),
+    end_of_methods,
 };
 
-PyType_Slot slots[] = {
+PyType_Slot siv_slots[] = {
     {Py_tp_doc, const_cast<char*>("AESSIV(key)\n--\n\nAES-SIV (RFC 5297), with keys of 32, 48 or 64 bytes.")},
-    {Py_tp_new, reinterpret_cast<void*>(construct<AeadObject, init>)},
+    {Py_tp_new, reinterpret_cast<void*>(construct<AeadObject, init_siv>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<AeadObject>)},
-    {Py_tp_methods, methods},
+    {Py_tp_methods, siv_methods},
     {0, nullptr},
 };
-PyType_Spec spec = {"warpaes.aead.AESSIV", sizeof(AeadObject), 0, Py_TPFLAGS_DEFAULT, slots};
+PyType_Spec siv_spec = {"warpaes.aead.AESSIV", sizeof(AeadObject), 0, Py_TPFLAGS_DEFAULT, siv_slots};
 
 }  // namespace
 
 void add_siv(PyObject* module) {
-    add_type(module, spec);
+    add_type(module, siv_spec);
 }
 
 }  // namespace warpaes::python

@@ -130,7 +130,7 @@ std::uint64_t elements(const std::int64_t* shape, const std::int64_t* strides, i
 }
 
 /// The entry of a dictionary, or an empty Object. An own reference: another thread may replace the entry.
-Object entry_of(PyObject* dictionary, const char* name) {
+Object item_of(PyObject* dictionary, const char* name) {
     PyObject* found = PyDict_GetItemString(dictionary, name);
     return found == nullptr || found == Py_None ? Object() : Object::borrowed(found);
 }
@@ -203,14 +203,14 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
     const Object interface = attribute(object, "__cuda_array_interface__");
     if (!interface) return false;
     if (!PyDict_Check(interface.get())) raise(PyExc_TypeError, "%s: __cuda_array_interface__ is not a dict", name);
-    const Object data = entry_of(interface.get(), "data"), shape = entry_of(interface.get(), "shape");
-    const Object type = entry_of(interface.get(), "typestr"), strides = entry_of(interface.get(), "strides");
-    const Object stream = entry_of(interface.get(), "stream");
+    const Object data = item_of(interface.get(), "data"), shape = item_of(interface.get(), "shape");
+    const Object type = item_of(interface.get(), "typestr"), strides = item_of(interface.get(), "strides");
+    const Object stream = item_of(interface.get(), "stream");
     if (!data || !shape || !type || !PyTuple_Check(data.get()) || !PyTuple_Check(shape.get()) ||
         PyTuple_Size(data.get()) != 2) {
         raise(PyExc_TypeError, "%s: __cuda_array_interface__ lacks data, shape or typestr", name);
     }
-    if (entry_of(interface.get(), "mask")) raise(PyExc_BufferError, "%s has a mask; pass its data", name);
+    if (item_of(interface.get(), "mask")) raise(PyExc_BufferError, "%s has a mask; pass its data", name);
     const std::string format = to_text(type.get(), "typestr");
     const long unit = format.size() > 2 ? std::strtol(format.c_str() + 2, nullptr, 10) : 0;
     if (unit <= 0 || format[1] == 'O') raise(PyExc_TypeError, "%s has the dtype '%s', not bytes", name, format.c_str());

@@ -21,6 +21,8 @@ namespace warpaes::test {
 
 using oracle::Bytes;
 
+inline constexpr std::size_t key_lengths[] = {16, 24, 32};
+
 struct NamedBackend {
     const char* label;
     Backend* backend;

@@ -10,8 +10,6 @@
 namespace warpaes::test {
 namespace {
 
-constexpr std::size_t key_lengths[] = {16, 24, 32};
-
 class CpuModes : public testing::TestWithParam<std::tuple<NamedBackend, Mode, Direction>> {};
 
 /// Lengths on both sides of every place where a kernel changes its step: the 1 to 32 blocks of an unrolled step of any

@@ -20,8 +20,6 @@ std::vector<NamedBackend> tested_backends() {
 }
 #endif
 
-constexpr std::size_t key_lengths[] = {16, 24, 32};
-
 /// What a run does besides its direction; the sizes are in bytes.
 struct Shape {
     std::size_t count = 1;

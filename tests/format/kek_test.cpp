@@ -20,30 +20,22 @@ using Text = std::vector<std::uint8_t>;
 
 // tink-py's serialize_encrypted under the first key below, with the associated data "backup": AES128_GCM_HKDF_4KB, key
 // 7, and key 8, which is disabled.
-constexpr const char* sealed =
+constexpr const char* sealed_under_kek =
     "AQECAwSdnmUA1AO6OR+Z2LTILfu1vowh4zrIBiEZG2Nnhx7Qt5yk11hDhnj6YSjRcSgflE0UIzrDqTtEoP4uLORPN97aYPq0sI8as7XL9mSKMNXQ"
     "696jn+GMiqpDuYPHebb/PpPTIVj/oLyRXgisKDLG/bvw2XTgacnmm66lWMxAkShNjLPhMGrCG0i3D2cUA7m+4GD16/VJM1mWvZPkn567rSckGPr4"
     "hadSRJa7EbPV8xxugt1ypOjA6cIsupMOdVaaTx9f9HQcQXA2o75+OuSE2jZ81A3TD+KjFChKNAFHIbNlhVXzFJMa/yUD/bB/xLWh";
-constexpr const char* streaming = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
 constexpr const char* aes_gcm = "type.googleapis.com/google.crypto.tink.AesGcmKey";
 constexpr const char* salt_of_a_passphrase =
     ", \"keyEncryptionKey\": {\"kdf\": \"scrypt\", \"salt\": \"AAEC\", \"n\": 2, \"r\": 1, \"p\": 1}}";
 
-std::string info(int id, const std::string& state) {
-    return std::string("{\"typeUrl\": \"") + streaming + "\", \"status\": \"" + state +
+std::string key_info(int id, const std::string& state) {
+    return std::string("{\"typeUrl\": \"") + gcm_type + "\", \"status\": \"" + state +
            "\", \"keyId\": " + std::to_string(id) + ", \"outputPrefixType\": \"RAW\"}";
 }
 
-std::string wrapped(const std::string& text = sealed) {
+std::string wrapped_under_kek(const std::string& text = sealed_under_kek) {
     return "{\"encryptedKeyset\": \"" + text + "\", \"keysetInfo\": {\"primaryKeyId\": 7, \"keyInfo\": [" +
-           info(7, "ENABLED") + ", " + info(8, "DISABLED") + "]}}";
-}
-
-std::string base64(const Text& from) {
-    std::string to((from.size() + 2) / 3 * 4 + 1, '\0');
-    to.resize(static_cast<std::size_t>(
-        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(to.data()), from.data(), static_cast<int>(from.size()))));
-    return to;
+           key_info(7, "ENABLED") + ", " + key_info(8, "DISABLED") + "]}}";
 }
 
 Text bytes_of_base64(const std::string& text) {
@@ -71,21 +63,17 @@ std::string aes_gcm_key(const std::string& key) {
     return std::string{'\x1a', static_cast<char>(key.size())} + key;
 }
 
-std::string key_json(unsigned id, const std::string& value, const std::string& prefix = "TINK",
-                     const std::string& state = "ENABLED", const std::string& type = aes_gcm) {
-    return "{\"keyData\": {\"typeUrl\": \"" + type + "\", \"value\": \"" + base64({value.begin(), value.end()}) +
+std::string kek_key_json(unsigned id, const std::string& value, const std::string& prefix = "TINK",
+                         const std::string& state = "ENABLED", const std::string& type = aes_gcm) {
+    return "{\"keyData\": {\"typeUrl\": \"" + type + "\", \"value\": \"" + base64(bytes(value)) +
            "\", \"keyMaterialType\": \"SYMMETRIC\"}, \"status\": \"" + state + "\", \"keyId\": " + std::to_string(id) +
            ", \"outputPrefixType\": \"" + prefix + "\"}";
 }
 
-std::string keyset_json(unsigned primary, const std::string& keys) {
-    return "{\"primaryKeyId\": " + std::to_string(primary) + ", \"key\": [" + keys + "]}";
-}
-
-const std::string first = key_json(0x01020304, aes_gcm_key(raw(16)));
+const std::string first = kek_key_json(0x01020304, aes_gcm_key(raw(16)));
 const std::string kek = keyset_json(0x01020304, first);
 
-Keyset open(const std::string& json, const std::string& key = kek, const std::string& aad = "backup") {
+Keyset open_under_kek(const std::string& json, const std::string& key = kek, const std::string& aad = "backup") {
     return unwrap_keyset_under(json, bytes(key), bytes(aad));
 }
 
@@ -98,23 +86,23 @@ Text sealed_part(const std::string& json) {
     return bytes_of_base64(json.substr(begin, json.find('"', begin) - begin));
 }
 
-constexpr const char* wrong = "kek: does not open the keyset: another key, other associated data, or altered";
+constexpr const char* wrong_kek = "kek: does not open the keyset: another key, other associated data, or altered";
 
 TEST(KeysetUnderKek, TinksOpens) {
-    const Keyset keyset = open(wrapped());
+    const Keyset keyset = open_under_kek(wrapped_under_kek());
     ASSERT_EQ(keyset.entries().size(), 2u);
     EXPECT_EQ(keyset.primary().id, 7u);
     EXPECT_EQ(template_name_of(keyset.primary().parameters), "AES128_GCM_HKDF_4KB");
     EXPECT_EQ(keyset.primary().key, SecretVector(16, 0x5a));
     EXPECT_EQ(keyset.entries()[1].state, KeyState::disabled);
     // Tink leaves keysetInfo out where it is told to.
-    EXPECT_EQ(open(std::string("{\"encryptedKeyset\": \"") + sealed + "\"}").entries().size(), 2u);
-    EXPECT_EQ(open(wrapped(), " \n" + kek + "\r\n").entries().size(), 2u);
+    EXPECT_EQ(open_under_kek(std::string("{\"encryptedKeyset\": \"") + sealed_under_kek + "\"}").entries().size(), 2u);
+    EXPECT_EQ(open_under_kek(wrapped_under_kek(), " \n" + kek + "\r\n").entries().size(), 2u);
 }
 
 /// Prefix, nonce, ciphertext and tag, by another implementation of AES-GCM.
 TEST(KeysetUnderKek, EveryFormOfAKey) {
-    const Keyset inside = open(wrapped());
+    const Keyset inside = open_under_kek(wrapped_under_kek());
     struct Form {
         std::string kek;
         std::size_t key_bytes;
@@ -129,7 +117,7 @@ TEST(KeysetUnderKek, EveryFormOfAKey) {
             forms.push_back({digits, n, {}});
         }
         const auto with_prefix = [&](const char* kind) {
-            return keyset_json(0xfe020304, key_json(0xfe020304, aes_gcm_key(key), kind));
+            return keyset_json(0xfe020304, kek_key_json(0xfe020304, aes_gcm_key(key), kind));
         };
         forms.push_back({with_prefix("TINK"), n, tink});
         forms.push_back({with_prefix("CRUNCHY"), n, older});
@@ -139,8 +127,8 @@ TEST(KeysetUnderKek, EveryFormOfAKey) {
     for (const Form& form : forms) {
         for (const std::string& aad : {std::string(), std::string("backup"), std::string(1000, '\0')}) {
             const std::string json = wrap(inside, form.kek, aad);
-            EXPECT_EQ(text(open(json, form.kek, aad).to_json()), text(inside.to_json()));
-            refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(json, form.kek, aad + "x"); });
+            EXPECT_EQ(text(open_under_kek(json, form.kek, aad).to_json()), text(inside.to_json()));
+            refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(json, form.kek, aad + "x"); });
             const Text part = sealed_part(json);
             ASSERT_GT(part.size(), form.prefix.size() + 28);
             ASSERT_EQ(Text(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size())), form.prefix);
@@ -161,77 +149,79 @@ TEST(KeysetUnderKek, EveryFormOfAKey) {
 
 /// As python/warpaes/keysources/_local.py takes them.
 TEST(KeysetUnderKek, DigitsAreDigitsAndOtherBytesAreBytes) {
-    const Keyset inside = open(wrapped());
+    const Keyset inside = open_under_kek(wrapped_under_kek());
     const std::string digits = hex(raw(16));  // 32 bytes as well
-    EXPECT_EQ(text(open(wrap(inside, digits), raw(16)).to_json()), text(inside.to_json()));
+    EXPECT_EQ(text(open_under_kek(wrap(inside, digits), raw(16)).to_json()), text(inside.to_json()));
     const std::string blank = " " + raw(30) + "\n", nearly = digits.substr(0, 31) + "g";
     for (const std::string& key : {blank, nearly}) {
-        EXPECT_EQ(text(open(wrap(inside, key), key).to_json()), text(inside.to_json()));
-        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrap(inside, key), raw(32)); });
+        EXPECT_EQ(text(open_under_kek(wrap(inside, key), key).to_json()), text(inside.to_json()));
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(wrap(inside, key), raw(32)); });
     }
 }
 
 TEST(KeysetUnderKek, ThePrimaryEncryptsAndEveryEnabledKeyDecrypts) {
-    const Keyset inside = open(wrapped());
+    const Keyset inside = open_under_kek(wrapped_under_kek());
     const std::string old = wrap(inside);
-    const std::string second = key_json(9, aes_gcm_key(std::string(32, 'k')));
-    const std::string third = key_json(10, aes_gcm_key(std::string(16, 'm')), "RAW");
-    const std::string other = key_json(11, "", "RAW", "DISABLED", "type.googleapis.com/google.crypto.tink.AesSivKey");
+    const std::string second = kek_key_json(9, aes_gcm_key(std::string(32, 'k')));
+    const std::string third = kek_key_json(10, aes_gcm_key(std::string(16, 'm')), "RAW");
+    const std::string other =
+        kek_key_json(11, "", "RAW", "DISABLED", "type.googleapis.com/google.crypto.tink.AesSivKey");
     const std::string all = first + ", " + second + ", " + other + ", " + third;
     const std::string rotated = keyset_json(9, all);
-    EXPECT_EQ(open(old, rotated).primary_id(), 7u);
-    EXPECT_EQ(open(wrapped(), rotated).primary_id(), 7u);
+    EXPECT_EQ(open_under_kek(old, rotated).primary_id(), 7u);
+    EXPECT_EQ(open_under_kek(wrapped_under_kek(), rotated).primary_id(), 7u);
     const std::string now = wrap(inside, rotated);
     Text part = sealed_part(now);
     part.resize(5);
     EXPECT_EQ(part, (Text{1, 0, 0, 0, 9}));
-    EXPECT_EQ(open(now, keyset_json(9, second)).primary_id(), 7u);
-    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(now); });
+    EXPECT_EQ(open_under_kek(now, keyset_json(9, second)).primary_id(), 7u);
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(now); });
     // One without prefix is tried, too, whatever comes first.
-    EXPECT_EQ(open(wrap(inside, std::string(16, 'm')), rotated).primary_id(), 7u);
+    EXPECT_EQ(open_under_kek(wrap(inside, std::string(16, 'm')), rotated).primary_id(), 7u);
     for (const char* state : {"DISABLED", "DESTROYED"}) {
         const std::string off = replaced(rotated, "ENABLED", state);
-        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(old, off); });
-        EXPECT_EQ(open(now, off).primary_id(), 7u);
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(old, off); });
+        EXPECT_EQ(open_under_kek(now, off).primary_id(), 7u);
     }
 }
 
 TEST(KeysetUnderKek, AnotherKeyOrWhatWasAlteredIsToldInTheSameWords) {
     for (const std::string& other :
          {raw(16), raw(32), hex(raw(16)), replaced(kek, "TINK", "RAW"), replaced(kek, "TINK", "CRUNCHY"),
-          keyset_json(5, key_json(5, aes_gcm_key(raw(16)))),
-          keyset_json(0x01020304, key_json(0x01020304, aes_gcm_key(raw(32))))}) {
-        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(), other); });
+          keyset_json(5, kek_key_json(5, aes_gcm_key(raw(16)))),
+          keyset_json(0x01020304, kek_key_json(0x01020304, aes_gcm_key(raw(32))))}) {
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(wrapped_under_kek(), other); });
     }
     for (const char* aad : {"", "backu", "Backup", "backup "}) {
-        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(), kek, aad); });
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(wrapped_under_kek(), kek, aad); });
     }
-    const std::string good = sealed;
+    const std::string good = sealed_under_kek;
     for (std::size_t i = 0; i < good.size(); i += 5) {
         std::string altered = good;
         altered[i] = altered[i] == 'A' ? 'B' : 'A';
-        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(altered)); });
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(wrapped_under_kek(altered)); });
     }
     // 29 to 33 bytes: with the prefix too few for a tag.
     for (std::size_t length = 40; length < good.size(); length += 4) {
-        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(good.substr(0, length))); });
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek,
+                [&] { open_under_kek(wrapped_under_kek(good.substr(0, length))); });
     }
 }
 
 TEST(KeysetUnderKek, WhatIsNoEncryptedKeyset) {
-    const std::string whole = wrapped();
+    const std::string whole = wrapped_under_kek();
     refused(WARPAES_ERROR_KEYSET, "under a passphrase, not under a key: warpaes_keyset_unwrap opens it",
-            [&] { open(whole.substr(0, whole.size() - 1) + salt_of_a_passphrase); });
+            [&] { open_under_kek(whole.substr(0, whole.size() - 1) + salt_of_a_passphrase); });
     refused(WARPAES_ERROR_KEYSET, "under a key, not under a passphrase: warpaes_keyset_unwrap_under opens it",
             [&] { (void)unwrap_keyset(whole, bytes("x")); });
     refused(WARPAES_ERROR_KEYSET, "keyset: is encrypted; what opens it is warpaes_keyset_unwrap",
             [&] { (void)Keyset::parse(whole); });
-    refused(WARPAES_ERROR_KEYSET, "no encryptedKeyset", [&] { open(wrapped("AAAA")); });
-    refused(WARPAES_ERROR_KEYSET, "base64", [&] { open(wrapped("AAA")); });
-    refused(WARPAES_ERROR_KEYSET, "before it", [&] { open(replaced(whole, "keysetInfo", "keysetinfo")); });
-    refused(WARPAES_ERROR_KEYSET, "expected", [&] { open(text(open(whole).to_json())); });
+    refused(WARPAES_ERROR_KEYSET, "no encryptedKeyset", [&] { open_under_kek(wrapped_under_kek("AAAA")); });
+    refused(WARPAES_ERROR_KEYSET, "base64", [&] { open_under_kek(wrapped_under_kek("AAA")); });
+    refused(WARPAES_ERROR_KEYSET, "before it", [&] { open_under_kek(replaced(whole, "keysetInfo", "keysetinfo")); });
+    refused(WARPAES_ERROR_KEYSET, "expected", [&] { open_under_kek(text(open_under_kek(whole).to_json())); });
     for (std::size_t length = 0; length < whole.size(); ++length) {
-        refused(WARPAES_ERROR_KEYSET, "keyset: ", [&] { open(whole.substr(0, length)); });
+        refused(WARPAES_ERROR_KEYSET, "keyset: ", [&] { open_under_kek(whole.substr(0, length)); });
     }
     for (const auto& change : {std::pair{"\"primaryKeyId\": 7", "\"primaryKeyId\": 8"},
                                {"\"keyId\": 7", "\"keyId\": 9"},
@@ -239,13 +229,13 @@ TEST(KeysetUnderKek, WhatIsNoEncryptedKeyset) {
                                {"AesGcmHkdf", "AesCtrHmac"},
                                {"\"RAW\"", "\"TINK\""}}) {
         refused(WARPAES_ERROR_KEYSET, "somebody has altered it",
-                [&] { open(replaced(whole, change.first, change.second)); });
+                [&] { open_under_kek(replaced(whole, change.first, change.second)); });
     }
 }
 
 TEST(KeysetUnderKek, WhatIsNoKey) {
     const auto expect = [](const std::string& words, const std::string& key) {
-        refused(WARPAES_ERROR_KEYSET, "kek: " + words, [&] { open(wrapped(), key); });
+        refused(WARPAES_ERROR_KEYSET, "kek: " + words, [&] { open_under_kek(wrapped_under_kek(), key); });
         refused(WARPAES_ERROR_KEYSET, "kek: " + words, [&] { (void)parse_keks(bytes(key)); });
     };
     const std::string neither = "is neither a keyset in Tink's JSON nor a key";
@@ -254,7 +244,7 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
           std::string(" \n"), std::string(100000, '0')}) {
         expect(neither, key);
     }
-    expect("is encrypted itself; a key-encryption key is taken in clear", wrapped());
+    expect("is encrypted itself; a key-encryption key is taken in clear", wrapped_under_kek());
     expect("is empty", "{}");
     expect("names no primary key", "{\"key\": [" + first + "]}");
     expect("its primary, key 5, is not there", keyset_json(5, first));
@@ -266,7 +256,7 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
     expect("byte ", replaced(kek, "TINK", "TANK"));
     expect("byte ", replaced(kek, "\"keyId\"", "\"keyid\""));
     expect("is longer than 1 MiB", "{" + std::string(1 << 20, ' ') + "}");
-    const auto of_value = [](const std::string& value) { return keyset_json(7, key_json(7, value)); };
+    const auto of_value = [](const std::string& value) { return keyset_json(7, kek_key_json(7, value)); };
     for (const std::size_t n : {0, 15, 24, 33}) {
         expect("key 7 has " + std::to_string(n) + " bytes; there are keys of 16 and 32", of_value(aes_gcm_key(raw(n))));
     }
@@ -275,7 +265,7 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
     expect("a key's value is not what its type says", of_value(aes_gcm_key(raw(16)).substr(0, 10)));
     expect("a key's value is not what its type says", of_value("\x18\x10"));
     // Files' keys encrypt files.
-    expect("key 7 is the primary and no AesGcmKey", text(open(wrapped()).to_json()));
+    expect("key 7 is the primary and no AesGcmKey", text(open_under_kek(wrapped_under_kek()).to_json()));
     for (std::size_t length = 1; length < kek.size(); ++length) {
         if (length == 16 || length == 32) continue;  // which may be a key
         refused(WARPAES_ERROR_KEYSET, "kek: ", [&] { (void)parse_keks(bytes(kek.substr(0, length))); });
@@ -283,8 +273,8 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
 }
 
 TEST(KeysetUnderKek, NoSentenceRepeatsAKey) {
-    const std::string secret = "0123456789abcdef0123456789abcde", value = base64({secret.begin(), secret.end()});
-    const std::string inside = key_json(7, aes_gcm_key(secret));
+    const std::string secret = "0123456789abcdef0123456789abcde", value = base64(bytes(secret));
+    const std::string inside = kek_key_json(7, aes_gcm_key(secret));
     for (const std::string& key : {secret, secret + " \n", keyset_json(8, inside), keyset_json(7, inside), value}) {
         try {
             (void)parse_keks(bytes(key));
@@ -299,7 +289,7 @@ TEST(KeysetUnderKek, NoSentenceRepeatsAKey) {
 }
 
 TEST(KeysetUnderKek, OnlyLookedAt) {
-    const PeekedKeyset peeked = peek_keyset(wrapped());
+    const PeekedKeyset peeked = peek_keyset(wrapped_under_kek());
     EXPECT_EQ(peeked.cost.n, 0u);
     EXPECT_EQ(peeked.cost.r, 0u);
     EXPECT_EQ(peeked.cost.p, 0u);
@@ -317,7 +307,7 @@ TEST(KeysetUnderKek, WhatIsWrittenIsNeverTheSame) {
     const std::string a = wrap(keyset), b = wrap(keyset);
     EXPECT_NE(a, b);
     EXPECT_EQ(a.size(), b.size());
-    for (const std::string& json : {a, b}) EXPECT_EQ(text(open(json).to_json()), text(keyset.to_json()));
+    for (const std::string& json : {a, b}) EXPECT_EQ(text(open_under_kek(json).to_json()), text(keyset.to_json()));
     EXPECT_EQ(peek_keyset(a).keyset.primary_id(), id);
     EXPECT_EQ(a.find("keyEncryptionKey"), std::string::npos);
     keyset.add("C2SP_CHUNKED_256");

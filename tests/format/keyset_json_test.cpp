@@ -11,7 +11,6 @@
 namespace warpaes::test {
 namespace {
 
-constexpr const char* gcm_type = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
 constexpr const char* hmac_type = "type.googleapis.com/google.crypto.tink.AesCtrHmacStreamingKey";
 // AES128_GCM_HKDF_4KB and AES256_CTR_HMAC_SHA256_1MB, made by Tink.
 constexpr const char* gcm_value = "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21QT";
@@ -26,10 +25,6 @@ std::string key_json(std::uint32_t id, const std::string& type, const std::strin
                      const std::string& status = "ENABLED") {
     return "{" + data_json(type, value) + "\"status\": \"" + status + "\", \"keyId\": " + std::to_string(id) +
            ", \"outputPrefixType\": \"RAW\"}";
-}
-
-std::string keyset_json(std::uint32_t primary, const std::string& keys) {
-    return "{\"primaryKeyId\": " + std::to_string(primary) + ", \"key\": [" + keys + "]}";
 }
 
 std::string usual() {
@@ -59,7 +54,7 @@ std::string repeated(const char* text, int times) {
     return all;
 }
 
-void refused(const std::string& json, const std::string& words) {
+void refused_json(const std::string& json, const std::string& words) {
     try {
         Keyset::parse(json);
         FAIL() << json;
@@ -156,83 +151,86 @@ TEST(KeysetJson, AForeignPrimaryDecryptsOnly) {
     } catch (const Error& e) {
         EXPECT_NE(std::string(e.what()).find("its primary is not a key for files"), std::string::npos) << e.what();
     }
-    refused(keyset_json(8, other), "no enabled key for files");
-    refused(keyset_json(8, other + "," + key_json(7, gcm_type, gcm_value, "DISABLED")), "no enabled key for files");
+    refused_json(keyset_json(8, other), "no enabled key for files");
+    refused_json(keyset_json(8, other + "," + key_json(7, gcm_type, gcm_value, "DISABLED")),
+                 "no enabled key for files");
 }
 
 TEST(KeysetJson, NotJson) {
     const std::string text = usual();
-    for (std::size_t n = 0; n < text.size(); ++n) refused(text.substr(0, n), "keyset: byte ");
-    for (const char* more : {"x", "{}", ",", "]", "}", "0"}) refused(text + more, "expected the end");
-    refused(text + std::string(1, '\0'), "expected the end");
-    refused(replaced(text, "[", "[,"), "expected '{'");
-    refused(replaced(text, "]", ",]"), "after ','");
-    refused(replaced(text, "{\"p", "{,\"p"), "expected '\"'");
-    refused(replaced(text, "]}", "],}"), "after ','");
-    refused(replaced(text, "\"primaryKeyId\"", "'primaryKeyId'"), "expected '\"'");
-    refused(replaced(text, "SYMMETRIC", "SYMM\nETRIC"), "string");
-    refused(replaced(text, "SYMMETRIC", "SYMM\xc3\xa4TRIC"), "string");
-    refused(replaced(text, "SYMMETRIC", "SYMM\\xTRIC"), "escape");
-    refused(replaced(text, "SYMMETRIC", "SYMM\\u12"), "hexadecimal");
-    refused(replaced(text, "SYMMETRIC", "SYMM\\u+123"), "hexadecimal");
-    refused(replaced(text, "SYMMETRIC", "SYMM\x7fTRIC"), "string");
-    refused(replaced(text, "SYMMETRIC", "SYMM\\u0080"), "ASCII");
-    refused(replaced(text, "SYMMETRIC", "SYMM\\u00e4"), "ASCII");
-    // Right before the key, which the sentence does not show (refused() looks).
-    refused(replaced(text, "\"value\": ", "\"value\": x"), "expected '\"'");
+    for (std::size_t n = 0; n < text.size(); ++n) refused_json(text.substr(0, n), "keyset: byte ");
+    for (const char* more : {"x", "{}", ",", "]", "}", "0"}) refused_json(text + more, "expected the end");
+    refused_json(text + std::string(1, '\0'), "expected the end");
+    refused_json(replaced(text, "[", "[,"), "expected '{'");
+    refused_json(replaced(text, "]", ",]"), "after ','");
+    refused_json(replaced(text, "{\"p", "{,\"p"), "expected '\"'");
+    refused_json(replaced(text, "]}", "],}"), "after ','");
+    refused_json(replaced(text, "\"primaryKeyId\"", "'primaryKeyId'"), "expected '\"'");
+    refused_json(replaced(text, "SYMMETRIC", "SYMM\nETRIC"), "string");
+    refused_json(replaced(text, "SYMMETRIC", "SYMM\xc3\xa4TRIC"), "string");
+    refused_json(replaced(text, "SYMMETRIC", "SYMM\\xTRIC"), "escape");
+    refused_json(replaced(text, "SYMMETRIC", "SYMM\\u12"), "hexadecimal");
+    refused_json(replaced(text, "SYMMETRIC", "SYMM\\u+123"), "hexadecimal");
+    refused_json(replaced(text, "SYMMETRIC", "SYMM\x7fTRIC"), "string");
+    refused_json(replaced(text, "SYMMETRIC", "SYMM\\u0080"), "ASCII");
+    refused_json(replaced(text, "SYMMETRIC", "SYMM\\u00e4"), "ASCII");
+    // Right before the key, which the sentence does not show (refused_json() looks).
+    refused_json(replaced(text, "\"value\": ", "\"value\": x"), "expected '\"'");
     // What could be read, but would have to be escaped to be written.
     for (const char* escape : {"\\u0000", "\\u001f", "\\u007f", "\\n", "\\\"", "\\\\"}) {
-        refused(replaced(text, "google.crypto", std::string("google") + escape + "crypto"), "has a type that is none");
-        refused(replaced(replaced(text, "ENABLED", "DESTROYED"), "google.crypto",
-                         std::string("google") + escape + "crypto"),
-                "has a type that is none");
+        refused_json(replaced(text, "google.crypto", std::string("google") + escape + "crypto"),
+                     "has a type that is none");
+        refused_json(replaced(replaced(text, "ENABLED", "DESTROYED"), "google.crypto",
+                              std::string("google") + escape + "crypto"),
+                     "has a type that is none");
     }
-    refused("\xef\xbb\xbf" + text, "byte 0");
-    refused(repeated("[", 100000), "expected '{'");
-    refused(repeated("{\"key\":[", 1), "byte 8");
-    refused(text + std::string(1 << 20, ' '), "longer than 1 MiB");
+    refused_json("\xef\xbb\xbf" + text, "byte 0");
+    refused_json(repeated("[", 100000), "expected '{'");
+    refused_json(repeated("{\"key\":[", 1), "byte 8");
+    refused_json(text + std::string(1 << 20, ' '), "longer than 1 MiB");
 }
 
 TEST(KeysetJson, NumbersAreWholeAndSmall) {
     for (const char* number : {"-7", "+7", "7.0", "7e0", "07", "4294967296", "99999999999999999999", "\"\"", "\"7 \"",
                                "\"0x7\"", "true", "null", "[7]", ""}) {
-        refused(replaced(usual(), "\"keyId\": 7", std::string("\"keyId\": ") + number), "byte ");
-        refused(replaced(usual(), "\"primaryKeyId\": 7", std::string("\"primaryKeyId\": ") + number), "byte ");
+        refused_json(replaced(usual(), "\"keyId\": 7", std::string("\"keyId\": ") + number), "byte ");
+        refused_json(replaced(usual(), "\"primaryKeyId\": 7", std::string("\"primaryKeyId\": ") + number), "byte ");
     }
 }
 
 TEST(KeysetJson, MembersThatAreMissingUnknownOrTwice) {
-    refused("{}", "is empty");
-    refused("[]", "expected '{'");
-    refused(keyset_json(7, ""), "is empty");
-    refused(replaced(usual(), "\"primaryKeyId\": 7, ", ""), "names no primary");
-    refused(keyset_json(8, key_json(7, gcm_type, gcm_value)), "its primary, key 8, is not there");
-    refused(keyset_json(7, key_json(7, gcm_type, gcm_value, "DISABLED")), "is the primary and not enabled");
-    refused(keyset_json(7, key_json(7, gcm_type, gcm_value, "DESTROYED")), "is the primary and not enabled");
-    refused(keyset_json(7, key_json(7, gcm_type, gcm_value) + "," + key_json(7, gcm_type, gcm_value)),
-            "two keys of number 7");
+    refused_json("{}", "is empty");
+    refused_json("[]", "expected '{'");
+    refused_json(keyset_json(7, ""), "is empty");
+    refused_json(replaced(usual(), "\"primaryKeyId\": 7, ", ""), "names no primary");
+    refused_json(keyset_json(8, key_json(7, gcm_type, gcm_value)), "its primary, key 8, is not there");
+    refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DISABLED")), "is the primary and not enabled");
+    refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DESTROYED")), "is the primary and not enabled");
+    refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value) + "," + key_json(7, gcm_type, gcm_value)),
+                 "two keys of number 7");
     const auto with_id = [](int id) { return key_json(id, gcm_type, gcm_value); };
-    refused(keyset_json(7, with_id(7) + "," + with_id(8) + "," + with_id(7)), "two keys of number 7");
-    refused(replaced(usual(), "\"status\": \"ENABLED\", ", ""), "no status");
-    refused(replaced(usual(), "ENABLED", "UNKNOWN_STATUS"), "a status");
-    refused(replaced(usual(), "ENABLED", "enabled"), "a status");
-    refused(replaced(usual(), ", \"outputPrefixType\": \"RAW\"", ""), "no outputPrefixType");
-    refused(replaced(usual(), "RAW", "RAWER"), "prefix");
-    refused(replaced(usual(), "\"keyId\": 7, ", ""), "no keyId");
-    refused(replaced(usual(), data_json(gcm_type, gcm_value), ""), "has no data");
-    refused(replaced(usual(), "SYMMETRIC", "ASYMMETRIC_PUBLIC"), "symmetric");
-    refused(replaced(usual(), "SYMMETRIC", "UNKNOWN"), "key material");
-    refused(replaced(usual(), "\"status\"", "\"keyId\": 7, \"status\""), "not there already");
-    refused(replaced(usual(), "\"status\"", "\"comment\": \"x\", \"status\""), "before it");
-    refused(replaced(usual(), "\"primaryKeyId\"", "\"encryptedKeyset\": \"AAAA\", \"primaryKeyId\""), "is encrypted");
-    refused(replaced(usual(), "AesGcm", "\\\"esGcm"), "a type that is none");
+    refused_json(keyset_json(7, with_id(7) + "," + with_id(8) + "," + with_id(7)), "two keys of number 7");
+    refused_json(replaced(usual(), "\"status\": \"ENABLED\", ", ""), "no status");
+    refused_json(replaced(usual(), "ENABLED", "UNKNOWN_STATUS"), "a status");
+    refused_json(replaced(usual(), "ENABLED", "enabled"), "a status");
+    refused_json(replaced(usual(), ", \"outputPrefixType\": \"RAW\"", ""), "no outputPrefixType");
+    refused_json(replaced(usual(), "RAW", "RAWER"), "prefix");
+    refused_json(replaced(usual(), "\"keyId\": 7, ", ""), "no keyId");
+    refused_json(replaced(usual(), data_json(gcm_type, gcm_value), ""), "has no data");
+    refused_json(replaced(usual(), "SYMMETRIC", "ASYMMETRIC_PUBLIC"), "symmetric");
+    refused_json(replaced(usual(), "SYMMETRIC", "UNKNOWN"), "key material");
+    refused_json(replaced(usual(), "\"status\"", "\"keyId\": 7, \"status\""), "not there already");
+    refused_json(replaced(usual(), "\"status\"", "\"comment\": \"x\", \"status\""), "before it");
+    refused_json(replaced(usual(), "\"primaryKeyId\"", "\"encryptedKeyset\": \"AAAA\", \"primaryKeyId\""),
+                 "is encrypted");
+    refused_json(replaced(usual(), "AesGcm", "\\\"esGcm"), "a type that is none");
 }
 
 TEST(KeysetJson, Base64IsCanonical) {
     for (const char* value : {"EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21Q", "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21Q===", "====",
                               "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21-_", "EgcIgCAQEBgDGhBt6RQfpkHZ voo2h8jo21Q", "=gcI",
                               "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo2R==", "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21R="}) {
-        refused(replaced(usual(), gcm_value, value), "base64");
+        refused_json(replaced(usual(), gcm_value, value), "base64");
     }
 }
 
@@ -246,71 +244,71 @@ TEST(KeysetJson, ParametersByTinksRules) {
         "12060829101018"
         "03" +
         key16);  // 41 bytes: one of plaintext
-    refused(with_value("12060828101018"
-                       "03" +
-                       key16),
-            "segments of 40 bytes; they take 41");
+    refused_json(with_value("12060828101018"
+                            "03" +
+                            key16),
+                 "segments of 40 bytes; they take 41");
     usable(
         "12060839102018"
         "03" +
         key32);  // 57 with AES-256
-    refused(with_value("12060838102018"
-                       "03" +
-                       key32),
-            "segments of 56 bytes");
+    refused_json(with_value("12060838102018"
+                            "03" +
+                            key32),
+                 "segments of 56 bytes");
     usable(
         "12090880808020101018"
         "03" +
         key16);  // 64 MiB
-    refused(with_value("12090881808020101018"
-                       "03" +
-                       key16),
-            "segments of 67108865 bytes");
-    refused(with_value("120a08ffffffff0f101018"
-                       "03" +
-                       key16),
-            "segments of 4294967295 bytes");
-    refused(with_value("12050880201010" + key16), "hash type 0");
+    refused_json(with_value("12090881808020101018"
+                            "03" +
+                            key16),
+                 "segments of 67108865 bytes");
+    refused_json(with_value("120a08ffffffff0f101018"
+                            "03" +
+                            key16),
+                 "segments of 4294967295 bytes");
+    refused_json(with_value("12050880201010" + key16), "hash type 0");
     for (const char* hash : {"01", "03", "04"}) usable("120708802010101" + std::string("8") + hash + key16);
     for (const char* hash : {"00", "02", "05", "06"})
-        refused(with_value("120708802010101" + std::string("8") + hash + key16), "hash type");
-    refused(with_value("1207088020101818031a18" + std::string(48, '5')), "AES keys of 24 bytes");
-    refused(with_value("1207088020102018"
-                       "03" +
-                       key16),
-            "a key is 16 bytes long");
+        refused_json(with_value("120708802010101" + std::string("8") + hash + key16), "hash type");
+    refused_json(with_value("1207088020101818031a18" + std::string(48, '5')), "AES keys of 24 bytes");
+    refused_json(with_value("1207088020102018"
+                            "03" +
+                            key16),
+                 "a key is 16 bytes long");
     usable(
         "1207088020101018"
         "03" +
         key32);  // more than AES takes is allowed
-    refused(with_value("1207088020101018"
-                       "03"),
-            "a key is 0 bytes long");
-    refused(with_value("08011207088020101018"
-                       "03" +
-                       key16),
-            "version 1");
+    refused_json(with_value("1207088020101018"
+                            "03"),
+                 "a key is 0 bytes long");
+    refused_json(with_value("08011207088020101018"
+                            "03" +
+                            key16),
+                 "version 1");
     usable(
         "08001207088020101018"
         "03" +
         key16);
-    refused(with_value(key16), "AES keys of 0 bytes");
+    refused_json(with_value(key16), "AES keys of 0 bytes");
 
     usable("120d088020101018032204080310201a10" + std::string(32, '5'), hmac_type);
     usable("120d0880201010180322040803100a" + key16, hmac_type);
-    refused(with_value("120d08802010101803220408031009" + key16, hmac_type), "tags of 9 bytes");
-    refused(with_value("120d08802010101803220408031021" + key16, hmac_type), "tags of 33 bytes");
+    refused_json(with_value("120d08802010101803220408031009" + key16, hmac_type), "tags of 9 bytes");
+    refused_json(with_value("120d08802010101803220408031021" + key16, hmac_type), "tags of 33 bytes");
     usable("120d08802010101803220408041040" + key16, hmac_type);
-    refused(with_value("120d08802010101803220408041041" + key16, hmac_type), "tags of 65 bytes");
+    refused_json(with_value("120d08802010101803220408041041" + key16, hmac_type), "tags of 65 bytes");
     usable("120d08802010101803220408011014" + key16, hmac_type);
-    refused(with_value("120d08802010101803220408021014" + key16, hmac_type), "hash type 2");
-    refused(with_value("1207088020101018"
-                       "03" +
-                           key16,
-                       hmac_type),
-            "hash type 0");
+    refused_json(with_value("120d08802010101803220408021014" + key16, hmac_type), "hash type 2");
+    refused_json(with_value("1207088020101018"
+                            "03" +
+                                key16,
+                            hmac_type),
+                 "hash type 0");
     usable("120c083910101803220408031020" + key16, hmac_type);  // 57 = 1 + 16 + 7 + 32 + 1
-    refused(with_value("120c083810101803220408031020" + key16, hmac_type), "segments of 56 bytes");
+    refused_json(with_value("120c083810101803220408031020" + key16, hmac_type), "segments of 56 bytes");
 }
 
 TEST(KeysetJson, Protobuf) {
@@ -331,25 +329,25 @@ TEST(KeysetJson, Protobuf) {
            "7a0100"
            "790011223344556677"
            "7d00112233");
-    refused(with_value(parameters + key16 + "7b7c"), "unknown kind");  // groups
-    refused(with_value(parameters + key16 + "7e"), "unknown kind");
-    refused(with_value(parameters + key16 + "0000"), "no such field");
-    refused(with_value(parameters + key16 +
-                       "8080808010"
-                       "00"),
-            "no such field");
-    refused(with_value(parameters + "1810"), "a number where bytes");
-    refused(with_value("0a0100" + parameters + key16), "bytes where a number");
-    refused(with_value(parameters + "1a11" + std::string(32, '5')), "truncated");
-    refused(with_value("1208088020101018"
-                       "03"),
-            "truncated");
-    refused(with_value(parameters + key16 + "78"), "truncated");
-    refused(with_value(parameters + key16 + "7880"), "truncated");
-    refused(with_value(parameters + key16 + "78ffffffffffffffffff02"), "too large");
-    refused(with_value(parameters + key16 + "78ffffffffffffffffff8001"), "too");
+    refused_json(with_value(parameters + key16 + "7b7c"), "unknown kind");  // groups
+    refused_json(with_value(parameters + key16 + "7e"), "unknown kind");
+    refused_json(with_value(parameters + key16 + "0000"), "no such field");
+    refused_json(with_value(parameters + key16 +
+                            "8080808010"
+                            "00"),
+                 "no such field");
+    refused_json(with_value(parameters + "1810"), "a number where bytes");
+    refused_json(with_value("0a0100" + parameters + key16), "bytes where a number");
+    refused_json(with_value(parameters + "1a11" + std::string(32, '5')), "truncated");
+    refused_json(with_value("1208088020101018"
+                            "03"),
+                 "truncated");
+    refused_json(with_value(parameters + key16 + "78"), "truncated");
+    refused_json(with_value(parameters + key16 + "7880"), "truncated");
+    refused_json(with_value(parameters + key16 + "78ffffffffffffffffff02"), "too large");
+    refused_json(with_value(parameters + key16 + "78ffffffffffffffffff8001"), "too");
     usable(parameters + key16 + "78ffffffffffffffffff01");
-    refused(with_value("120a08808080801010101803" + key16), "too large");  // 2^32 as a segment's size
+    refused_json(with_value("120a08808080801010101803" + key16), "too large");  // 2^32 as a segment's size
 }
 
 }  // namespace

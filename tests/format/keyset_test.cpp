@@ -6,22 +6,12 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "keyset_texts.hpp"
 
 namespace warpaes::test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-
-template <typename Call>
-void refused(warpaes_status status, const std::string& words, Call call) {
-    try {
-        call();
-        FAIL() << words;
-    } catch (const Error& e) {
-        EXPECT_EQ(e.status(), status) << e.what();
-        EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
-    }
-}
 
 TEST(Keyset, TemplatesAreDifferentAndFoundByName) {
     EXPECT_EQ(stream_templates().size(), 10u);

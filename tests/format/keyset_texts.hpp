@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
 
 #include <cstdint>
 #include <functional>
@@ -27,6 +28,19 @@ inline std::span<const std::uint8_t> bytes(std::string_view text) {
 
 inline std::string text(const SecretVector& v) {
     return {v.begin(), v.end()};
+}
+
+inline constexpr const char* gcm_type = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
+
+inline std::string base64(std::span<const std::uint8_t> from) {
+    std::string to((from.size() + 2) / 3 * 4 + 1, '\0');
+    to.resize(static_cast<std::size_t>(
+        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(to.data()), from.data(), static_cast<int>(from.size()))));
+    return to;
+}
+
+inline std::string keyset_json(std::uint32_t primary, const std::string& keys) {
+    return "{\"primaryKeyId\": " + std::to_string(primary) + ", \"key\": [" + keys + "]}";
 }
 
 /// `body` throws an error with this status, whose sentence has these words.

@@ -16,61 +16,75 @@ namespace {
 
 // Made with Python's hashlib.scrypt, `cryptography` and Tink's protobuf messages (tests/cli/test_passphrase.py has the
 // other direction): AES128_GCM_HKDF_4KB, and a destroyed key, under "correct horse", n = 1024.
-constexpr const char* sealed =
+constexpr const char* sealed_under_passphrase =
     "ZGVmZ2hpamtsbW5vo+9VgpcvQH1y1PH8DN9YkRZ8vRnpb3Mf8zwZVK6H8MIzp+34rN/Xs4bHlFWoshO4fn4bsXAJNmzopQoyv+8H"
     "P2TDY5IhSO4uSkpLa7KWFSKBKM+CRmQRfoqOmi3VjFCDKTAy7AD7JiEmUeeO9z134cX3Z2HxkH+3nS9idVAXbu51vQ==";
 constexpr const char* salt = "AAECAwQFBgcICQoLDA0ODw==";
-constexpr const char* info =
+constexpr const char* keyset_info =
     "{\"primaryKeyId\": 7, \"keyInfo\": [{\"typeUrl\": "
     "\"type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey\", "
     "\"status\": \"ENABLED\", \"keyId\": 7, \"outputPrefixType\": \"RAW\"}, {\"status\": \"DESTROYED\", \"keyId\": 8, "
     "\"outputPrefixType\": \"RAW\"}]}";
 
-std::string wrapped(const std::string& n = "1024", const std::string& r = "8", const std::string& p = "1") {
-    return std::string("{\"encryptedKeyset\": \"") + sealed + "\", \"keysetInfo\": " + info +
+std::string wrapped_under_passphrase(const std::string& n = "1024", const std::string& r = "8",
+                                     const std::string& p = "1") {
+    return std::string("{\"encryptedKeyset\": \"") + sealed_under_passphrase + "\", \"keysetInfo\": " + keyset_info +
            ", \"keyEncryptionKey\": {\"kdf\": \"scrypt\", \"salt\": \"" + salt + "\", \"n\": " + n + ", \"r\": " + r +
            ", \"p\": " + p + "}}";
 }
 
-Keyset open(const std::string& json, std::string_view passphrase = "correct horse") {
+Keyset open_under_passphrase(const std::string& json, std::string_view passphrase = "correct horse") {
     return unwrap_keyset(json, bytes(passphrase));
 }
 
-constexpr const char* wrong = "passphrase: wrong, or the keyset was altered";
+constexpr const char* wrong_passphrase = "passphrase: wrong, or the keyset was altered";
 constexpr std::size_t plenty = 1 << 20;
 const Scrypt least{131072, 8, 1};
 
 TEST(KeysetWrap, SomebodyElsesOpens) {
-    const Keyset keyset = open(wrapped());
+    const Keyset keyset = open_under_passphrase(wrapped_under_passphrase());
     ASSERT_EQ(keyset.entries().size(), 2u);
     EXPECT_EQ(keyset.primary().id, 7u);
     EXPECT_EQ(template_name_of(keyset.primary().parameters), "AES128_GCM_HKDF_4KB");
     EXPECT_EQ(keyset.primary().key, SecretVector(16, 0x5a));
     EXPECT_EQ(keyset.entries()[1].state, KeyState::destroyed);
-    EXPECT_EQ(open(replaced(wrapped(), std::string("\"keysetInfo\": ") + info + ", ", "")).entries().size(), 2u);
+    EXPECT_EQ(open_under_passphrase(
+                  replaced(wrapped_under_passphrase(), std::string("\"keysetInfo\": ") + keyset_info + ", ", ""))
+                  .entries()
+                  .size(),
+              2u);
 }
 
 TEST(KeysetWrap, AnyPassphraseButTheRightOneIsToldInTheSameWords) {
     const std::string nul("correct\0horse", 13), far(100000, 'x');
     for (const std::string& guess :
          {std::string("correct hors"), std::string("Correct horse"), std::string("\xff"), nul, far}) {
-        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(), guess); });
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase,
+                [&] { open_under_passphrase(wrapped_under_passphrase(), guess); });
     }
-    refused(WARPAES_ERROR_ARGUMENT, "passphrase: is empty", [&] { open(wrapped(), ""); });
+    refused(WARPAES_ERROR_ARGUMENT, "passphrase: is empty",
+            [&] { open_under_passphrase(wrapped_under_passphrase(), ""); });
 }
 
 TEST(KeysetWrap, WhatWasAlteredIsToldInTheSameWords) {
-    for (std::size_t i = 0; i + 2 < std::string_view(sealed).size(); i += 5) {
-        std::string altered(sealed);
+    for (std::size_t i = 0; i + 2 < std::string_view(sealed_under_passphrase).size(); i += 5) {
+        std::string altered(sealed_under_passphrase);
         altered[i] = altered[i] == 'A' ? 'B' : 'A';
-        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(replaced(wrapped(), sealed, altered)); });
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase,
+                [&] { open_under_passphrase(replaced(wrapped_under_passphrase(), sealed_under_passphrase, altered)); });
     }
-    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(replaced(wrapped(), salt, "AQECAwQFBgcICQoLDA0ODw==")); });
-    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("2048")); });
-    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("1024", "9")); });
-    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("1024", "8", "2")); });
-    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("2", "65536", "1")); });
-    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("2", "1", "65536")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase,
+            [&] { open_under_passphrase(replaced(wrapped_under_passphrase(), salt, "AQECAwQFBgcICQoLDA0ODw==")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase,
+            [&] { open_under_passphrase(wrapped_under_passphrase("2048")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase,
+            [&] { open_under_passphrase(wrapped_under_passphrase("1024", "9")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase,
+            [&] { open_under_passphrase(wrapped_under_passphrase("1024", "8", "2")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase,
+            [&] { open_under_passphrase(wrapped_under_passphrase("2", "65536", "1")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase,
+            [&] { open_under_passphrase(wrapped_under_passphrase("2", "1", "65536")); });
 }
 
 TEST(KeysetWrap, WhatEverybodySeesIsWhatIsInside) {
@@ -81,7 +95,8 @@ TEST(KeysetWrap, WhatEverybodySeesIsWhatIsInside) {
                                 {"AesGcmHkdf", "AesGcmSomething"},
                                 {"\"outputPrefixType\": \"RAW\"", "\"outputPrefixType\": \"TINK\""}};
     for (const auto& [from, to] : altered) {
-        refused(WARPAES_ERROR_KEYSET, "somebody has altered it", [&] { open(replaced(wrapped(), from, to)); });
+        refused(WARPAES_ERROR_KEYSET, "somebody has altered it",
+                [&] { open_under_passphrase(replaced(wrapped_under_passphrase(), from, to)); });
     }
 }
 
@@ -92,37 +107,42 @@ TEST(KeysetWrap, NoCostTakesAllMemoryOrHours) {
                                   {"2", "4294967295", "1"},
                                   {"2", "1", "33554432"},
                                   {"2147483648", "4294967295", "4294967295"}}) {
-        refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { open(wrapped(n, r, p)); });
-        refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { (void)peek_keyset(wrapped(n, r, p)); });
+        refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { open_under_passphrase(wrapped_under_passphrase(n, r, p)); });
+        refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { (void)peek_keyset(wrapped_under_passphrase(n, r, p)); });
     }
-    refused(WARPAES_ERROR_KEYSET, "8 times the work", [&] { open(wrapped("1048576", "8", "9")); });
-    refused(WARPAES_ERROR_KEYSET, "8 times the work", [&] { open(wrapped("1024", "8", "8193")); });
+    refused(WARPAES_ERROR_KEYSET, "8 times the work",
+            [&] { open_under_passphrase(wrapped_under_passphrase("1048576", "8", "9")); });
+    refused(WARPAES_ERROR_KEYSET, "8 times the work",
+            [&] { open_under_passphrase(wrapped_under_passphrase("1024", "8", "8193")); });
     for (const char* n : {"0", "1", "1023", "3"}) {
-        refused(WARPAES_ERROR_KEYSET, "a power of two", [&] { open(wrapped(n)); });
+        refused(WARPAES_ERROR_KEYSET, "a power of two", [&] { open_under_passphrase(wrapped_under_passphrase(n)); });
     }
-    refused(WARPAES_ERROR_KEYSET, "1 or more", [&] { open(wrapped("1024", "0")); });
-    refused(WARPAES_ERROR_KEYSET, "1 or more", [&] { open(wrapped("1024", "8", "0")); });
-    refused(WARPAES_ERROR_KEYSET, "below 2^32", [&] { open(wrapped("4294967296")); });
+    refused(WARPAES_ERROR_KEYSET, "1 or more", [&] { open_under_passphrase(wrapped_under_passphrase("1024", "0")); });
+    refused(WARPAES_ERROR_KEYSET, "1 or more",
+            [&] { open_under_passphrase(wrapped_under_passphrase("1024", "8", "0")); });
+    refused(WARPAES_ERROR_KEYSET, "below 2^32", [&] { open_under_passphrase(wrapped_under_passphrase("4294967296")); });
 }
 
 TEST(KeysetWrap, WhatIsNoneIsToldBeforeAnythingIsDerived) {
-    const std::string whole = wrapped();
+    const std::string whole = wrapped_under_passphrase();
     refused(WARPAES_ERROR_KEYSET, "another derivation than scrypt",
-            [&] { open(replaced(whole, "\"scrypt\"", "\"argon2id\"")); });
-    refused(WARPAES_ERROR_KEYSET, "a kdf before it", [&] { open(replaced(whole, "\"kdf\": \"scrypt\", ", "")); });
-    refused(WARPAES_ERROR_KEYSET, "a salt before it", [&] { open(replaced(whole, salt, "")); });
-    refused(WARPAES_ERROR_KEYSET, "base64", [&] { open(replaced(whole, salt, "AAE")); });
+            [&] { open_under_passphrase(replaced(whole, "\"scrypt\"", "\"argon2id\"")); });
+    refused(WARPAES_ERROR_KEYSET, "a kdf before it",
+            [&] { open_under_passphrase(replaced(whole, "\"kdf\": \"scrypt\", ", "")); });
+    refused(WARPAES_ERROR_KEYSET, "a salt before it", [&] { open_under_passphrase(replaced(whole, salt, "")); });
+    refused(WARPAES_ERROR_KEYSET, "base64", [&] { open_under_passphrase(replaced(whole, salt, "AAE")); });
     refused(WARPAES_ERROR_KEYSET, "\"keyEncryptionKey\" before it",
-            [&] { open(replaced(whole, "keysetInfo", "keysetinfo")); });
+            [&] { open_under_passphrase(replaced(whole, "keysetInfo", "keysetinfo")); });
     refused(WARPAES_ERROR_KEYSET, "\"primaryKeyId\" or \"keyInfo\" before it",
-            [&] { open(replaced(whole, "\"keyInfo\"", "\"keyinfo\"")); });
-    refused(WARPAES_ERROR_KEYSET, "no encryptedKeyset", [&] { open(replaced(whole, sealed, "AAAA")); });
+            [&] { open_under_passphrase(replaced(whole, "\"keyInfo\"", "\"keyinfo\"")); });
+    refused(WARPAES_ERROR_KEYSET, "no encryptedKeyset",
+            [&] { open_under_passphrase(replaced(whole, sealed_under_passphrase, "AAAA")); });
     const std::string of_a_kms =
         replaced(whole, whole.substr(whole.find(", \"keyEncryptionKey\""), std::string::npos), "}");
-    refused(WARPAES_ERROR_KEYSET, "under a key, not under a passphrase", [&] { open(of_a_kms); });
+    refused(WARPAES_ERROR_KEYSET, "under a key, not under a passphrase", [&] { open_under_passphrase(of_a_kms); });
     refused(WARPAES_ERROR_KEYSET, "is encrypted", [&] { (void)Keyset::parse(whole); });
     for (std::size_t length = 0; length < whole.size(); ++length) {
-        refused(WARPAES_ERROR_KEYSET, "keyset: ", [&] { open(whole.substr(0, length)); });
+        refused(WARPAES_ERROR_KEYSET, "keyset: ", [&] { open_under_passphrase(whole.substr(0, length)); });
     }
 }
 
@@ -137,15 +157,6 @@ std::string field(unsigned number, const std::string& content) {
            content;
 }
 
-std::string base64(const std::vector<std::uint8_t>& from) {
-    std::string to((from.size() + 2) / 3 * 4 + 1, '\0');
-    to.resize(static_cast<std::size_t>(
-        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(to.data()), from.data(), static_cast<int>(from.size()))));
-    return to;
-}
-
-constexpr const char* streaming = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
-
 /// A file whose encrypted part is `message`, whatever that is.
 std::string sealed_message(const std::string& message) {
     std::vector<std::uint8_t> its_salt(16, 9), key(32), nonce(12, 5);
@@ -153,7 +164,7 @@ std::string sealed_message(const std::string& message) {
     const std::vector<std::uint8_t> sealed_text = oracle::evp_gcm(key, nonce, {message.begin(), message.end()}, {});
     nonce.insert(nonce.end(), sealed_text.begin(), sealed_text.end());
     return "{\"encryptedKeyset\": \"" + base64(nonce) +
-           "\", \"keysetInfo\": {\"primaryKeyId\": 7, \"keyInfo\": [{\"typeUrl\": \"" + std::string(streaming) +
+           "\", \"keysetInfo\": {\"primaryKeyId\": 7, \"keyInfo\": [{\"typeUrl\": \"" + std::string(gcm_type) +
            "\", \"status\": "
            "\"ENABLED\", \"keyId\": 7, \"outputPrefixType\": \"RAW\"}]}, \"keyEncryptionKey\": {\"kdf\": "
            "\"scrypt\", \"salt\": \"" +
@@ -164,19 +175,19 @@ TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
     // AES128_GCM_HKDF_4KB
     const std::string value =
         field(2, std::string("\x08\x80\x20", 3) + field(2, 16U) + field(3, 3U)) + field(3, std::string(16, 'k'));
-    const std::string data = field(1, streaming) + field(2, value) + field(3, 1U);
+    const std::string data = field(1, gcm_type) + field(2, value) + field(3, 1U);
     const std::string entry = field(1, data) + field(2, 1U) + field(3, 7U) + field(4, 3U);
     const std::string primary = field(1, 7U);
-    const Keyset good = open(sealed_message(primary + field(2, entry)), "x");
+    const Keyset good = open_under_passphrase(sealed_message(primary + field(2, entry)), "x");
     ASSERT_EQ(good.entries().size(), 1u);
     EXPECT_EQ(good.entries()[0].key.id, 7u);
-    EXPECT_EQ(good.entries()[0].data.type_url, streaming);
+    EXPECT_EQ(good.entries()[0].data.type_url, gcm_type);
     EXPECT_EQ(text(good.entries()[0].data.value), value);
     EXPECT_EQ(good.entries()[0].data.material, "SYMMETRIC");
     EXPECT_EQ(good.entries()[0].data.output_prefix, "RAW");
     EXPECT_EQ(good.primary_id(), 7u);
     const auto expect = [](const std::string& words, const std::string& message) {
-        refused(WARPAES_ERROR_KEYSET, words, [&] { open(sealed_message(message), "x"); });
+        refused(WARPAES_ERROR_KEYSET, words, [&] { open_under_passphrase(sealed_message(message), "x"); });
     };
     const std::string lost = " of some message, which is not known here and would be lost";
     expect("holds field 3" + lost, primary + field(2, entry) + field(3, 1U));
@@ -198,7 +209,7 @@ TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
 }
 
 TEST(KeysetWrap, OnlyLookedAt) {
-    const PeekedKeyset peeked = peek_keyset(wrapped("2048", "4", "2"));
+    const PeekedKeyset peeked = peek_keyset(wrapped_under_passphrase("2048", "4", "2"));
     EXPECT_EQ(peeked.cost.n, 2048u);
     EXPECT_EQ(peeked.cost.r, 4u);
     EXPECT_EQ(peeked.cost.p, 2u);
@@ -227,9 +238,10 @@ TEST(KeysetWrap, WhatIsWrittenOpensAndIsNeverTheSame) {
     const std::string b = text(wrap_keyset(keyset, bytes("x"), least, plenty));
     EXPECT_NE(a, b);
     EXPECT_EQ(a.find("AAAAAAAA"), std::string::npos);
-    for (const std::string& json : {a, b}) EXPECT_EQ(text(open(json, "x").to_json()), text(keyset.to_json()));
+    for (const std::string& json : {a, b})
+        EXPECT_EQ(text(open_under_passphrase(json, "x").to_json()), text(keyset.to_json()));
     EXPECT_EQ(peek_keyset(a).keyset.primary_id(), first);
-    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(a, "y"); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase, [&] { open_under_passphrase(a, "y"); });
     // Without room only the length is told.
     EXPECT_EQ(wrap_keyset(keyset, bytes("x"), least, a.size() - 1).size(), a.size());
 }

@@ -60,7 +60,7 @@ protected:
     std::optional<LaneLease> lease_;
 };
 
-std::vector<std::size_t> lengths_of(const SegmentLayout& layout) {
+std::vector<std::size_t> lengths_round_segments(const SegmentLayout& layout) {
     std::vector<std::size_t> lengths{0, 1, 15, 16, 17};
     for (const std::uint64_t segments : {1u, 2u, 3u, 6u}) {
         for (const int difference : {-17, -16, -1, 0, 1, 15, 16, 17}) {
@@ -76,7 +76,7 @@ TEST_P(SegmentCipherTest, AsLibcryptoSealsThemAndBack) {
         const StreamKey key = key_of(c);
         const Bytes aad = pseudorandom(23, 2);
         const auto cipher = make_segment_cipher(key, aad);
-        for (const std::size_t length : lengths_of(cipher->layout())) {
+        for (const std::size_t length : lengths_round_segments(cipher->layout())) {
             const Bytes plaintext = pseudorandom(length, 3);
             const Bytes expected = seal(key, aad, cipher->header(), plaintext);
             for (const std::uint64_t at_once : {1u, 2u, 100u}) {

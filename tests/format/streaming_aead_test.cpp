@@ -35,7 +35,7 @@ std::span<const std::uint8_t> header_of(const StreamKey& key, const Bytes& file)
 }
 
 /// Round every boundary of the first segments, and of chunks of 4 KiB.
-std::vector<std::size_t> lengths_of(const SegmentLayout& layout) {
+std::vector<std::size_t> lengths_round_segments_and_chunks(const SegmentLayout& layout) {
     std::vector<std::size_t> lengths{0, 1};
     const std::uint64_t a_chunk = std::max<std::uint64_t>(1, 4096 / (layout.text + layout.tag));
     for (const std::uint64_t segments :
@@ -79,7 +79,7 @@ TEST_F(StreamingAead, ThereAndBackByFilesAndPipes) {
         const StreamKey key = key_of(c);
         const Keyset keyset = keyset_of({key});
         const Bytes aad = pseudorandom(9, 10);
-        for (const std::size_t length : lengths_of(layout_of(c.parameters))) {
+        for (const std::size_t length : lengths_round_segments_and_chunks(layout_of(c.parameters))) {
             SCOPED_TRACE(std::string(c.name) + " " + std::to_string(length));
             const Bytes plaintext = pseudorandom(length, 11);
             write_file("plain", plaintext);

@@ -5,18 +5,13 @@
 #include <warpaes/gcm.hpp>
 
 #include "evp_oracle.hpp"
+#include "pattern.hpp"
 
 namespace {
 
 using oracle::Bytes;
 using warpaes::Direction;
 using warpaes::Mode;
-
-Bytes pattern(std::size_t size, std::uint8_t seed = 0) {
-    Bytes bytes(size);
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(seed + i * 11 + i / 251);
-    return bytes;
-}
 
 class HppGcm : public testing::Test {
 protected:

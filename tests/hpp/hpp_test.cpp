@@ -16,6 +16,7 @@
 
 #include "evp_oracle.hpp"
 #include "folder.hpp"
+#include "pattern.hpp"
 #include "xts_oracle.hpp"
 
 warpaes::Key make_key_elsewhere(warpaes::ConstBytes bytes);
@@ -31,12 +32,6 @@ static_assert(warpaes::ByteRange<std::string_view> && !warpaes::ByteRange<const 
 static_assert(!warpaes::ByteRange<std::vector<int>>);
 static_assert(!std::is_constructible_v<warpaes::Bytes, const Bytes&>);
 static_assert(!std::is_constructible_v<warpaes::Bytes, Bytes&&>);
-
-Bytes pattern(std::size_t size) {
-    Bytes bytes(size);
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
-    return bytes;
-}
 
 const Bytes key_bytes = pattern(32);
 const Bytes iv = pattern(16);

@@ -11,16 +11,11 @@
 #include <warpaes/streams.hpp>
 
 #include "folder.hpp"
+#include "pattern.hpp"
 
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-
-Bytes pattern(std::size_t size) {
-    Bytes bytes(size);
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
-    return bytes;
-}
 
 class HppStreams : public testing::Test {
 protected:

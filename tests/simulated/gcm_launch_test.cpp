@@ -13,15 +13,16 @@
 #include "cuda/device_calls.hpp"
 #include "cuda/run.hpp"
 #include "evp_oracle.hpp"
+#include "launch_text.hpp"
 
 namespace warpaes {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
 using cuda::DeviceLimits;
 using cuda::GcmLong;
 using cuda::GcmMedium;
 using cuda::GcmShort;
+using oracle::Bytes;
 
 /// SP 800-38D, 7.1, step 2, of 12 or of 16 bytes.
 Block j0_of(const ExpandedKey& key, const Bytes& iv) {
@@ -43,12 +44,6 @@ Bytes iv_for(const Bytes& key_bytes, std::uint32_t counter) {
     for (unsigned i = 0; i < 16; ++i) j0[i] = static_cast<std::uint8_t>(i < 12 ? 17 * i : counter >> (8 * (15 - i)));
     const Block iv = store_element(multiply(multiply(load_element(j0), by_h) ^ length_block(0, j0.size()), by_h));
     return {iv.begin(), iv.end()};
-}
-
-Bytes text_of(std::size_t bytes) {
-    Bytes text(bytes);
-    for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<std::uint8_t>(i * 31 + (i >> 8) + (i >> 17));
-    return text;
 }
 
 /// Who adds up the thread blocks' shares of the tag.

@@ -13,21 +13,16 @@
 #include "cuda/architectures.hpp"
 #include "cuda/run.hpp"
 #include "evp_oracle.hpp"
+#include "launch_text.hpp"
 
 namespace warpaes {
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
 using cuda::DeviceLimits;
 using cuda::Notice;
 using cuda::ShortMessage;
+using oracle::Bytes;
 using Work = Run;  // in a test, that is something else
-
-Bytes text_of(std::size_t bytes) {
-    Bytes text(bytes);
-    for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<std::uint8_t>(i * 29 + (i >> 8) + 1);
-    return text;
-}
 
 /// Where it lies, and how long it is, Device says.
 Work work_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain) {
