@@ -85,7 +85,7 @@ struct MessageGroup {
     bool direct = false;
     /// A stretch of a message that is larger than the caches and not processed in place: caching it is no use.
     bool beyond_caches = false;
-    /// On a GPU, what lies in page-locked memory is read and written there, however long it is.
+    /// On a GPU, a message in page-locked memory is read and written there, however long it is.
     bool zero_copy = false;
 
     /// Messages [first, first + n) of the group.

@@ -273,7 +273,6 @@ public:
     }
 
     unsigned enqueue_long() {
-        using G = GcmLong;
         const std::uint64_t skew = (first_counter() & 0xffffu) + 1;
         const std::uint64_t end = (skew + whole() + 255) / 256, zeros = end * 256 - skew - whole();
         const GcmLongShape shape = gcm_long_shape(device_, end - skew / 256);

@@ -45,7 +45,10 @@ bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, co
     const bool by_segments = run.mode == Mode::cfb8 || run.mode == Mode::cfb1;
     const bool in_place = run.input == run.output;
     const std::uint64_t bytes = run.bytes(), per_warp = by_segments ? 32 : 32 * block_bytes;
-    const LaunchShape shape = serial ? serial_shape(device) : launch_shape(device, (bytes + per_warp - 1) / per_warp);
+    const std::uint64_t units = (bytes + per_warp - 1) / per_warp;
+    const LaunchShape shape = serial          ? serial_shape(device)
+                              : run.zero_copy ? launch_shape(device, units, zero_copy_threads)
+                                              : launch_shape(device, units);
     const int rounds = run.key->rounds();
     Secret<Params> params = params_of(run);
     const auto start = [&](Kernel<Params> kernel) {

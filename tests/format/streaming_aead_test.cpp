@@ -347,7 +347,7 @@ TEST(FileJobs, HaveTheWorkersOfThePlanUnlessTheyAreToHaveFewer) {
     const Engine engine({});
     Pieces sink;
     const int cpu = -1;
-    const Plan plan{.devices = {&cpu, 1}, .lanes = 7, .chunk_bytes = 4096};
+    const Plan plan{.devices = {&cpu, 1}, .lanes = 7, .chunk_bytes = 4096, .reason = {}};
     FileJob job;
     EXPECT_EQ(Plans::fitted(engine, plan, job, Engine::unknown_length, sink).lanes, 7U);
     job.threads = 3;
@@ -355,13 +355,13 @@ TEST(FileJobs, HaveTheWorkersOfThePlanUnlessTheyAreToHaveFewer) {
 }
 
 TEST(FileJobs, HaveChunksThatTheOutputTakesWell) {
-    const Engine engine({}), asked({.chunk_bytes = 8192});
+    const Engine engine({}), asked({.backend = {}, .chunk_bytes = 8192});
     const int cpu = -1, gpu = 0;
     const FileJob job;
     constexpr std::uint64_t long_file = 1 << 30, piece = 1 << 20;
     const auto chunk = [&](const Engine& e, const int& device, unsigned lanes, std::uint64_t own, std::uint64_t bytes) {
         Pieces sink;
-        const Plan plan{.devices = {&device, 1}, .lanes = lanes, .chunk_bytes = own};
+        const Plan plan{.devices = {&device, 1}, .lanes = lanes, .chunk_bytes = own, .reason = {}};
         const std::uint64_t chosen = Plans::fitted(e, plan, job, bytes, sink).chunk_bytes;
         EXPECT_LE(sink.writers(), lanes);
         return chosen;
