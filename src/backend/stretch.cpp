@@ -139,6 +139,7 @@ public:
                            .output_stride = count_ == 1 ? g_.length : g_.output.stride,
                            .j0 = hashes ? nullptr : j0s.data(),
                            .first_block = g_.first_block,
+                           .beyond_caches = g_.beyond_caches,
                            .public_counters = g_.iv_length == gcm_nonce_bytes && g_.j0 == nullptr,
                            .result = stretch ? GcmRun::Result::digest : GcmRun::Result::tag,
                            .aad_digest = *aad,

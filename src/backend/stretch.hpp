@@ -50,6 +50,7 @@ struct GcmRun {
     /// The block of the message at which a stretch begins: its first counter is inc32 applied 1 + first_block times to
     /// J0.
     std::uint64_t first_block = 0;
+    bool beyond_caches = false;  ///< see MessageGroup
     /// Whether the last four bytes of J0 are public, as with 12-byte IVs. For other IVs J0 depends on H: on a CPU, no
     /// branch and no address may depend on those counters.
     bool public_counters = false;

@@ -35,6 +35,8 @@ struct Neon {
     WARPAES_INLINE static Reg splat(Reg128 block) { return block; }
     WARPAES_INLINE static Reg128 first_block(Reg v) { return v; }
     WARPAES_INLINE static Reg shift_in(Reg before, Reg /*v*/) { return before; }
+    WARPAES_INLINE static Reg join_index(std::size_t /*blocks*/) { return zero(); }
+    WARPAES_INLINE static Reg joined(Reg /*before*/, Reg v, Reg /*index*/) { return v; }
     WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return veorq_u8(a, b); }
 
     /// The sum of `block` and `addend`, which the next round computes.

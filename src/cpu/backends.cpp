@@ -77,6 +77,7 @@ void run_gcm_simd(const GcmRun& run) {
              .output_stride = run.output_stride,
              .j0 = reinterpret_cast<const std::uint8_t*>(run.j0),
              .first_block = static_cast<std::uint32_t>(run.first_block),
+             .beyond_caches = run.beyond_caches,
              .tags = run.result == GcmRun::Result::tag,
              .aad_digest = run.aad_digest.data(),
              .aad_bytes = run.aad_bytes,

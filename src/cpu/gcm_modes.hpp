@@ -135,17 +135,26 @@ WARPAES_INLINE void rounds_beside_hash(typename V::State (&s)[N], const std::uin
     hash_share(shares - 1);
 }
 
+/// Output as it comes.
+template <class V>
+struct NearOutput {
+    template <std::size_t N>
+    WARPAES_INLINE void put(std::uint8_t* output, const typename V::State (&s)[N]) {
+        store_all<V>(output, s, Whole{});
+    }
+};
+
 /// Encrypts N vectors and, if `Hash`, hashes those at `hashed` meanwhile.
-template <class V, int Rounds, std::size_t N, bool Hash, class Counter, class Digest>
+template <class V, int Rounds, std::size_t N, bool Hash, class Counter, class Digest, class Output>
 WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
-                             std::uint8_t* output, const std::uint8_t* hashed) {
+                             std::uint8_t* output, const std::uint8_t* hashed, Output& sink) {
     typename V::State s[N];
     counter.next(s);
     if constexpr (Hash) hash.begin_group();
     rounds_beside_hash<V, Rounds, Counter::first_round, Hash ? N : 0>(
         s, keys, [&](std::size_t i) __attribute__((always_inline)) { return V::load(input + i * V::bytes, Whole{}); },
         [&](std::size_t from, std::size_t to) __attribute__((always_inline)) { hash.add_vectors(hashed, from, to); });
-    store_all<V>(output, s, Whole{});
+    sink.put(output, s);
     if constexpr (Hash) hash.end_group(N * Digest::lanes);
 }
 
@@ -255,22 +264,44 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
                                 std::uint8_t* output, std::size_t bytes) {
     constexpr std::size_t n = V::unroll, step = n * V::bytes;
     constexpr bool masked = End == GcmEnd::masked;
+    NearOutput<V> sink;
     if (bytes >= step) {
         if constexpr (Encrypt) {
-            gcm_step<V, Rounds, n, false>(keys, counter, hash, input, output, nullptr);
+            gcm_step<V, Rounds, n, false>(keys, counter, hash, input, output, nullptr, sink);
             for (input += step, output += step, bytes -= step; bytes >= step;
                  input += step, output += step, bytes -= step) {
-                gcm_step<V, Rounds, n, true>(keys, counter, hash, input, output, output - step);
+                gcm_step<V, Rounds, n, true>(keys, counter, hash, input, output, output - step, sink);
             }
             if constexpr (masked) return gcm_ends<V, Rounds, true, n>(keys, counter, hash, input, output, bytes);
             hash.template add<n>(output - step);
         } else {
             for (; bytes >= step; input += step, output += step, bytes -= step) {
-                gcm_step<V, Rounds, n, true>(keys, counter, hash, input, output, input);
+                gcm_step<V, Rounds, n, true>(keys, counter, hash, input, output, input, sink);
             }
         }
     }
     if constexpr (masked) return gcm_ends<V, Rounds, Encrypt, 0>(keys, counter, hash, input, output, bytes);
+    gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
+}
+
+/// The same for a stretch that is larger than the caches. The digest takes ciphertext from a copy, as what was stored
+/// around the caches would have to come from memory.
+template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
+WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
+                                    std::uint8_t* output, std::size_t bytes) {
+    constexpr std::size_t n = V::unroll, step = n * V::bytes;
+    if (bytes < step) return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
+    NearOutput<V> near;
+    gcm_step<V, Rounds, n, !Encrypt>(keys, counter, hash, input, output, input, near);
+    const std::uint8_t* hashed = output;
+    FarOutput<V, Encrypt> far(output, V::load(output + step - V::bytes, Whole{}));
+    for (input += step, output += step, bytes -= step; bytes >= step; input += step, output += step, bytes -= step) {
+        gcm_step<FarText<V>, Rounds, n, true>(keys, counter, hash, input, output, Encrypt ? hashed : input, far);
+        hashed = far.copy;
+    }
+    V::store(output - V::bytes, far.last(), Whole{});
+    end_streams();
+    if constexpr (Encrypt) hash.template add<n>(hashed);
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
@@ -303,7 +334,11 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash
         low = (low & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low + head);
     }
     CachedGcmCounter<V, Rounds> cached(keys, high, low);
-    gcm_stretch<V, Rounds, Encrypt>(keys, cached, hash, input + 16 * head, output + 16 * head, bytes - 16 * head);
+    input += 16 * head, output += 16 * head, bytes -= 16 * head;
+    if (run.beyond_caches && reinterpret_cast<std::uintptr_t>(output) % 16 == 0) {
+        return far_gcm_stretch<V, Rounds, Encrypt>(keys, cached, hash, input, output, bytes);
+    }
+    gcm_stretch<V, Rounds, Encrypt>(keys, cached, hash, input, output, bytes);
 }
 
 template <class V, int Rounds, bool SecretCounters>

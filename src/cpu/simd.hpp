@@ -44,6 +44,7 @@ struct SimdGcm {
     std::size_t output_stride;
     const std::uint8_t* j0;  ///< `count` blocks
     std::uint32_t first_block;
+    bool beyond_caches;
     bool tags;
     const std::uint8_t* aad_digest;  ///< a block
     std::uint64_t aad_bytes;

@@ -37,6 +37,14 @@ struct Zmm : PlainState<Zmm> {
 
     WARPAES_INLINE static void stream(std::uint8_t* p, Reg v) { _mm512_stream_si512(reinterpret_cast<__m512i*>(p), v); }
 
+    WARPAES_INLINE static Reg join_index(std::size_t blocks) {
+        const auto words = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+        return _mm512_add_epi64(words, _mm512_set1_epi64(static_cast<long long>(8 - 2 * blocks)));
+    }
+    WARPAES_INLINE static Reg joined(Reg before, Reg v, Reg index) {
+        return _mm512_permutex2var_epi64(before, index, v);
+    }
+
     WARPAES_INLINE static Reg splat(__m128i block) { return _mm512_broadcast_i32x4(block); }
     WARPAES_INLINE static __m128i first_block(Reg v) { return _mm512_castsi512_si128(v); }
     WARPAES_INLINE static Reg shift_in(Reg before, Reg v) { return _mm512_alignr_epi64(v, before, 6); }

@@ -32,6 +32,7 @@ struct Shape {
     GcmRun::Result result = GcmRun::Result::digest;
     bool hash_only = false;
     Placement placement{};
+    bool beyond_caches = false;
 };
 
 Bytes slice(const Bytes& bytes, std::size_t offset, std::size_t n) {
@@ -128,6 +129,7 @@ protected:
                            .output_stride = output_stride,
                            .j0 = shape.hash_only ? nullptr : j0s.data(),
                            .first_block = shape.first_block,
+                           .beyond_caches = shape.beyond_caches,
                            .public_counters = public_counters,
                            .result = shape.result,
                            .aad_digest = expectation.digest(aad),
@@ -353,12 +355,40 @@ TEST_P(Gcm, CarriesIntoEachByteOfTheCounter) {
     }
 }
 
+TEST_P(Gcm, OfTextBeyondTheCaches) {
+    const Bytes source = random_bytes(100'000, 12);
+    std::uint32_t seed = 0;
+    for (std::size_t shift = 0; shift < 64; shift += shift % 16 == 15 || shift % 16 == 0 ? 1 : 7) {
+        for (const std::size_t length : {65535u, 65536u, 66600u, 67000u, 99'999u}) {
+            for (const Direction direction : both_directions) {
+                ++seed;
+                const auto result = both_results[seed / 2 % 2];
+                const std::uint64_t first_block = result == GcmRun::Result::tag ? 0 : seed % 5 * 61;
+                check(direction, random_bytes(key_lengths[seed % 3], seed),
+                      seed % 4 == 0 ? j0_before_wrap(50 * seed) : j0_of_usual_iv(seed),
+                      {.segment = length,
+                       .last = length,
+                       .first_block = first_block,
+                       .aad = seed % 20,
+                       .result = result,
+                       .placement = {seed % 33, shift, false},
+                       .beyond_caches = true},
+                      source);
+                if (HasFailure()) return;
+            }
+        }
+    }
+}
+
 // Tables of counters last for 65,536 blocks at most.
 TEST_P(Gcm, SeveralMebibytes) {
     const Bytes source = random_bytes((std::size_t{5} << 19) + 77, 8);
     for (const Direction direction : both_directions) {
         for (const Block& j0 : {j0_of_usual_iv(9), j0_before_wrap(100000), to_block(random_bytes(16, 9))}) {
-            check(direction, random_bytes(32, 10), j0, {.segment = source.size(), .last = source.size()}, source);
+            for (const bool beyond_caches : {false, true}) {
+                check(direction, random_bytes(32, 10), j0,
+                      {.segment = source.size(), .last = source.size(), .beyond_caches = beyond_caches}, source);
+            }
         }
     }
 }
@@ -402,6 +432,54 @@ TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
                                .results = &tag});
             ASSERT_EQ(buffer, direction == Direction::encrypt ? expected.c : text) << length;
             ASSERT_EQ(tag, expected.t) << length;
+        }
+    }
+}
+
+/// The way of messages that a call processes there and then. Every length has its own last group of vectors.
+TEST_P(Gcm, ShortWayAtEveryLength) {
+    std::vector<std::size_t> lengths;
+    for (std::size_t n = 0; n <= 1700; ++n) lengths.push_back(n);
+    for (const std::size_t n : {2047u, 2048u, 2049u, 2559u, 4000u, 4095u, 4608u, 20'001u}) lengths.push_back(n);
+    for (const bool has_table : {false, true}) {  // of the first round, which a key gets when it pays
+        for (const std::size_t length : lengths) {
+            const auto seed = static_cast<std::uint32_t>(length);
+            const Bytes key_bytes = random_bytes(key_lengths[length % 3], seed), iv = random_bytes(12, seed + 1);
+            const Bytes text = random_bytes(length, seed + 2), aad = random_bytes(length % 7 * 5, seed + 3);
+            const ExpandedKey key(key_bytes);
+            const auto enough = has_table ? std::uint64_t{1} << 30 : std::uint64_t{0};
+            ASSERT_EQ(key.first_round_if_worth(enough) != nullptr, has_table);
+            const Bytes sealed = oracle::evp_gcm(key_bytes, iv, text, aad);
+            for (const Direction direction : both_directions) {
+                const ShortFunction function = GetParam().backend->short_function(Mode::gcm, direction, key.rounds());
+                if (function == nullptr) GTEST_SKIP() << "it has no short way; the others have";
+                const bool encrypts = direction == Direction::encrypt, in_place = length % 2 != 0;
+                GuardedBuffer in(length, length % 17), out(length, length % 13), tag(16, 0);
+                std::copy_n(encrypts ? text.begin() : sealed.begin(), length, in.data());
+                if (!encrypts) std::copy_n(sealed.end() - 16, 16, tag.data());
+                const ShortMessage message{
+                    .mode = Mode::gcm,
+                    .direction = direction,
+                    .key = &key,
+                    .round_keys = reinterpret_cast<const std::uint8_t*>(key.encrypt().words.data()),
+                    .iv = iv.data(),
+                    .input = in.data(),
+                    .output = in_place ? in.data() : out.data(),
+                    .length = length,
+                    .aad = aad.data(),
+                    .aad_length = aad.size(),
+                    .tag = tag.data(),
+                    .tag_length = 16};
+                ASSERT_TRUE(function(message)) << length;
+                const Bytes made = (in_place ? in : out).contents();
+                ASSERT_EQ(made, encrypts ? slice(sealed, 0, length) : text) << length;
+                ASSERT_EQ(tag.contents(), slice(sealed, length, 16)) << length;
+                ASSERT_TRUE(in.guards_intact() && out.guards_intact() && tag.guards_intact()) << length;
+                tag.data()[length % 16] ^= 0x10;
+                if (!encrypts && !in_place) {
+                    ASSERT_FALSE(function(message)) << length;
+                }
+            }
         }
     }
 }
