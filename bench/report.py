@@ -30,12 +30,14 @@ CPU_BACKENDS = ("libcrypto", "aesni", "vaes", "armv8")
 PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "pageable": "pageable host memory"}
 
 
-def source(record: dict, gpu: bool) -> str:
-    """The source of a figure: hardware, date, commit and number of runs."""
+def source(record: dict, gpu: bool, row: dict | None = None) -> str:
+    """The source of a figure: hardware, date, commit and number of runs. `row`: one that may have been made later."""
     host = record["host"]
     where = gpu_of(record) if gpu else f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
     runs = len(record["runs"])
-    return f"{where}; {stamp(record)}" + (f", median of {runs} runs" if runs > 1 else "")
+    return f"{where}; {stamp(record if row is None or 'commit' not in row else row)}" + (
+        f", median of {runs} runs" if runs > 1 else ""
+    )
 
 
 def caption(record: dict, rows: list[dict]) -> str:
@@ -217,7 +219,7 @@ def files_section(record: dict) -> list[str]:
     return [
         f"### Files, {size} on {rows[0]['place']}",
         table(["whole process", "seconds", "GB/s", "peak MiB"], cells),
-        f"*{source(record, False)}. Includes: everything from start to exit, reading and writing.*",
+        f"*{source(record, False, rows[0])}. Includes: everything from start to exit, reading and writing.*",
         *beside(rows),
         *(
             f"{human_bytes(row['bytes'])} from a random place of {human_bytes(row['file_bytes'])}, `{row['command']}`: "
