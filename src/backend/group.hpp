@@ -83,7 +83,7 @@ struct MessageGroup {
     /// A lane may access input and output in place: a GPU lane its own memory, page-locked memory or a few bytes. IV,
     /// J0 and associated data then lie in host memory, tags anywhere.
     bool direct = false;
-    /// A stretch of a message that is larger than the caches and not processed in place: caching it is no use.
+    /// It is larger than the caches and not processed in place, or is a part of such a group: caching it is no use.
     bool beyond_caches = false;
     /// On a GPU, a message in page-locked memory is read and written there, however long it is.
     bool zero_copy = false;
@@ -93,6 +93,9 @@ struct MessageGroup {
     [[nodiscard]] std::uint64_t bytes() const noexcept { return mode == Mode::cfb1 ? (length + 7) / 8 : length; }
     [[nodiscard]] int rounds() const noexcept;
 };
+
+/// Whether input and output of all messages do not fit in the last-level cache together.
+[[nodiscard]] bool is_beyond_caches(const MessageGroup& group);
 
 /// A stretch of a message as a group. `chain` and the key must outlive it.
 [[nodiscard]] MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain,

@@ -1,6 +1,7 @@
 #include "backend/stretch.hpp"
 
 #include <openssl/crypto.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -301,7 +302,22 @@ bool continues(const MessageGroup& g, const MessageGroup& next) {
            next.tag_length == g.tag_length && GcmMessages::takes(g);
 }
 
+/// From this length on, a message's input and output do not fit in the last-level cache together, or in one processor's
+/// share of a large cache.
+std::uint64_t cached_bytes() {
+    static const std::uint64_t bytes = [] {
+        constexpr long most = long{32} << 20;
+        const long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+        return static_cast<std::uint64_t>(size > 0 ? std::min(size, most) : most) / 2;
+    }();
+    return bytes;
+}
+
 }  // namespace
+
+bool is_beyond_caches(const MessageGroup& g) {
+    return g.input.first != g.output.first && g.count * g.bytes() >= cached_bytes();
+}
 
 MessageGroup MessageGroup::slice(std::uint64_t first, std::uint64_t n) const {
     MessageGroup part = *this;

@@ -1,7 +1,6 @@
 #include "engine/pipeline/group.hpp"
 
 #include <openssl/crypto.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
@@ -105,17 +104,6 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     return run_cipher(engine, ends.plan, cipher, source, sink);
 }
 
-/// From this length on, a message's input and output do not fit in the last-level cache together, or in one processor's
-/// share of a large cache.
-std::size_t cached_bytes() {
-    static const std::size_t bytes = [] {
-        constexpr long most = long{32} << 20;
-        const long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
-        return static_cast<std::size_t>(size > 0 ? std::min(size, most) : most) / 2;
-    }();
-    return bytes;
-}
-
 /// Up to this length one launch that reads and writes page-locked memory is faster than copies in both directions at
 /// once. H200, 2026-11, AES-128, 2 / 4 / 8 / 16 / 32 MiB in this way and in chunks of 2 MiB that are copied, GB/s: ECB
 /// 29.7 / 34.8 / 37.4 / 39.3 / 40.4 and 16.8 / 23.3 / 32.1 / 36.8 / 41.6, CTR 26.9 / 31.0 / 33.0 / 34.2 / 35.1 and 17.3
@@ -146,7 +134,7 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
     const bool one_lane = on_cpu && (plan.lanes == 1 || !is_parallel(g.mode, g.direction));
     g.direct = !chained && ends.in.direct && ends.out.direct;
-    g.beyond_caches = g.input.first != g.output.first && bytes >= cached_bytes();
+    g.beyond_caches = is_beyond_caches(g);
     const bool aligned =
         ((reinterpret_cast<std::uintptr_t>(g.input.first) | reinterpret_cast<std::uintptr_t>(g.output.first)) %
          block_bytes) == 0;

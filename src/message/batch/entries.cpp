@@ -79,25 +79,27 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
     };
     const DataUnits units =
         mode == Mode::xts ? given_xts_units(e.data_unit_len, e.data_unit_step, e.length) : DataUnits{};
-    return {.mode = mode,
-            .direction = static_cast<Direction>(e.direction),
-            .count = e.count,
-            .length = e.length,
-            .input = given(e.input, data),
-            .output = given(e.output, data && mode != Mode::cmac),
-            .iv = given(e.iv, e.iv_len != 0),
-            .iv_length = e.iv_len,
-            .aad_length = e.aad_len,
-            .aad = given(e.aad, e.aad_len != 0),
-            .tag = given(e.tag, e.tag_len != 0),
-            .tag_length = e.tag_len,
-            .key = e.key != nullptr ? &request.handles.key(e.key) : nullptr,
-            .keys = given(e.keys, e.key == nullptr),
-            .key_bytes = e.key == nullptr ? e.key_len : 0,
-            .tweak_key = e.tweak_key != nullptr ? &request.handles.key(e.tweak_key) : nullptr,
-            .data_units = units,
-            .failed = nullptr,
-            .device = -1};
+    MessageGroup group{.mode = mode,
+                       .direction = static_cast<Direction>(e.direction),
+                       .count = e.count,
+                       .length = e.length,
+                       .input = given(e.input, data),
+                       .output = given(e.output, data && mode != Mode::cmac),
+                       .iv = given(e.iv, e.iv_len != 0),
+                       .iv_length = e.iv_len,
+                       .aad_length = e.aad_len,
+                       .aad = given(e.aad, e.aad_len != 0),
+                       .tag = given(e.tag, e.tag_len != 0),
+                       .tag_length = e.tag_len,
+                       .key = e.key != nullptr ? &request.handles.key(e.key) : nullptr,
+                       .keys = given(e.keys, e.key == nullptr),
+                       .key_bytes = e.key == nullptr ? e.key_len : 0,
+                       .tweak_key = e.tweak_key != nullptr ? &request.handles.key(e.tweak_key) : nullptr,
+                       .data_units = units,
+                       .failed = nullptr,
+                       .device = -1};
+    group.beyond_caches = is_beyond_caches(group);
+    return group;
 }
 
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& e) noexcept {
