@@ -69,8 +69,8 @@ struct StoredLaunches {
     std::string note;
 };
 
-/// Whether kernels read every byte of input and write every byte of output only once, so that these may lie in
-/// page-locked memory. (GCM's read the ciphertext again, for GHASH.)
+/// Whether kernels read and write nearly every byte only once, so that it may lie in page-locked memory. (GCM's read
+/// the ciphertext again, for GHASH.)
 constexpr bool accesses_once(Mode mode, Direction direction) {
     return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::cfb8 && mode != Mode::cfb1;
 }

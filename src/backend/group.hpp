@@ -83,7 +83,8 @@ struct MessageGroup {
     /// A lane may access input and output in place: a GPU lane its own memory, page-locked memory or a few bytes. IV,
     /// J0 and associated data then lie in host memory, tags anywhere.
     bool direct = false;
-    /// It is larger than the caches and not processed in place, or is a part of such a group: caching it is no use.
+    /// The group is larger than the caches and not processed in place, or is a part of such a one: caching it is no
+    /// use.
     bool beyond_caches = false;
     /// On a GPU, a message in page-locked memory is read and written there, however long it is.
     bool zero_copy = false;
@@ -94,7 +95,7 @@ struct MessageGroup {
     [[nodiscard]] int rounds() const noexcept;
 };
 
-/// Whether input and output of all messages do not fit in the last-level cache together.
+/// Whether the messages are not processed in place, and input and output do not fit in the last-level cache together.
 [[nodiscard]] bool is_beyond_caches(const MessageGroup& group);
 
 /// A stretch of a message as a group. `chain` and the key must outlive it.

@@ -1,5 +1,5 @@
-// Input and output of a message that is larger than the caches. Loads prefetch what follows, and whole cache lines are
-// stored without being read first.
+// Input and output of a message that is larger than the caches. Loads prefetch what follows, and stores do not read
+// their cache lines first.
 #pragma once
 
 #include "cpu/simd_vector.hpp"
@@ -18,9 +18,10 @@ struct FarText : V {
     }
 };
 
-/// Vectors that follow each other in an output that is aligned to blocks. Where vectors do not begin with a cache line,
-/// what is stored is the end of one and the beginning of the next. So the caller stores the vector before the first one
-/// and the last one itself. If `Copies`, the vectors of a step are in `copy`, for who hashes them.
+/// Vectors that follow each other in an output that is aligned to blocks. Stores must be aligned to vectors; where the
+/// output is not, what is stored is the end of one vector and the beginning of the next. So the caller stores the
+/// vector before the first one and the last one itself. If `Copies`, the vectors of a step are in `copy`, for whoever
+/// hashes them.
 template <class V, bool Copies = false>
 class FarOutput {
 public:

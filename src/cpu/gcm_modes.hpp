@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cpu/counter_cache.hpp"
+#include "cpu/far_text.hpp"
 #include "cpu/ghash_vectors.hpp"
 #include "cpu/simd.hpp"
 #include "cpu/simd_vector.hpp"
@@ -205,13 +206,18 @@ WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& 
     const auto clip = [&](std::size_t i) __attribute__((always_inline)) {
         return Clipped{static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(i * V::bytes)};
     };
+    // A vector behind the end takes the address of the first one: a masked access to a page that is not there raises no
+    // fault, but takes 100 ns and more.
+    const auto place = [&](std::size_t i) __attribute__((always_inline)) {
+        return i + 1 < N || bytes > i * V::bytes ? i * V::bytes : 0;
+    };
     const std::size_t blocks = (bytes + 15) / 16;
     typename V::State s[N];
     typename V::Reg text[N];
     WARPAES_UNROLL
     for (std::size_t i = 0; i < N - 2; ++i) text[i] = V::load(input + i * V::bytes, Whole{});
     WARPAES_UNROLL
-    for (std::size_t i = N - 2; i < N; ++i) text[i] = V::load(input + i * V::bytes, clip(i));
+    for (std::size_t i = N - 2; i < N; ++i) text[i] = V::load(input + place(i), clip(i));
     counter.next(s);
     constexpr std::size_t beside = Encrypt ? Behind : N;
     if constexpr (beside != 0) hash.begin_group();
@@ -231,7 +237,7 @@ WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& 
     WARPAES_UNROLL
     for (std::size_t i = N - 2; i < N; ++i) {
         text[i] = V::clip(text[i], clip(i));
-        V::store(output + i * V::bytes, text[i], clip(i));
+        V::store(output + place(i), text[i], clip(i));
     }
     if constexpr (Encrypt) hash.add(text, blocks);
 }
@@ -247,10 +253,11 @@ WARPAES_INLINE void gcm_ends(const std::uint8_t* keys, Counter& counter, Digest&
         gcm_end<V, Rounds, Encrypt, 6, Behind>(keys, counter, hash, input, output, bytes);
     } else if (bytes > 2 * V::bytes) {
         gcm_end<V, Rounds, Encrypt, 4, Behind>(keys, counter, hash, input, output, bytes);
-    } else if (bytes != 0) {
+    } else if (bytes > V::bytes) {
         gcm_end<V, Rounds, Encrypt, 2, Behind>(keys, counter, hash, input, output, bytes);
-    } else if constexpr (Behind != 0) {
-        hash.template add<Behind>(output - Behind * V::bytes);
+    } else {
+        if constexpr (Behind != 0) hash.template add<Behind>(output - Behind * V::bytes);
+        gcm_rest<V, Rounds, Encrypt, 1>(keys, counter, hash, input, output, bytes);
     }
 }
 

@@ -28,7 +28,8 @@ struct Part {
     std::size_t bytes;
 };
 
-/// The same of a vector that the end may lie before, in or behind: `bytes` before it.
+/// The same for a vector that may lie partly or wholly behind the end of the text. `bytes`: from the beginning of the
+/// vector to that end; zero or negative if all of it lies behind.
 struct Clipped {
     std::ptrdiff_t bytes;
 };

@@ -9,6 +9,9 @@ namespace warpaes::cuda {
 
 namespace {
 
+/// So many bytes kernels access in page-locked memory without having been asked to.
+constexpr std::uint64_t mapped_by_default = 1 << 20;
+
 Block* blocks_of(PageLockedBuffer& buffer, std::uint64_t count) {
     return reinterpret_cast<Block*>(buffer.reserve(count * sizeof(Block)));
 }
@@ -51,17 +54,19 @@ CudaLane::~CudaLane() {
     }
 }
 
-/// The most bytes that kernels access in page-locked memory unless the caller asks for more.
-constexpr std::uint64_t most_mapped = 1 << 20;
-
 template <typename Byte>
 CudaLane::Reach CudaLane::reach_of(const End<Byte>& end) const {
     if (end.bytes == 0) return Reach::here;
     const MemoryPlace place = place_of(end.first);
     if (device_of(place) == device_) return Reach::here;
-    const bool mapped = place.kind == Memory::page_locked && end.bytes <= end.most_mapped &&
-                        reinterpret_cast<std::uintptr_t>(end.first) % block_bytes == 0;
-    return mapped ? Reach::mapped : Reach::none;
+    if (place.kind != Memory::page_locked || end.bytes > end.most_mapped ||
+        reinterpret_cast<std::uintptr_t>(end.first) % block_bytes != 0) {
+        return Reach::none;
+    }
+    // Of a long buffer a part alone may be page-locked.
+    const bool whole =
+        end.bytes <= mapped_by_default || place_of(end.first + end.bytes - 1).kind == Memory::page_locked;
+    return whole ? Reach::mapped : Reach::none;
 }
 
 /// `work(input, output, mapped)` enqueues on the lane's stream. A side that is not in reach is copied to or from device
@@ -119,7 +124,7 @@ bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
 void CudaLane::run_stretch(const Run& run) {
     const std::uint64_t bytes = run.bytes();
     if (bytes == 0) return;
-    const std::uint64_t most = !accesses_once(run.mode, run.direction) ? 0 : run.zero_copy ? bytes : most_mapped;
+    const std::uint64_t most = !accesses_once(run.mode, run.direction) ? 0 : run.zero_copy ? bytes : mapped_by_default;
     carry_out({run.input, bytes, most}, {run.output, bytes, most},
               [&](const std::uint8_t* input, std::uint8_t* output, bool mapped) {
                   Run on_device = run;
@@ -144,8 +149,8 @@ void CudaLane::run_gcm(const GcmRun& run) {
     // Encryption reads its input once, and decryption writes its output once. The ciphertext is accessed a second time,
     // for GHASH.
     const bool encrypts = run.direction == Direction::encrypt;
-    carry_out({run.input, extent(run.input_stride), encrypts || run.output == nullptr ? most_mapped : 0},
-              {run.output, output_bytes, encrypts ? 0 : most_mapped},
+    carry_out({run.input, extent(run.input_stride), encrypts || run.output == nullptr ? mapped_by_default : 0},
+              {run.output, output_bytes, encrypts ? 0 : mapped_by_default},
               [&](const std::uint8_t* input, std::uint8_t* output, bool /*mapped*/) {
                   GcmRun on_device = run;
                   on_device.input = input;

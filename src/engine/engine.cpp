@@ -16,7 +16,8 @@ namespace {
 /// overlap with nothing, hardly matter: a 32nd of the message, within limits.
 /// H200, 2026-11, page-locked 1 GiB, CTR-128, chunks of 8 / 12 / 16 MiB: 3 lanes 48.6 / 49.0 / 49.1, 4 lanes 48.2 /
 /// 48.6 / 48.8, 5 lanes 48.3 / 48.5 / 48.4 GB/s, where copies alone reached 49.9 in both directions.
-/// GCM-128, 8 / 16 / 32 MiB in chunks of 1 MiB: 28.1 / 33.3 / 35.9, of 2 MiB: 31.4 / 36.3 / 41.0 GB/s.
+/// GCM-128, 8 / 16 / 32 MiB in chunks of 1 MiB: 28.1 / 33.3 / 35.9, of 2 MiB: 31.4 / 36.3 / 41.0 GB/s. With several
+/// GPUs half of it: their kernels take chunks of up to 1 MiB where they lie.
 constexpr std::uint64_t gpu_chunk_page_locked_least = std::uint64_t{2} << 20;
 constexpr std::uint64_t gpu_chunk_page_locked_most = std::uint64_t{16} << 20;
 constexpr unsigned gpu_lanes_page_locked = 3;
@@ -26,9 +27,9 @@ constexpr unsigned gpu_lanes_page_locked = 3;
 constexpr std::uint64_t gpu_chunk_pageable = std::uint64_t{2} << 20;
 constexpr unsigned gpu_lanes_pageable = 16;
 
-std::uint64_t gpu_chunk_page_locked(std::uint64_t bytes) {
+std::uint64_t gpu_chunk_page_locked(std::uint64_t bytes, std::size_t gpus) {
     const std::uint64_t share = (bytes / 32 + 4095) / 4096 * 4096;
-    return std::clamp(share, gpu_chunk_page_locked_least, gpu_chunk_page_locked_most);
+    return std::clamp(share, gpu_chunk_page_locked_least / (gpus > 1 ? 2 : 1), gpu_chunk_page_locked_most);
 }
 
 std::string names_of_backends() {
@@ -211,7 +212,7 @@ void Engine::shape(Plan& plan, std::uint64_t bytes, Memory memory) const {
         const bool fast = memory != Memory::pageable;
         const unsigned per_device = fast ? gpu_lanes_page_locked : std::min(gpu_lanes_pageable, options_.threads + 2);
         plan.devices = gpus();
-        plan.chunk_bytes = fast ? gpu_chunk_page_locked(bytes) : gpu_chunk_pageable;
+        plan.chunk_bytes = fast ? gpu_chunk_page_locked(bytes, plan.devices.size()) : gpu_chunk_pageable;
         plan.lanes = per_device * static_cast<unsigned>(plan.devices.size());
     } else {
         plan.devices = no_device;

@@ -38,12 +38,16 @@ std::unique_ptr<FileSink> open_sink(const FileJob& job, const FileSource& input)
 }  // namespace
 
 Plan FileFormat::fitted(const Engine& engine, Plan plan, const FileJob& job, std::uint64_t bytes, Sink& sink) {
-    plan.lanes = std::min(plan.lanes, job.threads);
+    plan.lanes = std::max(1U, std::min(plan.lanes, job.threads));
     const bool on_cpu = plan.devices.front() < 0;
     if (!on_cpu || bytes == Engine::unknown_length || engine.options().chunk_bytes != 0) return plan;
-    const std::uint64_t piece = sink.share(std::min(plan.lanes, usable_processors()));
+    const std::uint64_t piece = sink.prepare_for(std::min(plan.lanes, usable_processors()));
     // Every worker gets several, so that they end together.
-    if (bytes / 4 / plan.lanes >= piece) plan.chunk_bytes = std::max(plan.chunk_bytes, piece);
+    if (piece <= plan.chunk_bytes || bytes / 4 / plan.lanes < piece) return plan;
+    // More workers would write no faster, and each has two buffers of this length.
+    constexpr unsigned most_lanes = 32;
+    plan.lanes = std::min(plan.lanes, most_lanes);
+    plan.chunk_bytes = piece;
     return plan;
 }
 

@@ -38,7 +38,7 @@ protected:
     [[nodiscard]] Bytes written(std::size_t pieces, std::size_t over, std::uint64_t* least_piece = nullptr) {
         const oracle::Folder folder("/dev/shm");
         warpaes::FileSink sink(folder / "out", false, nullptr);
-        const std::uint64_t least = sink.share(writers);
+        const std::uint64_t least = sink.prepare_for(writers);
         if (least_piece != nullptr) *least_piece = least;
         piece_ = (std::size_t{4} << 20) + over;
         text_.resize(pieces * piece_ + 5);
@@ -87,7 +87,7 @@ TEST_F(Pages, WhatCannotBeMappedIsWritten) {
 TEST_F(Pages, AFullFileSystemIsAnErrorAndNoSignal) {
     const oracle::Folder folder("/dev/shm");
     warpaes::FileSink sink(folder / "out", false, nullptr);
-    ASSERT_NE(sink.share(writers), 0U);
+    ASSERT_NE(sink.prepare_for(writers), 0U);
     const Bytes piece(std::size_t{4} << 20, 7);
     inject({.call = "copy_to_pages", .effect = Effect::fail, .error = ENOSPC});
     // The page at the end finds room, those before it do not.
@@ -104,7 +104,7 @@ TEST_F(Pages, AFullFileSystemIsAnErrorAndNoSignal) {
 TEST_F(Pages, FewThreadsWriteAsEver) {
     const oracle::Folder folder("/dev/shm");
     warpaes::FileSink few(folder / "few", false, nullptr);
-    EXPECT_EQ(few.share(writers - 1), 0U);
+    EXPECT_EQ(few.prepare_for(writers - 1), 0U);
     EXPECT_EQ(counts()["fstatfs"], 0U);
     few.write(0, Bytes(std::size_t{4} << 20, 7));
     EXPECT_EQ(counts()["copy_to_pages"], 0U);

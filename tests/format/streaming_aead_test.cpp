@@ -332,7 +332,7 @@ struct Plans : FileFormat {
 class Pieces final : public Sink {
 public:
     bool is_sequential() const noexcept override { return false; }
-    std::uint64_t share(unsigned writers) override {
+    std::uint64_t prepare_for(unsigned writers) override {
         writers_ = writers;
         return 1 << 20;
     }

@@ -521,17 +521,41 @@ TEST_F(FileTest, WaitingForASilentPipeCanBeCancelled) {
     EXPECT_EQ(calls, 3);
 }
 
+/// What each page of a file in memory gets, by threads that write pieces which begin and end anywhere.
+TEST(SharedFile, InMemoryGetsWhatEachThreadWrites) {
+    constexpr unsigned writers = 4;
+    for (const std::size_t piece : {(std::size_t{4} << 20) + 40, (std::size_t{2} << 20) + 4095}) {
+        const oracle::Folder folder("/dev/shm");
+        FileSink sink(folder / "out", false, nullptr);
+        if (sink.prepare_for(writers) == 0) GTEST_SKIP() << "no tmpfs at /dev/shm; runs where there is one";
+        std::string text(3 * piece + 5, '\0');
+        for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 151 >> 7);
+        const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+        {
+            std::vector<std::jthread> threads;
+            for (std::size_t at = 0; at < text.size(); at += piece) {
+                threads.emplace_back([&, at] { sink.write(at, bytes.subspan(at, std::min(piece, text.size() - at))); });
+            }
+        }
+        sink.commit();
+        std::ifstream file(folder / "out", std::ios::binary);
+        EXPECT_TRUE(std::equal(text.begin(), text.end(), std::istreambuf_iterator<char>(file))) << piece;
+        EXPECT_EQ(fs::file_size(folder / "out"), text.size());
+    }
+}
+
 TEST_F(FileTest, PagesAreCopiedOnlyWhereTheFileIs) {
-    constexpr std::size_t page = 4096, pages = 5;
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    constexpr std::size_t pages = 5;
     write_file("pages", std::string(pages * page, 'a'));
     const Descriptor file(::open(path("pages").c_str(), O_RDWR | O_CLOEXEC), true);
     const std::string text(2 * page, 'b');
-    if (os::copy_to_pages(file.get(), text.data(), text.size(), page) != 0 && errno == EINVAL) {
+    if (os::copy_to_pages(file.get(), text.data(), text.size(), static_cast<off_t>(page)) != 0 && errno == EINVAL) {
         GTEST_SKIP() << "no MADV_POPULATE_WRITE; runs on Linux 5.14 or newer";
     }
     EXPECT_EQ(read_file("pages"), std::string(page, 'a') + text + std::string(2 * page, 'a'));
     // As in a full file system, a page that cannot be made is an error, and no SIGBUS.
-    EXPECT_EQ(os::copy_to_pages(file.get(), text.data(), text.size(), (pages - 1) * page), -1);
+    EXPECT_EQ(os::copy_to_pages(file.get(), text.data(), text.size(), static_cast<off_t>((pages - 1) * page)), -1);
     EXPECT_EQ(fs::file_size(path("pages")), pages * page);
     const Descriptor closed;
     EXPECT_EQ(os::copy_to_pages(closed.get(), text.data(), text.size(), 0), -1);

@@ -78,7 +78,7 @@ TEST_F(GpuMemory, ManyChunksOfWhichOneEndLiesThere) {
 }
 
 TEST_F(GpuMemory, PageLockedMessagesAreProcessedWhereTheyLie) {
-    constexpr std::size_t bytes = (std::size_t{2} << 20) + 3 * 4096;
+    constexpr std::size_t bytes = (std::size_t{4} << 20) + 3 * 4096;
     std::uint8_t *const in = allocate_page_locked(bytes + 1), *const out = allocate_page_locked(bytes + 1);
     for (std::size_t i = 0; i <= bytes; ++i) in[i] = static_cast<std::uint8_t>(i * 151 + 7);
     const Block iv{1, 2, 3};
@@ -97,8 +97,8 @@ TEST_F(GpuMemory, PageLockedMessagesAreProcessedWhereTheyLie) {
     EXPECT_EQ(copies_of(Mode::cbc, Direction::decrypt, 0, 0), 0U);
     // Kernels that come by a byte twice, buffers that are not aligned, and chunks as long as the caller wants them.
     EXPECT_NE(copies_of(Mode::cfb8, Direction::decrypt, 0, 0), 0U);
-    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 1, 0), 3U) << "the input, in chunks of 1 MiB";
-    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, std::uint64_t{3} << 19), 2U) << "the longer chunk, both ways";
+    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 1, 0), 5U) << "three chunks in, and the two long ones out";
+    EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, std::uint64_t{2} << 20), 4U) << "the long chunks, both ways";
     free_page_locked(out);
     free_page_locked(in);
 }

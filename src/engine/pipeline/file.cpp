@@ -371,7 +371,7 @@ void FileSink::fail(const std::string& what, int error) const {
     throw Error(WARPAES_ERROR_WRITE, sentence);
 }
 
-std::uint64_t FileSink::share(unsigned writers) {
+std::uint64_t FileSink::prepare_for(unsigned writers) {
     if (!is_provisional() || writers < least_page_writers) return 0;
     struct statfs status {};
     paged_ = os::fstatfs(fd_.get(), &status) == 0 && status.f_type == TMPFS_MAGIC;

@@ -97,7 +97,7 @@ public:
     FileSink(int fd, std::string name, const FileSource& input, WaitHook hook = {});
 
     bool is_sequential() const noexcept override { return sequential_; }
-    std::uint64_t share(unsigned writers) override;
+    std::uint64_t prepare_for(unsigned writers) override;
     /// A failing write does not raise a signal (SIGPIPE, SIGXFSZ); it throws an error as any other failure does.
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void on_wait(WaitHook hook) override { hook_ = std::move(hook); }

@@ -107,7 +107,7 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
 /// Up to this length one launch that reads and writes page-locked memory is faster than copies in both directions at
 /// once. H200, 2026-11, AES-128, 2 / 4 / 8 / 16 / 32 MiB in this way and in chunks of 2 MiB that are copied, GB/s: ECB
 /// 29.7 / 34.8 / 37.4 / 39.3 / 40.4 and 16.8 / 23.3 / 32.1 / 36.8 / 41.6, CTR 26.9 / 31.0 / 33.0 / 34.2 / 35.1 and 17.3
-/// / 23.3 / 32.3 / 37.2 / 41.7. 0: kernels come by the data twice.
+/// / 23.3 / 32.3 / 37.2 / 41.7. 0: the kernels read some of it twice.
 constexpr std::uint64_t most_zero_copy_bytes(Mode mode, Direction direction) {
     if (!accesses_once(mode, direction)) return 0;
     return std::uint64_t{mode == Mode::ctr ? 8U : 16U} << 20;

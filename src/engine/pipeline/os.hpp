@@ -18,7 +18,7 @@ ssize_t pread(int fd, void* buffer, std::size_t bytes, off_t offset);
 ssize_t write(int fd, const void* buffer, std::size_t bytes);
 ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset);
 /// Copies whole pages to the file through mmap(), after MADV_POPULATE_WRITE (Linux 5.14) has made sure that they are
-/// there: a full file system is an error, as with pwrite(), and no signal. The file must be long enough.
+/// there: a full file system is an error (EFAULT) and no signal. The file must be long enough.
 int copy_to_pages(int fd, const void* buffer, std::size_t bytes, off_t offset);
 off_t lseek(int fd, off_t offset, int whence);
 int poll(pollfd* fds, nfds_t count, int milliseconds);

@@ -40,7 +40,7 @@ public:
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
     /// To be called before the first write of several threads, with how many of them can run at once. Returns the least
     /// bytes of a piece in which they should write; 0: any.
-    virtual std::uint64_t share(unsigned /*writers*/) { return 0; }
+    virtual std::uint64_t prepare_for(unsigned /*writers*/) { return 0; }
     /// Writes all of `bytes` or throws.
     virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
     /// Called when everything has been written.
@@ -102,7 +102,7 @@ public:
               bool in_order = false)
         : sink_(sink), to_(to), first_(first), size_(size), in_order_(in_order) {}
     bool is_sequential() const noexcept override { return in_order_ || (sink_ != nullptr && sink_->is_sequential()); }
-    std::uint64_t share(unsigned writers) override { return sink_ != nullptr ? sink_->share(writers) : 0; }
+    std::uint64_t prepare_for(unsigned writers) override { return sink_ != nullptr ? sink_->prepare_for(writers) : 0; }
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void finish() override {
         if (sink_ != nullptr && size_ == Engine::unknown_length) sink_->finish();
