@@ -86,7 +86,7 @@ struct MessageGroup {
     /// The group is larger than the caches and not processed in place, or is a part of such a one: caching it is no
     /// use.
     bool beyond_caches = false;
-    /// On a GPU, a message in page-locked memory is read and written there, however long it is.
+    /// On a GPU: what lies in page-locked memory, input, output or both, is read and written there, however long it is.
     bool zero_copy = false;
 
     /// Messages [first, first + n) of the group.

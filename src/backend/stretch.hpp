@@ -21,7 +21,7 @@ struct Run {
     DataUnits data_units{};
     const Block* tweaks = nullptr;  ///< see MessageGroup
     bool beyond_caches = false;     ///< see MessageGroup
-    bool zero_copy = false;         ///< see MessageGroup; once enqueued: input or output lies in page-locked memory
+    bool zero_copy = false;         ///< see MessageGroup
 
     [[nodiscard]] std::uint64_t bytes() const noexcept { return mode == Mode::cfb1 ? (length + 7) / 8 : length; }
 };

@@ -243,7 +243,7 @@ template <class V, int Rounds>
     };
     // Up to a counter that ends in a zero byte; at least one group, of which FarOutput needs the end.
     const std::size_t head = 2 * group - 16 * (low % group_blocks);
-    constexpr std::size_t least = 65536;  // less is not worth the fence
+    constexpr std::size_t least = 65536;  // of less, head and rest are a large share
     if (reinterpret_cast<std::uintptr_t>(output) % 16 != 0 || length < least) {
         return ctr<V, Rounds>(keys, counter, input, output, length);
     }

@@ -54,28 +54,25 @@ CudaLane::~CudaLane() {
     }
 }
 
+/// Whether kernels access a side where it lies: in the device's memory, or in page-locked memory.
 template <typename Byte>
-CudaLane::Reach CudaLane::reach_of(const End<Byte>& end) const {
-    if (end.bytes == 0) return Reach::here;
+bool CudaLane::is_in_reach(const End<Byte>& end) const {
+    if (end.bytes == 0) return true;
     const MemoryPlace place = place_of(end.first);
-    if (device_of(place) == device_) return Reach::here;
+    if (device_of(place) == device_) return true;
     if (place.kind != Memory::page_locked || end.bytes > end.most_mapped ||
         reinterpret_cast<std::uintptr_t>(end.first) % block_bytes != 0) {
-        return Reach::none;
+        return false;
     }
     // Of a long buffer a part alone may be page-locked.
-    const bool whole =
-        end.bytes <= mapped_by_default || place_of(end.first + end.bytes - 1).kind == Memory::page_locked;
-    return whole ? Reach::mapped : Reach::none;
+    return end.bytes <= mapped_by_default || place_of(end.first + end.bytes - 1).kind == Memory::page_locked;
 }
 
-/// `work(input, output, mapped)` enqueues on the lane's stream. A side that is not in reach is copied to or from device
-/// memory. `mapped`: whether a side lies in page-locked memory.
+/// `work(input, output)` enqueues on the lane's stream. A side that is not in reach is copied to or from device memory.
 template <typename Work>
 void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::uint8_t>& output, const Work& work) {
     const CurrentDevice current(device_);
-    const Reach in = reach_of(input), out = reach_of(output);
-    const bool copy_in = in == Reach::none, copy_out = out == Reach::none;
+    const bool copy_in = !is_in_reach(input), copy_out = !is_in_reach(output);
     const std::uint8_t* const device_input = copy_in ? input_.reserve(input.bytes) : input.first;
     std::uint8_t* const device_output = copy_out ? output_.reserve(output.bytes) : output.first;
     try {
@@ -90,7 +87,7 @@ void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::ui
                 event_.order(copies.in, stream);
             }
             wiping_ = false;
-            work(device_input, device_output, in == Reach::mapped || out == Reach::mapped);
+            work(device_input, device_output);
             if (copy_out) {
                 event_.order(stream, copies.out);
                 check(cudaMemcpyAsync(output.first, device_output, output.bytes, cudaMemcpyDefault, copies.out),
@@ -126,11 +123,10 @@ void CudaLane::run_stretch(const Run& run) {
     if (bytes == 0) return;
     const std::uint64_t most = !accesses_once(run.mode, run.direction) ? 0 : run.zero_copy ? bytes : mapped_by_default;
     carry_out({run.input, bytes, most}, {run.output, bytes, most},
-              [&](const std::uint8_t* input, std::uint8_t* output, bool mapped) {
+              [&](const std::uint8_t* input, std::uint8_t* output) {
                   Run on_device = run;
                   on_device.input = input;
                   on_device.output = output;
-                  on_device.zero_copy = mapped;
                   enqueue(on_device, limits_, stream_.get());
               });
 }
@@ -151,7 +147,7 @@ void CudaLane::run_gcm(const GcmRun& run) {
     const bool encrypts = run.direction == Direction::encrypt;
     carry_out({run.input, extent(run.input_stride), encrypts || run.output == nullptr ? mapped_by_default : 0},
               {run.output, output_bytes, encrypts ? 0 : mapped_by_default},
-              [&](const std::uint8_t* input, std::uint8_t* output, bool /*mapped*/) {
+              [&](const std::uint8_t* input, std::uint8_t* output) {
                   GcmRun on_device = run;
                   on_device.input = input;
                   on_device.output = output;

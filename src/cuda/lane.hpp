@@ -48,8 +48,6 @@ public:
     void wipe_staging(std::size_t bytes) noexcept override;
 
 private:
-    /// Whether kernels access memory where it lies: on the device, or page-locked in the host's memory.
-    enum class Reach { none, mapped, here };
     /// One side of a run. `most_mapped`: up to this length kernels access page-locked memory where it lies.
     template <typename Byte>
     struct End {
@@ -58,7 +56,7 @@ private:
         std::uint64_t most_mapped;
     };
     template <typename Byte>
-    [[nodiscard]] Reach reach_of(const End<Byte>& end) const;
+    [[nodiscard]] bool is_in_reach(const End<Byte>& end) const;
     template <typename Work>
     void carry_out(const End<const std::uint8_t>& input, const End<std::uint8_t>& output, const Work& work);
     [[nodiscard]] bool is_here(const void* pointer) const { return device_of(place_of(pointer)) == device_; }

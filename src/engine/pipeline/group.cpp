@@ -138,7 +138,8 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     const bool aligned =
         ((reinterpret_cast<std::uintptr_t>(g.input.first) | reinterpret_cast<std::uintptr_t>(g.output.first)) %
          block_bytes) == 0;
-    g.zero_copy = g.direct && aligned && !on_cpu && plan.devices.size() == 1 &&
+    const bool in_host_memory = ends.in.device < 0 || ends.out.device < 0;
+    g.zero_copy = g.direct && aligned && !on_cpu && in_host_memory && plan.devices.size() == 1 &&
                   bytes <= most_zero_copy_bytes(g.mode, g.direction) && engine.options().chunk_bytes == 0;
     const bool at_once = chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device || g.zero_copy));
     if (!at_once) return run_cut(engine, ends, g);
