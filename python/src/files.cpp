@@ -462,7 +462,8 @@ Object crypt_file(PyObject*, const Call& call) {
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
     job.direction = to_direction(direction);
     job.format = WARPAES_FORMAT_STREAMING_AEAD;
-    job.flags = WARPAES_FILE_SHA256;
+    // Of the ciphertext, whichever end it is.
+    job.flags = job.direction == WARPAES_ENCRYPT ? WARPAES_FILE_SHA256 : WARPAES_FILE_SHA256_INPUT;
     job.input_fd = static_cast<std::int32_t>(to_u64(source, "source"));
     job.output_fd = static_cast<std::int32_t>(to_u64(target, "target"));
     job.keyset = keys.get();
