@@ -283,6 +283,14 @@ class Servers(Folder):
                 with self.subTest(sent[:60]), self.assertRaises(kind):
                     use()
 
+    def test_words_of_a_server_do_not_reach_a_terminal_raw(self) -> None:
+        for status, sent in (("500 no", {"errors": ["a\x1b[2J\nb\u202e", "\ud800"]}),
+                             ("200 OK", {"data": {}, "warnings": ["ignored \x1b[2J\n"]})):  # fmt: skip
+            self.server.pieces = lambda: [answer(json.dumps(sent).encode(), status)]  # noqa: B023
+            with self.assertRaisesRegex(KeySourceError, r"\?\[2J\?") as raised:
+                self.source().wrap(DATA_KEY)
+            self.assertTrue(str(raised.exception).isprintable(), raised.exception)
+
     def test_redirects_are_not_followed(self) -> None:
         other = self.serve(_Raw, pieces=list, pause=0, requests=0)
         place = f"http://127.0.0.1:{other.server_address[1]}/v1/transit/decrypt/k"

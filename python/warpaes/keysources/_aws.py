@@ -14,6 +14,7 @@ from ._source import (
     UnavailableError,
     UnknownKeyError,
     check_length,
+    printable,
 )
 
 UNKNOWN = {"NotFoundException", "DisabledException", "KMSInvalidStateException", "InvalidKeyUsageException"}
@@ -65,8 +66,8 @@ class AwsKmsSource(KeySource):
                 kind = UnavailableError
             elif status in (400, 403) and code != "ValidationException":
                 kind = DeniedError
-            said = error.response.get("Error", {}).get("Message", "")
-            raise kind(f"{self.name}: {operation} is refused: {code}: {said}") from None
+            said = printable(str(error.response.get("Error", {}).get("Message", "")))
+            raise kind(f"{self.name}: {operation} is refused: {printable(code)}: {said}") from None
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
             raise DeniedError(f"{self.name}: {error}") from None
         except (exceptions.ResponseStreamingError, exceptions.IncompleteReadError, KeyError) as error:

@@ -141,6 +141,11 @@ class WrapCount:
             self.value += 1
 
 
+def printable(text: str, length: int = 300) -> str:
+    """Return the beginning of a text from a server, without what a terminal would not show as it is."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:length])
+
+
 MOST_BYTES = 4096
 MOST_WRAPS = 2**32
 

@@ -18,6 +18,7 @@ from ._source import (
     ProvingSource,
     UnavailableError,
     UnknownKeyError,
+    printable,
 )
 
 
@@ -75,7 +76,7 @@ class VaultTransitSource(ProvingSource):
                 raise BadAnswerError(f"{self.name}: the answer to {operation} has no {answer_name}")
             return content
         said: Any = answer.get("errors") if isinstance(answer, dict) else None
-        text = "; ".join(str(line) for line in said)[:300] if isinstance(said, list) else ""
+        text = printable("; ".join(str(line) for line in said)) if isinstance(said, list) else ""
         kind: type[Exception] = KeySourceError
         if "encryption key not found" in text or status == 404:
             kind = UnknownKeyError
@@ -92,7 +93,7 @@ class VaultTransitSource(ProvingSource):
         said = answer.get("warnings") if isinstance(answer, dict) else None
         for warning in said if isinstance(said, list) else [said]:
             if "associated_data" in str(warning) or "ignored" in str(warning):
-                raise self._ignores(f"it warns '{str(warning)[:300]}' (transit needs Vault 1.13 or newer)")
+                raise self._ignores(f"it warns '{printable(str(warning))}' (transit needs Vault 1.13 or newer)")
 
     def _prove_with_probe(self) -> None:
         try:
