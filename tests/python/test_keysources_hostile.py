@@ -20,7 +20,7 @@ from typing import Any
 from unittest import mock
 
 import warpaes
-from support import needed
+from support import needed, resident_bytes
 from warpaes import aead, keysources
 from warpaes.exceptions import InvalidTag, InvalidUnwrap, KeysetError
 from warpaes.keysources import BadAnswerError, DeniedError, KeySourceError, UnavailableError
@@ -242,7 +242,7 @@ def answer(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
 
 
 class Servers(Folder):
-    """Garbage, huge and slow answers, redirects: to Vault's client, whose HTTP the KME's shares."""
+    """Garbage, huge and slow answers, redirects: to Vault's client, whose HTTP the KME's shares, and to boto3."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -252,10 +252,10 @@ class Servers(Folder):
     def source(self) -> Any:
         return keysources.from_url(f"vault-transit+http://127.0.0.1:{self.server.server_address[1]}/transit/keys/k")
 
-    def test_garbage(self) -> None:
+    def garbage(self) -> list[tuple[bytes, type[Exception]]]:
         deep = 200_000
         good = json.dumps({"data": {"plaintext": "AAAA", "ciphertext": "vault:v1:AAAA"}}).encode()
-        for sent, kind in (
+        return [
             (b"", BadAnswerError),
             (b"\0" * 100, BadAnswerError),
             (b"SSH-2.0-x\r\n", BadAnswerError),
@@ -277,11 +277,36 @@ class Servers(Folder):
             (answer(b'{"errors": {"a": [[[]]]}}', "500 no"), KeySourceError),
             (answer(b"[" * deep, "500 no"), KeySourceError),
             (answer(b"", "204 none"), KeySourceError),
-        ):
+        ]
+
+    def test_garbage(self) -> None:
+        for sent, kind in self.garbage():
             self.server.pieces = lambda: [sent]  # noqa: B023
             for use in (lambda: self.source().wrap(DATA_KEY), lambda: self.source().unwrap(b"vault:v1:AAAA")):
                 with self.subTest(sent[:60]), self.assertRaises(kind):
                     use()
+
+    def test_garbage_for_boto3(self) -> None:
+        """It says less exactly what is wrong; its parser knows answers without a body."""
+        needed("boto3")
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+        endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.environment(**dict.fromkeys(names, "none"), AWS_ENDPOINT_URL=endpoint, AWS_DEFAULT_REGION="eu-west-1",
+                         AWS_MAX_ATTEMPTS="1", AWS_EC2_METADATA_DISABLED="true")  # fmt: skip
+        others = [answer(json.dumps({name: value}).encode()) for name in ("CiphertextBlob", "Plaintext")
+                  for value in (7, [[]], "%", "\ud800", None, {})]  # fmt: skip
+        with keysources.from_url("aws-kms://alias/k") as source:
+            for sent in [sent for sent, _ in self.garbage()] + others:
+                self.server.pieces = lambda: [sent]  # noqa: B023
+                for use in (lambda: source.wrap(DATA_KEY), lambda: source.unwrap(b"wrapped")):
+                    with self.subTest(sent[:60]), self.assertRaises(KeySourceError) as raised:
+                        use()
+                    self.assertTrue(str(raised.exception).isprintable(), raised.exception)
+            self.server.pieces = lambda: [answer(b"{" + b" " * (300 << 20) + b"}")]
+            before = resident_bytes()
+            with self.assertRaisesRegex(BadAnswerError, "longer than 4194304 bytes"):
+                source.wrap(DATA_KEY)
+            self.assertLess(resident_bytes() - before, 1 << 30)
 
     def test_words_of_a_server_do_not_reach_a_terminal_raw(self) -> None:
         for status, sent in (("500 no", {"errors": ["a\x1b[2J\nb\u202e", "\ud800"]}),

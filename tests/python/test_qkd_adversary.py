@@ -8,6 +8,7 @@ test_qkd_adversary.py RUNS SEED  so many, from this seed on; a fault prints the 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -415,6 +416,37 @@ class Kept(unittest.TestCase):
         self.world.link.waiting.clear()
         self.assertEqual(len(self.kept()), 1)
         self.assertEqual(self.receive(self.plant(self.body, self.line)), self.text)
+
+    def test_a_genuine_letter_waits_for_a_forged_one_that_has_its_key(self) -> None:
+        """The forged one's process has the key from the KME, and has not kept it yet."""
+        fetched, go_on = threading.Event(), threading.Event()
+        fetch, flock, opened = self.world.link.fetch, fcntl.flock, []
+        forged, letter = self.plant(b"\x28" + os.urandom(99), self.line), self.plant(self.body, self.line)
+
+        def slow_fetch(*asked: Any) -> Any:
+            keys = fetch(*asked)
+            fetched.set()
+            go_on.wait()
+            return keys
+
+        def locked(*given: Any) -> None:
+            if threading.current_thread().name == "genuine":
+                go_on.set()
+            flock(*given)
+
+        def open_both(path: pathlib.Path) -> None:
+            with contextlib.suppress(exceptions.InvalidTag):
+                opened.append(self.receive(path))
+
+        with mock.patch.object(self.world.link, "fetch", slow_fetch), mock.patch("fcntl.flock", locked):
+            threads = [threading.Thread(target=open_both, args=(forged,)),
+                       threading.Thread(target=open_both, args=(letter,), name="genuine")]  # fmt: skip
+            threads[0].start()
+            fetched.wait()
+            threads[1].start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual((opened, self.kept()), ([self.text], []))
 
     def test_no_key_is_fetched_where_it_cannot_be_kept(self) -> None:
         path = self.plant(self.body, self.line)

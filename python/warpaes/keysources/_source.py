@@ -49,6 +49,11 @@ class KeySource(abc.ABC):
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
         """Decrypt it again. ``InvalidUnwrap``: another key, other associated data, or altered."""
 
+    @property
+    def wraps(self) -> int:
+        """How many keys this object has wrapped, where a key may wrap only 2^32 (docs/keys.md); otherwise 0."""
+        return 0
+
     def close(self) -> None:  # noqa: B027 (most have nothing to close)
         """Close sessions and connections."""
 
