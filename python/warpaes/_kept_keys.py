@@ -29,9 +29,17 @@ MOST_BYTES = 1 << 14
 
 
 def default_folder() -> str:
-    """Return the folder of this user's kept keys: one that others cannot write to, unlike an inbox."""
+    """Return the folder of this user's kept keys: one that others cannot write to, unlike an inbox.
+
+    Raises:
+        ValueError: The user has no home.
+    """
     state = os.environ.get("XDG_STATE_HOME", "")
-    return os.path.join(state if os.path.isabs(state) else os.path.expanduser("~/.local/state"), "warpaes", "qkd")
+    if not os.path.isabs(state):
+        state = os.path.expanduser("~/.local/state")
+    if not os.path.isabs(state):
+        raise ValueError("there is no home to keep QKD keys in until their files have opened: give --state FOLDER")
+    return os.path.join(state, "warpaes", "qkd")
 
 
 class KeptKeys:
@@ -46,8 +54,8 @@ class KeptKeys:
         Raises:
             OSError: The folder cannot be created or written to, or other users could.
         """
-        self.folder = os.fspath(folder) if folder is not None else default_folder()
-        os.makedirs(os.path.dirname(self.folder) or ".", 0o700, exist_ok=True)
+        self.folder = os.path.abspath(folder) if folder is not None else default_folder()
+        os.makedirs(os.path.dirname(self.folder), 0o700, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.folder, 0o700)
         self._descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

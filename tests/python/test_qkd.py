@@ -217,6 +217,14 @@ class Tls(Sites):
         with self.assertRaisesRegex(ValueError, "https://"):
             qkd.Kme("http://127.0.0.1", *[str(self.keys / name) for name in ("alice.pem", "alice.key", "ca.pem")])
 
+    def test_a_private_key_that_others_can_read(self) -> None:
+        path = self.keys / "alice.key"
+        self.addCleanup(path.chmod, path.stat().st_mode)
+        path.chmod(0o640)
+        with self.assertLogs("warpaes") as logs:
+            self.kme("alice")
+        self.assertIn(f"'{path}' is open to other users of this machine (mode 640)", logs.output[0])
+
     def test_down(self) -> None:
         self.sites.close()
         self.fails(UnavailableError, "cannot reach 127.0.0.1:", self.send)

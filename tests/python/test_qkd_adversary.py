@@ -454,11 +454,23 @@ class Kept(unittest.TestCase):
         for state in (self.folder / "file", self.folder / "file" / "state", "/proc/none"):
             with self.assertRaises(OSError):
                 qkd.receive(self.world.bob, "alice", path, self.target, state=state)
+        for home in ("", "relative"):
+            nowhere = mock.patch.dict(os.environ, {"XDG_STATE_HOME": home, "HOME": home or "relative"})
+            with nowhere, self.assertRaisesRegex(ValueError, "--state"):
+                qkd.receive(self.world.bob, "alice", path, self.target)
         full = mock.patch("os.posix_fallocate", side_effect=OSError(28, "No space left on device"))
         with full, self.assertRaises(OSError):
             self.receive(path)
         self.assertEqual(self.world.link.handed_out, [])
+        self.world.state = pathlib.Path(f"{self.folder}/new/state/")
         self.assertEqual(self.receive(path), self.text)
+        qkd.receive(*self.another(), state=f"{self.folder}/new/state2/")
+        self.assertEqual((self.folder / "new" / "state2").stat().st_mode & 0o777, 0o700)
+
+    def another(self) -> tuple[qkd.Kme, str, pathlib.Path, pathlib.Path]:
+        """Arguments for the receipt of one more letter."""
+        self.world.send(self.folder)
+        return self.world.bob, "alice", self.world.inbox / f"{self.world.number}.warpaes", self.target
 
     def test_a_stream(self) -> None:
         import io
