@@ -87,11 +87,6 @@ class Keys(Case):
                 shutil.rmtree(target)
                 shutil.rmtree(self.folder / "out", ignore_errors=True)
 
-    def test_of_a_program_only_its_name_is_told(self) -> None:
-        for command in ("exec:TOKEN=secret /usr/bin/vault read secret", "exec:  A=secret  B=secret vault"):
-            self.assertEqual(keys._shown(command), "exec:vault")
-            self.assertEqual(keysources.from_url(command).name, "exec:vault")
-
     def test_keys_that_only_wrap_keys(self) -> None:
         """A keyset of Tink's AEAD, and a raw key: -k kek.json is what the documentation calls it."""
         content = self.write([10])

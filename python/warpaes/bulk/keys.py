@@ -10,7 +10,6 @@ import base64
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -20,9 +19,9 @@ from typing import Any, Protocol
 
 from .. import keysources
 from .._native import Keyset
+from .._places import read_secret, shown
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
-from ..keysources._program import environment_without_keyset, program_name, run_program
 from .storage import FOLDER, CredentialsError, PermanentError
 
 #: What the associated data of objects begin with; the dataset's id and the object's name follow.
@@ -96,34 +95,6 @@ class UrlSource:
             raise PermanentError(f"{self.name} does not unwrap this data key: {error}") from error
 
 
-def read_secret(place: str) -> bytes:
-    """Read a keyset from a file, a descriptor (fd:N), a variable (env:NAME) or a program (exec:COMMAND)."""
-    kind, separator, rest = place.partition(":")
-    if separator and kind == "exec":
-        if not rest.strip():
-            raise ValueError("-k exec: is followed by no command")
-        return run_program(_shown(place), rest, environment=environment_without_keyset())
-    if separator and kind == "env":
-        if rest not in os.environ:
-            raise ValueError(f"the environment has no variable {rest}")
-        return os.environ[rest].encode()
-    if separator and kind == "fd":
-        with open(int(rest), "rb", closefd=False) as file:
-            return file.read()
-    with open(rest if kind == "file" else place, "rb") as file:
-        return file.read()
-
-
-def _shown(place: str) -> str:
-    """Return what of a place may stand in messages and manifests: a program's arguments may be secret."""
-    kind, _, rest = place.partition(":")
-    if kind in ("env", "fd"):
-        return place
-    if kind == "exec":
-        return program_name(rest)
-    return "file:" + os.path.basename(place)
-
-
 def _promoted(name: str, secret: bytes, key_id: str) -> bytes:
     """Return a keyset with another primary key."""
     try:
@@ -152,7 +123,7 @@ class KeySpec:
             if keep_key is not None:
                 raise ValueError(f"--keep-key: {place} is not a keyset")
             return KeySpec(place, None)
-        secret, name = read_secret(place), _shown(place)
+        secret, name = read_secret(place), shown(place)
         if keep_key is not None:
             secret = _promoted(name, secret, keep_key)
         return KeySpec(name, None, secret) if wraps_keys(secret) else KeySpec(name, secret)
