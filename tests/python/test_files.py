@@ -222,8 +222,8 @@ class Reading(Files):
         self.assertEqual(raised.exception.errno, 2)
 
     def test_arguments(self) -> None:
-        with self.assertRaisesRegex(ValueError, "TextIOWrapper"):
-            warpaes.open(self.path, "rt", keyset=self.keyset)
+        with self.assertRaisesRegex(ValueError, "for text rt, wt or xt"):
+            warpaes.open(self.path, "a", keyset=self.keyset)
         for wrong in ("json", unittest.mock.Mock(spec=Keyset)):
             with self.assertRaisesRegex(TypeError, r"warpaes\.Keyset"):
                 warpaes.open(self.path, keyset=wrong)
