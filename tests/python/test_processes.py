@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
+import pickle
 import threading
 import unittest
 
@@ -142,6 +144,34 @@ class Fork(unittest.TestCase):
         ours = [drawn.bytes(32).hex(), spawned.bytes(32).hex()]
         self.assertEqual(len({*childs[2:], *ours}), 6)
         self.assertEqual(self.in_child(lambda: (drawn.bytes(1), drawn.position)[1]), "16")
+
+    def test_copies_of_generators(self) -> None:
+        class Own(warpaes.Generator):
+            def __init__(self, name: str) -> None:
+                super().__init__()
+                self.name = name
+
+        for original in (warpaes.Generator(), warpaes.Generator().spawn(3), Own("x")):
+            original.bytes(16)
+            for make in (copy.copy, copy.deepcopy, lambda of: copy.copy(copy.copy(of))):
+                copied = make(original)
+                self.assertIs(type(copied), type(original))
+                self.assertEqual(copied.position, original.position)
+                at = original.position
+                self.assertEqual(copied.bytes(16), original.bytes(16))
+                original.position = at
+                self.assertEqual(copied.position, at + 16)  # each has a position of its own
+                copied.position = at
+                childs = [
+                    self.in_child(lambda of=of: of.bytes(16).hex()) for of in (copied, original) for _ in range(2)
+                ]
+                self.assertEqual(len({*childs, copied.bytes(16).hex()}), 5)
+        given = warpaes.Generator(bytes(16))
+        self.assertEqual(self.in_child(lambda: copy.copy(given).bytes(16).hex()), given.bytes(16).hex())
+        for of in (given, warpaes.Generator()):
+            for dump in (pickle.dumps, lambda of: pickle.dumps([of]), lambda of: of.__reduce_ex__(2)):
+                with self.assertRaisesRegex(TypeError, "cannot be pickled: send a key"):
+                    dump(of)
 
     def test_keys_and_classes_go_on(self) -> None:
         expected = seal(1)
