@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import exceptions
-from .._command import failed
+from .._command import failed, secure_process
 from .._native import Keyset
 from . import KeySourceError, from_url, generate_kek, read_keyset, write_keyset
 
@@ -88,4 +88,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    secure_process()
     sys.exit(main())
