@@ -23,7 +23,7 @@ from fsspec.utils import isfilelike
 from ._native import Keyset, Reader, Writer
 from ._output import Output
 from ._typing import Buffer
-from .exceptions import FormatError, InvalidTag
+from .exceptions import Error, FormatError, InvalidTag
 from .files import SealedReader, SealedWriter
 
 __all__ = ["WarpaesFileSystem"]
@@ -107,6 +107,7 @@ class _ClosingWriter(SealedWriter):
         self._check = check
         self._autocommit = autocommit
         self._waits = False
+        self._process = os.getpid()
         try:
             super().__init__(below, keyset, associated_data)
         except BaseException:
@@ -123,6 +124,11 @@ class _ClosingWriter(SealedWriter):
         try:
             super()._discard(writer)
         finally:
+            self._discard_below()
+
+    def _discard_below(self) -> None:
+        """Leave nothing. In a child of ``fork``, the temporary file or upload is the parent's, which goes on."""
+        if self._process == os.getpid():
             _discard(self._below)
 
     def commit(self) -> None:
@@ -130,6 +136,8 @@ class _ClosingWriter(SealedWriter):
         if self._writer is not None:
             self.abort()
             raise ValueError("a file of the transaction was not closed, and does not appear")
+        if self._process != os.getpid():
+            raise Error("a file of a transaction belongs to the process that began it")
         if self._waits:
             self._waits = False
             try:
@@ -138,7 +146,7 @@ class _ClosingWriter(SealedWriter):
                 self._below.close()
                 self._below.commit()
             except BaseException:
-                _discard(self._below)
+                self._discard_below()
                 raise
 
     def discard(self) -> None:
@@ -146,7 +154,7 @@ class _ClosingWriter(SealedWriter):
         self.abort()
         if self._waits:
             self._waits = False
-            _discard(self._below)
+            self._discard_below()
 
 
 class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types

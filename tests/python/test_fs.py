@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import multiprocessing
@@ -278,6 +279,28 @@ class Transactions(Case):
                 files.pipe_file(f"{folder}/b", TEXT)
             self.assertNotIn("a", names())
             self.assertIn("b", names())
+
+    def test_a_child_of_fork_leaves_them_alone(self) -> None:
+        for files, names, folder in self.both():
+            for end in ("abort", "close", "commit", "discard"):
+                with files.transaction:
+                    opened = [files.open(f"{folder}/{name}", "wb") for name in "ab"]
+                    for file in opened:
+                        file.write(TEXT)
+                    opened[1].close()
+                    child = os.fork()
+                    if child == 0:
+                        for file in opened:
+                            with contextlib.suppress(Exception):
+                                getattr(file, end)()
+                        os._exit(0)
+                    os.waitpid(child, 0)
+                    self.assertEqual(names(), [])
+                    opened[0].close()
+                self.assertEqual(names(), ["a", "b"])
+                for name in "ab":
+                    self.assertEqual(files.cat_file(f"{folder}/{name}"), TEXT)
+                    files.rm_file(f"{folder}/{name}")
 
     def test_new_files(self) -> None:
         for files, names, folder in self.both():
