@@ -12,6 +12,7 @@ import socket
 import threading
 from typing import Any
 
+from .._command import secure_process
 from .metrics import RayGauges, Told
 from .rows import Row
 from .worker import Config, Worker
@@ -70,6 +71,7 @@ class LocalPool(Pool):
 
 def _serve(pipe: Any, config: Config) -> None:
     """Work in a process of its own, until the other end is gone."""
+    secure_process()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         worker = Worker(config)
