@@ -24,6 +24,7 @@ from urllib.parse import quote
 from . import exceptions, files
 from ._command import failed
 from ._native import Keyset
+from ._printable import printable
 from .keysources import (
     BadAnswerError,
     DeniedError,
@@ -534,7 +535,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif options.word == "send":
             target = options.output or options.file + ENDING
             header = send(kme, options.peer, options.file, target, options.key_size)
-            print(f"{target} and {sidecar_of(target)}, under key {header.key_id}", file=sys.stderr)
+            said = f"{target} and {sidecar_of(target)}, under key {header.key_id}"
+            print(printable(said), file=sys.stderr)
         else:
             receive(kme, options.peer, options.file, options.output)
     except tuple(kind for kind, _ in EXIT_STATUSES) as error:
