@@ -268,7 +268,7 @@ class Files(Case):
             original = upload.commit
 
             def commit() -> str:
-                os.pwrite(upload._descriptor, b"!", 50)
+                os.pwrite(upload.descriptor, b"!", 50)
                 return original()
 
             upload.commit = commit
