@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._native import Keyset
+from .._places import keep_from_programs
 from . import keys, manifest_1
 from .dispatch import ADOPT, DECRYPT, ENCRYPT, REKEY, REMOVE, REWRAP, VERIFY, WAIT, Dispatcher, StoppedError, Task
 from .listing import Listing, Options, Refused
@@ -33,6 +34,8 @@ from .storage import (
 from .worker import BARE, BOUND, UNBOUND, Config, use_backend
 
 SETTLE = 3.0
+#: Names in the note on those that a listing has left out.
+LEFT_OUT = 5
 
 
 class Run:
@@ -67,6 +70,7 @@ class Run:
         self.listing = Listing(options, self.source, self.target)
         if not options.key:
             raise Refused("-k is missing: a keyset")
+        keep_from_programs([*options.key, *options.new_key])
         self.specs = [keys.KeySpec.read(options.key[0], options.keep_key)]
         self.specs += [keys.KeySpec.read(place) for place in options.key[1:]]
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
@@ -360,6 +364,10 @@ class Run:
             job.key_id = record["key_id"]
         elif options.envelope == "object":
             job.key_id = ""
+            if specs[0].kek is not None and job.wraps + self.manifest.total("todo") >= 1 << 32:
+                raise Refused(
+                    f"{specs[0].name} has wrapped {job.wraps} keys of this dataset, of 2^32: rewrap with another"
+                )
         elif specs[0].keyset is None:
             raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")
         else:
@@ -477,6 +485,7 @@ class Run:
             "old_binding": old,
         }
         self._mark("rekey", lambda row: row.is_sealed)
+        job.wraps = job.wraps if there.signer.holder is holder else 0
         there.resign(holder)
 
     def _mark(self, todo: str, wanted: Callable[[Row], bool]) -> int:
@@ -534,6 +543,7 @@ class Run:
                 job.keys[key_id] = keys.rewrap(record, old, self.holders[0].source)
             job.command, job.finished = "rewrap", False
             self._mark("rewrap", lambda row: row.is_sealed and bool(row.wrapped))
+            job.wraps = job.wraps if there.signer.holder is self.holders[0] else 0
             there.resign(self.holders[0])
         else:
             self._again()
@@ -749,6 +759,11 @@ class Run:
             first = [{"key": row.source or row.key, "error": row.error} for row in manifest.failed(SHOWN)]
             sentence = "the manifest does not have this object, so it was left as it is: remove it, or restore the row"
             first += [{"key": key, "error": sentence} for key in self.unlisted]
+        if left := self.source.left_out:
+            some = ", ".join(f"{name} ({why})" for name, why in list(left.items())[:LEFT_OUT])
+            self.notes.append(
+                f"left out: {some}" + (f" and {len(left) - LEFT_OUT} more" if len(left) > LEFT_OUT else "")
+            )
         signer = manifest.signer
         return {
             "command": self.options.command,

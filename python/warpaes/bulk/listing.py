@@ -57,6 +57,7 @@ class Options:
     checkpoint: float = 30
     metrics: str | None = None
     lock_expiry: float = EXPIRY
+    follow: bool = False
     progress: TextIO | None = None
 
 
@@ -145,9 +146,9 @@ class Listing:
             try:
                 key.encode()
             except UnicodeEncodeError:
-                shown = os.fsencode(key).decode(errors="backslashreplace")
+                readable = os.fsencode(key).decode(errors="backslashreplace")
                 sentence = "its name is not UTF-8: rename it"
-                yield Row(shown, shown, entry.size, entry.version, ERROR, error=sentence)
+                yield Row(readable, readable, entry.size, entry.version, ERROR, error=sentence)
                 continue
             row = Row(self._name(key), key, entry.size, entry.version)
             if encrypts:

@@ -54,6 +54,8 @@ class Job:
     #: The key that new objects of this job are written with; "" where every object has its own.
     key_id: str = ""
     finished: bool = False
+    #: Data keys of objects that the key of the manifest has wrapped.
+    wraps: int = 0
     #: Ids of keysets' keys that objects of this dataset were ever under.
     used: list[str] = field(default_factory=list)
 
@@ -535,7 +537,7 @@ def _check_types(manifest: Manifest) -> None:
         numbers = [shard.rows, shard.todo, shard.errors, shard.bytes, shard.done_bytes, *shard.states.values()]
         if not all(isinstance(number, int) for number in numbers) or len(shard.sha256) != 64:
             raise TypeError
-    if not all(isinstance(text, str) for text in texts) or not isinstance(job.finished, bool):
+    if not all(isinstance(text, str) for text in texts) or not isinstance(job.finished, bool) or job.wraps < 0:
         raise TypeError
     if not isinstance(job.options, dict) or not isinstance(job.keys, dict):
         raise TypeError

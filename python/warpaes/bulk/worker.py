@@ -356,7 +356,11 @@ class Worker:
             keyset, key_id = own.keyset, own.records[0]["key_id"]
         elif config.command != "decrypt":
             keyset, key_id = self.new_keys.get(config.key_id), config.key_id
-        attempt = Attempt(key_id=key_id, uploading=lambda upload: self._events.put((number, {"upload_id": upload})))
+        attempt = Attempt(
+            key_id=key_id,
+            uploading=lambda upload: self._events.put((number, {"upload_id": upload})),
+            mode=self.source.mode_of(row.source_entry) if config.command != "rekey" else None,
+        )
         plain = hashlib.sha256() if config.verify and keyset is not None else None
 
         def write(replace: str | None) -> tuple[Entry, str]:
