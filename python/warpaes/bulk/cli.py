@@ -19,6 +19,7 @@ from .lock import EXPIRY, LockedError
 from .pool import NoWorkerError
 from .progress import human
 from .storage import ChangedError, ExistsError, MissingError, PermanentError
+from .worker import TEMPLATE
 
 #: What ends a job, and is said in a sentence.
 FAILURES = (
@@ -135,6 +136,9 @@ def _trust(parser: argparse.ArgumentParser, bind: str) -> None:
         "--at-least", type=count, default=0, metavar="N", help="refuse a manifest of an earlier save (see `status`)"
     )
     group.add_argument(
+        "--dataset", default="", metavar="ID", help="refuse another dataset, and take this one if it was moved here"
+    )
+    group.add_argument(
         "--pin", metavar="ID", help="refuse a manifest under another manifest key than this (see `status`)"
     )
 
@@ -144,9 +148,6 @@ def _without_manifest(parser: argparse.ArgumentParser) -> None:
         "--no-manifest",
         action="store_true",
         help="take the objects that lie there: missing, exchanged and old ones are not noticed",
-    )
-    parser.add_argument(
-        "--dataset", default="", metavar="ID", help="with --no-manifest: the id that names are bound to"
     )
 
 
@@ -160,10 +161,9 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--template",
-        default="AES256_GCM_HKDF_1MB",
         choices=Keyset.templates(),
         metavar="TEMPLATE",
-        help="of data keys (default: %(default)s; %(choices)s)",
+        help=f"of data keys (default: that of the dataset, or {TEMPLATE}; %(choices)s)",
     )
 
 

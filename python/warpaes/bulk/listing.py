@@ -25,13 +25,13 @@ class Options:
     key: list[str] = field(default_factory=list)
     new_key: list[str] = field(default_factory=list)
     envelope: str = ""
-    template: str = "AES256_GCM_HKDF_1MB"
+    template: str | None = None  #: None: that of the manifest, or the usual one
     bind_names: bool | None = None  #: None: not said
     keep_key: str | None = None
     pin: str | None = None
     at_least: int = 0
     no_manifest: bool = False
-    dataset: str = ""  #: of --no-manifest
+    dataset: str = ""  #: the id that it must have
     name: list[str] = field(default_factory=list)  #: of verify: these objects only
     suffix: str = ""
     names: str | None = None
