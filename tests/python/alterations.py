@@ -15,8 +15,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
+from support import resident_bytes
 from warpaes import exceptions
 
+#: What half of the readings of a format may add to the process's memory: this, and some files.
+MOST_GROWTH, MOST_FILES = 16 << 20, 24
 #: Larger files are altered around the ends of their parts, and at some other places.
 LARGE = 64 << 10
 KINDS = ("flip", "cut", "append", "swap", "field")
@@ -386,7 +389,12 @@ def judged(of: Format, most: int | None, seed: int = 1) -> list[Count]:
         read(of.authentic()[0], lambda at, data, given=given: given.append((at, bytes(data))))
         if b"".join(data for _, data in sorted(given)) != judge.plain:
             count.faults.append(f"{of.name}, {name}: the authentic file is not read")
-        for altered in alterations:
+        before = resident_bytes()
+        for number, altered in enumerate(alterations):
+            if number == len(alterations) // 2:
+                before = resident_bytes()  # caches and arenas are full
             judge.one(count, altered, read)
+        if (grown := resident_bytes() - before) > MOST_GROWTH + MOST_FILES * len(of.authentic()[0]):
+            count.faults.append(f"{of.name}, {name}: {grown >> 20} MiB of memory stay")
         counts.append(count)
     return counts

@@ -20,15 +20,15 @@ AAD = b"associated data"
 
 
 def two_keys(seed: int) -> bytes:
-    """A keyset in clear with a key of either type."""
+    """A keyset in clear with a key of either type; for seed 1 they are 7 and 8."""
     draw = random.Random(seed)
     gcm = field(1, 4096) + field(2, 16) + field(3, SHA256)
     hmac = field(1, 4096) + field(2, 32) + field(3, SHA512) + field(4, field(1, SHA256) + field(2, 32))
     keys = [
-        entry(7, "AesGcmHkdfStreamingKey", gcm, draw.randbytes(16)),
-        entry(8, "AesCtrHmacStreamingKey", hmac, draw.randbytes(32)),
+        entry(2 * seed + 5, "AesGcmHkdfStreamingKey", gcm, draw.randbytes(16)),
+        entry(2 * seed + 6, "AesCtrHmacStreamingKey", hmac, draw.randbytes(32)),
     ]
-    return Keyset.parse(json.dumps({"primaryKeyId": 7, "key": keys})).to_json()
+    return Keyset.parse(json.dumps({"primaryKeyId": 2 * seed + 5, "key": keys})).to_json()
 
 
 def secret_of(key: dict[str, Any]) -> bytes:

@@ -23,7 +23,6 @@ from altered_bulk import bulk_files
 from altered_command import keysets_by_command, sealed_by_command
 from altered_files import small_files, template_files, tensor_files
 from altered_keys import key_files
-from support import resident_bytes
 
 #: Groups of formats, with how many alterations of a kind the tests draw; None: all of them.
 GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]] = {
@@ -35,8 +34,6 @@ GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]]
 }
 #: With the command: of files in directories, of files by themselves, and of keysets.
 COMMAND = {"directories": 25, "files": 3, "keysets": 8}
-#: What all readings of a format may leave: caches and arenas, not files.
-MOST_GROWTH = 64 << 20
 MEMORY = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
 
 
@@ -46,11 +43,7 @@ def run(group: str, everything: bool = False, seed: int = 1) -> Iterator[Count]:
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         parent = pathlib.Path(name)
         for of in make(parent):
-            before = resident_bytes()
-            counts = judged(of, None if everything else most, seed)
-            if (grown := resident_bytes() - before) > MOST_GROWTH:
-                counts[0].faults.append(f"{of.name}: {grown >> 20} MiB of memory stay")
-            yield from counts
+            yield from judged(of, None if everything else most, seed)
             for path in parent.iterdir():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
