@@ -104,8 +104,27 @@ def gpus(record: dict) -> str:
     )
 
 
+def manifests(record: dict) -> str:
+    """What manifests of many rows cost their drivers."""
+    part, host = record["manifest"], record["host"]
+    rows = [
+        [f"{run['rows']:,}", f"{run['memory'] / (1 << 20):.0f} MiB", f"{run['list']:.0f} s", f"{run['save']:.2f} s",
+         f"{run['resume']:.2f} s", f"{run['find']:.2f} s", human_bytes(run["stored"]), human_bytes(run["root"])]
+        for run in part["runs"]
+    ]  # fmt: skip
+    header = ["objects", "memory of the driver", "to write the first manifest", "a save", "to resume",
+              "to find one object", "manifest", "of that the root"]  # fmt: skip
+    return "\n\n".join(
+        [
+            table(header, rows),
+            f"*Shards of {part['shard_rows']:,} rows, a whole one changed before each save. {host['cpu']}, "
+            f"{host['cores']} cores, files on a disk; {record['date'][:10]}, {commit_of(record)}.*",
+        ]
+    )
+
+
 #: What a record of each part of tools/bulk_bench.py says.
-PARTS = {"stores": figures, "local": local, "gpus": gpus}
+PARTS = {"stores": figures, "local": local, "gpus": gpus, "manifest": manifests}
 
 
 def newest(records: list[dict], part: str) -> dict | None:

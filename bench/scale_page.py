@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import sys
 
+import bulk_page
 from bulk_page import QUIET
-from records import ROOT
+from records import RESULTS, ROOT, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 sys.path.append(str(ROOT / "tools"))
 import scale_model as model
 
 PAGE = "docs/scale.md"
-PARTS = ("checks", "machines", "plans", "gpu", "inputs")
+PARTS = ("checks", "machines", "plans", "gpu", "inputs", "manifests")
 MARKS = {name: (f"<!-- {name}: begin -->", f"<!-- {name}: end -->") for name in PARTS}
 NONE = "There is no record with processor times yet: `make bulk-bench` measures the machine it runs on."
 
@@ -133,6 +134,8 @@ def render(page: str, record: dict | None = None) -> dict[str, str]:
         costs = model.costs_of(record, tls=True)
         made |= {"checks": checks(record), "machines": machines(inputs, costs), "plans": plans(inputs, costs)}
         made["gpu"] = gpu(inputs, costs)
+    of_manifests = bulk_page.newest(read(RESULTS / "bulk"), "manifest")
+    made["manifests"] = bulk_page.manifests(of_manifests) if of_manifests else NONE
     for name, text in made.items():
         page = with_figures(page, text, MARKS[name])
     return {PAGE: page}

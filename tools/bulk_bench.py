@@ -6,8 +6,10 @@ the table; the record goes to bench/results/bulk.
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/bulk_bench.py [--objects N] [--large SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part local [--workers N…] [--bytes SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part gpus [--gpus N] [--backend NAME] [--bytes SIZE]
+    PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part manifest [--rows N…] [--on FOLDER]
 
-`local` and `gpus` are records of their own, of files in memory (tools/bulk_local.py).
+`local` and `gpus` are records of their own, of files in memory (tools/bulk_local.py); `manifest` is one of manifests
+without objects (tools/bulk_manifest.py).
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 sys.path.append(str(Path(__file__).resolve().parent))
 import bulk_local
+import bulk_manifest
 import bulk_page
 import warpaes
 import warpaes.aead
@@ -109,7 +112,8 @@ def start(key: Path, folder: Path) -> dict:
 
 def driver(rows: int = 20_000) -> float:
     """Processor seconds that the driver takes for a row, with workers that do nothing."""
-    from warpaes.bulk import dispatch, manifest, pool, progress, worker
+    from warpaes.bulk import dispatch, keys, manifest, pool, progress, storage, worker
+    from warpaes.bulk.rows import Row
 
     class Nothing(pool.Pool):
         size = 4
@@ -129,12 +133,18 @@ def driver(rows: int = 20_000) -> float:
             pass
 
     told = progress.Progress("encrypt", "t", None, None)
-    there = [manifest.Row(f"object {i}", f"object {i}", 1, "1") for i in range(rows)]
-    begin = time.process_time()
-    whole = dispatch.Dispatcher(there, Nothing(), worker.Config("encrypt", "a", "b"), told, 5, None, lambda: None)
-    whole.run("encrypt", list(range(rows)), manifest.DONE, manifest.ERROR)
-    manifest.Manifest(manifest.Job("1", "encrypt", "a", "b"), there).to_bytes()
-    return (time.process_time() - begin) / rows
+    holder = keys.KeySpec("k", warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json()).holders()[0]
+    with tempfile.TemporaryDirectory(prefix="bulk-bench-") as name:
+        job, signer = manifest.Job("1", "encrypt", "a", "b"), manifest.Signer.create("d", holder)
+        there = manifest.Manifest(storage.open_storage(name), job, signer, "d")
+        there.fill(Row(f"object {i:06}", f"object {i:06}", 1, "1") for i in range(rows))
+        begin = time.process_time()
+        config = worker.Config("encrypt", "a", "b")
+        dispatch.Dispatcher(there, Nothing(), config, told, 5, None, lambda: None).run(dispatch.ENCRYPT)
+        there.save()
+        taken = time.process_time() - begin
+        assert there.total("done") == rows
+    return taken / rows
 
 
 def aes() -> float:
@@ -299,7 +309,7 @@ def measure(arguments: argparse.Namespace, record: dict) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=["stores", "local", "gpus"], default="stores")
+    parser.add_argument("--part", choices=["stores", "local", "gpus", "manifest"], default="stores")
     parser.add_argument("--objects", type=int, default=10_000)
     parser.add_argument("--looped", type=int, default=1000, help="how many of them the loop takes")
     parser.add_argument("--latency", type=float, default=0.02, help="of the object store, in seconds")
@@ -307,6 +317,8 @@ def main() -> None:
     parser.add_argument("--bytes", type=size, default=0, help="of local and gpus (default: what memory has room for)")
     parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="in memory, of local and gpus")
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="of local")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000], help="of manifest")
+    parser.add_argument("--on", type=Path, default=Path("/var/tmp"), help="folder for the files of manifest")
     parser.add_argument("--gpus", type=int, help="that Ray is told of (default: those that it finds)")
     parser.add_argument("--backend", default="cuda", help="of gpus")
     arguments = parser.parse_args()
@@ -320,6 +332,8 @@ def main() -> None:
         measure(arguments, record)
     elif arguments.part == "local":
         record["local"] = bulk_local.local(arguments.folder, arguments.bytes, arguments.workers)
+    elif arguments.part == "manifest":
+        record["manifest"] = bulk_manifest.manifests(arguments.rows, arguments.on)
     else:
         record["gpu"] = find_gpu()
         record["gpus"] = bulk_local.gpus(arguments.folder, arguments.bytes, arguments.gpus, arguments.backend)

@@ -156,8 +156,10 @@ enum {
                                          STREAMING_AEAD). */
     WARPAES_FILE_VERIFY = 1u << 6,  /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
     WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the disk has the file: a power failure may lose it. */
-    WARPAES_FILE_SHA256 = 1u << 8   /**< Give the SHA-256 of the output in the result. The output is then written in
+    WARPAES_FILE_SHA256 = 1u << 8,  /**< Give the SHA-256 of the output in the result. The output is then written in
                                          order. */
+    WARPAES_FILE_SHA256_INPUT = 1u << 9 /**< STREAMING_AEAD decryption of a file: give the SHA-256 of the input in the
+                                             result. It is then read in order. Not together with SHA256 or RANGE. */
 };
 
 /** Reports the progress of a running job. Called from time to time, from one thread at a time. `bytes_total` is
@@ -229,7 +231,8 @@ typedef struct warpaes_file_result {
     uint32_t key_id;        /**< STREAMING_AEAD: the key that was used. */
     uint32_t reserved;
     char error[WARPAES_ERROR_BYTES]; /**< The sentence for the status; "" for WARPAES_OK. */
-    uint8_t sha256[32];              /**< With WARPAES_FILE_SHA256 after success; else zeros. */
+    uint8_t sha256[32];              /**< With WARPAES_FILE_SHA256 or SHA256_INPUT after success; else
+                                          zeros. */
 } warpaes_file_result;
 
 #define WARPAES_FILE_RESULT_INIT                                                \

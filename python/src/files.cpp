@@ -4,12 +4,22 @@
 #include "files.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
 
 #include "message.hpp"
 #include "module.hpp"
 
 namespace warpaes::python {
 namespace {
+
+/// Memory of ours that a Python function sees in place of the library's.
+struct Block {
+    explicit Block(std::size_t size) : bytes(new std::uint8_t[size]), capacity(size) {}
+    std::unique_ptr<std::uint8_t[]> bytes;
+    std::size_t capacity;
+};
 
 /// A Python function that the library calls from its threads, and the first exception that it raised on any of them.
 class Callback {
@@ -26,6 +36,17 @@ public:
         function_ = Py_NewRef(function);
     }
     [[nodiscard]] bool is_set() const { return function_ != nullptr; }
+
+    /// Returns a block of at least `size` bytes. The interpreter's lock guards the blocks.
+    std::unique_ptr<Block> take_block(std::size_t size) {
+        if (!blocks_.empty()) {
+            std::unique_ptr<Block> block = std::move(blocks_.back());
+            blocks_.pop_back();
+            if (block->capacity >= size) return block;
+        }
+        return std::make_unique<Block>(size);
+    }
+    void give_back(std::unique_ptr<Block> block) { blocks_.push_back(std::move(block)); }
 
     /// Runs `use` with the interpreter's lock. `use` returns 0, or another number with an exception set.
     template <typename Use>
@@ -74,13 +95,16 @@ private:
     }
     PyObject* function_ = nullptr;
     Exception raised_;
+    std::vector<std::unique_ptr<Block>> blocks_;  ///< one for each call that has been in progress at once
 };
 
-/// Memory of the library that a Python function sees as a memoryview, during its call and no longer.
+/// A block that a Python function sees as a memoryview during its call. An array over it may live longer, and keeps the
+/// block alive.
 struct LoanState {
-    void* data = nullptr;
+    std::unique_ptr<Block> block;
     Py_ssize_t size = 0;
     bool read_only = true;
+    bool ended = false;
     std::size_t views = 0;
 };
 
@@ -89,11 +113,12 @@ PyTypeObject* loan_type;
 int get_loan(PyObject* self, Py_buffer* buffer, int flags) {
     LoanState& loan = state_of<LoanState>(self);
     buffer->obj = nullptr;
-    if (loan.data == nullptr) {
+    if (loan.ended) {
         PyErr_SetString(PyExc_BufferError, "this memory was lent for the call of a function, which has ended");
         return -1;
     }
-    if (PyBuffer_FillInfo(buffer, self, loan.data, loan.size, loan.read_only ? 1 : 0, flags) != 0) return -1;
+    if (PyBuffer_FillInfo(buffer, self, loan.block->bytes.get(), loan.size, loan.read_only ? 1 : 0, flags) != 0)
+        return -1;
     ++loan.views;
     return 0;
 }
@@ -119,17 +144,25 @@ bool release(PyObject* view) {
     return done != nullptr;
 }
 
-/// Calls `use(view)` with a memoryview of the library's memory. Releases the view, whatever `use` does: a function that
-/// keeps it, or whose traceback does, must not reach memory that the library frees. A view of a part, or an array over
-/// it, cannot be released by others; a function that keeps one gets a BufferError.
+enum class Lent { to_read, to_fill };
+
+/// Calls `use(view)` with a memoryview of a copy of the library's memory: a view that outlives the call must not reach
+/// memory that the library frees, nor change bytes that it is decrypting. Releases the view, whatever `use` does. A
+/// view of a part, or an array over it, cannot be released by others; a function that keeps one gets a BufferError, and
+/// the copy belongs to the view.
 template <typename Use>
-int lend(void* data, std::uint64_t size, bool read_only, const Use& use) {
+int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Use& use) {
+    const auto copy = [size](void* to, const void* from) {
+        unlocked_if(size >= long_work, [&] { return std::memcpy(to, from, size); });
+    };
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(loan_type, Py_tp_alloc));
     const Object made(allocate(loan_type, 0));
     LoanState& loan = *new (&state_of<LoanState>(made.get())) LoanState();
-    loan.data = data;
+    loan.block = callback.take_block(size);
     loan.size = static_cast<Py_ssize_t>(size);
-    loan.read_only = read_only;
+    loan.read_only = lent == Lent::to_read;
+    std::uint8_t* const bytes = loan.block->bytes.get();
+    if (lent == Lent::to_read) copy(bytes, data);
     const Object view(PyMemoryView_FromObject(made.get()));
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
     try {
@@ -138,15 +171,18 @@ int lend(void* data, std::uint64_t size, bool read_only, const Use& use) {
         PyErr_Fetch(&type, &value, &traceback);
     }
     const bool released = release(view.get());
-    loan.data = nullptr;
+    loan.ended = true;
+    // A view may be left in a cycle of references, such as one of an exception that the function has dealt with.
+    if (type == nullptr && loan.views != 0) PyGC_Collect();
+    if (!released) release(view.get());
+    const bool kept = loan.views != 0;
+    if (!kept && lent == Lent::to_fill && type == nullptr) copy(data, bytes);
+    if (!kept) callback.give_back(std::move(loan.block));
     if (type != nullptr) {
         PyErr_Restore(type, value, traceback);
         throw Raised();
     }
-    // A view may be left in a cycle of references, such as one of an exception that the function has dealt with.
-    if (loan.views != 0) PyGC_Collect();
-    if (!released) release(view.get());
-    if (loan.views != 0) {
+    if (kept) {
         raise(PyExc_BufferError, "the function kept a part of the memory that it was lent: it must copy what it keeps");
     }
     return 0;
@@ -181,8 +217,9 @@ using ReaderObject = Instance<ReaderState>;
 
 /// Calls the function with (offset, memoryview); it fills the whole view.
 int read_source(void* user, std::uint64_t offset, void* buffer, std::uint64_t length) {
-    return static_cast<Callback*>(user)->call([&](PyObject* function) {
-        return lend(buffer, length, false, [&](PyObject* view) {
+    auto& callback = *static_cast<Callback*>(user);
+    return callback.call([&](PyObject* function) {
+        return lend(callback, buffer, length, Lent::to_fill, [&](PyObject* view) {
             Object(PyObject_CallFunction(function, "KO", static_cast<unsigned long long>(offset), view));
         });
     });
@@ -337,8 +374,9 @@ struct WriterState {
 using WriterObject = Instance<WriterState>;
 
 int write_sink(void* user, const void* bytes, std::uint64_t length) {
-    return static_cast<Callback*>(user)->call([&](PyObject* function) {
-        return lend(const_cast<void*>(bytes), length, true,
+    auto& callback = *static_cast<Callback*>(user);
+    return callback.call([&](PyObject* function) {
+        return lend(callback, const_cast<void*>(bytes), length, Lent::to_read,
                     [&](PyObject* view) { Object(PyObject_CallFunctionObjArgs(function, view, nullptr)); });
     });
 }
@@ -462,7 +500,8 @@ Object crypt_file(PyObject*, const Call& call) {
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
     job.direction = to_direction(direction);
     job.format = WARPAES_FORMAT_STREAMING_AEAD;
-    job.flags = WARPAES_FILE_SHA256;
+    // Of the ciphertext, whichever end it is.
+    job.flags = job.direction == WARPAES_ENCRYPT ? WARPAES_FILE_SHA256 : WARPAES_FILE_SHA256_INPUT;
     job.input_fd = static_cast<std::int32_t>(to_u64(source, "source"));
     job.output_fd = static_cast<std::int32_t>(to_u64(target, "target"));
     job.keyset = keys.get();

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import stat
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from typing import Any, Literal, Union, overload
 from ._native import Keyset, Reader, Writer
 from ._typing import Buffer
 
-__all__ = ["Keyset", "Reader", "SealedReader", "SealedWriter", "Writer", "open"]
+__all__ = ["Keyset", "Reader", "SealedReader", "SealedTextWriter", "SealedWriter", "Writer", "open"]
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -171,10 +173,22 @@ class SealedReader(io.BufferedReader):
         return reader
 
 
+def _handled() -> list[BaseException]:
+    """Return the exception that this thread is handling, and those during whose handling it was raised."""
+    chain: list[BaseException] = []
+    error = sys.exc_info()[1]
+    while error is not None and error not in chain:
+        chain.append(error)
+        error = error.__context__
+    return chain
+
+
 class SealedWriter(io.BufferedIOBase):
     """Writes a sealed file, as a binary file object; for one thread at a time.
 
-    ``close`` completes the file. An exception that leaves the ``with`` block aborts it.
+    Only ``close`` completes the file, and only if all went well. The file is aborted by an exception that leaves the
+    ``with`` block, by ``close`` during the handling of an exception that was raised since the file was opened, and by
+    the end of the object, or of a file object around it, without ``close``.
     """
 
     def __init__(
@@ -195,6 +209,8 @@ class SealedWriter(io.BufferedIOBase):
         super().__init__()
         self._position = 0
         self._writer: Writer | None = None
+        self._unclosed = False
+        self._handled = _handled()
         if isinstance(file, (str, os.PathLike)):
             self._writer = Writer(os.fspath(file), keyset, associated_data, overwrite=overwrite)
         else:
@@ -215,6 +231,8 @@ class SealedWriter(io.BufferedIOBase):
             ValueError: The file is closed.
             OSError: The file cannot be written.
         """
+        if self._unclosed and not self.closed:  # the wrapper flushes before it closes this object
+            return len(data)
         if self._writer is None:
             raise ValueError("I/O operation on closed file")
         written = self._writer.write(data)
@@ -222,23 +240,49 @@ class SealedWriter(io.BufferedIOBase):
         return written
 
     def close(self) -> None:
-        """Seal the last segment and complete the file. A path appears under its name only at this point."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            try:
-                writer.finish()
-            except BaseException:
-                writer.abort()
-                raise
-            finally:
-                super().close()
+        """Seal the last segment and complete the file. A path appears under its name only at this point.
+
+        Wrappers, ``finally`` blocks and ``contextlib.closing`` call ``close`` after an exception as after success. If
+        this thread is handling an exception that was raised since the file was opened, the file is aborted instead,
+        and that exception is raised again.
+
+        Raises:
+            ValueError: A file object around this one went without ``close``, which aborted the file.
+        """
+        if self._unclosed and self.closed:
+            raise ValueError("the file was aborted, because a file object around it was not closed: close or detach it")
+        handled = _handled()
+        if self._writer is not None and handled and not any(handled[0] is error for error in self._handled):
+            self.abort()
+            if sys.version_info >= (3, 11):
+                handled[0].add_note("The sealed file was aborted: it was closed while this exception was handled.")
+            raise handled[0]
+        self._end(self._publish)
 
     def abort(self) -> None:
         """Abort the file: nothing appears at the path, and a file that was already there stays."""
+        self._end(self._discard)
+
+    def _end(self, end: Callable[[Writer], None]) -> None:
         writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.abort()
+        self._handled = []
+        try:
+            if writer is not None:
+                end(writer)
+        finally:
             super().close()
+
+    def _publish(self, writer: Writer) -> None:
+        """Complete the file, or leave nothing."""
+        try:
+            writer.finish()
+        except BaseException:
+            self._discard(writer)
+            raise
+
+    def _discard(self, writer: Writer) -> None:
+        """Leave nothing."""
+        writer.abort()
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -249,10 +293,44 @@ class SealedWriter(io.BufferedIOBase):
         else:
             self.abort()
 
+    def _dealloc_warn(self, source: Any) -> None:
+        """Abort the file: a wrapper of module io calls this when it goes without ``close``, before it closes us."""
+        if self._writer is not None:
+            warnings.warn(f"{source!r} was not closed, so there is no file", ResourceWarning, stacklevel=2)
+            self._unclosed = True
+            writer, self._writer = self._writer, None
+            self._discard(writer)
+
     def __del__(self) -> None:
         """Abort a file that was not closed, with a ResourceWarning."""
         if getattr(self, "_writer", None) is not None:
             warnings.warn(f"{self!r} was not closed, so there is no file", ResourceWarning, stacklevel=2, source=self)
+            self.abort()
+
+
+class SealedTextWriter(io.TextIOWrapper):
+    """Writes a sealed file of text. It is completed and aborted as a ``SealedWriter`` is."""
+
+    def __init__(
+        self, file: SealedWriter, encoding: str | None = None, errors: str | None = None, newline: str | None = None
+    ) -> None:
+        """Write text to a sealed file; see ``open``."""
+        super().__init__(file, encoding, errors, newline)  # type: ignore[arg-type]  # a name is not needed
+        self._file = file
+        if codecs.lookup(self.encoding).name in ("utf-16", "utf-32"):  # TextIOWrapper does so for files that can seek
+            self.write("\ufeff")
+
+    def abort(self) -> None:
+        """Abort the file: nothing appears at the path, and a file that was already there stays."""
+        self._file.abort()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the file, or abort it after an exception."""
+        if kind is None:
+            self.close()
+        else:
             self.abort()
 
 
@@ -276,34 +354,81 @@ def open(
 ) -> SealedWriter: ...
 @overload
 def open(
-    file: Any, mode: str, *, keyset: Keyset, associated_data: Buffer | None = None
-) -> SealedReader | SealedWriter: ...
+    file: Any,
+    mode: Literal["rt"],
+    *,
+    keyset: Keyset,
+    associated_data: Buffer | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> io.TextIOWrapper: ...
+@overload
+def open(
+    file: Any,
+    mode: Literal["wt", "xt"],
+    *,
+    keyset: Keyset,
+    associated_data: Buffer | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> SealedTextWriter: ...
+@overload
+def open(
+    file: Any,
+    mode: str,
+    *,
+    keyset: Keyset,
+    associated_data: Buffer | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> SealedReader | SealedWriter | io.TextIOWrapper: ...
 
 
 def open(
-    file: Any, mode: str = "rb", *, keyset: Keyset, associated_data: Buffer | None = None
-) -> SealedReader | SealedWriter:
+    file: Any,
+    mode: str = "rb",
+    *,
+    keyset: Keyset,
+    associated_data: Buffer | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> SealedReader | SealedWriter | io.TextIOWrapper:
     """Open a sealed file.
 
     Args:
         file: A path or a file object; for reading, also a buffer.
-        mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one. All modes are binary.
+        mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
+            with text. Modes without ``t`` are binary.
         keyset: The keys. A reader tries the enabled keys on the last segment, which also shows that the file is not
             truncated. A writer uses the primary key.
         associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
+        encoding: The encoding of text; by default UTF-8 on every machine.
+        errors: The treatment of encoding errors, as for ``io.TextIOWrapper``.
+        newline: The treatment of line ends, as for ``io.TextIOWrapper``.
 
     Returns:
-        A SealedReader or a SealedWriter.
+        A SealedReader or a SealedWriter; for text an ``io.TextIOWrapper`` or a SealedTextWriter.
 
     Raises:
-        ValueError: ``mode`` is another one.
+        ValueError: ``mode`` is another one, or a binary mode is combined with an argument for text.
         InvalidTag: Reading: no key of the keyset opens the file, or the file was altered or truncated.
-        FileExistsError: ``xb``: there is a file at the path.
+        FileExistsError: ``xb``, ``xt``: there is a file at the path.
         OSError: The file cannot be read or written.
     """
-    kind = mode.replace("b", "", 1)
-    if kind == "r":
-        return SealedReader(file, keyset, associated_data)
-    if kind in ("w", "x"):
-        return SealedWriter(file, keyset, associated_data, overwrite=kind == "w")
-    raise ValueError(f"mode must be rb, wb or xb, not {mode!r}; for text, put an io.TextIOWrapper around it")
+    if mode not in ("r", "w", "x", "rb", "wb", "xb", "rt", "wt", "xt"):
+        raise ValueError(f"mode must be rb, wb or xb, or for text rt, wt or xt, not {mode!r}")
+    is_text = mode.endswith("t")
+    if is_text:  # now, not when a file is begun
+        encoding = codecs.lookup(encoding or "utf-8").name
+        io.TextIOWrapper(io.BytesIO(), encoding, errors, newline)
+    elif encoding is not None or errors is not None or newline is not None:
+        raise ValueError(f"encoding, errors and newline are for text: mode {mode[0]}t, not {mode!r}")
+    if mode[0] == "r":
+        reader = SealedReader(file, keyset, associated_data)
+        return io.TextIOWrapper(reader, encoding, errors, newline) if is_text else reader
+    writer = SealedWriter(file, keyset, associated_data, overwrite=mode[0] == "w")
+    return SealedTextWriter(writer, encoding, errors, newline) if is_text else writer

@@ -5,22 +5,50 @@ For example ``fsspec.open("warpaes::s3://bucket/key", keyset=…)``.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from fsspec import AbstractFileSystem
+from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.core import url_to_fs
 from fsspec.implementations.chained import ChainedFileSystem
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.utils import isfilelike
 
-from ._native import Keyset, Reader
+from ._native import Keyset, Reader, Writer
+from ._output import Output
 from ._typing import Buffer
-from .exceptions import FormatError, InvalidTag
+from .exceptions import Error, FormatError, InvalidTag
 from .files import SealedReader, SealedWriter
 
 __all__ = ["WarpaesFileSystem"]
+
+#: Bytes that are copied at a time.
+_COPY_BYTES = 16 << 20
+_NAMES = "file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
+
+
+def _read_keyset(name: str, kek: str | None) -> Keyset:
+    """Read a keyset from the place that a name describes, and decrypt it with the key source ``kek``, if there is one.
+
+    Raises:
+        ValueError: The name has another form.
+    """
+    from .bulk.keys import read_secret
+    from .keysources import from_url, read_keyset
+
+    if name.partition(":")[0] not in ("file", "env", "fd", "exec"):
+        raise ValueError(f"keyset must be a Keyset, or name one by {_NAMES}")
+    text = read_secret(name)
+    if kek is None:
+        return Keyset.parse(text)
+    with from_url(kek) as source:
+        return read_keyset(text, source)
 
 
 def _discard(below: Any) -> None:
@@ -28,6 +56,21 @@ def _discard(below: Any) -> None:
         below.close()
     finally:
         below.discard()
+
+
+class _LocalFile:
+    """A local file that appears by ``commit``. fsspec's own is written elsewhere, and copied to its name."""
+
+    def __init__(self, path: str, exclusive: bool) -> None:
+        self._output = Output(path, replace=not exclusive)
+        self.write = self._output.write
+        self.discard = self._output.abort
+
+    def close(self) -> None:
+        pass
+
+    def commit(self) -> None:
+        self._output.commit()
 
 
 class _ClosingReader(SealedReader):
@@ -47,34 +90,71 @@ class _ClosingReader(SealedReader):
 
 
 class _ClosingWriter(SealedWriter):
+    """Writes to a file object of the file system beneath, which makes the file appear by ``commit``.
+
+    Without ``autocommit``, the file is one of a transaction of fsspec's, which calls ``commit`` or ``discard``.
+    """
+
     def __init__(
-        self, below: Any, keyset: Keyset, associated_data: Buffer | None, check: Callable[[], None] | None
+        self,
+        below: Any,
+        keyset: Keyset,
+        associated_data: Buffer | None,
+        check: Callable[[], None] | None,
+        autocommit: bool,
     ) -> None:
         self._below = below
         self._check = check
+        self._autocommit = autocommit
+        self._waits = False
+        self._process = os.getpid()
         try:
             super().__init__(below, keyset, associated_data)
         except BaseException:
             _discard(below)
             raise
 
-    def close(self) -> None:
-        if self.closed:
-            return
-        try:
-            super().close()
-            if self._check is not None:
-                self._check()
-        except BaseException:
-            _discard(self._below)
-            raise
-        self._below.close()
-        self._below.commit()
+    def _publish(self, writer: Writer) -> None:
+        super()._publish(writer)
+        self._waits = True
+        if self._autocommit:
+            self.commit()
 
-    def abort(self) -> None:
-        if not self.closed:
-            super().abort()
+    def _discard(self, writer: Writer) -> None:
+        try:
+            super()._discard(writer)
+        finally:
+            self._discard_below()
+
+    def _discard_below(self) -> None:
+        """Leave nothing. In a child of ``fork``, the temporary file or upload is the parent's, which goes on."""
+        if self._process == os.getpid():
             _discard(self._below)
+
+    def commit(self) -> None:
+        """Make the file appear, if it was completed and not aborted."""
+        if self._writer is not None:
+            self.abort()
+            raise ValueError("a file of the transaction was not closed, and does not appear")
+        if self._process != os.getpid():
+            raise Error("a file of a transaction belongs to the process that began it")
+        if self._waits:
+            self._waits = False
+            try:
+                if self._check is not None:
+                    self._check()
+                self._below.close()
+                self._below.commit()
+            except BaseException:
+                self._discard_below()
+                raise
+
+    def discard(self) -> None:
+        """Leave nothing."""
+        self.abort()
+        if self._waits:
+            self._waits = False
+            self._discard_below()
 
 
 class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
@@ -96,27 +176,48 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         target_protocol: str | None = None,
         target_options: dict[str, Any] | None = None,
         fo: str = "",
+        kek: str | None = None,
         **options: Any,
     ) -> None:
         """Make a file system on top of ``fs``, or of a protocol with its options.
 
+        A file system is pickled with the name of its keyset, and each process reads the keyset itself. One with a
+        Keyset in memory cannot be pickled. Options are as trusted as code: ``exec:`` runs a program.
+
         Args:
-            keyset: A Keyset, or its JSON; required.
+            keyset: A Keyset, or the name of the place that has its JSON: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or
+                ``exec:COMMAND``; required. The JSON itself is deprecated: options do not stay in this process.
             associated_data: The associated data of all files, or a function that returns it for a path.
             fs: The underlying file system.
             target_protocol: The protocol of the underlying file system, if ``fs`` is None.
             target_options: The options of that protocol.
             fo: Ignored; fsspec passes it for chained URLs.
+            kek: The URL of the key source that the named keyset is encrypted with, as for ``keysources.from_url``.
             options: Further options of fsspec.
 
         Raises:
-            ValueError: There is no keyset, or no underlying file system.
-            KeysetError: The JSON is not a keyset.
+            ValueError: There is no keyset, it is named in no known form, or there is no underlying file system.
+            KeysetError: The JSON is not a keyset, or with ``kek`` not an encrypted one.
+            OSError: The keyset cannot be read.
         """
         super().__init__(**options)
         if keyset is None:
-            raise ValueError("keyset is missing: fsspec.open(url, keyset=warpaes.Keyset.parse(...))")
-        self.keyset = keyset if isinstance(keyset, Keyset) else Keyset.parse(keyset)
+            raise ValueError(f"keyset is missing: name it by {_NAMES}, or pass keyset=warpaes.Keyset.parse(...)")
+        self._keyset_name = ""
+        if isinstance(keyset, str) and not keyset.lstrip().startswith("{"):
+            self.keyset = _read_keyset(keyset, kek)
+            self._keyset_name = keyset
+        elif kek is not None:
+            raise ValueError(f"kek decrypts a keyset that is named by {_NAMES}, and keyset is none of these")
+        elif isinstance(keyset, Keyset):
+            self.keyset = keyset
+        else:
+            warnings.warn(
+                f"keyset: keys in clear do not belong into options; name the keyset by {_NAMES}",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+            self.keyset = Keyset.parse(keyset)
         self.associated_data = associated_data
         if fs is None:
             if target_protocol is None:
@@ -132,6 +233,47 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
 
         self._strip_protocol = strip  # type: ignore[method-assign]
         self._sizes: dict[tuple[Any, ...], int | None] = {}
+
+    # fsspec sets the arguments that it pickles once the object is made. A keyset in clear is not kept in them.
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        """The options that the file system was made with."""
+        return self._storage_options
+
+    @storage_options.setter
+    def storage_options(self, options: dict[str, Any]) -> None:
+        if "keyset" in options:
+            options = {**options, "keyset": self._keyset_name or self.keyset}
+        self._storage_options = options
+
+    @property
+    def storage_args(self) -> tuple[Any, ...]:
+        """The positional arguments that the file system was made with."""
+        return self._storage_args
+
+    @storage_args.setter
+    def storage_args(self, arguments: tuple[Any, ...]) -> None:
+        self._storage_args = (self._keyset_name or self.keyset, *arguments[1:]) if arguments else arguments
+
+    def _check_name(self) -> None:
+        """Refuse to leave the process without a keyset that another process can read."""
+        if self._keyset_name.partition(":")[0] in ("", "fd"):
+            raise TypeError(
+                "a file system whose keyset is only in this process cannot be pickled or written as JSON: make it with "
+                "keyset='file:PATH', 'env:NAME' or 'exec:COMMAND', which each process reads itself"
+            )
+
+    def __reduce__(self) -> Any:
+        """Pickle the arguments, with the name of the keyset."""
+        self._check_name()
+        return super().__reduce__()
+
+    def to_dict(self, **options: Any) -> dict[str, Any]:
+        """Return the arguments, with the name of the keyset; ``to_json`` calls this."""
+        self._check_name()
+        arguments: dict[str, Any] = super().to_dict(**options)
+        return arguments
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -164,9 +306,17 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             check = (lambda: self._refuse_existing(path)) if mode == "xb" else None
             if check is not None:
                 check()
-            below = self.fs.open(path, "wb", autocommit=False)
-            return _ClosingWriter(below, self.keyset, associated_data, check)
+            below = self._create(path, mode == "xb")
+            return _ClosingWriter(below, self.keyset, associated_data, check, options.get("autocommit", True))
         raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be added to a sealed file")
+
+    def _create(self, path: str, exclusive: bool = False) -> Any:
+        """Begin a file of the underlying file system that appears by ``commit``."""
+        if not isinstance(self.fs, LocalFileSystem):
+            return self.fs.open(path, "wb", autocommit=False)
+        if self.fs.auto_mkdir:
+            self.fs.makedirs(self.fs._parent(path), exist_ok=True)
+        return _LocalFile(path, exclusive)
 
     def _refuse_existing(self, path: str) -> None:
         self.fs.invalidate_cache(path)
@@ -261,6 +411,33 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         finally:
             reader.close()
 
+    def get_file(
+        self,
+        rpath: str,
+        lpath: Any = None,
+        callback: Any = DEFAULT_CALLBACK,
+        outfile: Any = None,
+        **options: Any,
+    ) -> None:
+        """Write the plaintext of a file to a local file, which appears when all of it is authentic.
+
+        Raises:
+            InvalidTag: No key of the keyset opens the file, or it was altered.
+        """
+        if outfile is None and isfilelike(lpath):
+            outfile = lpath
+        if outfile is None and self.isdir(rpath):
+            os.makedirs(lpath, exist_ok=True)
+            return
+        with self.open(rpath, "rb", **options) as source, contextlib.ExitStack() as opened:
+            if outfile is None:
+                os.makedirs(os.path.dirname(os.fspath(lpath)) or ".", exist_ok=True)
+                outfile = opened.enter_context(Output(lpath, replace=True))
+            callback.set_size(source.size)
+            while data := source.read(self.blocksize):
+                outfile.write(data)
+                callback.relative_update(len(data))
+
     # Operations that do not touch content are passed to the underlying file system.
 
     def mkdir(self, path: str, *positions: Any, **options: Any) -> Any:
@@ -282,16 +459,20 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         """Remove a file."""
         return self._rm(path)
 
-    def cp_file(self, path1: str, path2: str, **options: Any) -> Any:
-        """Copy a file. If ``associated_data`` is a function of the path, the copy is encrypted anew."""
-        if not callable(self.associated_data):
-            return self.fs.cp_file(self._strip_protocol(path1), self._strip_protocol(path2), **options)
-        with self.open(path1, "rb") as source, self.open(path2, "wb") as target:
-            shutil.copyfileobj(source, target, 16 << 20)
-        return None
+    def cp_file(self, path1: str, path2: str, **options: Any) -> None:
+        """Copy a file. If ``associated_data`` is a function of the path, the copy is encrypted again."""
+        path1, path2 = self._strip_protocol(path1), self._strip_protocol(path2)
+        if callable(self.associated_data):
+            with self.open(path1, "rb") as source, self.open(path2, "wb") as target:
+                shutil.copyfileobj(source, target, _COPY_BYTES)
+        elif isinstance(self.fs, LocalFileSystem) and self.fs.isfile(path1):
+            with open(path1, "rb") as source, Output(path2, replace=True) as copy:
+                shutil.copyfileobj(source, copy, _COPY_BYTES)
+        else:
+            self.fs.cp_file(path1, path2, **options)
 
     def mv(self, path1: str, path2: str, **options: Any) -> Any:
-        """Move a file. If ``associated_data`` is a function of the path, the file is encrypted anew."""
+        """Move a file. If ``associated_data`` is a function of the path, the file is encrypted again."""
         if callable(self.associated_data):
             return super().mv(path1, path2, **options)
         return self.fs.mv(self._strip_protocol(path1), self._strip_protocol(path2), **options)

@@ -7,32 +7,43 @@ key-management entity (KME), and beside it a small JSON file that names the key.
 from __future__ import annotations
 
 import argparse
-import base64
-import binascii
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import hmac
 import json
 import os
 import pathlib
+import stat
 import sys
 from collections.abc import Iterator, Sequence
-from typing import IO, Any
-from urllib.parse import quote
+from typing import Any
 
 from . import exceptions, files
 from ._command import failed
+from ._kept_keys import KeptKeys
+from ._kme import Kme, QkdKey, Status
 from ._native import Keyset
-from .keysources import (
-    BadAnswerError,
-    DeniedError,
-    ExhaustedError,
-    KeySourceError,
-    UnavailableError,
-    UnknownKeyError,
-)
-from .keysources._https import Client, tls_context
+from ._output import Output
+from .keysources import DeniedError, KeySourceError
+
+__all__ = [
+    "Header",
+    "Kme",
+    "QkdKey",
+    "Status",
+    "check_new",
+    "keyset_of",
+    "main",
+    "parse_header",
+    "read_header",
+    "receive",
+    "receive_stream",
+    "send",
+    "send_stream",
+    "sidecar_of",
+]
 
 FORMAT = "warpaes-qkd-1"
 TEMPLATE = "AES256_GCM_HKDF_1MB"
@@ -41,184 +52,8 @@ MOST_HEADER = 4096
 SIDECAR = ".qkd.json"
 ENDING = ".warpaes"
 PIECE = 4 << 20
-
-
-@dataclasses.dataclass(frozen=True)
-class Status:
-    """A KME's information about the keys it shares with another SAE, with the fields of ETSI GS QKD 014."""
-
-    source_kme_id: str
-    target_kme_id: str
-    master_sae_id: str
-    slave_sae_id: str
-    key_size: int
-    stored_key_count: int
-    max_key_count: int
-    max_key_per_request: int
-    max_key_size: int
-    min_key_size: int
-
-
-@dataclasses.dataclass(frozen=True)
-class QkdKey:
-    """A key that only two secure application entities (SAEs) have. ``key`` is left out of the ``repr``."""
-
-    key_id: str
-    key: bytes = dataclasses.field(repr=False)
-
-
-def _text(answer: dict[str, Any], name: str) -> str:
-    value = answer.get(name)
-    if not isinstance(value, str) or not value or len(value) > 1024:
-        raise BadAnswerError(f"KME: its answer has no proper '{name}'")
-    return value
-
-
-def _number(answer: dict[str, Any], name: str) -> int:
-    value = answer.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise BadAnswerError(f"KME: its answer has no proper '{name}'")
-    return value
-
-
-class Kme:
-    """The local site's key-management entity, over mutual TLS.
-
-    The KME identifies the caller by its certificate. It delivers each key once to either side, so a caller must use
-    every key that it requests.
-    """
-
-    def __init__(
-        self, url: str, certificate: str, key: str, ca: str, *, password: str | None = None, timeout: float = 30
-    ) -> None:
-        """Prepare a client. It connects at the first request.
-
-        Args:
-            url: ``https://HOST[:PORT]`` of the KME.
-            certificate: The path of the caller's certificate, PEM.
-            key: The path of the certificate's private key, PEM.
-            ca: The path of the certificate authority of the KME, PEM.
-            password: The password of the private key, or None.
-            timeout: The limit for a request, in seconds.
-        """
-        self._client = Client("KME", url, tls_context(ca, certificate, key, password), timeout)
-
-    def status(self, sae: str) -> Status:
-        """Return the KME's information about the keys that it shares with ``sae``, the peer.
-
-        Raises:
-            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
-        """
-        answer = self._ask("GET", sae, "status")
-        return Status(
-            source_kme_id=_text(answer, "source_KME_ID"),
-            target_kme_id=_text(answer, "target_KME_ID"),
-            master_sae_id=_text(answer, "master_SAE_ID"),
-            slave_sae_id=_text(answer, "slave_SAE_ID"),
-            key_size=_number(answer, "key_size"),
-            stored_key_count=_number(answer, "stored_key_count"),
-            max_key_count=_number(answer, "max_key_count"),
-            max_key_per_request=_number(answer, "max_key_per_request"),
-            max_key_size=_number(answer, "max_key_size"),
-            min_key_size=_number(answer, "min_key_size"),
-        )
-
-    def new_keys(self, sae: str, number: int = 1, size: int = 8 * KEY_BYTES) -> list[QkdKey]:
-        """Get new keys, which ``sae`` can then get by their numbers.
-
-        The method checks the status before it takes the first key, and splits the request as the KME requires.
-
-        Args:
-            sae: The peer.
-            number: The number of keys, at least 1.
-            size: The size of each key in bits, a multiple of 8.
-
-        Returns:
-            The keys.
-
-        Raises:
-            ValueError: ``number`` or ``size`` is out of the KME's range.
-            ExhaustedError: The KME has too few keys.
-            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
-        """
-        if number < 1:
-            raise ValueError("number: must be 1 or more")
-        status = self.status(sae)
-        if size % 8 != 0 or not status.min_key_size <= size <= status.max_key_size:
-            raise ValueError(
-                f"size: the KME has keys of {status.min_key_size} to {status.max_key_size} bits in bytes, not of {size}"
-            )
-        if status.stored_key_count < number:
-            raise ExhaustedError(
-                f"KME: {status.stored_key_count} keys are there for '{sae}', and {number} are needed: wait for more"
-            )
-        if status.max_key_per_request < 1:
-            raise BadAnswerError("KME: it says that no request may ask for a key (max_key_per_request)")
-        keys: list[QkdKey] = []
-        while len(keys) < number:
-            some = min(number - len(keys), status.max_key_per_request)
-            keys += self._keys(self._ask("POST", sae, "enc_keys", {"number": some, "size": size}), some, size)
-        if len({key.key_id for key in keys}) != number or len({key.key for key in keys}) != number:
-            raise BadAnswerError("KME: it gave a key or a number twice; none is used")
-        return keys
-
-    def keys(self, sae: str, key_ids: Sequence[str], size: int | None = None) -> list[QkdKey]:
-        """Get the keys of these numbers, after ``sae`` got them with ``new_keys``.
-
-        Args:
-            sae: The peer.
-            key_ids: The numbers of the keys.
-            size: The expected size of each key in bits; None if unknown.
-
-        Returns:
-            The keys, in the order of ``key_ids``.
-
-        Raises:
-            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
-        """
-        asked = [{"key_ID": key_id} for key_id in key_ids]
-        keys = self._keys(self._ask("POST", sae, "dec_keys", {"key_IDs": asked}), len(key_ids), size)
-        found = {key.key_id: key for key in keys}
-        try:
-            return [found[key_id] for key_id in key_ids]
-        except KeyError:
-            raise BadAnswerError("KME: it gave keys of other numbers than were asked for") from None
-
-    @staticmethod
-    def _keys(answer: dict[str, Any], number: int, size: int | None) -> list[QkdKey]:
-        entries = answer.get("keys")
-        if not isinstance(entries, list) or len(entries) != number:
-            raise BadAnswerError(f"KME: its answer does not have the {number} keys that were asked for")
-        keys = []
-        for entry in entries:
-            if not isinstance(entry, dict):
-                raise BadAnswerError("KME: its answer has a key that is none")
-            try:
-                key = base64.b64decode(_text(entry, "key"), validate=True)
-            except binascii.Error:
-                raise BadAnswerError("KME: its answer has a key that is not base64") from None
-            if size is not None and len(key) * 8 != size:
-                raise BadAnswerError(f"KME: its answer has a key of {len(key) * 8} bits, where {size} were asked for")
-            keys.append(QkdKey(_text(entry, "key_ID"), key))
-        return keys
-
-    def _ask(self, method: str, sae: str, what: str, body: Any = None) -> dict[str, Any]:
-        status, answer = self._client.request(method, f"/api/v1/keys/{quote(sae, safe='')}/{what}", body)
-        said = ""
-        if isinstance(answer, dict) and isinstance(answer.get("message"), str):
-            said = ": " + answer["message"][:200]
-        if status == 200:
-            if not isinstance(answer, dict):
-                raise BadAnswerError(f"KME: its answer to {what} is no JSON object")
-            return answer
-        if status in (401, 403):
-            raise DeniedError(f"KME: it does not let us have keys with '{sae}' ({status}){said}")
-        if status == 503:
-            kind = ExhaustedError if what == "enc_keys" else UnavailableError
-            raise kind(f"KME: it has none to give, or is out of order ({status}){said}")
-        if status in (400, 404):
-            raise UnknownKeyError(f"KME: it refuses {what} for '{sae}' ({status}){said}")
-        raise KeySourceError(f"KME: it answered {what} with status {status}{said}")
+# A body begins with its header's length, 32 bytes of salt and 7 of nonce, and has at least one tag.
+BODY_HEADER, BODY_TAG = 40, 16
 
 
 # -------------------------------------------------------------------------------------------------------- files
@@ -243,22 +78,37 @@ def parse_header(line: bytes) -> Header:
     """Parse a header. It is authentic only after the file has been opened with the line as associated data.
 
     Raises:
-        FormatError: ``line`` is not such a header.
+        FormatError: ``line`` is not such a header; the sentence names the field.
     """
+
+    def refuse(why: str) -> exceptions.FormatError:
+        return exceptions.FormatError(f"not the line of JSON that names the QKD key of a file ({FORMAT}): {why}")
+
+    names = [field.name for field in dataclasses.fields(Header)]
+    if len(line) > MOST_HEADER:
+        raise refuse(f"more than {MOST_HEADER} bytes")
+    if not line.endswith(b"\n") or line.count(b"\n") != 1:
+        raise refuse("does not end with its only line feed")
     try:
-        found = json.loads(line)
-        if len(line) > MOST_HEADER or not line.endswith(b"\n") or found.pop("format") != FORMAT:
-            raise KeyError
-        header = Header(**found)
-        good = all(
-            isinstance(value, str) and value
-            for value in (header.master_sae_id, header.slave_sae_id, header.key_id, header.template)
-        )
-        if not good or not isinstance(header.key_size, int) or isinstance(header.key_size, bool):
-            raise KeyError
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise exceptions.FormatError(f"not the line of JSON that says which QKD key a file has ({FORMAT})") from None
-    return header
+        pairs = json.loads(line, object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        raise refuse("not JSON") from None
+    if not isinstance(pairs, list) or not all(isinstance(pair, tuple) for pair in pairs):
+        raise refuse("not a JSON object")
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise refuse("a field stands twice")
+    for name in ("format", *names):
+        value = found.get(name)
+        if name == "key_size":
+            good = type(value) is int and value >= 8 * KEY_BYTES
+        else:
+            good = isinstance(value, str) and value.isprintable() and value != ""
+        if not good or (name == "format" and value != FORMAT):
+            raise refuse(f"no proper '{name}'")
+    if unknown := sorted(found.keys() - {"format", *names}):
+        raise refuse(f"{unknown[0]!a} is not a field of it")
+    return Header(**{name: found[name] for name in names})
 
 
 def keyset_of(key: QkdKey, template: str = TEMPLATE) -> Keyset:
@@ -278,34 +128,9 @@ def keyset_of(key: QkdKey, template: str = TEMPLATE) -> Keyset:
     return Keyset.from_raw(template, secret)
 
 
-def _copy(source: IO[bytes] | Any, target: Any) -> None:
+def _copy(source: Any, target: Any) -> None:
     while piece := source.read(PIECE):
         target.write(piece)
-
-
-def _sync_folder(folder: pathlib.Path) -> None:
-    """Sync a folder. A key is delivered only once, so the file that depends on it must survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _new_file(path: pathlib.Path, content: bytes) -> Iterator[None]:
-    """Create a file that is removed again if the block raises."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        _sync_folder(path.absolute().parent)
-        yield
-    except BaseException:
-        path.unlink()
-        raise
 
 
 def sidecar_of(path: str | os.PathLike[str]) -> pathlib.Path:
@@ -356,11 +181,16 @@ def send(
         (key,) = kme.new_keys(peer, 1, size)
         header = Header(master, peer, key.key_id, size)
         line = header.line()
-        file = files.SealedWriter(os.fspath(target), keyset_of(key), line)
-        with file:
+        sidecar = sidecar_of(target)
+        with files.SealedWriter(os.fspath(target), keyset_of(key), line) as file:
             _copy(plain, file)
-            with _new_file(sidecar_of(target), line):
+            with Output(sidecar) as beside:
+                beside.write(line)
+            try:
                 file.close()
+            except BaseException:
+                sidecar.unlink()
+                raise
     return header
 
 
@@ -376,18 +206,58 @@ def send_stream(kme: Kme, peer: str, source: Any, target: Any, size: int = 256) 
     return header
 
 
-def _key_of(kme: Kme, peer: str, header: Header) -> Keyset:
+def _check(header: Header, peer: str) -> None:
+    """Check all that a header may say, before a key is asked for."""
     if header.master_sae_id != peer:
         raise DeniedError(f"the file is from '{header.master_sae_id}', and not from '{peer}'")
     if header.template != TEMPLATE:
         raise exceptions.FormatError(f"the file's template is '{header.template}', and not {TEMPLATE}")
-    (key,) = kme.keys(peer, [header.key_id], header.key_size)
-    return keyset_of(key, header.template)
+
+
+def _check_body(body: Any) -> None:
+    """Check that a body can be one, and go back to its start."""
+    first = body.read(1)
+    if first != bytes([BODY_HEADER]) or body.seek(0, os.SEEK_END) < BODY_HEADER + BODY_TAG:
+        raise exceptions.FormatError(
+            f"the file is not one of {TEMPLATE}: it does not begin with its header, or is shorter than an empty one"
+        )
+    body.seek(0)
+
+
+@contextlib.contextmanager
+def _opened(
+    kept: KeptKeys, kme: Kme, peer: str, header: Header, body: Any, line: bytes
+) -> Iterator[files.SealedReader]:
+    """Open a file under its key, which is wiped if the block succeeds, and otherwise kept for another file."""
+    key = kept.get(kme, peer, header.key_id)
+    if len(key.key) * 8 != header.key_size:
+        raise exceptions.FormatError(
+            f"the file's key_size is {header.key_size}, and its key has {len(key.key) * 8} bits"
+        )
+    with files.SealedReader(body, keyset_of(key, header.template), line) as file:
+        yield file
+    kept.wipe(kme, peer, header.key_id)
+
+
+def _open_file(path: str | os.PathLike[str]) -> Any:
+    """Open a file of an inbox, where anything may lie: links are not followed, and nothing else is waited for."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        said = "is a symbolic link, which is not followed: name the file that it leads to"
+        raise OSError(errno.ELOOP, said, os.fspath(path)) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
+    return os.fdopen(descriptor, "rb")
 
 
 def _read_line(path: str | os.PathLike[str]) -> bytes:
-    with open(sidecar_of(path), "rb") as file:
-        return file.read(MOST_HEADER + 1)
+    with _open_file(sidecar_of(path)) as file:
+        line: bytes = file.read(MOST_HEADER + 1)
+        return line
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
@@ -400,16 +270,25 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     return parse_header(_read_line(path))
 
 
-def receive(kme: Kme, peer: str, source: str | os.PathLike[str], target: str | os.PathLike[str]) -> Header:
+def receive(
+    kme: Kme,
+    peer: str,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    state: str | os.PathLike[str] | None = None,
+) -> Header:
     """Decrypt a file from a peer, with the header beside it.
 
-    The target appears only after the whole file was authenticated. The file permissions allow only the owner.
+    The target appears only after the whole file was authenticated. The file permissions allow only the owner. The key
+    is kept until a file has opened under it, so that a forged file that names it does not use it up.
 
     Args:
         kme: The local KME.
         peer: The SAE that must have encrypted the file.
         source: The path of the sealed file.
         target: The path of the plaintext, which must not exist.
+        state: The folder of kept keys; by default ``warpaes/qkd`` in XDG_STATE_HOME or in ``~/.local/state``.
 
     Returns:
         The header.
@@ -423,22 +302,31 @@ def receive(kme: Kme, peer: str, source: str | os.PathLike[str], target: str | o
     """
     line = _read_line(source)
     header = parse_header(line)
-    # Open both files first: everything else that can fail comes before the request that uses up the key.
-    with (
-        open(source, "rb") as sealed,
-        _appearing(target) as plain,
-        files.SealedReader(sealed, _key_of(kme, peer, header), line) as file,
-    ):
-        _copy(file, plain)
+    _check(header, peer)
+    check_new(target)
+    # Open all files first: everything else that can fail comes before the request that uses up the key.
+    with _open_file(source) as sealed, KeptKeys(state) as kept:
+        _check_body(sealed)
+        plain = Output(target, secret=True)
+        try:
+            with _opened(kept, kme, peer, header, sealed, line) as file:
+                _copy(file, plain)
+                plain.commit()
+        finally:
+            plain.abort()
     return header
 
 
-def receive_stream(kme: Kme, peer: str, source: Any, target: Any) -> Header:
+def receive_stream(
+    kme: Kme, peer: str, source: Any, target: Any, *, state: str | os.PathLike[str] | None = None
+) -> Header:
     """Decrypt the output of ``send_stream``, from a file object that can seek. See ``receive``."""
     line = source.readline(MOST_HEADER + 1)
     header = parse_header(line)
+    _check(header, peer)
     body = _Behind(source, source.tell())
-    with files.SealedReader(body, _key_of(kme, peer, header), line) as file:
+    _check_body(body)
+    with KeptKeys(state) as kept, _opened(kept, kme, peer, header, body, line) as file:
         _copy(file, target)
     return header
 
@@ -460,24 +348,6 @@ class _Behind:
     def read(self, size: int) -> bytes:
         content: bytes = self._file.read(size)
         return content
-
-
-@contextlib.contextmanager
-def _appearing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Create a file for its owner alone, under its name only if the block succeeds. It never replaces a file."""
-    check_new(path)
-    target = pathlib.Path(path).absolute()
-    temporary = target.parent / f".warpaes-{os.urandom(5).hex()}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(temporary, target)
-        _sync_folder(target.parent)
-    finally:
-        temporary.unlink()
 
 
 # -------------------------------------------------------------------------------------------------------- command
@@ -519,6 +389,10 @@ def _parser() -> argparse.ArgumentParser:
         if name != "status":
             word.add_argument("file", metavar="FILE")
             word.add_argument("-o", "--output", metavar="FILE", required=name == "receive")
+        if name == "receive":
+            word.add_argument(
+                "--state", metavar="FOLDER", help="where keys wait for their file (~/.local/state/warpaes/qkd)"
+            )
         if name == "send":
             word.add_argument("--key-size", type=int, default=256, metavar="BITS", help="256, the default, or more")
     return parser
@@ -536,7 +410,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             header = send(kme, options.peer, options.file, target, options.key_size)
             print(f"{target} and {sidecar_of(target)}, under key {header.key_id}", file=sys.stderr)
         else:
-            receive(kme, options.peer, options.file, options.output)
+            receive(kme, options.peer, options.file, options.output, state=options.state)
     except tuple(kind for kind, _ in EXIT_STATUSES) as error:
         return failed(error, EXIT_STATUSES, "not authentic: another key, or altered or cut off")
     return 0

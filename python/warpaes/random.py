@@ -12,13 +12,14 @@ import operator
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _native
 from ._typing import Buffer, Data
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
 __all__ = ["Generator"]
 
@@ -41,7 +42,7 @@ class Generator:
 
     Thread-safe: each call reserves its part of the key stream under a lock. In a child of ``fork``, a generator with a
     random key gets a new random key and starts at position 0. A generator with a given key continues as in the parent,
-    so both processes make the same numbers.
+    so both processes make the same numbers. A copy makes the numbers that the original makes next, until a fork.
     """
 
     def __init__(self, key: Buffer | None = None, *, stream: int = 0) -> None:
@@ -91,6 +92,25 @@ class Generator:
         spawned = Generator(self._key, stream=stream)
         spawned._random_key = self._random_key
         return spawned
+
+    def __copy__(self) -> Self:
+        """Return a generator at the same position of the same key stream."""
+        copied = type(self).__new__(type(self))
+        with self._lock:
+            vars(copied).update(vars(self))
+        copied._lock = threading.Lock()
+        _generators.add(copied)
+        return copied
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Return a generator at the same position of the same key stream."""
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: the pickle would contain the key."""
+        raise TypeError(
+            "a generator cannot be pickled: send a key of your own, and make Generator(key, stream=n) of it"
+        )
 
     def fill(self, buf: Data, *, stream: Any = None) -> None:
         """Fill a buffer or a tensor with random bits.

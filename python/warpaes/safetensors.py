@@ -5,37 +5,35 @@ and a signature. Each tensor has its own key, wrapped with yours. Keys are JSON 
 "aes256gcm", "k": …, "kid": …}`` with ``k`` in base64, and for signatures ``{"kty": "okp", "alg": "ed25519", "x": …,
 "d": …, "kid": …}``. The package cryptography makes and verifies the signatures.
 
+The signature covers the header, and the header has the tags of the encrypted tensors. A file may also contain tensors
+in clear: nothing authenticates these. They are refused unless ``allow_clear`` is True; ``safe_open.clear_keys`` lists
+them. Every other byte of a file is authenticated, or must be what the format prescribes.
+
 An access policy of the format is a program, and warpaes does not run it: it refuses every file whose policy is not the
 one that allows everything.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import builtins
 import collections
-import contextlib
 import io
 import json
 import math
 import os
 import struct
-import tempfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any
 
-from . import _native
+from . import _jwk, _native
+from ._jwk import Key, b64, compact, unb64
+from ._output import Output
 from ._pieces import TAG_BYTES, Ahead, Part, chunks_of, cut, workers
 from ._pieces import Tensor as Sealed
-from .aead import AESGCM
-from .exceptions import FormatError, InvalidSignature, InvalidTag, KeysetError
+from .exceptions import FormatError, InvalidTag
 
 __all__ = ["load_file", "safe_open", "save_file"]
-
-Key = Mapping[str, Any]
 
 CHUNK_BYTES = 2 << 20
 # Bytes encrypted and written at a time: a few windows fit into the last-level cache of most processors.
@@ -43,8 +41,6 @@ _WINDOW_BYTES = 4 << 20
 # One thread writes the file, and it is hardly faster than this many threads encrypt.
 _MOST_THREADS = 3
 _MOST_HEADER_BYTES = 100 << 20
-_SIGNATURE_BYTES = 64
-_KEY_BYTES = {"aes128gcm": 16, "aes256gcm": 32}
 _ALLOW_ALL = "package model\nallow = true"
 
 # In the order of safetensors. In the file, tensors are sorted by dtype, from the last of these to the first.
@@ -68,72 +64,6 @@ _DTYPES = {
 }
 _NAMES = {name: dtype for dtype, (name, _) in _DTYPES.items()}
 _RANK = {dtype: rank for rank, dtype in enumerate(_DTYPES)}
-
-
-def _b64(data: Any) -> str:
-    return binascii.b2a_base64(data, newline=False).decode()
-
-
-def _unb64(text: Any, what: str) -> bytes:
-    try:
-        return binascii.a2b_base64(text, strict_mode=True)
-    except (TypeError, ValueError):
-        raise FormatError(f"{what} is not base64") from None
-
-
-def _compact(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _wrapping_key(key: Key) -> AESGCM:
-    algorithm = key.get("alg")
-    if key.get("kty") != "oct" or algorithm not in _KEY_BYTES:
-        raise KeysetError(f"enc_key: kty must be oct, and alg aes128gcm or aes256gcm, not {algorithm!r}")
-    try:
-        secret = base64.b64decode(key["k"], validate=True)
-    except (KeyError, TypeError, ValueError):
-        raise KeysetError("enc_key: k is missing, or not base64") from None
-    if len(secret) != _KEY_BYTES[algorithm]:
-        raise KeysetError(f"enc_key: k has {len(secret)} bytes, and {algorithm} takes {_KEY_BYTES[algorithm]}")
-    return AESGCM(secret)
-
-
-def _public(key: Key) -> dict[str, Any]:
-    """Return the fields of a key that the header contains."""
-    return {name: key[name] for name in ("alg", "jku", "kid", "kty") if key.get(name) is not None}
-
-
-def _signature_key(key: Key, name: str) -> bytes:
-    if key.get("kty") != "okp" or key.get("alg") != "ed25519":
-        raise KeysetError("sign_key: kty must be okp, and alg ed25519")
-    try:
-        data = base64.b64decode(key[name], validate=True)
-    except (KeyError, TypeError, ValueError):
-        raise KeysetError(f"sign_key: {name} is missing, or not base64") from None
-    if len(data) != 32:
-        raise KeysetError(f"sign_key: {name} must have 32 bytes")
-    return data
-
-
-def _ed25519() -> Any:
-    try:
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError("signatures need the package cryptography: pip install cryptography") from None
-    return ed25519
-
-
-def _sign(key: Key, message: bytes) -> bytes:
-    signature: bytes = _ed25519().Ed25519PrivateKey.from_private_bytes(_signature_key(key, "d")).sign(message)
-    return signature
-
-
-def _verify(key: Key, signature: bytes, message: bytes) -> None:
-    public = _ed25519().Ed25519PublicKey.from_public_bytes(_signature_key(key, "x"))
-    try:
-        public.verify(signature, message)
-    except Exception:
-        raise InvalidSignature("the signature is not sign_key's: the header was altered, or is another's") from None
 
 
 def _nonces(base: bytes, first: int, count: int) -> bytes:
@@ -203,13 +133,15 @@ def save_file(
 
     Raises:
         KeysetError: A key does not have the expected form.
-        TypeError: A tensor has a dtype that safetensors lacks.
+        TypeError: A tensor has a dtype that safetensors lacks, or ``metadata`` has something else than text.
         ValueError: A name in ``metadata`` or of a tensor is reserved.
         ModuleNotFoundError: The package cryptography is missing.
         OSError: The file cannot be written.
     """
-    wrapping = _wrapping_key(enc_key)
-    key_bytes = _KEY_BYTES[enc_key["alg"]]
+    wrapping = _jwk.wrapping_key(enc_key)
+    key_bytes = _jwk.KEY_BYTES[enc_key["alg"]]
+    if any(not isinstance(text, str) for item in (metadata or {}).items() for text in item):
+        raise TypeError("metadata: names and values must be text")
     if any(name.startswith("__") for name in metadata or {}):
         raise ValueError("metadata: names that begin with two underscores are the format's")
     if "__metadata__" in tensors:
@@ -233,60 +165,37 @@ def save_file(
         offset = entries[tensor.name]["data_offsets"][0]
         sealed.append(Sealed(tensor.name, tensor.data, size, offset, key, base, tags))
         encryption[tensor.name] = {
-            "wrapped_key": _b64(wrapped[:-TAG_BYTES]),
-            "key_iv": _b64(key_iv),
-            "key_tag": _b64(wrapped[-TAG_BYTES:]),
-            "base_iv": _b64(base),
+            "wrapped_key": b64(wrapped[:-TAG_BYTES]),
+            "key_iv": b64(key_iv),
+            "key_tag": b64(wrapped[-TAG_BYTES:]),
+            "base_iv": b64(base),
         }
     encryption = dict(sorted(encryption.items()))
-    about = {"chunk_size": CHUNK_BYTES, "enc": _public(enc_key), "sign": _public(sign_key), "version": "2"}
+    about = {"chunk_size": CHUNK_BYTES, "enc": _jwk.public(enc_key), "sign": _jwk.public(sign_key), "version": "2"}
     fields = dict(metadata or {})
-    fields["__crypto_keys__"] = _compact(about).decode()
-    fields["__policy__"] = _compact({"local": _ALLOW_ALL, "remote": _ALLOW_ALL}).decode()
+    fields["__crypto_keys__"] = compact(about).decode()
+    fields["__policy__"] = compact({"local": _ALLOW_ALL, "remote": _ALLOW_ALL}).decode()
 
     def header(sign: bool) -> bytes:
         for tensor in sealed:
-            encryption[tensor.name]["tags"] = _b64(tensor.tags)
-        fields["__encryption__"] = _compact(encryption).decode()
+            encryption[tensor.name]["tags"] = b64(tensor.tags)
+        fields["__encryption__"] = compact(encryption).decode()
         fields.pop("__signature__", None)
         unsigned = {"__metadata__": dict(sorted(fields.items())), **entries}
-        fields["__signature__"] = _b64(_sign(sign_key, _compact(unsigned)) if sign else bytes(_SIGNATURE_BYTES))
-        text = _compact({"__metadata__": dict(sorted(fields.items())), **entries})
+        fields["__signature__"] = b64(_jwk.sign(sign_key, compact(unsigned)) if sign else bytes(_jwk.SIGNATURE_BYTES))
+        text = compact({"__metadata__": dict(sorted(fields.items())), **entries})
         text += b" " * (-len(text) % 8)
         return struct.pack("<Q", len(text)) + text
 
     # Fail before the encryption if the package or the signature key is unusable.
-    _ed25519()
-    _signature_key(sign_key, "d")
+    _jwk.ed25519()
+    _jwk.signature_key(sign_key, "d")
     begin = len(header(False))  # its length does not depend on the tags
-    path = os.fspath(filename)
-    descriptor, temporary = tempfile.mkstemp(prefix=".warpaes-", dir=os.path.dirname(path) or ".")
-    try:
-        with os.fdopen(descriptor, "wb", buffering=0) as file:
-            file.seek(begin)
-            _write_tensors(file, sealed)
-            file.seek(0)
-            _write(file, memoryview(header(True)))
-            os.fchmod(descriptor, 0o666 & ~_umask())
-            os.fsync(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    with builtins.open("/proc/self/status") as status:
-        for line in status:
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    return 0o077
-
-
-def _write(file: Any, data: memoryview) -> None:
-    while data.nbytes:
-        data = data[file.write(data) :]
+    with Output(filename, replace=True) as output:
+        os.lseek(output.descriptor, begin, os.SEEK_SET)
+        _write_tensors(output, sealed)
+        os.lseek(output.descriptor, 0, os.SEEK_SET)
+        output.write(header(True))
 
 
 def _encrypt(piece: list[Part], room: memoryview) -> memoryview:
@@ -300,7 +209,7 @@ def _encrypt(piece: list[Part], room: memoryview) -> memoryview:
     return room[:at]
 
 
-def _write_tensors(file: Any, tensors: list[Sealed]) -> None:
+def _write_tensors(output: Output, tensors: list[Sealed]) -> None:
     """Write one window while other threads encrypt the next ones. ``tensors`` are in the order of the file."""
     size = sum(tensor.size for tensor in tensors)
     threads = max(1, min(_MOST_THREADS, workers(-(-size // _WINDOW_BYTES)) - 1))  # the current thread writes
@@ -309,13 +218,31 @@ def _write_tensors(file: Any, tensors: list[Sealed]) -> None:
         begun: collections.deque[Any] = collections.deque()
         for number, piece in enumerate(cut(tensors, CHUNK_BYTES, _WINDOW_BYTES, _WINDOW_BYTES)):
             if len(begun) == len(rooms):
-                _write(file, begun.popleft().result())
+                output.write(begun.popleft().result())
             begun.append(ahead.submit(partial(_encrypt, piece, rooms[number % len(rooms)])))
         for job in begun:
-            _write(file, job.result())
+            output.write(job.result())
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
+
+
+def _header(fields: Mapping[str, bytes], entries: bytes) -> bytes:
+    """Return a header of encoded metadata and encoded entries."""
+    metadata = b'{"__metadata__":{' + b",".join(fields.values()) + b"}"
+    return metadata + (entries[1:] if entries == b"{}" else b"," + entries[1:])
+
+
+def _check(name: str, dtype: str, shape: list[int], data_offsets: list[int]) -> None:
+    """Check a tensor's entry in the header; raise FormatError if its place does not fit its dtype and shape."""
+    if dtype not in _DTYPES:
+        raise FormatError(f"{name}: the dtype {dtype} is none that warpaes knows")
+    first, end = data_offsets
+    numbers = (first, end, *shape)
+    if set(map(type, numbers)) != {int} or min(numbers) < 0:
+        raise FormatError(f"{name}: shape and data_offsets must be numbers from 0 on")
+    if end - first != math.prod(shape) * _DTYPES[dtype][1]:
+        raise FormatError(f"{name}: its place in the file does not fit its shape")
 
 
 class safe_open:  # noqa: N801 (safetensors' name)
@@ -329,6 +256,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         *,
         enc_key: Key,
         sign_key: Key,
+        allow_clear: bool = False,
     ) -> None:
         """Open a file and verify the signature of its header.
 
@@ -338,10 +266,12 @@ class safe_open:  # noqa: N801 (safetensors' name)
             device: The device of PyTorch's tensors. On a GPU that warpaes computes on, the GPU decrypts.
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key of the signature.
+            allow_clear: Whether tensors in clear, which nothing authenticates, can be read; see ``clear_keys``.
 
         Raises:
             InvalidSignature: The header was altered, or is signed with another key.
-            FormatError: The file is not CryptoTensors of version 2, is truncated, or has an access policy.
+            FormatError: The file is not CryptoTensors of version 2, is truncated, has bytes that belong to no tensor,
+                or has an access policy.
             KeysetError: A key does not have the expected form.
             ValueError: ``framework`` is unknown, or NumPy is combined with a device other than the CPU.
             OSError: The file cannot be read.
@@ -352,8 +282,9 @@ class safe_open:  # noqa: N801 (safetensors' name)
         if not self._torch and device != "cpu":
             raise ValueError("NumPy's arrays are on the cpu: another device needs framework='torch'")
         self._device = device
-        self._wrapping = _wrapping_key(enc_key)
-        self._key_bytes = _KEY_BYTES[enc_key["alg"]]
+        self._allow_clear = allow_clear
+        self._wrapping = _jwk.wrapping_key(enc_key)
+        self._key_bytes = _jwk.KEY_BYTES[enc_key["alg"]]
         self._file: io.FileIO | None = io.FileIO(filename, "rb")
         try:
             self._read_header(sign_key)
@@ -366,35 +297,58 @@ class safe_open:  # noqa: N801 (safetensors' name)
         length = struct.unpack("<Q", self._read(0, 8))[0] if size >= 8 else size
         if length > min(size - 8, _MOST_HEADER_BYTES):
             raise FormatError("no safetensors: the header would be longer than the file")
+        text = self._read(8, length)
         try:
-            header = json.loads(self._read(8, length))
-            self._metadata = header.pop("__metadata__")
-            signed = dict(self._metadata)
-            signature = signed.pop("__signature__")
-            about = json.loads(self._metadata["__crypto_keys__"])
-            self._encryption = json.loads(self._metadata["__encryption__"])
-            policy = json.loads(self._metadata["__policy__"])
+            header = json.loads(text)
+            metadata = header.pop("__metadata__")
+            signature = metadata["__signature__"]
+            about = json.loads(metadata["__crypto_keys__"])
+            encryption = json.loads(metadata["__encryption__"])
+            policy = json.loads(metadata["__policy__"])
+            fields = {name: compact(name) + b":" + compact(value) for name, value in metadata.items()}
+            entries = compact(header)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise FormatError(f"no CryptoTensors: {error!r} in the header") from None
-        _verify(sign_key, _unb64(signature, "__signature__"), _compact({"__metadata__": signed, **header}))
-        # From here on the header is authentic: the holder of the signature key wrote it.
+        written = _header(fields, entries)
+        del fields["__signature__"]
+        _jwk.verify(sign_key, _jwk.signature(signature), _header(fields, entries))
+        # From here on the content of the header is authentic: the holder of the signature key wrote it. The signature
+        # is over the content, and this over the bytes: spaces, escapes and repeated names could say the same.
+        if text != written + b" " * (-len(written) % 8):
+            raise FormatError("the header is not in the form in which it was signed: it was altered")
+        try:
+            self._interpret(about, policy, encryption)
+            self._metadata, self._encryption = metadata, encryption
+            self._entries = header
+            for name, entry in header.items():
+                _check(name, **entry)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"no CryptoTensors: {error!r} in the header") from None
+        self._begin = 8 + length
+        end = self._begin
+        for name, entry in sorted(self._entries.items(), key=lambda item: item[1]["data_offsets"]):
+            first, behind = entry["data_offsets"]
+            if self._begin + first != end:
+                raise FormatError(f"{name}: its place in the file leaves a gap, or is also another tensor's")
+            end = self._begin + behind
+            if end > size:
+                raise FormatError(f"{name}: ends after the end of the file, which was cut off")
+        if end != size:
+            raise FormatError(f"{size - end} bytes follow the last tensor: nothing authenticates them, so remove them")
+
+    def _interpret(self, about: Any, policy: Any, encryption: Any) -> None:
         if about.get("version") != "2":
             raise FormatError(f"CryptoTensors of version {about.get('version')!r}: warpaes reads version 2")
         if policy.get("local") != _ALLOW_ALL or policy.get("remote") not in (_ALLOW_ALL, ""):
             raise FormatError("the file has an access policy, which warpaes does not evaluate: use cryptotensors")
-        if about.get("enc", {}).get("alg") not in _KEY_BYTES:
-            raise FormatError(f"encrypted with {about.get('enc', {}).get('alg')!r}, not with AES-GCM")
+        algorithm = about.get("enc", {}).get("alg")
+        if algorithm not in _jwk.KEY_BYTES:
+            raise FormatError(f"encrypted with {algorithm!r}, not with AES-GCM")
         self._chunk = about.get("chunk_size")
-        if not isinstance(self._chunk, int) or self._chunk <= 0:
+        if type(self._chunk) is not int or self._chunk <= 0:
             raise FormatError("chunk_size must be a number above 0")
-        self._entries = header
-        self._begin = 8 + length
-        for name, entry in header.items():
-            if entry["dtype"] not in _DTYPES:
-                raise FormatError(f"{name}: the dtype {entry['dtype']} is none that warpaes knows")
-            first, end = entry["data_offsets"]
-            if end - first != math.prod(entry["shape"]) * _DTYPES[entry["dtype"]][1] or self._begin + end > size:
-                raise FormatError(f"{name}: its place in the file does not fit its shape, or the file was cut off")
+        if any(not isinstance(fields, dict) for fields in encryption.values()):
+            raise FormatError("__encryption__ must have an object for each tensor")
 
     def _descriptor(self) -> int:
         if self._file is None:
@@ -423,6 +377,11 @@ class safe_open:  # noqa: N801 (safetensors' name)
         """Return the names of the tensors, in the order of the header."""
         return list(self._entries)
 
+    def clear_keys(self) -> list[str]:
+        """Return the names of the tensors that are in clear. Anyone who can write to the file can change their data;
+        names, dtypes and shapes are authentic."""
+        return [name for name in self._entries if name not in self._encryption]
+
     def metadata(self) -> dict[str, str]:
         """Return the metadata given to ``save_file``. It is authentic."""
         return {name: value for name, value in self._metadata.items() if not name.startswith("__")}
@@ -433,6 +392,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         Raises:
             KeyError: There is no tensor of this name.
             InvalidTag: The tensor was altered, or ``enc_key`` is another key.
+            FormatError: The tensor is in clear, and ``allow_clear`` is False; or the file was cut off meanwhile.
             ValueError: The file is closed.
         """
         return next(self._tensors([name]))[1]
@@ -440,9 +400,9 @@ class safe_open:  # noqa: N801 (safetensors' name)
     def _keys(self, name: str) -> tuple[bytes, bytes, bytes]:
         fields = self._encryption[name]
         try:
-            sealed = _unb64(fields["wrapped_key"], "wrapped_key") + _unb64(fields["key_tag"], "key_tag")
-            nonce, base = _unb64(fields["key_iv"], "key_iv"), _unb64(fields["base_iv"], "base_iv")
-            tags = _unb64(fields["tags"], "tags")
+            sealed = unb64(fields["wrapped_key"], "wrapped_key") + unb64(fields["key_tag"], "key_tag")
+            nonce, base = unb64(fields["key_iv"], "key_iv"), unb64(fields["base_iv"], "base_iv")
+            tags = unb64(fields["tags"], "tags")
         except (KeyError, TypeError) as error:
             raise FormatError(f"{name}: {error!r} in __encryption__") from None
         try:
@@ -458,6 +418,14 @@ class safe_open:  # noqa: N801 (safetensors' name)
 
     def _tensors(self, names: list[str]) -> Iterator[tuple[str, Any]]:
         """Read and decrypt tensors with several threads."""
+        for name in names:
+            if name not in self._entries:
+                raise KeyError(name)
+            if name not in self._encryption and not self._allow_clear:
+                raise FormatError(
+                    f"{name}: is in clear, so nothing authenticates it; allow_clear=True reads such tensors, which "
+                    "clear_keys() lists"
+                )
         if self._torch and _decrypts_there(self._device):
             from ._to_gpu import load
         else:
@@ -488,6 +456,7 @@ def load_file(
     *,
     enc_key: Key,
     sign_key: Key,
+    allow_clear: bool = False,
 ) -> dict[str, Any]:
     """Read and decrypt all tensors of a file.
 
@@ -496,5 +465,5 @@ def load_file(
     Returns:
         The tensors by name.
     """
-    with safe_open(filename, framework, device, enc_key=enc_key, sign_key=sign_key) as file:
+    with safe_open(filename, framework, device, enc_key=enc_key, sign_key=sign_key, allow_clear=allow_clear) as file:
         return dict(file._tensors(file.keys()))

@@ -23,22 +23,44 @@ const EVP_MD* sha256() {
 
 }  // namespace
 
-DigestSink::DigestSink(Sink& sink) : sink_(sink), context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+RunningDigest::RunningDigest() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
     if (context_ == nullptr) throw std::bad_alloc();
     require(EVP_DigestInit_ex(context_.get(), sha256(), nullptr) == 1);
 }
 
-void DigestSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+void RunningDigest::update(std::span<const std::uint8_t> bytes) {
     note_stack_depth(libcrypto_stack);
     require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
-    sink_.write(offset, bytes);
 }
 
-Sha256 DigestSink::digest() {
+Sha256 RunningDigest::finish() {
     note_stack_depth(libcrypto_stack);
     Sha256 made;
     require(EVP_DigestFinal_ex(context_.get(), made.data(), nullptr) == 1);
     return made;
+}
+
+void DigestSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+    digest_.update(bytes);
+    sink_.write(offset, bytes);
+}
+
+DigestSource::DigestSource(Source& source, std::span<const std::uint8_t> before) : source_(source) {
+    digest_.update(before);
+}
+
+std::size_t DigestSource::read(std::uint64_t offset, std::span<std::uint8_t> buffer) {
+    const std::size_t n = source_.read(offset, buffer);
+    if (offset <= hashed_ && hashed_ < offset + n) {
+        digest_.update(buffer.first(n).subspan(static_cast<std::size_t>(hashed_ - offset)));
+        hashed_ = offset + n;
+    }
+    return n;
+}
+
+Sha256 DigestSource::digest() {
+    if (hashed_ != size()) throw Error(WARPAES_ERROR_INTERNAL, "SHA-256 of the input: not all of it was read");
+    return digest_.finish();
 }
 
 }  // namespace warpaes

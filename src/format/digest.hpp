@@ -1,4 +1,4 @@
-// SHA-256 of what is written, in passing.
+// SHA-256 of a job's output or of its input, in passing.
 #pragma once
 
 #include <openssl/evp.h>
@@ -13,20 +13,51 @@ namespace warpaes {
 
 using Sha256 = std::array<std::uint8_t, 32>;
 
+/// A SHA-256 that is being computed.
+class RunningDigest {
+public:
+    RunningDigest();
+    void update(std::span<const std::uint8_t> bytes);
+    /// After the last update.
+    [[nodiscard]] Sha256 finish();
+
+private:
+    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
 /// Takes bytes in order, and hashes each piece in the thread that has just made it and still has it in its cache.
 class DigestSink final : public Sink {
 public:
-    explicit DigestSink(Sink& sink);
+    explicit DigestSink(Sink& sink) : sink_(sink) {}
     bool is_sequential() const noexcept override { return true; }
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void finish() override { sink_.finish(); }
     void on_wait(WaitHook hook) override { sink_.on_wait(std::move(hook)); }
     /// After the last write.
-    [[nodiscard]] Sha256 digest();
+    [[nodiscard]] Sha256 digest() { return digest_.finish(); }
 
 private:
     Sink& sink_;
-    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+    RunningDigest digest_;
+};
+
+/// Hands out a source's bytes in order, and hashes each piece in the thread that has just read it. Bytes that are read
+/// again are hashed once.
+class DigestSource final : public Source {
+public:
+    /// `before`: hashed first; the bytes in front of `source` in its file.
+    DigestSource(Source& source, std::span<const std::uint8_t> before);
+    std::uint64_t size() const noexcept override { return source_.size(); }
+    bool is_sequential() const noexcept override { return true; }
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
+    void on_wait(WaitHook hook) override { source_.on_wait(std::move(hook)); }
+    /// Once all of the source has been read; throws if some of it has not.
+    [[nodiscard]] Sha256 digest();
+
+private:
+    Source& source_;
+    RunningDigest digest_;
+    std::uint64_t hashed_ = 0;
 };
 
 }  // namespace warpaes

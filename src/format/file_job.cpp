@@ -60,6 +60,15 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     const Opening opening = format.open(engine, input);
     SourceSlice content(*input, opening.begin, opening.size);
 
+    std::optional<DigestSource> hashed;
+    if (job.sha256_input) {
+        if (file.size() == Engine::unknown_length)
+            throw Error(WARPAES_ERROR_ARGUMENT, "flags: SHA256_INPUT is for files, and the input is a pipe");
+        std::vector<std::uint8_t> before(static_cast<std::size_t>(opening.begin));
+        (void)file.read(0, before);
+        hashed.emplace(content, before);
+    }
+
     const std::unique_ptr<FileSink> output = job.verify ? nullptr : open_sink(job, file);
     if (output != nullptr) output->set_durable(job.durable);
     Sink* sink = output.get();
@@ -71,8 +80,9 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     SinkSlice kept(sink, opening.header.size(), opening.skip, opening.keep,
                    opening.in_order && output != nullptr && !output->is_provisional());
 
-    FileResult result{format.run(engine, content, kept), opening.key_id};
+    FileResult result{format.run(engine, hashed ? static_cast<Source&>(*hashed) : content, kept), opening.key_id};
     if (digested) result.sha256 = digested->digest();
+    if (hashed) result.sha256 = hashed->digest();
     if (output != nullptr) output->commit();
     result.bytes_read += opening.header_bytes;
     result.bytes_written = output != nullptr ? output->bytes_written() : 0;

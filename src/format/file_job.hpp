@@ -29,11 +29,12 @@ struct ByteRange {
 struct FileJob {
     Direction direction = Direction::encrypt;
     bool overwrite = false;
-    bool durable = true;    ///< FileSink::set_durable
-    bool base64 = false;    ///< the encrypted side is base64
-    bool one_line = false;  ///< base64 in a single line
-    bool verify = false;    ///< writes nothing and ignores `output`
-    bool sha256 = false;    ///< compute the SHA-256 of the output
+    bool durable = true;        ///< FileSink::set_durable
+    bool base64 = false;        ///< the encrypted side is base64
+    bool one_line = false;      ///< base64 in a single line
+    bool verify = false;        ///< writes nothing and ignores `output`
+    bool sha256 = false;        ///< compute the SHA-256 of the output
+    bool sha256_input = false;  ///< compute the SHA-256 of the input, a file
     unsigned threads = std::numeric_limits<unsigned>::max();
     std::optional<ByteRange> range;
     Place input;
@@ -44,7 +45,7 @@ struct FileJob {
 /// The bytes read are those that the cipher saw, plus the header; those written went to the output.
 struct FileResult : Totals {
     std::uint32_t key_id = 0;  ///< within a keyset
-    Sha256 sha256{};           ///< of the output, if the job asked for it
+    Sha256 sha256{};           ///< of the output or the input, if the job asked for it
 };
 
 /// What a format reads or makes at the beginning of a file, and the part of the file that the job processes.

@@ -231,6 +231,37 @@ TEST_F(FileJob, ACallbackThatThrowsIsAFailure) {
     std::filesystem::remove(path);
 }
 
+TEST_F(FileJob, TheDigestOfTheInputIsThatOfTheWholeFile) {
+    const std::string path = testing::TempDir() + "warpaes-digested-" + std::to_string(getpid());
+    const std::string made = path + ".made", again = path + ".again";
+    for (const std::size_t size : {0, 1, 1'048'576, 1'600'000, 9'000'000}) {
+        std::ofstream(path, std::ios::binary) << std::string(size, 'x');
+        Job job = aead();
+        job.flags = WARPAES_FILE_SHA256 | WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SYNC;
+        job.input_path = path.c_str();
+        job.output_path = made.c_str();
+        job.direction = WARPAES_ENCRYPT;
+        warpaes_file_result sealed = WARPAES_FILE_RESULT_INIT;
+        ASSERT_EQ(warpaes_file_run(engine_.get(), &job, &sealed), WARPAES_OK) << warpaes_last_error();
+        job.direction = WARPAES_DECRYPT;
+        job.input_path = made.c_str();
+        for (const std::uint32_t verify : {0U, unsigned{WARPAES_FILE_VERIFY}}) {
+            for (const std::uint32_t threads : {0U, 1U, 4U}) {
+                SCOPED_TRACE(std::to_string(size) + " " + std::to_string(verify) + " " + std::to_string(threads));
+                job.flags = WARPAES_FILE_SHA256_INPUT | WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SYNC | verify;
+                job.threads = threads;
+                job.output_path = verify != 0 ? nullptr : again.c_str();
+                warpaes_file_result opened = WARPAES_FILE_RESULT_INIT;
+                ASSERT_EQ(warpaes_file_run(engine_.get(), &job, &opened), WARPAES_OK) << warpaes_last_error();
+                EXPECT_EQ(Bytes(opened.sha256, opened.sha256 + 32), Bytes(sealed.sha256, sealed.sha256 + 32));
+            }
+        }
+        job.flags |= WARPAES_FILE_RANGE;
+        EXPECT_EQ(warpaes_file_run(engine_.get(), &job, nullptr), WARPAES_ERROR_ARGUMENT);
+    }
+    for (const std::string& each : {path, made, again}) std::filesystem::remove(each);
+}
+
 TEST_F(FileJob, TheDigestIsThatOfTheOutput) {
     const std::string path = testing::TempDir() + "warpaes-digested-" + std::to_string(getpid());
     const std::string made = path + ".made", again = path + ".again";

@@ -108,6 +108,7 @@ class Test:
         self.store = Store(seed=arguments.seed)
         self.direct = storage.open_storage("s3://bucket/sealed", {"endpoint_url": self.store.moto.url})
         self.sizes: dict[str, int] = {}
+        self.record_keys: set[bytes] = set()
         self.cluster: Any = None
         self.driver_kills = 0
         self.killer = Killer(arguments.seed, arguments.interval)
@@ -195,7 +196,7 @@ class Test:
             return False
         if there is None or there.job.command != command or there.job.finished:
             return False
-        return 0.05 < sum(row.state == manifest.DONE for row in there.rows) / len(there.rows) < 0.9
+        return 0.1 < there.total("todo") / there.total("rows") < 0.95
 
     # ------------------------------------------------------------------------------------------------------- checks
 
@@ -205,21 +206,25 @@ class Test:
 
     def data_keyset(self, record: dict[str, Any], key: pathlib.Path) -> bytes:
         """The data key of a record as Tink's keyset, unwrapped by tink-py."""
-        label = keys.LABEL + record["key_id"].encode()
+        bound = json.dumps([record[name] for name in keys.BOUND], separators=(",", ":"))
+        label = keys.RECORD_LABEL + hashlib.sha256(bound.encode()).hexdigest().encode()
         sealed = io.BytesIO(base64.b64decode(record["wrapped"]))
         with self.tink_of(key.read_bytes()).new_decrypting_stream(sealed, label) as stream:
             return warpaes.Keyset.from_raw(record["template"], stream.read()).to_json()
 
     def check(self, key: pathlib.Path, envelope: str) -> set[str]:
         """Everything that must hold after a job; return the digests of all objects."""
-        there = manifest.Manifest.load(self.direct)
-        assert there is not None and there.job.finished
+        there = manifest.Manifest.load(self.direct, keys.KeySpec.read(str(key)).holders())
+        assert there is not None and there.signer is not None and there.job.finished
+        self.record_keys.add(there.signer.record_key)
         rows = {row.key: row for row in there.rows}
         assert rows.keys() == self.sizes.keys(), "the manifest lacks rows"
         names = {name.removeprefix("sealed/") for name in self.store.keys("sealed/")}
         own = {name for name in names if name.startswith(storage.FOLDER) or name.endswith(storage.KEY_SUFFIX)}
         assert names - own == self.sizes.keys(), (names - own) ^ self.sizes.keys()
-        assert storage.FOLDER + "lock" not in names, "a lock is left"
+        assert storage.FOLDER + storage.LOCK not in names, "a lock is left"
+        shards = {name for name in names if name.startswith(manifest.SHARDS)}
+        assert shards == {shard.file for shard in there.shards}, "shards are left that the manifest does not name"
         assert self.store.uploads() == [], "uploads are left"
         shared = {key_id: self.tink_of(self.data_keyset(record, key)) for key_id, record in there.job.keys.items()}
         direct = self.tink_of(key.read_bytes())
@@ -236,12 +241,16 @@ class Test:
                 assert beside == row.wrapped, "the record beside an object is not the manifest's"
                 record = json.loads(beside)[0]
                 assert record["key_id"] == row.key_id
+                assert (record["dataset"], record["name"]) == (there.dataset, name)
                 primitive = self.tink_of(self.data_keyset(record, key))
             plain = content_of(name, length)
-            with primitive.new_decrypting_stream(io.BytesIO(sealed), b"") as stream:
+            associated = keys.name_data(there.dataset, name)
+            with primitive.new_decrypting_stream(io.BytesIO(sealed), associated) as stream:
                 assert stream.read() == plain, f"{name} is not what it was"
             for offset in range(0, length - 16, max(1, length // 8)):
                 assert plain[offset : offset + 16] not in sealed, f"{name} holds plaintext"
+        if envelope == "object":
+            assert len({row.key_id for row in there.rows}) == len(rows), "two objects share a data key"
         print(
             f"  {len(rows)} objects are right by tink-py, the manifest is consistent, nothing is left over", flush=True
         )
@@ -251,6 +260,7 @@ class Test:
         """No key lies in what Ray writes: logs, and what it spills of its object store."""
         secrets = [json.loads(path.read_text())["key"][0]["keyData"]["value"] for path in (self.key, self.key2)]
         needles = [secret.encode() for secret in secrets] + [base64.b64decode(secret)[-32:] for secret in secrets]
+        needles += self.record_keys
         files = [path for path in pathlib.Path(self.session).rglob("*") if path.is_file() and not path.is_symlink()]
         assert len(files) > 10, "Ray's folder is somewhere else"
         for path in files:

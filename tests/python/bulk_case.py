@@ -23,7 +23,7 @@ try:
 except unittest.SkipTest as reason:
     print(reason)
     sys.exit(77)
-from warpaes.bulk import cli, manifest, storage
+from warpaes.bulk import cli, keys, manifest, storage
 
 SIZES = [0, 1, 4095, 4096, 100_003, storage.WINDOW - 1, storage.WINDOW, storage.WINDOW + 1, 3 * storage.WINDOW + 5]
 
@@ -98,7 +98,30 @@ class Case(unittest.TestCase):
             if path.is_file() and storage.FOLDER not in path.relative_to(folder).as_posix()
         }
 
-    def load(self, folder: pathlib.Path) -> manifest.Manifest:
-        there = manifest.Manifest.load(storage.open_storage(str(folder)))
+    def load(self, folder: pathlib.Path, key: pathlib.Path | None = None) -> manifest.Manifest:
+        """The manifest of a target; to alter and save it, with its key."""
+        holders = keys.KeySpec.read(str(key)).holders() if key is not None else None
+        there = manifest.Manifest.load(storage.open_storage(str(folder)), holders)
         assert there is not None
         return there
+
+    def name_data(self, folder: pathlib.Path, name: str) -> bytes:
+        """The associated data of an object."""
+        return keys.name_data(self.load(folder).dataset, name)
+
+    def without_manifest(self, folder: pathlib.Path) -> tuple[str, ...]:
+        """Remove the manifest of a target; return the options that take its objects without it."""
+        dataset = self.load(folder).dataset
+        (folder / manifest.NAME).unlink()
+        return "--no-manifest", "--dataset", dataset
+
+    def forget(self, folder: pathlib.Path, key: pathlib.Path) -> None:
+        """Let the manifest be as it was before the first objects were written."""
+        there = self.load(folder, key)
+        for number, group in there.each():
+            for row in group:
+                row.state, row.key_id, row.wrapped, row.sha256, row.out_version = "pending", "", "", "", ""
+                row.out_size = 0
+            there.change(number)
+        there.job.finished = False
+        there.save()

@@ -16,9 +16,9 @@ import unittest.mock
 from typing import Any
 
 import warpaes
-from bulk_case import SIZES, Case, bulk, refusal, tink_open
+from bulk_case import SIZES, Case, bulk, refusal, said_by, tink_open
 from support import needed
-from warpaes.bulk import cli, job, keys, manifest, pool, storage, transfer, worker
+from warpaes.bulk import job, keys, manifest, pool, rows, storage, transfer, worker
 from warpaes.bulk.lock import Lock, LockedError
 
 
@@ -29,7 +29,8 @@ class Files(Case):
         sealed = self.files(self.target)
         self.assertEqual(sealed.keys(), content.keys())
         for name, data in content.items():
-            with warpaes.open(sealed[name], keyset=warpaes.Keyset.parse(self.key.read_bytes())) as file:
+            keyset = warpaes.Keyset.parse(self.key.read_bytes())
+            with warpaes.open(sealed[name], keyset=keyset, associated_data=self.name_data(self.target, name)) as file:
                 self.assertEqual(file.read(), data, name)
         for row in self.load(self.target).rows:
             self.assertEqual((row.state, row.attempt, row.error), ("done", 1, ""))
@@ -43,9 +44,10 @@ class Files(Case):
     def test_tink_opens_what_was_made(self) -> None:
         needed("tink")
         content = self.write(SIZES[:5])
-        bulk("encrypt", "-k", self.key, "--bind-names", self.source, self.target)
+        bulk("encrypt", "-k", self.key, self.source, self.target)
         for name, data in self.files(self.target).items():
-            self.assertEqual(tink_open(self.key.read_bytes(), data, name.encode()), content[name])
+            associated = self.name_data(self.target, name)
+            self.assertEqual(tink_open(self.key.read_bytes(), data, associated), content[name])
 
     def test_every_template_of_data_keys(self) -> None:
         content = self.write([0, 5000, 70_000])
@@ -158,20 +160,37 @@ class Files(Case):
     def test_a_changed_source_is_an_error_of_its_row(self) -> None:
         content = self.write([100, 200, 300])
         bulk("encrypt", "-k", self.key, self.source, self.target)
-        there = self.load(self.target)
         changed = next(iter(content))
         (self.source / changed).write_bytes(b"else")
         (self.target / changed).unlink()
-        for row in there.rows:
-            row.state = "pending"
-        there.job.finished = False
-        there.save(storage.open_storage(str(self.target)))
+        self.forget(self.target, self.key)
         status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
         self.assertEqual((status, report["errors"], report["adopted"]), (1, 1, 2))
         self.assertIn("changed", report["first_errors"][0]["error"])
         self.assertFalse((self.target / changed).exists())
         status, report = bulk("encrypt", "-k", self.key, "--update", self.source, self.target)
         self.assertEqual((status, report["errors"]), (0, 0))
+
+    def test_a_job_recognises_its_own_objects(self) -> None:
+        """The driver died before it saved the results, so the rows are pending and the objects exist."""
+        content = self.write([0, 100, 9_000_000])
+        for envelope in ("", "job", "object"):
+            with self.subTest(envelope):
+                target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
+                given = ("encrypt", "-k", self.key, *(["--envelope", envelope] if envelope else []))
+                bulk(*given, self.source, target)
+                before = {
+                    row.key: (row.key_id, row.wrapped, row.sha256, row.out_version) for row in self.load(target).rows
+                }
+                self.forget(target, self.key)
+                status, report = bulk(*given, self.source, target)
+                self.assertEqual((status, report["adopted"]), (0, 3), report)
+                after = {
+                    row.key: (row.key_id, row.wrapped, row.sha256, row.out_version) for row in self.load(target).rows
+                }
+                self.assertEqual(after, before)
+                self.assertEqual(bulk("decrypt", "-k", self.key, target, out)[0], 0)
+                self.assertEqual(self.files(out), content)
 
     def test_what_is_there_stays(self) -> None:
         content = self.write([100])
@@ -209,16 +228,27 @@ class Files(Case):
         self.assertEqual((status, report["errors"]), (1, 2))
         self.assertEqual(list(self.files(out).values()), [content[names[0]]])
 
-    def test_a_wrong_key_ends_early(self) -> None:
+    def test_a_wrong_key_is_refused_before_any_object_is_read(self) -> None:
         self.write([10] * 50)
         bulk("encrypt", "-k", self.key, self.source, self.target)
-        other = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB").to_json()
-        self.key.write_bytes(other)
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said):
-            status = cli.main(["verify", "-q", "-k", str(self.key), "--max-errors", "3", str(self.target)])
+        key_id = self.load(self.target, self.key).job.key_id
+        self.key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_4KB").to_json())
+        out = self.folder / "out"
+        commands: list[tuple[Any, ...]] = [("verify", self.target), ("decrypt", self.target, out)]
+        commands += [("encrypt", self.source, self.target), ("rekey", "--new-key", self.key2, self.target)]
+        for command in commands:
+            with unittest.mock.patch.object(pool, "Worker", side_effect=AssertionError):
+                said = refusal(command[0], "-k", self.key, *command[1:])
+            self.assertIn(f"no key that was given has saved it; it names 'key {key_id}'", said)
+        self.assertEqual([path for path in out.rglob("*") if path.is_file()], [])
+
+    def test_a_wrong_key_ends_early_without_a_manifest(self) -> None:
+        self.write([10] * 50)
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        given = self.without_manifest(self.target)
+        status, said = said_by("verify", "-k", self.key2, *given, "--max-errors", "3", self.target)
         self.assertEqual(status, 1)
-        self.assertIn("more than 3 objects have failed", said.getvalue())
+        self.assertIn("more than 3 objects have failed", said)
 
     def test_originals_go_when_their_copies_are_right(self) -> None:
         content = self.write([100, 200, 9_000_000])
@@ -243,20 +273,25 @@ class Files(Case):
     def test_one_object_alone(self) -> None:
         content = self.write([5000])
         (path,) = [self.source / name for name in content]
-        self.assertEqual(bulk("encrypt", "-k", self.key, "--bind-names", path, self.target)[0], 0)
+        self.assertEqual(bulk("encrypt", "-k", self.key, path, self.target)[0], 0)
         self.assertEqual(self.files(self.target).keys(), {path.name})
-        # Its manifest is not below it, so what it was encrypted with is said once more.
         sealed, out = self.target / path.name, self.folder / "out"
-        self.assertEqual(bulk("decrypt", "-k", self.key, "--bind-names", sealed, out)[0], 0)
+        # Its manifest is not below it, so the command line has to name the dataset.
+        self.assertIn("has no manifest", refusal("decrypt", "-k", self.key, sealed, out))
+        self.assertEqual(bulk("decrypt", "-k", self.key, "--no-manifest", sealed, out)[1]["errors"], 1)
+        shutil.rmtree(out)
+        dataset = ("--dataset", self.load(self.target).dataset)
+        self.assertEqual(bulk("decrypt", "-k", self.key, "--no-manifest", *dataset, sealed, out)[0], 0)
         self.assertEqual(self.files(out), {path.name: content[path.relative_to(self.source).as_posix()]})
 
     def test_verification_without_a_manifest(self) -> None:
         self.write([10, 20, 30])
         bulk("encrypt", "-k", self.key, self.source, self.target)
-        (self.target / manifest.NAME).unlink()
-        self.assertEqual(bulk("verify", "-k", self.key, self.target)[1]["done"], 3)
+        given = ("verify", "-k", self.key, *self.without_manifest(self.target), self.target)
+        self.assertIn("--no-manifest", refusal("verify", "-k", self.key, self.target))
+        self.assertEqual(bulk(*given)[1]["done"], 3)
         next(iter((self.target / "a/1").iterdir())).write_bytes(b"x" * 100)
-        status, report = bulk("verify", "-k", self.key, self.target)
+        status, report = bulk(*given)
         self.assertEqual((status, report["done"], report["errors"]), (1, 2, 1))
 
     def test_verify_reads_again_what_was_written(self) -> None:
@@ -333,10 +368,14 @@ class Keys(Case):
                 after = self.files(target)
                 for name in content:
                     self.assertNotEqual(before[name], after[name])
-                self.assertEqual(bulk("verify", "-k", self.key, target)[0], 1)
+                self.assertIn("no key that was given has saved it", refusal("verify", "-k", self.key, target))
                 self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
                 self.assertEqual(self.files(out), content)
                 self.assertEqual(len(self.load(target).job.keys), envelope == "job")
+                # The old key opens no object either.
+                given = self.without_manifest(target)
+                self.assertEqual(bulk("verify", "-k", self.key, *given, target)[1]["errors"], 3)
+                self.assertEqual(bulk("verify", "-k", self.key2, *given, target)[1]["errors"], 0)
 
     def test_rotation_within_a_keyset(self) -> None:
         content = self.write([100, 200])
@@ -360,21 +399,21 @@ class Keys(Case):
                 target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
                 how = ["--envelope", envelope] if envelope else []
                 bulk("encrypt", "-k", self.key, *how, self.source, target)
-                before = self.load(target)
+                before = self.load(target).rows
                 command = ["rekey", "-k", self.key, "--new-key", self.key2, *how, target]
                 bulk(*command)
-                # The driver died before it had saved what became of most rows.
-                there = self.load(target)
+                # The driver died before it had saved the results of most rows.
+                there = self.load(target, self.key2)
                 versions = {row.key: row.out_version for row in there.rows}
-                for new, old in zip(there.rows[3:], before.rows[3:], strict=True):
-                    new.state, new.key_id, new.sha256, new.out_version = "pending", "", "", ""
-                    new.size, new.version, new.old_key_id = old.out_size, old.out_version, old.key_id
-                    new.wrapped = old.wrapped
+                for new, old in zip(there.rows_of(0)[3:], before[3:], strict=True):
+                    new.key_id, new.wrapped, new.sha256 = old.key_id, old.wrapped, old.sha256
+                    new.out_size, new.out_version, new.todo = old.out_size, old.out_version, "rekey"
+                there.change(0)
                 there.job.finished = False
-                there.save(storage.open_storage(str(target)))
+                there.save()
                 self.assertIn("has not ended", refusal("decrypt", "-k", self.key2, target, out))
                 status, report = bulk(*command)
-                self.assertEqual((status, report["adopted"]), (0, 17))
+                self.assertEqual((status, report["adopted"]), (0, 17), report)
                 self.assertEqual({row.key: row.out_version for row in self.load(target).rows}, versions)
                 self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
                 self.assertEqual(self.files(out), content)
@@ -391,23 +430,86 @@ class Keys(Case):
             after = self.files(target)
             self.assertEqual({name: before[name] for name in content}, {name: after[name] for name in content})
             self.assertEqual(bulk("verify", "-k", self.key2, target)[0], 0)
-            self.assertEqual(bulk("verify", "-k", self.key, target)[0], 1)
-            # The manifest is lost: what lies beside the objects is enough.
-            (target / manifest.NAME).unlink()
-            self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
+            self.assertIn("no key that was given has saved it", refusal("verify", "-k", self.key, target))
+            # The manifest is lost: the records next to the objects suffice, and only the new key opens them.
+            given = self.without_manifest(target)
+            self.assertEqual(bulk("verify", "-k", self.key, *given, target)[1]["errors"], 3)
+            self.assertEqual(bulk("decrypt", "-k", self.key2, *given, target, out)[0], 0)
             self.assertEqual(self.files(out), content)
         bulk("encrypt", "-k", self.key, self.source, self.target)
         self.assertIn("nothing is wrapped", refusal("rewrap", "-k", self.key, "--new-key", self.key2, self.target))
 
-    def test_all_attempts_at_an_object_share_its_key(self) -> None:
+    def test_every_attempt_at_an_object_has_a_key_of_its_own(self) -> None:
+        """Its record is left next to the object with those of earlier attempts, and with no other."""
         self.write([100])
         config = worker.Config("encrypt", str(self.source), str(self.target), envelope="object")
         config.key = [keys.KeySpec.read(str(self.key))]
-        one = worker.Worker(config)
-        row = manifest.Row("x", "x", 100, "")
-        found = [one._new_keyset(row)[1] for _ in range(3)]
-        one.close()
-        self.assertEqual(len(set(found)), 1)
+        config.dataset, config.job, config.record_key = "d", "j", b"k" * 32
+        one, row = worker.Worker(config), rows.Row("x", "x", 100, "")
+        self.addCleanup(one.close)
+        source, path = config.key[0].open(), self.target / ("x" + storage.KEY_SUFFIX)
+        path.parent.mkdir()
+        # Records that this job has not made for this object: another name, job, dataset and code, and none.
+        others = [("d", "y", "j", b"k" * 32), ("d", "x", "i", b"k" * 32), ("e", "x", "j", b"k" * 32)]
+        planted = [
+            keys.signed(keys.new_record(source, config.template, keys.Place(dataset, name, of))[0], code)
+            for dataset, name, of, code in [*others, ("d", "x", "j", b"l" * 32)]
+        ]
+        planted.append(keys.new_record(source, config.template, keys.Place("d", "x", "j"))[0])
+        path.write_text(keys.to_json(planted))
+        found = [one._own_key(row) for _ in range(3)]
+        ids = [own.records[0]["key_id"] for own in found]
+        self.assertEqual(len({*ids, *(record["key_id"] for record in planted)}), 8)
+        self.assertEqual([record["key_id"] for record in found[2].records], ids[::-1])
+        self.assertEqual(keys.parse_records(path.read_bytes(), "x"), found[2].records)
+        sealed = io.BytesIO()
+        with warpaes.open(sealed, "wb", keyset=found[0].keyset) as file:
+            file.write(b"x")
+        for own, opens in ((found[0], True), (found[1], False), (found[2], False)):
+            with contextlib.nullcontext() if opens else self.assertRaises(warpaes.exceptions.InvalidTag):
+                warpaes.open(sealed.getvalue(), keyset=one.new_keys.open(own.records[0])).read()
+
+    def test_every_run_has_a_shared_key_of_its_own(self) -> None:
+        self.write([100])
+        given = ("encrypt", "-k", self.key, "--envelope", "job", "--update", self.source, self.target)
+        ids = []
+        for i in range(3):
+            (self.source / f"new {i}").write_bytes(b"new")
+            self.assertEqual(bulk(*given)[0], 0)
+            ids.append(self.load(self.target).job.key_id)
+            row = self.load(self.target).find(f"new {i}")
+            assert row is not None
+            self.assertEqual(row.key_id, ids[-1])
+        self.assertEqual(len(set(ids)), 3)
+        self.assertEqual(bulk("verify", "-k", self.key, self.target)[1]["done"], 4)
+
+    def test_encryption_after_a_rotation_is_refused(self) -> None:
+        content = self.write([100, 200])
+        for envelope, remedy in (
+            ("", "bulk rekey"),
+            ("job", "bulk rewrap (or rekey)"),
+            ("object", "rewrap (or rekey)"),
+        ):
+            with self.subTest(envelope):
+                self.key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_4KB").to_json())
+                target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
+                given = ("encrypt", "-k", self.key, *(["--envelope", envelope] if envelope else []), "--update")
+                bulk(*given, self.source, target)
+                keyset = warpaes.Keyset.parse(self.key.read_bytes())
+                old = keyset.keys()[0]["key_id"]
+                keyset.rotate()
+                self.key.write_bytes(keyset.to_json())
+                before = {path: path.read_bytes() for path in target.rglob("*") if path.is_file()}
+                said = refusal(*given, self.source, target)
+                self.assertIn(remedy, said)
+                self.assertIn(f"--keep-key {old} ", said)
+                self.assertEqual({path: path.read_bytes() for path in target.rglob("*") if path.is_file()}, before)
+                (self.source / "new").write_bytes(b"new")
+                self.assertEqual(bulk(*given, "--keep-key", str(old), self.source, target)[1]["run_objects"], 1)
+                self.key2.write_bytes(keys.only(keyset, old).to_json())
+                self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
+                self.assertEqual(self.files(out), {**content, "new": b"new"})
+                (self.source / "new").unlink()
 
     def test_more_than_one_keyset(self) -> None:
         content = self.write([10, 20])
@@ -465,9 +567,7 @@ class Jobs(Case):
         command = [sys.executable, "-m", "warpaes", "bulk", "encrypt", "-q", "-k", self.key, "--checkpoint", "0.1"]
         command += ["--threads", "2", self.source, self.target]
         with subprocess.Popen(command) as process:
-            while not (self.target / manifest.NAME).exists() or not any(
-                row.state == "done" for row in self.load(self.target).rows
-            ):
+            while not (self.target / manifest.NAME).exists() or not self.load(self.target).total("done"):
                 time.sleep(0.01)
             process.kill()
         status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
@@ -489,17 +589,20 @@ class Jobs(Case):
         self.assertIn("encrypted dataset", refusal("encrypt", "-k", self.key, self.target, self.folder / "twice"))
         self.assertIn("are the same", refusal("encrypt", "-k", self.key, self.source, self.source))
         bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
-        self.assertIn("verify its source", refusal("verify", "-k", self.key, self.folder / "out"))
+        self.assertIn("take its source", refusal("verify", "-k", self.key, self.folder / "out"))
 
-    def test_a_manifest_that_somebody_else_has_written_is_not_replaced(self) -> None:
+    def test_a_manifest_that_another_job_has_written_is_not_replaced(self) -> None:
         self.write([10])
         bulk("encrypt", "-k", self.key, self.source, self.target)
-        local = storage.open_storage(str(self.target))
-        mine, other = self.load(self.target), self.load(self.target)
-        other.save(local)
-        self.assertRaises(storage.ExistsError, mine.save, local)
-        (self.target / manifest.NAME).write_bytes(b"PAR1 and nothing")
-        self.assertIn("no manifest of warpaes bulk", refusal("verify", "-k", self.key, self.target))
+        mine, other = self.load(self.target, self.key), self.load(self.target, self.key)
+        other.save()
+        saved = (self.target / manifest.NAME).read_bytes()
+        self.assertRaises(storage.ExistsError, mine.save)
+        self.assertEqual((self.target / manifest.NAME).read_bytes(), saved)
+        for data in (b"", b"PAR1 and nothing", b"{}\n{}\n", b"[" * 5000):
+            (self.target / manifest.NAME).write_bytes(data)
+            self.assertIn("is not a manifest of warpaes bulk", refusal("verify", "-k", self.key, self.target))
+            self.assertIn("is not a manifest of warpaes bulk", refusal("status", self.target))
 
     def test_memory_is_bounded(self) -> None:
         budget = worker.Budget(100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -16,7 +17,21 @@ import unittest.mock
 from typing import Any
 
 from bulk_case import Case, bulk, refusal, said_by
-from warpaes.bulk import cli, dispatch, job, listing, lock, manifest, pool, progress, storage, transfer, worker
+from warpaes.bulk import (
+    cli,
+    dispatch,
+    job,
+    keys,
+    listing,
+    lock,
+    manifest,
+    pool,
+    progress,
+    rows,
+    storage,
+    transfer,
+    worker,
+)
 from warpaes.bulk.lock import Lock, LockedError
 from warpaes.exceptions import Error
 
@@ -64,9 +79,9 @@ class Ends(Case):
             self.assertEqual(len(self.load(self.target).rows), 2)
 
     def only(self, folder: pathlib.Path) -> Any:
-        """Return Manifest.load for this target; the source's would be asked for, too, and is none."""
+        """Return Manifest.load for this target only: the source has something else under that name."""
         real = manifest.Manifest.load
-        return lambda there: real(there) if there.url == str(folder) else None
+        return lambda there, holders=None: real(there, holders) if there.url == str(folder) else None
 
     def test_two_objects_that_would_be_one(self) -> None:
         self.write([10])
@@ -74,12 +89,12 @@ class Ends(Case):
         (sealed,) = self.target.glob("a/0/*.s")
         other = sealed.with_name(sealed.name.removesuffix(".s"))
         other.write_bytes(sealed.read_bytes())
-        (self.target / manifest.NAME).unlink()
+        given = ("-k", self.key, *self.without_manifest(self.target), "--suffix", ".s", "--overwrite")
         out = self.folder / "out"
         for _ in range(2):  # also when they are tried again
-            status, report = bulk("decrypt", "-k", self.key, "--suffix", ".s", "--overwrite", self.target, out)
+            status, report = bulk("decrypt", *given, self.target, out)
             self.assertEqual((status, report["errors"], report["done"]), (1, 2, 0))
-            self.assertIn("2 objects of the source would be", report["first_errors"][0]["error"])
+            self.assertIn("several objects of the source would be", report["first_errors"][0]["error"])
             self.assertEqual(self.files(out), {})
 
     def test_wrapped_keys_are_not_replaced_by_objects(self) -> None:
@@ -90,8 +105,9 @@ class Ends(Case):
         for _ in range(2):
             status, report = bulk(*given)
             self.assertEqual((status, report["errors"], report["done"]), (1, 1, 1))
-        (self.target / manifest.NAME).unlink()
-        self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.folder / "out")[1]["done"], 1)
+        self.assertEqual(bulk("verify", "-k", self.key, self.target)[1]["done"], 1)
+        given = self.without_manifest(self.target)
+        self.assertEqual(bulk("decrypt", "-k", self.key, *given, self.target, self.folder / "out")[1]["done"], 1)
 
     def test_names_that_are_not_utf8(self) -> None:
         content = self.write([10])
@@ -108,7 +124,7 @@ class Ends(Case):
         for name in names:
             (self.source / name).parent.mkdir(parents=True, exist_ok=True)
             (self.source / name).write_bytes(name.encode())
-        self.assertEqual(bulk("encrypt", "-k", self.key, "--bind-names", self.source, self.target)[0], 0)
+        self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
         self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.folder / "out")[0], 0)
         self.assertEqual(self.files(self.folder / "out"), {name: name.encode() for name in names})
 
@@ -155,7 +171,7 @@ class Lists(Case):
             listing.Options("encrypt", "/", "/"), storage.open_storage("/"), storage.open_storage("/")
         )
         with self.assertRaisesRegex(storage.MissingError, "^/no-such-list"):
-            found._listed("/no-such-list")
+            next(iter(found._named("/no-such-list", None)))
 
     def test_nothing_outside_the_source_is_read(self) -> None:
         self.write([10])
@@ -191,7 +207,8 @@ class Steps(Case):
         name = self.target / next(iter(content))
         number = "0" * 32
         orphans = [
-            self.target / storage.FOLDER / f".manifest.parquet{storage.PART}{number}",
+            self.target / storage.FOLDER / f".manifest.jsonl{storage.PART}{number}",
+            self.target / storage.FOLDER / f"shards/.x.parquet{storage.PART}{number}",
             self.target / storage.FOLDER / f"keys/.x.json{storage.PART}{number}",
             name.with_name(f".{name.name}{storage.KEY_SUFFIX}{storage.PART}{number}"),
         ]
@@ -200,8 +217,8 @@ class Steps(Case):
             path.write_bytes(b"half")
         somebodys = self.target / f".other{storage.PART}{number}"
         somebodys.write_bytes(b"somebody's")
-        self.assertEqual(bulk(*given)[1]["parts_swept"], 3)
-        self.assertEqual([path.exists() for path in [*orphans, somebodys]], [False, False, False, True])
+        self.assertEqual(bulk(*given)[1]["parts_swept"], 4)
+        self.assertEqual([path.exists() for path in [*orphans, somebodys]], [False, False, False, False, True])
 
     def test_a_manifest_that_is_replaced_while_it_is_read(self) -> None:
         self.write([10])
@@ -224,13 +241,16 @@ class Steps(Case):
     def test_attempts_of_earlier_runs_do_not_count(self) -> None:
         self.write([10])
         bulk("encrypt", "-k", self.key, "--envelope", "object", self.source, self.target)
-        there = self.load(self.target)
-        there.rows[0].attempt = 5
-        there.save(storage.open_storage(str(self.target)))
+        there = self.load(self.target, self.key)
+        (row,) = there.rows_of(0)
+        row.attempt = 5
+        there.change(0)
+        there.save()
+        self.assertEqual([row.attempt for row in self.load(self.target).rows], [5])
         real, failures = storage.LocalStorage.read, [1]
 
         def read(store: Any, entry: storage.Entry, *where: int) -> bytes:
-            if failures[0] and entry.key == there.rows[0].key:
+            if failures[0] and entry.key == row.key:
                 failures[0] -= 1
                 raise OSError("a network file system hangs")
             return real(store, entry, *where)
@@ -263,24 +283,32 @@ class Steps(Case):
         self.assertEqual((status, report["done"], len(failures)), (0, 20, 1))
         self.assertTrue(self.load(self.target).job.finished)
 
-    def test_a_manifest_whose_saving_nobody_heard_of_is_ones_own(self) -> None:
+    def test_a_save_without_an_answer_is_recognised_afterwards(self) -> None:
         self.write([10])
         bulk("encrypt", "-k", self.key, self.source, self.target)
-        local = storage.open_storage(str(self.target))
         real = storage.LocalStorage.put
+        for number, part in enumerate((manifest.NAME, manifest.SHARDS) * 2):
+            lost: list[str] = []
 
-        def lost(store: Any, *arguments: Any) -> str:
-            real(store, *arguments)
-            raise KeyboardInterrupt
+            def put(store: Any, key: str, *others: Any, part: str = part, lost: list[str] = lost) -> str:
+                version = real(store, key, *others)
+                if key.startswith(part):
+                    lost.append(key)
+                    raise KeyboardInterrupt
+                return version
 
-        for one in (self.load(self.target) for _ in range(2)):
-            with unittest.mock.patch.object(storage.LocalStorage, "put", lost), self.assertRaises(KeyboardInterrupt):
-                one.save(local)
-            one.save(local)
-            one.save(local)
-        stale = self.load(self.target)
-        self.load(self.target).save(local)
-        self.assertRaises(storage.ExistsError, stale.save, local)
+            one = self.load(self.target, self.key)
+            one.rows_of(0)[0].attempt = 10 + number
+            one.change(0)
+            with unittest.mock.patch.object(storage.LocalStorage, "put", put), self.assertRaises(KeyboardInterrupt):
+                one.save()
+            self.assertEqual(len(lost), 1)
+            one.save()
+            one.save()
+            self.assertEqual([row.attempt for row in self.load(self.target, self.key).rows], [10 + number])
+        stale = self.load(self.target, self.key)
+        self.load(self.target, self.key).save()
+        self.assertRaises(storage.ExistsError, stale.save)
 
     def test_an_interruption_gives_large_objects_up(self) -> None:
         self.write([10])
@@ -368,10 +396,23 @@ class Steps(Case):
         self.write([10])
         given = ("encrypt", "-k", "vault-transit://nothing-else", "--envelope", "object", self.source)
         for number in ("1", "2"):
-            status, said = said_by(*given, self.folder / number, "--workers", number)
+            said = refusal(*given, self.folder / number, "--workers", number)
+            self.assertIn("vault-transit://", said)
+            self.assertEqual(said.count("\n"), 1, said)
+        # The key source can be opened here and not by workers.
+        make, bad = job.make_pool, keys.KeySpec("vault-transit://nothing-else", None)
+        ours = ("encrypt", "-k", self.key, self.source)
+
+        def broken(config: worker.Config, *others: Any) -> pool.Pool:
+            return make(dataclasses.replace(config, key=[bad]), *others)
+
+        for number in ("1", "2"):
+            with unittest.mock.patch.object(job, "make_pool", broken):
+                status, said = said_by(*ours, self.target, "--workers", number)
             self.assertEqual(status, 1, said)
             self.assertIn("vault-transit://", said)
             self.assertEqual(said.count("\n"), 1, said)
+        self.assertEqual(bulk(*ours, self.target)[0], 0)
 
     def test_a_backend_by_name(self) -> None:
         """In a process of its own: it is chosen once."""
@@ -418,10 +459,11 @@ class Steps(Case):
             def close(self) -> None:
                 pass
 
-        rows = [manifest.Row(f"{i}", f"{i}", 2 * storage.WINDOW, "1") for i in range(40)]
+        group = [rows.Row(f"{i}", f"{i}", 2 * storage.WINDOW, "1") for i in range(40)]
         config = worker.Config("encrypt", "/a", "/b")
         told = progress.Progress("encrypt", "/b", None, None)
-        dispatch.Dispatcher(rows, Two(), config, told, 5, None, lambda: None).run("encrypt", list(range(40)))
+        there = manifest.Manifest.in_memory(storage.open_storage(str(self.target)), group)
+        dispatch.Dispatcher(there, Two(), config, told, 5, None, lambda: None).run(dispatch.ENCRYPT)
         self.assertEqual(sorted(given[0] + given[1]), list(range(40)))
         self.assertGreater(min(len(given[0]), len(given[1])), 8)
 

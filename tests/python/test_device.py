@@ -454,8 +454,8 @@ class Weights(unittest.TestCase):
         encrypted = [name for name in self.tensors if name not in ("017", "018", "140")]
         save_file(self.tensors, str(self.path), config=self.keys | {"chunk_size": 65536, "tensors": encrypted})
 
-    def load(self) -> Any:
-        return self.safetensors.load_file(self.path, "torch", "cuda", **self.keys)
+    def load(self, **options: Any) -> Any:
+        return self.safetensors.load_file(self.path, "torch", "cuda", **self.keys | {"allow_clear": True} | options)
 
     def test_all(self) -> None:
         found = self.load()
@@ -465,6 +465,16 @@ class Weights(unittest.TestCase):
             self.assertEqual(found[name].nbytes, tensor.nbytes)
             if tensor.nbytes:
                 self.assertEqual(bytes_of(found[name].owner, 0, tensor.nbytes), tensor.tobytes(), name)
+
+    def test_tensors_in_clear(self) -> None:
+        with self.assertRaisesRegex(exceptions.FormatError, "^017: is in clear"):
+            self.load(allow_clear=False)
+        with self.safetensors.safe_open(self.path, "torch", "cuda", **self.keys) as file:
+            self.assertEqual(set(file.clear_keys()), {"017", "018", "140"})
+            self.assertEqual(file.get_tensor("019").nbytes, self.tensors["019"].nbytes)
+            for name in file.clear_keys():
+                with self.assertRaisesRegex(exceptions.FormatError, f"^{name}: is in clear"):
+                    file.get_tensor(name)
 
     def test_the_first_that_is_altered_is_named(self) -> None:
         file = bytearray(self.path.read_bytes())

@@ -222,8 +222,8 @@ class Reading(Files):
         self.assertEqual(raised.exception.errno, 2)
 
     def test_arguments(self) -> None:
-        with self.assertRaisesRegex(ValueError, "TextIOWrapper"):
-            warpaes.open(self.path, "rt", keyset=self.keyset)
+        with self.assertRaisesRegex(ValueError, "for text rt, wt or xt"):
+            warpaes.open(self.path, "a", keyset=self.keyset)
         for wrong in ("json", unittest.mock.Mock(spec=Keyset)):
             with self.assertRaisesRegex(TypeError, r"warpaes\.Keyset"):
                 warpaes.open(self.path, keyset=wrong)
@@ -344,8 +344,57 @@ class Sources(Files):
                     return frame.f_locals[name]
         raise AssertionError("nothing was raised")
 
+    def test_a_view_that_is_kept_reads_no_freed_memory(self) -> None:
+        """It keeps its bytes, whatever the library does with its own memory afterwards, and changes none of them."""
+        np = needed("numpy")
+        sealed, seen, kept = self.sealed(), [], []
+
+        def array(view: memoryview) -> Any:
+            return np.frombuffer(view, np.uint8)
+
+        def read(offset: int, buffer: memoryview) -> None:
+            buffer[:] = sealed[offset : offset + len(buffer)]
+            if keep:
+                kept.append(keep(buffer))
+                seen.append(bytes(buffer))
+
+        def write(piece: memoryview) -> None:
+            if keep:
+                kept.append(keep(piece))
+                seen.append(bytes(piece))
+
+        for keep in (array, lambda view: view[:-1], lambda view: memoryview(view.obj)):
+            for _ in range(5):
+                with self.assertRaises(BufferError):
+                    warpaes.Reader(read, self.keyset, size=len(sealed))
+                with self.assertRaises(BufferError):
+                    warpaes.Writer(write, self.keyset)
+            keep = None
+            reader = warpaes.Reader(read, self.keyset, size=len(sealed))
+            writer = warpaes.Writer(write, self.keyset)
+            writer.write(LONG)
+            keep = array
+            with self.assertRaises(BufferError):
+                reader.read(0, len(TEXT))
+            with self.assertRaises(BufferError):
+                writer.finish()
+            del reader, writer
+        keep = None
+        for _ in range(20):  # takes whatever memory is free
+            reader = warpaes.Reader(read, self.keyset, size=len(sealed))
+            self.assertEqual(reader.read(0, len(TEXT)), TEXT)
+            writer = warpaes.Writer(write, self.keyset)
+            writer.write(LONG)
+            writer.finish()
+        for view, data in zip(kept, seen):
+            self.assertEqual(bytes(view), data[: len(bytes(view))])
+        for view in kept:
+            if not memoryview(view).readonly:
+                memoryview(view).cast("B")[:] = bytes(memoryview(view).nbytes)
+        self.assertEqual(reader.read(0, len(TEXT)), TEXT)
+
     def test_a_part_of_a_view_that_is_kept(self) -> None:
-        """Nobody can release it, and the memory is the library's."""
+        """Nothing else can release it, and the function has to copy what it keeps."""
         np = needed("numpy")
         sealed = self.sealed()
         for keep in (lambda view: view[1:], np.frombuffer, memoryview, lambda view: memoryview(view.obj)):
@@ -704,7 +753,7 @@ class Fsspec(Files):
         for below in (f"file://{self.path}", "memory://folder/file"):
             with self.fsspec.open(f"warpaes::{below}", "wb", keyset=self.keyset) as file:
                 file.write(TEXT)
-            with self.fsspec.open(f"warpaes::{below}", keyset=self.keyset.to_json()) as file:
+            with self.fsspec.open(f"warpaes::{below}", keyset=self.keyset) as file:
                 file.seek(1000)
                 self.assertEqual(file.read(), TEXT[1000:])
         with warpaes.open(self.path, keyset=self.keyset) as file:

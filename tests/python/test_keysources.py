@@ -119,6 +119,7 @@ class Local(Sources):
     def source(self, content: bytes) -> keysources.KeySource:
         path = self.folder / "kek"
         path.write_bytes(content)
+        path.chmod(0o600)
         return keysources.from_url(f"file:{path}")
 
     def test_every_kind_of_key(self) -> None:
@@ -171,7 +172,11 @@ class Local(Sources):
         both["key"][0]["status"] = "DISABLED"
         self.fails(InvalidUnwrap, "another key", lambda: self.source(json.dumps(both).encode()).unwrap(old, b"aad"))
         both["primaryKeyId"] = first["primaryKeyId"]
-        self.fails(KeysetError, "primary key is not enabled", lambda: self.source(json.dumps(both).encode()).wrap(b"x"))
+        self.fails(
+            KeysetError,
+            "key 1 is its primary key and is not enabled",
+            lambda: self.source(json.dumps(both).encode()).wrap(b"x"),
+        )
 
     def test_tink_opens_what_we_wrapped_and_the_reverse(self) -> None:
         needed("tink")
@@ -323,6 +328,7 @@ class Vault(Sources):
         self.works(self.source)
         self.assertTrue(self.source.wrap(DATA_KEY).startswith(b"vault:v1:"))
         (self.folder / ".vault-token").write_text("right\n")
+        (self.folder / ".vault-token").chmod(0o600)
         self.environment(VAULT_TOKEN="")
         self.source.wrap(DATA_KEY)
 
@@ -484,6 +490,7 @@ class Pkcs11(Sources):
         source = keysources.from_url("pkcs11:token=kek%20token;object=kek")
         self.works(source)
         (self.folder / "pin").write_text("1234\n")
+        (self.folder / "pin").chmod(0o600)
         del os.environ["WARPAES_PKCS11_PIN"], os.environ["WARPAES_PKCS11_MODULE"]
         same = f"pkcs11:token=kek%20token;id=%01?module-path={SOFTHSM}&pin-source=file:{self.folder}/pin"
         self.assertEqual(

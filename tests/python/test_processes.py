@@ -3,13 +3,20 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
+import pathlib
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
 import threading
 import unittest
 
 import warpaes
-from support import run_python
+from support import needed, run_python
 from warpaes import exceptions
 from warpaes.aead import AESGCM
 from warpaes.ciphers import Cipher, algorithms, modes
@@ -143,6 +150,34 @@ class Fork(unittest.TestCase):
         self.assertEqual(len({*childs[2:], *ours}), 6)
         self.assertEqual(self.in_child(lambda: (drawn.bytes(1), drawn.position)[1]), "16")
 
+    def test_copies_of_generators(self) -> None:
+        class Own(warpaes.Generator):
+            def __init__(self, name: str) -> None:
+                super().__init__()
+                self.name = name
+
+        for original in (warpaes.Generator(), warpaes.Generator().spawn(3), Own("x")):
+            original.bytes(16)
+            for make in (copy.copy, copy.deepcopy, lambda of: copy.copy(copy.copy(of))):
+                copied = make(original)
+                self.assertIs(type(copied), type(original))
+                self.assertEqual(copied.position, original.position)
+                at = original.position
+                self.assertEqual(copied.bytes(16), original.bytes(16))
+                original.position = at
+                self.assertEqual(copied.position, at + 16)  # each has a position of its own
+                copied.position = at
+                childs = [
+                    self.in_child(lambda of=of: of.bytes(16).hex()) for of in (copied, original) for _ in range(2)
+                ]
+                self.assertEqual(len({*childs, copied.bytes(16).hex()}), 5)
+        given = warpaes.Generator(bytes(16))
+        self.assertEqual(self.in_child(lambda: copy.copy(given).bytes(16).hex()), given.bytes(16).hex())
+        for of in (given, warpaes.Generator()):
+            for dump in (pickle.dumps, lambda of: pickle.dumps([of]), lambda of: of.__reduce_ex__(2)):
+                with self.assertRaisesRegex(TypeError, "cannot be pickled: send a key"):
+                    dump(of)
+
     def test_keys_and_classes_go_on(self) -> None:
         expected = seal(1)
         self.assertEqual(self.in_child(lambda: seal(1) == expected), "True")
@@ -198,6 +233,70 @@ class Fork(unittest.TestCase):
     def test_configure_in_a_child(self) -> None:
         seal(0)
         self.assertEqual(self.in_child(lambda: warpaes.configure(backend="libcrypto") or len(seal(0))), "16")
+
+
+class Commands(unittest.TestCase):
+    """Their memory has keys: no other process of the user reads it, and it is in no core file."""
+
+    def setUp(self) -> None:
+        needed("fsspec")
+        needed("pyarrow")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        # Python imports this module at its start, in workers too. It writes down what it finds when a file is opened.
+        (self.folder / "sitecustomize.py").write_text(
+            "import ctypes, os, resource, sys\n"
+            "def hook(event, arguments):\n"
+            "    if event != 'open' or not str(arguments[0]).endswith(os.environ['WATCHED']): return\n"
+            "    found = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0), *resource.getrlimit(resource.RLIMIT_CORE)\n"
+            "    log = os.open(os.environ['LOG'], os.O_WRONLY | os.O_APPEND | os.O_CREAT)\n"
+            "    os.write(log, f'{os.getpid()} {found}\\n'.encode())\n"
+            "    os.close(log)\n"
+            "sys.addaudithook(hook)\n"
+        )
+        self.key = self.folder / "keyset.json"
+        self.key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_4KB").to_json())
+        self.key.chmod(0o600)
+        (self.folder / "source").mkdir()
+        (self.folder / "source" / "watched").write_bytes(b"text")
+
+    def found(self, watched: str, *command: str) -> list[str]:
+        """What was found whenever a file of this name was opened, by process."""
+        log = self.folder / "log"
+        log.unlink(missing_ok=True)
+        path = f"{self.folder}:{os.environ.get('PYTHONPATH', '')}"
+        environment = os.environ | {"PYTHONPATH": path, "WATCHED": watched, "LOG": str(log)}
+        done = subprocess.run(
+            [sys.executable, "-B", *command], env=environment, capture_output=True, text=True, timeout=200
+        )
+        self.assertTrue(log.exists(), done.stdout + done.stderr)
+        return log.read_text().splitlines()
+
+    def test_all(self) -> None:
+        from warpaes import keysources
+
+        kek = self.folder / "kek"
+        kek.write_bytes(keysources.generate_kek())
+        target = str(self.folder / "target")
+        script = self.folder / "script"  # as pip makes it
+        script.write_text(
+            "import sys\nfrom warpaes.__main__ import main\nif __name__ == '__main__': sys.exit(main())\n"
+        )
+        encrypt = ("bulk", "encrypt", str(self.folder / "source"), target, "-k", str(self.key), "-q", "--workers", "2")
+        wrap = ("-m", "warpaes.keysources", "wrap", f"file:{kek}", str(self.key))
+        commands = [
+            ("keyset.json", wrap),
+            ("kek", wrap),
+            ("/watched", ("-m", "warpaes", *encrypt)),
+            ("/watched", (str(script), *encrypt)),
+            ("/qkd.py", ("-m", "warpaes", "qkd", "status")),
+        ]
+        for watched, command in commands:
+            shutil.rmtree(target, ignore_errors=True)
+            found = self.found(watched, *command)
+            for line in found:
+                self.assertEqual(line.partition(" ")[2], "(0, 0, 0)", command)
 
 
 class Threads(unittest.TestCase):

@@ -10,11 +10,13 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 from typing import Any
+from unittest import mock
 
 import kme as simulated
 import warpaes
@@ -46,6 +48,12 @@ class Sites(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        state = tempfile.TemporaryDirectory()
+        self.addCleanup(state.cleanup)
+        self.state = pathlib.Path(state.name) / "warpaes" / "qkd"
+        patch = mock.patch.dict(os.environ, XDG_STATE_HOME=state.name)
+        patch.start()
+        self.addCleanup(patch.stop)
         self.sites = simulated.Sites(self.keys)
         self.addCleanup(self.sites.close)
         self.link = self.sites.link
@@ -143,6 +151,9 @@ class Keys(Sites):
             ([key, 7], "a key that is none"),
             ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits, where 256"),
             ([key, {"key_ID": "b", "key": "A"}], "not base64"),
+            ([key, {"key_ID": "b", "key": "\u00e9" * 44}], "not base64"),
+            ([key, {"key_ID": "b", "key": "\ud800"}], "proper 'key'"),
+            ([key, {"key_ID": "\x1b[2J", "key": "A" * 43 + "="}], "proper 'key_ID'"),
             ([key, {"key_ID": 7, "key": "A" * 43 + "="}], "proper 'key_ID'"),
         ):
             answered({"keys": keys})
@@ -166,6 +177,13 @@ class Keys(Sites):
                            (503, UnavailableError)):  # fmt: skip
             self.link.fault = lambda path: (code, {"message": "why"})  # noqa: B023
             self.fails(kind, rf"\({code}\): why|status {code}: why", lambda: self.bob.keys("alice", ["x"]))
+
+    def test_messages_and_redirects(self) -> None:
+        """A KME's message reaches a terminal; another place that it names is not asked."""
+        self.link.fault = lambda path: (500, {"message": "a\x1b[2J\nb\u202e" + "x" * 9999})
+        self.fails(KeySourceError, r"500: a\?\[2J\?b\?x{192}$", lambda: self.bob.status("alice"))
+        self.link.fault = lambda path: (307, {"Location": "https://127.0.0.1/"})
+        self.fails(KeySourceError, "307", lambda: self.bob.keys("alice", ["x"]))
 
     def test_names_of_saes_are_escaped(self) -> None:
         with self.assertRaises(UnknownKeyError):
@@ -198,6 +216,14 @@ class Tls(Sites):
         self.fails(UnavailableError, "authorities", lambda: self.kme("alice", ca="nothing.pem"))
         with self.assertRaisesRegex(ValueError, "https://"):
             qkd.Kme("http://127.0.0.1", *[str(self.keys / name) for name in ("alice.pem", "alice.key", "ca.pem")])
+
+    def test_a_private_key_that_others_can_read(self) -> None:
+        path = self.keys / "alice.key"
+        self.addCleanup(path.chmod, path.stat().st_mode)
+        path.chmod(0o640)
+        with self.assertLogs("warpaes") as logs:
+            self.kme("alice")
+        self.assertIn(f"'{path}' is open to other users of this machine (mode 640)", logs.output[0])
 
     def test_down(self) -> None:
         self.sites.close()
@@ -284,6 +310,23 @@ class Files(Sites):
     def line(self, change: Any) -> None:
         path = qkd.sidecar_of(self.sealed)
         path.write_bytes(change(path.read_bytes()))
+
+    def test_links_and_pipes(self) -> None:
+        """In an inbox anything may lie; nothing is waited for, and no key is asked for."""
+        self.send()
+        for path in (self.sealed, qkd.sidecar_of(self.sealed)):
+            aside = self.folder / "aside"
+            path.rename(aside)
+            for make, words in ((lambda: path.symlink_to(aside), "symbolic link"),  # noqa: B023
+                                (lambda: os.mkfifo(path), "regular file"), (path.mkdir, "")):  # noqa: B023  # fmt: skip
+                make()
+                with self.assertRaisesRegex(OSError, words):
+                    self.receive()
+                self.assertFalse(self.target.exists())
+                path.rmdir() if path.is_dir() else path.unlink()
+            aside.rename(path)
+        self.assertEqual(self.link.handed_out, [])
+        self.receive()
 
     def test_another_file_s_line(self) -> None:
         self.send()
@@ -393,11 +436,15 @@ class Command(Sites):
         self.assertEqual(
             (status, said), (19, "warpaes: KME: 0 keys are there for 'bob', and 1 are needed: wait for more\n")
         )
-        receive = ("receive", *self.arguments("bob", "alice"), f"{self.plain}.warpaes", "-o", str(self.target))
+        kept = self.folder.with_name(self.folder.name + "-state")
+        self.addCleanup(shutil.rmtree, kept)
+        receive = ("receive", *self.arguments("bob", "alice"), f"{self.plain}.warpaes", "-o", str(self.target),
+                   "--state", str(kept))  # fmt: skip
         sealed = pathlib.Path(f"{self.plain}.warpaes")
         sealed.write_bytes(sealed.read_bytes()[:-1])
         status, said = self.run_main(*receive)
         self.assertEqual(status, 22, said)
+        self.assertEqual((len(list(kept.glob("*.key"))), self.state.exists()), (1, False))
         sidecar = qkd.sidecar_of(sealed)
         sidecar.write_bytes(b"{}")
         self.assertEqual(self.run_main(*receive)[0], 21)

@@ -89,13 +89,32 @@ class BothWays(SafetensorsTest):
         with self.ours.safe_open(self.path, **self.keys) as file:
             self.assertEqual(file.metadata(), {"ü": "ö"})
 
-    def test_some_tensors_in_clear_and_other_chunks(self) -> None:
+    def test_tensors_in_clear_and_other_chunks(self) -> None:
         needed("cryptotensors")
         from cryptotensors.numpy import save_file
 
         config = self.keys | {"tensors": ["large", "empty"], "chunk_size": 4096}
         save_file(self.tensors, str(self.path), config=config)
-        self.check(self.ours.load_file(self.path, **self.keys))
+        clear = set(self.tensors) - {"large", "empty"}
+        with self.ours.safe_open(self.path, **self.keys) as file:
+            self.assertEqual(set(file.keys()), set(self.tensors))
+            self.assertEqual(set(file.clear_keys()), clear)
+            for name in self.tensors:
+                if name in clear:
+                    with self.assertRaisesRegex(exceptions.FormatError, f"^{name}: is in clear.*allow_clear=True"):
+                        file.get_tensor(name)
+                else:
+                    self.assertEqual(file.get_tensor(name).tobytes(), self.tensors[name].tobytes())
+        with self.assertRaisesRegex(exceptions.FormatError, "is in clear"):
+            self.ours.load_file(self.path, **self.keys)
+        self.check(self.ours.load_file(self.path, **self.keys, allow_clear=True))
+        with self.ours.safe_open(self.path, **self.keys, allow_clear=True) as file:
+            self.assertEqual(set(file.clear_keys()), clear)
+            self.assertEqual(file.get_tensor("scalar"), 7)
+            self.assertRaises(KeyError, file.get_tensor, "none")
+        self.save()
+        with self.ours.safe_open(self.path, **self.keys) as file:
+            self.assertEqual(file.clear_keys(), [])
 
     def test_aes_128(self) -> None:
         theirs = needed("cryptotensors")
@@ -192,6 +211,191 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.InvalidSignature, "altered", file.replace(b"a test", b"a fake"))
         self.refused(exceptions.InvalidSignature, "altered", file.replace(b'"shape":[3,5]', b'"shape":[5,3]'))
 
+    def opens(self, file: bytes, **keys: Any) -> Any:
+        """What comes out of a file if it is not refused in one of the documented ways."""
+        self.path.write_bytes(file)
+        try:
+            with self.ours.safe_open(self.path, **self.keys | keys) as opened:
+                names = opened.keys()
+                return opened.metadata(), [opened.get_tensor(name) for name in names]
+        except (exceptions.FormatError, exceptions.InvalidSignature, exceptions.InvalidTag):
+            return None
+
+    def small(self, start: int = 0) -> bytes:
+        self.tensors = {
+            "a": self.numpy.arange(start, start + 4, dtype="f4"),
+            "b": self.numpy.arange(start, start + 4, dtype="i4"),
+            "c": self.numpy.zeros((0, 4), "f4"),
+        }
+        return self.save()
+
+    def test_every_byte_and_every_length(self) -> None:
+        file = self.small()
+        self.assertIsNotNone(self.opens(file))
+        for at in range(len(file)):
+            altered = bytearray(file)
+            altered[at] ^= 1 << at % 8
+            self.assertIsNone(self.opens(altered), f"byte {at}")
+        for length in range(len(file)):
+            self.assertIsNone(self.opens(file[:length]), length)
+        for more in (b"\0", b" ", file[-1:], bytes(8), file):
+            self.assertIsNone(self.opens(file + more))
+        self.refused(exceptions.FormatError, "5 bytes follow the last tensor", file + bytes(5))
+
+    def test_the_same_header_in_other_bytes(self) -> None:
+        """The signature is over the content; other bytes with the same content are not what was signed."""
+        file = self.small()
+        length = struct.unpack("<Q", file[:8])[0]
+        text, data = file[8 : 8 + length], file[8 + length :]
+        signature = json.loads(text)["__metadata__"]["__signature__"].encode()
+        same = signature[:-3] + bytes([signature[-3] + 1]) + b"=="  # the bits that follow the last byte
+        others = [
+            text.replace(signature, same),
+            text + bytes(b" " * 8),
+            b" " * 8 + text,
+            text.replace(b'"dtype":', b'"dtype": '),
+            text.replace(b'"shape"', b'"\\u0073hape"'),
+            text.replace(b'"shape":[4]', b'"shape":[5],"shape":[4]'),
+            text.replace(b'{"__metadata__"', b'{"a":{"dtype":"U8"},"__metadata__"'),
+            text.decode().encode("utf-16"),
+        ]
+        self.assertIsNotNone(self.opens(struct.pack("<Q", length) + text + data))
+        for other in others:
+            self.assertNotEqual(other, text)
+            self.assertIsNone(self.opens(struct.pack("<Q", len(other)) + other + data), other)
+        self.refused(exceptions.FormatError, "not in the form", struct.pack("<Q", length + 8) + text + b" " * 8 + data)
+
+    def test_parts_that_are_swapped(self) -> None:
+        """Within a file and between two files of the same keys: data, entries, keys, tags, headers."""
+        one, other = self.small(), self.small(10)
+        length = struct.unpack("<Q", one[:8])[0]
+        self.assertEqual(length, struct.unpack("<Q", other[:8])[0])
+        begin = 8 + length
+        self.assertIsNone(self.opens(one[:begin] + other[begin:]))
+        self.assertIsNone(self.opens(one[:begin] + one[begin + 16 :] + one[begin : begin + 16]))
+        self.assertIsNone(self.opens(one[: begin + 16] + other[begin + 16 :]))
+        headers = [json.loads(file[8:begin]) for file in (one, other)]
+
+        def with_header(change: Any) -> bytes:
+            header = json.loads(one[8:begin])
+            encryption = json.loads(header["__metadata__"]["__encryption__"])
+            change(header, encryption)
+            header["__metadata__"]["__encryption__"] = json.dumps(encryption, separators=(",", ":"), ensure_ascii=False)
+            text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+            text += b" " * (-len(text) % 8)
+            return struct.pack("<Q", len(text)) + text + one[begin:]
+
+        self.assertIsNotNone(self.opens(with_header(lambda header, encryption: None)))
+        for field in ("dtype", "data_offsets"):
+
+            def swap(header: Any, encryption: Any, field: str = field) -> None:
+                header["a"][field], header["b"][field] = header["b"][field], header["a"][field]
+
+            self.assertIsNone(self.opens(with_header(swap)))
+        changes = [
+            lambda header, encryption: header.update(a=header["b"], b=header["a"]),
+            lambda header, encryption: header["a"].update(shape=[2, 2]),
+            lambda header, encryption: header.update(d=header["a"]),
+            lambda header, encryption: header.pop("b"),
+            lambda header, encryption: encryption.pop("a"),
+            lambda header, encryption: encryption.update(a=encryption["b"], b=encryption["a"]),
+            lambda header, encryption: header["__metadata__"].update(more="words"),
+            lambda header, encryption: header["__metadata__"].pop("made by"),
+            lambda header, encryption: header["__metadata__"].update(__policy__="{}"),
+            lambda header, encryption: header["__metadata__"].update(
+                __signature__=headers[1]["__metadata__"]["__signature__"]
+            ),
+        ]
+        for field in ("wrapped_key", "key_iv", "key_tag", "base_iv", "tags"):
+            changes.append(lambda header, encryption, field=field: encryption["a"].update(
+                {field: encryption["b"][field]}
+            ))  # fmt: skip
+        for number, change in enumerate(changes):
+            self.assertIsNone(self.opens(with_header(change)), number)
+
+    def signed(self, change: Any) -> bytes:
+        """A file whose signer wrote a wrong header."""
+        file = self.small()
+        length = struct.unpack("<Q", file[:8])[0]
+        header = json.loads(file[8 : 8 + length])
+        change(header)
+        metadata = header["__metadata__"]
+        metadata.pop("__signature__")
+        from warpaes import _jwk
+
+        unsigned = {"__metadata__": dict(sorted(metadata.items())), **header}
+        metadata["__signature__"] = b64(_jwk.sign(self.keys["sign_key"], _jwk.compact(unsigned)))
+        text = _jwk.compact({**header, "__metadata__": dict(sorted(metadata.items()))})
+        text += b" " * (-len(text) % 8)
+        return struct.pack("<Q", len(text)) + text + file[8 + length :]
+
+    def test_what_a_signer_gets_wrong(self) -> None:
+        """Holes, overlaps and numbers that are none are refused even if they are signed."""
+        self.assertIsNotNone(self.opens(self.signed(lambda header: None)))
+        changes: list[Any] = [
+            lambda header: header["b"].update(data_offsets=[0, 16]),
+            lambda header: header["b"].update(data_offsets=[17, 33]),
+            lambda header: header["b"].update(data_offsets=[-16, 0]),
+            lambda header: header["a"].update(shape=[-4], data_offsets=[16, 0]),
+            lambda header: header["a"].update(shape=[True, 4]),
+            lambda header: header["a"].update(shape=[4.0]),
+            lambda header: header["a"].update(shape=4),
+            lambda header: header["a"].update(data_offsets=[0, 16, 16]),
+            lambda header: header["a"].update(dtype="F65"),
+            lambda header: header["a"].update(dtype=["F32"]),
+            lambda header: header["a"].pop("dtype"),
+            lambda header: header.update(a=[]),
+            lambda header: header.update(a=None),
+            lambda header: header.pop("b"),
+            lambda header: header["__metadata__"].update(__encryption__="[]"),
+            lambda header: header["__metadata__"].update(__encryption__='{"a":null}'),
+            lambda header: header["__metadata__"].update(__encryption__='{"a":{"wrapped_key":1}}'),
+            lambda header: header["__metadata__"].update(__crypto_keys__="[]"),
+            lambda header: header["__metadata__"].update(__crypto_keys__='{"version":"2","enc":[]}'),
+            lambda header: header["__metadata__"].update(
+                __crypto_keys__='{"version":"2","enc":{"alg":["x"]},"chunk_size":1}'
+            ),
+            lambda header: header["__metadata__"].update(
+                __crypto_keys__='{"version":"2","enc":{"alg":"aes256gcm"},"chunk_size":true}'
+            ),
+            lambda header: header["__metadata__"].update(__policy__="null"),
+        ]
+        for number, change in enumerate(changes):
+            self.assertIsNone(self.opens(self.signed(change)), number)
+
+    def test_headers_that_nobody_signed(self) -> None:
+        """Whatever is in them, one of the documented exceptions comes out."""
+        inner = {"__signature__": b64(bytes(64)), "__crypto_keys__": "{}", "__encryption__": "{}", "__policy__": "{}"}
+        texts: list[bytes] = [
+            json.dumps({"__metadata__": inner | more} | others).encode()
+            for more, others in (
+                ({"x": "\ud800"}, {}),
+                ({}, {"\udfff": 0}),
+                ({"__crypto_keys__": "[]"}, {}),
+                ({"__crypto_keys__": '"\\ud800"'}, {}),
+                ({"__signature__": 5}, {}),
+                ({"__signature__": "\ud800"}, {}),
+                ({"__signature__": "ä"}, {}),
+                ({"__encryption__": "[" * 100_000}, {}),
+                ({}, {"a": float("nan")}),
+            )
+        ]
+        texts += [
+            b'{"__metadata__":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+            json.dumps({"__metadata__": inner, "big": 0}).replace('"big": 0', '"big": ' + "9" * 5000).encode(),
+            json.dumps({"__metadata__": [["__signature__", "x"]]}).encode(),
+            b'{"__metadata__":"\xff\xfe"}',
+            b"[]",
+            b"null",
+            b"",
+        ]
+        for depth in (900, 990, 2_000, 20_000):  # deep enough for one of the parser and the writer, or both
+            texts.append(
+                json.dumps({"__metadata__": inner, "deep": 0}).encode()[:-2] + b"[" * depth + b"]" * depth + b"}"
+            )
+        for text in texts:
+            self.assertIsNone(self.opens(struct.pack("<Q", len(text)) + text), text[:200])
+
     def test_lengths(self) -> None:
         file = self.save()
         self.refused(exceptions.FormatError, "cut off", file[:-1])
@@ -254,6 +458,25 @@ class Saving(SafetensorsTest):
 
         theirs.register_direct_key_provider(keys=list(self.keys.values()))
         self.check(load_file(str(self.path)))
+
+    def test_metadata_is_text(self) -> None:
+        for wrong in ({"a": 1}, {1: "a"}):
+            with self.assertRaises(TypeError):
+                self.ours.save_file(self.tensors, self.path, wrong, **self.keys)
+
+    def test_a_link_is_not_followed(self) -> None:
+        """Nor do the permissions of a file that is replaced become wider."""
+        self.save()
+        self.path.chmod(0o600)
+        self.save()
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+        other = self.folder / "other"
+        other.write_bytes(b"before")
+        self.path.unlink()
+        self.path.symlink_to(other)
+        with self.assertRaisesRegex(OSError, "symbolic link"):
+            self.save()
+        self.assertEqual(other.read_bytes(), b"before")
 
     def test_short_tensors_have_rooms_of_their_own(self) -> None:
         np = self.numpy

@@ -40,8 +40,8 @@ UNITS = {"k": 10, "m": 20, "g": 30}
 
 DESCRIPTION = """\
 Encrypts, decrypts, re-encrypts and verifies datasets: many objects at once, on this machine or on a Ray cluster.
-Sources: paths, s3:// and whatever fsspec opens. Targets: paths and s3://. What has been done stands in a manifest in
-the target; the same command again goes on from there."""
+Sources: paths, s3:// and every URL that fsspec opens. Targets: paths and s3://. A manifest in the target, which only
+the holder of a key can change, contains the state of every object; the same command again continues from there."""
 
 EXAMPLES = """\
 examples:
@@ -50,7 +50,8 @@ examples:
   warpaes bulk decrypt -k keyset.json s3://vault/2026 /data/2026
   warpaes bulk rekey -k keyset.json --new-key new.json s3://vault/2026
   warpaes bulk rewrap -k kek.json --new-key kek2.json s3://vault/2026
-  warpaes bulk status s3://vault/2026"""
+  warpaes bulk adopt -k keyset.json s3://vault/2024
+  warpaes bulk status -k keyset.json s3://vault/2026"""
 
 
 def size(text: str) -> int:
@@ -110,7 +111,7 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _keys(parser: argparse.ArgumentParser, new: str | None) -> None:
+def _keys(parser: argparse.ArgumentParser, new: str | None, required: bool = True) -> None:
     group = parser.add_argument_group("keys")
     group.add_argument(
         "-k",
@@ -118,13 +119,34 @@ def _keys(parser: argparse.ArgumentParser, new: str | None) -> None:
         action="append",
         default=[],
         metavar="KEY",
-        required=True,
+        required=required,
         help="Tink keyset: a file, env:NAME, fd:N or exec:COMMAND, which prints it; with --envelope also a key source: "
-        "aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or what only wraps keys; more than one: the others only "
-        "decrypt",
+        "aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or a key that only wraps keys; the first of several encrypts",
     )
     if new:
         group.add_argument("--new-key", action="append", default=[], metavar="KEY", help=new)
+
+
+def _trust(parser: argparse.ArgumentParser, bind: str) -> None:
+    group = parser.add_argument_group("what is accepted")
+    group.add_argument("--bind-names", action=argparse.BooleanOptionalAction, help=bind)
+    group.add_argument(
+        "--at-least", type=count, default=0, metavar="N", help="refuse a manifest of an earlier save (see `status`)"
+    )
+    group.add_argument(
+        "--pin", metavar="ID", help="refuse a manifest under another manifest key than this (see `status`)"
+    )
+
+
+def _without_manifest(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-manifest",
+        action="store_true",
+        help="take the objects that lie there: missing, exchanged and old ones are not noticed",
+    )
+    parser.add_argument(
+        "--dataset", default="", metavar="ID", help="with --no-manifest: the id that names are bound to"
+    )
 
 
 def _envelope(parser: argparse.ArgumentParser) -> None:
@@ -141,6 +163,12 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
         choices=Keyset.templates(),
         metavar="TEMPLATE",
         help="of data keys (default: %(default)s; %(choices)s)",
+    )
+
+
+def _share(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--share", action="store_true", help="let drivers on other machines, with the same command, take part"
     )
 
 
@@ -243,7 +271,6 @@ def make_parser() -> argparse.ArgumentParser:
             "--names", metavar="FILE", help="do not list, take these: Parquet (key, size, etag) or a name a line"
         )
         each.add_argument("--suffix", default="", help="after every name in the encrypted dataset (default: none)")
-        each.add_argument("--bind-names", action="store_true", help="an object's name is its associated data")
         each.add_argument("--update", action="store_true", help="list the source again, and add what is new to a job")
         each.add_argument("--overwrite", action="store_true", help="replace objects that exist in TARGET")
         each.add_argument("--verify", action="store_true", help="read again what was written, and compare")
@@ -254,41 +281,67 @@ def make_parser() -> argparse.ArgumentParser:
         )
         _keys(each, None)
         if name == "encrypt":
+            each.add_argument("--keep-key", metavar="ID", help="encrypt with this key of KEY, not with its primary key")
             _envelope(each)
+            _trust(each, "bind each object to its name in this dataset (default: yes)")
+        else:
+            _without_manifest(each)
+            _trust(each, "refuse objects that are not bound to their names (default: as the manifest says)")
         _storage(each, 2)
         _work(each)
+        _share(each)
         _telling(each)
 
-    each = command("rekey", "encrypt the objects of TARGET anew, in their places, with another key")
+    each = command("rekey", "encrypt the objects of TARGET again, in their places, with another key")
     each.add_argument("target", metavar="TARGET")
-    each.add_argument("--bind-names", action="store_true", help="as they were encrypted, where there is no manifest")
     each.add_argument("--verify", action="store_true", help="read again what was written, and compare")
     each.add_argument(
         "--drop-old-keys", action="store_true", help="forget wrapped data keys that no object needs any more"
     )
+    each.add_argument("--drop-missing", action="store_true", help="give up objects that an earlier try has not found")
     _keys(each, "keyset to encrypt or wrap with (default: KEY, which must have a new primary key)")
     _envelope(each)
+    _trust(each, "refuse a dataset whose names are not bound")
     _storage(each, 1)
     _work(each)
+    _share(each)
     _telling(each)
 
     each = command("rewrap", "wrap the data keys of TARGET with another key; objects stay as they are")
     each.add_argument("target", metavar="TARGET")
     _keys(each, "keyset to wrap with")
+    _trust(each, "refuse a dataset whose names are not bound")
     _storage(each, 1)
     _work(each)
     _telling(each)
 
     each = command("verify", "authenticate every object of TARGET, and compare it with the manifest")
     each.add_argument("target", metavar="TARGET")
-    each.add_argument("--bind-names", action="store_true", help="as they were encrypted, where there is no manifest")
+    each.add_argument("--name", action="append", default=[], metavar="NAME", help="only this object; more than once")
+    _keys(each, None)
+    _without_manifest(each)
+    _trust(each, "refuse objects that are not bound to their names (default: as the manifest says)")
+    _storage(each, 1)
+    _work(each)
+    _telling(each)
+
+    each = command(
+        "adopt",
+        "authenticate every object of TARGET, and write a manifest: for datasets of warpaes 1.0, or of no manifest",
+    )
+    each.add_argument("target", metavar="TARGET")
+    each.add_argument("--dataset", default="", metavar="ID", help="the id of a dataset whose manifest is lost")
+    each.add_argument(
+        "--bind-names", action=argparse.BooleanOptionalAction, help="whether objects are bound to their names"
+    )
     _keys(each, None)
     _storage(each, 1)
     _work(each)
     _telling(each)
 
-    each = command("status", "what TARGET's manifest says")
+    each = command("status", "show a summary of TARGET's manifest; with -k, only if it is authentic")
     each.add_argument("target", metavar="TARGET")
+    _keys(each, None, required=False)
     _storage(each, 1)
     _telling(each)
     return parser
@@ -316,8 +369,12 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
     if "states" in report:
         states = ", ".join(f"{count} {state}" for state, count in sorted(report["states"].items()))
         ended = "ended" if report["finished"] else "not ended"
+        kind = "authentic" if report["authentic"] else "not checked (no -k)"
         print(f"{report['command']} of {report['source'] or report['target']} to {report['target']}: {ended}")
         print(f"{report['objects']} objects, {human(report['bytes'])}: {states}")
+        print(f"dataset {report['dataset']}, save {report['save']}: {kind}")
+        if report["authentic"]:
+            print(f"manifest key {report['manifest_key']}, under {report['under']}")
         if lock := report["lock"]:
             print(f"locked by process {lock['process']} on {lock['host']} ({lock['command']}, {lock['since']})")
     else:
@@ -327,6 +384,8 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
             f"{report['objects_per_second']:.0f} objects/s), "
             f"{report['done']} of {report['objects']} done, {report['errors']} errors"
         )
+        if report["manifest_key"]:
+            print(f"  save {report['save']} of its manifest, under the manifest key {report['manifest_key']}")
         for name, sentence in (
             ("retries", "begun again"),
             ("worker_deaths", "workers died"),
@@ -354,7 +413,7 @@ def main(arguments: list[str] | None = None) -> int:
         options = options_of(parsed)
         with contextlib.redirect_stdout(sys.stderr):  # where Ray puts what it has to say
             if parsed.command == "status":
-                report = status(options.target, options.target_options)
+                report = status(options.target, options.target_options, options.key)
             else:
                 run = Run(options)
                 report = run.run()

@@ -1,4 +1,4 @@
-"""Gives rows to workers, and takes note of what becomes of them."""
+"""Gives rows to workers, shard by shard, and notes the results in the manifest."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from .manifest import PENDING, Row
+from .lock import Claims
+from .manifest import Manifest, Shard
 from .pool import Pool
 from .progress import Progress
+from .rows import DONE, ERROR, PENDING, REMOVED, Row
 from .storage import WINDOW, CredentialsError
 from .worker import Config
 
@@ -18,27 +21,65 @@ from .worker import Config
 SUSPECT = 4
 #: Workers that die one after the other, without anything done in between, before the job is given up.
 DEATHS_IN_A_ROW = 20
+#: Shards with rows on their way: while the last rows of one are processed, the next one's begin.
+SHARDS_OPEN = 3
+#: A row's number: its shard's number in the bits above these, and its place there.
+PLACE_BITS = 32
+#: Seconds until shards of other drivers are looked at again.
+WAIT = 1.0
 
 
 class StoppedError(Exception):
     """The job was given up; what is done is in the manifest."""
 
 
+@dataclass(frozen=True)
+class Task:
+    """Something to do with rows: with which of them, whether a shard has any, and their states afterwards."""
+
+    name: str
+    wants: Callable[[Row], bool]
+    has: Callable[[Shard], int]
+    done: str = ""  #: state of rows that succeed; "": unchanged
+    failed: str = ""
+
+
+def _first(name: str) -> Task:
+    return Task(name, lambda row: row.state == PENDING, lambda shard: shard.states.get(PENDING, 0), DONE, ERROR)
+
+
+def _later(name: str) -> Task:
+    return Task(name, lambda row: row.todo == name, lambda shard: shard.todo)
+
+
+ENCRYPT, DECRYPT = _first("encrypt"), _first("decrypt")
+REKEY, REWRAP, ADOPT = _later("rekey"), _later("rewrap"), _later("adopt")
+REMOVE = Task("remove", lambda row: row.state == DONE, lambda shard: shard.states.get(DONE, 0), REMOVED)
+VERIFY = Task(
+    "verify", lambda row: row.is_sealed, lambda shard: shard.states.get(DONE, 0) + shard.states.get(REMOVED, 0)
+)
+
+
 class Dispatcher:
-    """One pass over rows: each is done, or ends in an error of its own."""
+    """One pass over rows: each succeeds, or ends in an error of its own."""
 
     def __init__(
         self,
-        rows: list[Row],
+        manifest: Manifest,
         pool: Pool,
         config: Config,
         progress: Progress,
         attempts: int,
         max_errors: int | None,
         every_while: Callable[[], None],
+        claims: Claims | None = None,
+        waits: bool = True,
     ) -> None:
-        """`every_while` is called between events: it saves, and looks whether the job may go on."""
-        self.rows, self.pool, self.config, self.progress = rows, pool, config, progress
+        """`every_while` is called between events: it saves, and checks whether the job may go on.
+
+        `claims`: other drivers work on the same job; `waits`: and this one ends after them.
+        """
+        self.manifest, self.pool, self.config, self.progress = manifest, pool, config, progress
         self.attempts, self.max_errors, self.every_while = attempts, max_errors, every_while
         self._slots: list[set[int]] = [set() for _ in range(pool.size)]
         self._alone: dict[int, int] = {}  # slot: row
@@ -46,28 +87,73 @@ class Dispatcher:
         self._before: dict[int, int] = {}
         self._died_alone: dict[int, int] = {}
         self._deaths_in_a_row = 0
-
-    def run(self, what: str, numbers: list[int], state: str = "", failed: str = "") -> None:
-        """Do something to these rows; those that succeed or fail get these states, or keep theirs."""
-        size = {n: self.rows[n].size for n in numbers}
-        self._before = {n: self.rows[n].attempt for n in numbers}  # of earlier passes and runs
-        self._large = deque(sorted((n for n in numbers if size[n] > WINDOW), key=lambda n: -size[n]))
-        self._small = deque(n for n in numbers if size[n] <= WINDOW)
+        self._large: deque[int] = deque()
+        self._small: deque[int] = deque()
         self._suspects: deque[int] = deque()
         self._later: list[tuple[float, int]] = []
-        self._what, self._state, self._failed = what, state, failed
-        left = set(numbers)
-        while left:
+        self._left: dict[int, int] = {}  # shard: rows that have not ended
+        self._ahead = deque(range(len(manifest.shards)))  # shards
+        self._claims, self._waits = claims, waits
+
+    def run(self, task: Task) -> None:
+        """Process the rows of a task."""
+        self._task = task
+        while self._left or self._ahead:
+            self._begin_shards()
             self._give()
-            for slot, events in self.pool.poll(0.5):
+            if not self._left and self._ahead:
+                time.sleep(WAIT)
+            for slot, events in self.pool.poll(0.5) if self._left else ():
                 if events is None:
-                    self._died(slot, left)
+                    self._died(slot)
                 else:
                     for number, event in events:
-                        self._note(slot, number, event, left)
+                        self._note(slot, number, event)
             self.progress.in_flight = sum(len(slot) for slot in self._slots)
             self.progress.tell()
             self.every_while()
+
+    def _row(self, number: int) -> Row:
+        return self.manifest.rows_of(number >> PLACE_BITS)[number & ((1 << PLACE_BITS) - 1)]
+
+    def _begin_shards(self) -> None:
+        """Take up shards until there are rows to give."""
+        for _ in range(len(self._ahead)):
+            if self._large or self._small or len(self._left) >= SHARDS_OPEN:
+                return
+            shard = self._ahead.popleft()
+            if not self._task.has(self.manifest.shards[shard]):
+                continue
+            if self._claims is not None and not self._claims.claim(shard):
+                if self._waits:
+                    self._ahead.append(shard)
+                continue
+            self.manifest.claim(shard)
+            rows = self.manifest.rows_of(shard)
+            numbers = [shard << PLACE_BITS | place for place, row in enumerate(rows) if self._task.wants(row)]
+            size = {number: self._row(number).size for number in numbers}
+            self._before.update((number, self._row(number).attempt) for number in numbers)  # of earlier runs
+            self._large.extend(sorted((n for n in numbers if size[n] > WINDOW), key=lambda n: -size[n]))
+            self._small.extend(n for n in numbers if size[n] <= WINDOW)
+            self._left[shard] = len(numbers)
+            if not numbers:
+                self._let_go(shard)
+
+    def _end(self, number: int) -> None:
+        """Note that a row has ended; a shard without others is let go."""
+        shard = number >> PLACE_BITS
+        self.manifest.change(shard)
+        for memory in (self._before, self._failed_with, self._died_alone):
+            memory.pop(number, None)
+        self._left[shard] -= 1
+        if not self._left[shard]:
+            self._let_go(shard)
+
+    def _let_go(self, shard: int) -> None:
+        del self._left[shard]
+        self.manifest.close(shard)
+        if self._claims is not None:
+            self._claims.release(shard)
 
     # ------------------------------------------------------------------------------------------------------ giving
 
@@ -75,7 +161,7 @@ class Dispatcher:
         now = time.monotonic()
         while self._later and self._later[0][0] <= now:
             number = heapq.heappop(self._later)[1]
-            (self._large if self.rows[number].size > WINDOW else self._small).append(number)
+            (self._large if self._row(number).size > WINDOW else self._small).append(number)
         for slot, has in enumerate(self._slots):
             if self._suspects and not has:
                 self._alone[slot] = self._suspects.popleft()
@@ -88,7 +174,7 @@ class Dispatcher:
         room = 2 * self.config.threads - len(has)
         if room < self.config.threads // 2 and has:
             return
-        held = sum(self._memory(number) for number in has if self.rows[number].size > WINDOW)
+        held = sum(self._memory(number) for number in has if self._row(number).size > WINDOW)
         chosen: list[int] = []
         # The last ones are shared.
         share = -(-len(self._large) // len(self._slots))
@@ -105,20 +191,20 @@ class Dispatcher:
             self._submit(slot, chosen)
 
     def _memory(self, number: int) -> int:
-        return self.config.memory_of(self._what, self.rows[number].size)
+        return self.config.memory_of(self._task.name, self._row(number).size)
 
     def _submit(self, slot: int, numbers: list[int]) -> None:
         for number in numbers:
-            self.rows[number].attempt += 1
+            self._row(number).attempt += 1
         self._slots[slot].update(numbers)
-        self.pool.submit(slot, [(number, self._what, self.rows[number]) for number in numbers])
+        self.pool.submit(slot, [(number, self._task.name, self._row(number)) for number in numbers])
 
     # ------------------------------------------------------------------------------------------------------- taking
 
-    def _note(self, slot: int, number: int, event: dict[str, Any], left: set[int]) -> None:
-        row = self.rows[number]
+    def _note(self, slot: int, number: int, event: dict[str, Any]) -> None:
         if number not in self._slots[slot]:
             return
+        row = self._row(number)
         if "upload_id" in event:
             row.upload_id = event["upload_id"]
             return
@@ -131,7 +217,7 @@ class Dispatcher:
             if event["kind"] == CredentialsError.__name__:
                 raise StoppedError(f"{event['error']}; the same command goes on when that is mended")
             if event["final"] or failures >= self.attempts:
-                self._fail(number, event["error"], left)
+                self._fail(number, event["error"])
             else:
                 self.progress.retries += 1
                 heapq.heappush(self._later, (time.monotonic() + min(30.0, 0.5 * 2**failures), number))
@@ -140,29 +226,31 @@ class Dispatcher:
             if name in Row.__slots__:
                 setattr(row, name, value)
         row.error = row.upload_id = ""
-        row.state = self._state or row.state
-        left.discard(number)
-        if self._what == "remove":
+        row.state = self._task.done or row.state
+        size = max(row.size, 0)
+        self._end(number)
+        if self._task.name == "remove":
             return
         self.progress.adopted += bool(event.get("adopted"))
         if computed_on := event.get("computed_on"):
             self.progress.computed_on[computed_on] += 1
         self.progress.done_objects += 1
         self.progress.run_objects += 1
-        self.progress.done_bytes += max(row.size, 0)
-        self.progress.run_bytes += max(row.size, 0)
+        self.progress.done_bytes += size
+        self.progress.run_bytes += size
 
-    def _fail(self, number: int, error: str, left: set[int]) -> None:
-        row = self.rows[number]
+    def _fail(self, number: int, error: str) -> None:
+        row = self._row(number)
         row.error = error
-        row.state = self._failed or row.state
-        left.discard(number)
+        row.state = self._task.failed or row.state
+        self.progress.note_error(row.key if self._task.name == "verify" else row.source or row.key, error)
+        self._end(number)
         self.progress.errors += 1
         if self.max_errors is not None and self.progress.errors > self.max_errors:
             raise StoppedError(f"more than {self.max_errors} objects have failed, the last by: {error}")
 
-    def _died(self, slot: int, left: set[int]) -> None:
-        """Give what a dead worker had to others. It may have been one of the rows that killed it."""
+    def _died(self, slot: int) -> None:
+        """Give the rows of a dead worker to others. It may have been one of the rows that killed it."""
         self.progress.deaths += 1
         self._deaths_in_a_row += 1
         had, self._slots[slot] = self._slots[slot], set()
@@ -175,14 +263,9 @@ class Dispatcher:
             if number == alone:
                 self._died_alone[number] = self._died_alone.get(number, 0) + 1
                 if self._died_alone[number] >= self.attempts:
-                    self._fail(number, f"{self.attempts} workers have died of this object alone", left)
+                    self._fail(number, f"{self.attempts} workers have died of this object alone")
                     continue
             if self._failed_with[number] >= SUSPECT:
                 self._suspects.append(number)
             else:
-                (self._large if self.rows[number].size > WINDOW else self._small).appendleft(number)
-
-
-def pending(rows: list[Row]) -> list[int]:
-    """Return the numbers of rows that are still to be done."""
-    return [number for number, row in enumerate(rows) if row.state == PENDING]
+                (self._large if self._row(number).size > WINDOW else self._small).appendleft(number)

@@ -1,26 +1,37 @@
-"""Keys of data: a keyset that everything is encrypted with, or data keys that a key source wraps (envelopes)."""
+"""Keys of data: a keyset that everything is encrypted with, or data keys that a key source wraps (envelopes).
+
+Associated data keep three purposes of one key apart: objects (`name_data`), wrapped data keys (`_record_data`) and the
+keys that authenticate manifests (manifest.py). Each begins with words of its own.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 import json
-import os
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
 from .. import keysources
 from .._native import Keyset
+from .._places import read_secret, shown
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
-from ..keysources._program import environment_without_keyset, program_name, run_program
 from .storage import FOLDER, CredentialsError, PermanentError
 
-#: What binds a wrapped key to its purpose and its id.
-LABEL = b"warpaes bulk data key "
+#: What the associated data of objects begin with; the dataset's id and the object's name follow.
+NAME_LABEL = "warpaes bulk object"
+#: What the associated data of wrapped data keys begin with; a digest of what they are bound to follows.
+RECORD_LABEL = b"warpaes bulk data key 2 "
+#: The same of warpaes 1.0, whose records were bound to their own id only. They are read, and not written.
+RECORD_LABEL_1 = b"warpaes bulk data key "
+#: What a record is bound to.
+BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")
 #: What -k takes as a key source's URL; everything else is a keyset.
 URLS = ("aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
 
@@ -84,49 +95,37 @@ class UrlSource:
             raise PermanentError(f"{self.name} does not unwrap this data key: {error}") from error
 
 
-def read_secret(place: str) -> bytes:
-    """Read a keyset from a file, a descriptor (fd:N), a variable (env:NAME) or a program (exec:COMMAND)."""
-    kind, separator, rest = place.partition(":")
-    if separator and kind == "exec":
-        if not rest.strip():
-            raise ValueError("-k exec: is followed by no command")
-        return run_program(_shown(place), rest, environment=environment_without_keyset())
-    if separator and kind == "env":
-        if rest not in os.environ:
-            raise ValueError(f"the environment has no variable {rest}")
-        return os.environ[rest].encode()
-    if separator and kind == "fd":
-        with open(int(rest), "rb", closefd=False) as file:
-            return file.read()
-    with open(rest if kind == "file" else place, "rb") as file:
-        return file.read()
-
-
-def _shown(place: str) -> str:
-    """Return what of a place may stand in messages and manifests: a program's arguments may be secret."""
-    kind, _, rest = place.partition(":")
-    if kind in ("env", "fd"):
-        return place
-    if kind == "exec":
-        return program_name(rest)
-    return "file:" + os.path.basename(place)
+def _promoted(name: str, secret: bytes, key_id: str) -> bytes:
+    """Return a keyset with another primary key."""
+    try:
+        found = json.loads(secret)
+        enabled = [str(key["keyId"]) for key in found["key"] if key["status"] == "ENABLED"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ValueError(f"--keep-key: {name} is not a keyset") from None
+    if key_id not in enabled:
+        raise ValueError(f"--keep-key: {name} has no enabled key {key_id}")
+    return json.dumps({**found, "primaryKeyId": int(key_id)}).encode()
 
 
 @dataclass(frozen=True)
 class KeySpec:
-    """Where a key is kept, as a worker is told: a keyset itself, which has no other way to other machines, or a URL."""
+    """What -k names, as a worker gets it: the text of a keyset or of a key-encryption key, or a URL."""
 
     name: str
     keyset: bytes | None = field(repr=False)  #: for files
-    kek: bytes | None = field(default=None, repr=False)  #: a key-encryption key, which encrypts nothing but keys
+    kek: bytes | None = field(default=None, repr=False)  #: a key-encryption key, which encrypts only keys
 
     @staticmethod
-    def read(place: str) -> KeySpec:
-        """Read what -k names."""
+    def read(place: str, keep_key: str | None = None) -> KeySpec:
+        """Read what -k names; `keep_key`: the id of the key that is to encrypt in place of the primary key."""
         kind = place.partition(":")[0]
         if kind in URLS:
+            if keep_key is not None:
+                raise ValueError(f"--keep-key: {place} is not a keyset")
             return KeySpec(place, None)
-        secret, name = read_secret(place), _shown(place)
+        secret, name = read_secret(place), shown(place)
+        if keep_key is not None:
+            secret = _promoted(name, secret, keep_key)
         return KeySpec(name, None, secret) if wraps_keys(secret) else KeySpec(name, secret)
 
     def open(self) -> KeySource:
@@ -137,6 +136,34 @@ class KeySpec:
             kek = self.kek
             return UrlSource(keysources.LocalSource(self.name, lambda: kek))
         return UrlSource(keysources.from_url(self.name))
+
+    def holders(self) -> list[Holder]:
+        """Return its enabled keys one by one, the primary one first; a source that keeps its key is one."""
+        text = self.keyset or self.kek
+        try:
+            found = json.loads(text or b"")
+            every = [key for key in found["key"] if key["status"] == "ENABLED"]
+        except (ValueError, KeyError, TypeError, RecursionError):  # a raw key, or a URL
+            return [Holder(self.open(), self.name, "")]
+        holders = []
+        for key in sorted(every, key=lambda key: bool(key["keyId"] != found["primaryKeyId"])):
+            alone = json.dumps({"primaryKeyId": key["keyId"], "key": [key]}).encode()
+            spec = replace(self, keyset=alone) if self.keyset is not None else replace(self, kek=alone)
+            holders.append(Holder(spec.open(), self.name, str(key["keyId"])))
+        return holders
+
+
+@dataclass(frozen=True)
+class Holder:
+    """One key that wraps the key of a manifest."""
+
+    source: KeySource
+    name: str
+    key_id: str  #: in its keyset; "" of other keys
+
+    def __str__(self) -> str:
+        """Name it for a message."""
+        return f"the key {self.key_id} of {self.name}" if self.key_id else self.name
 
 
 def merged(specs: list[KeySpec]) -> Keyset | None:
@@ -153,16 +180,10 @@ def merged(specs: list[KeySpec]) -> Keyset | None:
     return Keyset.parse(json.dumps({**all_of_them, "key": list(keys.values())}))
 
 
-def together(keysets: list[Keyset]) -> Keyset:
-    """Return a keyset of all keys of these, which opens what any of them does; numbers are new."""
-    every = [key for keyset in keysets for key in json.loads(keyset.to_json())["key"]]
-    numbered = [{**key, "keyId": number} for number, key in enumerate(every, 1)]
-    return Keyset.parse(json.dumps({"primaryKeyId": 1, "key": numbered}))
-
-
 def key_ids(keyset: Keyset) -> list[int]:
     """Return the numbers of a keyset's keys, the primary one first."""
-    keys = keyset.keys()
+    every = keyset.keys()
+    keys = [key for key in every if key["state"] == "enabled"]
     return [key["key_id"] for key in sorted(keys, key=lambda key: not key["primary"])]
 
 
@@ -175,45 +196,100 @@ def only(keyset: Keyset, key_id: int) -> Keyset:
     return other
 
 
-def new_record(source: KeySource, template: str) -> tuple[dict[str, Any], Keyset]:
-    """Make a data key; return its record, which holds it wrapped, and its keyset."""
+def name_data(dataset: str, name: str) -> bytes:
+    """Return the associated data of an object."""
+    return f"{NAME_LABEL} {dataset} {name}".encode()
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a new data key is bound to: a dataset, an object of it ("": a job's shared key), and a job."""
+
+    dataset: str
+    name: str
+    job: str
+
+
+def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str, Any], Keyset]:
+    """Make a data key; return its record, which contains it wrapped, and its keyset."""
     data_key = secrets.token_bytes(16 if "128" in template else 32)
-    keyset = Keyset.from_raw(template, data_key)
-    record = {"key_id": secrets.token_hex(16), "template": template}
-    return {**record, **_wrapped(source, record["key_id"], data_key)}, keyset
+    record = {
+        "key_id": secrets.token_hex(16),
+        "template": template,
+        "dataset": place.dataset,
+        "name": place.name,
+        "job": place.job,
+        "attempt": secrets.token_hex(8),
+    }
+    return {**record, **_wrapped(source, record, data_key)}, Keyset.from_raw(template, data_key)
 
 
-def _wrapped(source: KeySource, key_id: str, data_key: bytes) -> dict[str, str]:
-    wrapped = source.wrap(data_key, LABEL + key_id.encode())
+def _record_data(record: dict[str, Any]) -> bytes:
+    """Return the associated data of a record's data key."""
+    if "dataset" not in record:
+        return RECORD_LABEL_1 + str(record["key_id"]).encode()
+    bound = json.dumps([record[name] for name in BOUND], separators=(",", ":"))
+    return RECORD_LABEL + hashlib.sha256(bound.encode()).hexdigest().encode()
+
+
+def _wrapped(source: KeySource, record: dict[str, Any], data_key: bytes) -> dict[str, str]:
+    wrapped = source.wrap(data_key, _record_data(record))
     return {"source": source.name, "wrapped": base64.b64encode(wrapped).decode()}
 
 
 def unwrap(sources: list[KeySource], record: dict[str, Any]) -> bytes:
-    """Return the data key of a record, by whichever source unwraps it."""
+    """Return the data key of a record: the first source that unwraps it does."""
     error: Exception | None = None
     for source in sources:
         try:
-            return source.unwrap(base64.b64decode(record["wrapped"]), LABEL + record["key_id"].encode())
+            return source.unwrap(base64.b64decode(record["wrapped"]), _record_data(record))
         except PermanentError as refused:
             error = error or refused
     raise error or PermanentError("there is no key source to unwrap data keys with: give -k")
 
 
-def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource) -> dict[str, Any]:
-    """Return the record of the same data key, wrapped by another source."""
-    return {**record, **_wrapped(new, record["key_id"], unwrap(old, record))}
+def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: Place | None = None) -> dict[str, Any]:
+    """Return a record of the same data key, wrapped by another source; `place`: and bound to another place."""
+    data_key = unwrap(old, record)
+    if place is not None:
+        attempt = secrets.token_hex(8)
+        record = {**record, "dataset": place.dataset, "name": place.name, "job": place.job, "attempt": attempt}
+    bare = {name: value for name, value in record.items() if name != "hmac"}
+    return {**bare, **_wrapped(new, bare, data_key)}
+
+
+def signed(record: dict[str, Any], key: bytes) -> dict[str, Any]:
+    """Return a record with an authentication code, which only jobs of its dataset can make."""
+    bare = {name: value for name, value in record.items() if name != "hmac"}
+    text = json.dumps(bare, sort_keys=True).encode()
+    return {**bare, "hmac": hmac.new(key, text, "sha256").hexdigest()}
+
+
+def is_signed(record: dict[str, Any], key: bytes, place: Place) -> bool:
+    """Return whether a job of this dataset has made a record for this place."""
+    found = (record.get("dataset"), record.get("name"), record.get("job"))
+    if found != (place.dataset, place.name, place.job):
+        return False
+    return hmac.compare_digest(str(record.get("hmac")).encode(), signed(record, key)["hmac"].encode())
 
 
 def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
-    """Read records as they lie beside objects; who can write there can write anything."""
+    """Read records as they lie beside objects. Anyone who can write there can have written them."""
     try:
         found = json.loads(text)
         records = found if isinstance(found, list) else [found]
-        if records and all(isinstance(each[key], str) for each in records for key in ("key_id", "template", "wrapped")):
+        if records and all(_is_record(each) for each in records):
             return records
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         pass
-    raise PermanentError(f"{name} does not hold wrapped keys: restore it, or remove it if it is an object's")
+    raise PermanentError(f"{name} does not contain wrapped keys: restore it, or remove it if it is an object's")
+
+
+def _is_record(found: Any) -> bool:
+    if not isinstance(found, dict):
+        return False
+    names = ["key_id", "template", "wrapped", *(BOUND if "dataset" in found else ())]
+    return all(isinstance(found.get(name), str) for name in names) and found["template"] in Keyset.templates()
 
 
 def record_name(key_id: str) -> str:
@@ -240,24 +316,16 @@ class Keyring:
         """Return the keyset of a record."""
         return Keyset.from_raw(record["template"], unwrap(self.sources, record))
 
-    def any_of(self, records: list[dict[str, Any]]) -> Keyset:
-        """Return every key there is, for an object of which nothing says which: its records', shared ones, the keyset.
+    def any_of(self, records: list[dict[str, Any]]) -> list[tuple[str, Callable[[], Keyset]]]:
+        """Return every key that may have encrypted an object of no manifest, by its id: its records', then all others.
 
         A record that lies beside it may be of before a rekey, or of one that has not come to it.
         """
-        found: list[Keyset] = []
-        refused: PermanentError | None = None
-        ways: list[Callable[[], Keyset]] = [partial(self.open, record) for record in records]
-        ways += [partial(self.get, key_id) for key_id in self.records]
-        for way in ways:
-            try:
-                found.append(way())
-            except PermanentError as error:
-                refused = refused or error
-        found += [self.keyset] if self.keyset is not None else []
-        if not found:
-            raise refused or PermanentError("nothing says which key it is encrypted with")
-        return together(found)
+        every: list[tuple[str, Callable[[], Keyset]]] = []
+        every += [(str(record["key_id"]), partial(self.open, record)) for record in records]
+        shared = [] if self.keyset is None else [str(key_id) for key_id in key_ids(self.keyset)]
+        every += [(key_id, partial(self.get, key_id)) for key_id in [*self.records, *shared]]
+        return every
 
     def get(self, key_id: str) -> Keyset:
         """Return a shared data key's keyset, or the one key of the keyset that has this number."""

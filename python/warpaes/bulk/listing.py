@@ -1,16 +1,17 @@
-"""What there is to do: the rows of a job, by listing, by a list, or by the manifest of what is to be decrypted."""
+"""The rows of a job: by listing, by a list of names, or by the manifest of the dataset that is decrypted."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from .keys import parse_records
 from .lock import EXPIRY
-from .manifest import DONE, ERROR, REMOVED, Manifest, Row, read_list
-from .storage import FOLDER, KEY_SUFFIX, Storage, open_storage
+from .manifest import Manifest
+from .rows import DONE, ERROR, PENDING, Row, read_list
+from .storage import FOLDER, KEY_SUFFIX, Entry, Storage, open_storage
 from .worker import BESIDE
 
 
@@ -25,10 +26,18 @@ class Options:
     new_key: list[str] = field(default_factory=list)
     envelope: str = ""
     template: str = "AES256_GCM_HKDF_1MB"
-    bind_names: bool = False
+    bind_names: bool | None = None  #: None: not said
+    keep_key: str | None = None
+    pin: str | None = None
+    at_least: int = 0
+    no_manifest: bool = False
+    dataset: str = ""  #: of --no-manifest
+    name: list[str] = field(default_factory=list)  #: of verify: these objects only
     suffix: str = ""
     names: str | None = None
     update: bool = False
+    share: bool = False
+    drop_missing: bool = False
     overwrite: bool = False
     verify: bool = False
     remove_source: bool = False
@@ -59,87 +68,114 @@ class Listing:
     """Makes rows of a source for a target; `records` are those of shared data keys that lie in a source."""
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
-        """Nothing is listed yet."""
+        """Begin with nothing listed."""
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
 
-    def refuse(self, rows: list[Row], envelope: str) -> None:
-        """Let rows end in errors whose objects would take the place of another, or of what is bulk's own."""
-        names = Counter(row.key for row in rows)
-        for row in rows:
-            if row.state in (DONE, REMOVED):
-                continue
-            error = ""
-            if row.key.startswith(FOLDER):
-                error = f"names that begin with {FOLDER} are bulk's own: rename the object, or leave it out"
-            elif envelope == "object" and row.key.endswith(KEY_SUFFIX):
-                error = f"with --envelope object no name may end in {KEY_SUFFIX}"
-            elif names[row.key] > 1:
-                error = f"{names[row.key]} objects of the source would be {row.key!r} in the target: rename all but one"
-            if error:
-                row.state, row.error = ERROR, error
+    def rows(self, sealed: Manifest | None) -> Iterator[Row]:
+        """Yield the rows in the order of their plain names; `sealed`: the manifest of the dataset that is decrypted.
 
-    def rows(self, sealed: Manifest | None) -> list[Row]:
-        """Return the rows; `sealed`: the manifest of what is to be decrypted."""
-        if sealed is not None and self.options.names is None:
-            rows = []
-            for row in sealed.rows:
-                name = self._name(row.key)
-                rows.append(
-                    Row(name, row.key, row.out_size, row.out_version, wrapped=row.wrapped, old_key_id=row.key_id)
-                    if row.state in (DONE, REMOVED)
-                    else Row(name, row.key, -1, "", ERROR, error="it was never encrypted")
-                )
-            return rows
+        Rows whose objects would take the place of another, or of bulk's own, are errors.
+        """
+        before: Row | None = None
+        for row in self._unchecked(sealed):
+            if row.state == PENDING and (error := self._refused(row.key)):
+                row.state, row.error = ERROR, error
+            if before is not None and before.key == row.key:
+                for each in (before, row):
+                    each.state = ERROR
+                    each.error = f"several objects of the source would be {row.key!r} in the target: rename all but one"
+            if before is not None:
+                yield before
+            before = row
+        if before is not None:
+            yield before
+
+    def _refused(self, key: str) -> str:
+        if key.startswith(FOLDER):
+            return f"names that begin with {FOLDER} are bulk's own: rename the object, or leave it out"
+        if self.options.envelope == "object" and key.endswith(KEY_SUFFIX):
+            return f"with --envelope object no name may end in {KEY_SUFFIX}"
+        return ""
+
+    def _unchecked(self, sealed: Manifest | None) -> Iterable[Row]:
         if self.options.names is not None:
-            known = {row.key: row for row in sealed.rows} if sealed is not None else {}
-            rows = self._listed(self.options.names)
-            for row in rows:
-                if row.source in known:
-                    row.wrapped, row.old_key_id = known[row.source].wrapped, known[row.source].key_id
-            return rows
-        entries = {entry.key: entry for entry in self.source.list() if not entry.key.startswith(FOLDER)}
-        rows = []
-        for key, entry in entries.items():
+            rows = self._named(self.options.names, sealed)
+        elif sealed is not None:
+            return (self._of_sealed(row) for _, rows in sealed.each() for row in rows)
+        else:
+            rows = self._listed()
+        return sorted(rows, key=lambda row: _order(row.source if self.options.command == "encrypt" else row.key))
+
+    def _of_sealed(self, row: Row) -> Row:
+        """Return the row that decrypts the object of a row of a manifest."""
+        name = self._name(row.key)
+        if not row.is_sealed:
+            return Row(name, row.key, -1, "", ERROR, error="it was never encrypted")
+        return Row(
+            name, row.key, row.out_size, row.out_version, wrapped=row.wrapped, old_key_id=row.key_id,
+            old_sha256=row.sha256,
+        )  # fmt: skip
+
+    def _named(self, place: str, sealed: Manifest | None) -> Iterator[Row]:
+        data, _ = open_storage(place, self.options.source_options).get("")
+        for key, size, version in {each[0]: each for each in read_list(data, place)}.values():
+            if sealed is not None:
+                row = sealed.find(key.removesuffix(sealed.job.options.get("suffix") or ""))
+                if row is None or row.key != key:
+                    yield Row(self._name(key), key, -1, "", ERROR, error="the manifest has no such object")
+                else:
+                    yield self._of_sealed(row)
+            elif size is not None and version is not None:
+                yield Row(self._name(key), key, int(size), str(version))
+            else:
+                yield Row(self._name(key), key, -1, "")
+
+    def _listed(self) -> Iterator[Row]:
+        encrypts = self.options.command == "encrypt"
+        entries: Iterable[Entry] = (entry for entry in self.source.list() if not entry.key.startswith(FOLDER))
+        beside: set[str] = set()
+        if not encrypts:
+            entries = list(entries)
+            names = {entry.key for entry in entries}
+            beside = {name for name in names if name.endswith(KEY_SUFFIX) and name.removesuffix(KEY_SUFFIX) in names}
+            self._find_records()
+        for entry in entries:
+            key = entry.key
             try:
                 key.encode()
             except UnicodeEncodeError:
                 shown = os.fsencode(key).decode(errors="backslashreplace")
                 sentence = "its name is not UTF-8: rename it"
-                rows.append(Row(shown, shown, entry.size, entry.version, ERROR, error=sentence))
+                yield Row(shown, shown, entry.size, entry.version, ERROR, error=sentence)
                 continue
             row = Row(self._name(key), key, entry.size, entry.version)
-            if self.options.command == "encrypt":
+            if encrypts:
                 in_place, suffix = self.source.place() == self.target.place(), self.options.suffix
-                if in_place and (key.endswith((suffix, suffix + KEY_SUFFIX))):
+                if in_place and key.endswith((suffix, suffix + KEY_SUFFIX)):
                     continue
-            elif key.endswith(KEY_SUFFIX) and key.removesuffix(KEY_SUFFIX) in entries:
+            elif key in beside:
                 continue
-            elif key + KEY_SUFFIX in entries:
-                row.wrapped = BESIDE
-            rows.append(row)
-        if self.options.command != "encrypt":
-            self._find_records()
-        return rows
+            else:
+                row.wrapped = BESIDE if key + KEY_SUFFIX in beside else ""
+                if self.options.command != "decrypt":
+                    row.out_size, row.out_version, row.state = entry.size, entry.version, DONE
+                    row.todo = "adopt" if self.options.command == "adopt" else ""
+            yield row
 
     def _find_records(self) -> None:
-        """Without a manifest: the data keys that lie there, of which each object is opened by whichever does."""
+        """Collect the records of shared data keys that lie in the source."""
         for entry in self.source.list(FOLDER + "keys/"):
             if entry.key:  # else the source is one object
                 (record, *_) = parse_records(self.source.get(entry.key)[0], entry.key)
                 self.records[record["key_id"]] = record
 
-    def _listed(self, place: str) -> list[Row]:
-        data, _ = open_storage(place, self.options.source_options).get("")
-        rows = {}
-        for key, size, version in read_list(data, place):
-            unknown = size is None or version is None
-            size, version = (-1, "") if unknown else (int(size or 0), str(version))
-            rows[key] = Row(self._name(key), key, size, version)
-        return list(rows.values())
-
     def _name(self, key: str) -> str:
         key = key or self.source.url.rpartition("/")[2]  # the source is one object
         if self.options.command == "decrypt":
             return key.removesuffix(self.options.suffix) if self.options.suffix else key
-        return key + self.options.suffix
+        return key + self.options.suffix if self.options.command == "encrypt" else key
+
+
+def _order(name: str) -> bytes:
+    return name.encode(errors="surrogateescape")

@@ -17,6 +17,8 @@ from typing import Any
 from .storage import FOLDER, LOCK, ChangedError, ExistsError, MissingError, Storage
 
 NAME = FOLDER + LOCK
+#: Where the locks of shards lie, below the folder.
+LOCKS = "locks/"
 #: How often a holder says that it lives, and for how long nobody needs to hear of it.
 BEAT, EXPIRY = 10.0, 60.0
 
@@ -51,9 +53,12 @@ class LockedError(Exception):
 class Lock:
     """Held from `with` on; `lost` says that another job has taken it, as one does that hears nothing for a minute."""
 
-    def __init__(self, storage: Storage, command: str, beat: float = BEAT, expiry: float = EXPIRY) -> None:
-        """Nothing happens yet."""
-        self._storage, self._beat, self._expiry = storage, beat, expiry
+    def __init__(
+        self, storage: Storage, command: str, beat: float = BEAT, expiry: float = EXPIRY, name: str = NAME
+    ) -> None:
+        """Begin without holding it. `name`: of the object that is the lock."""
+        self._storage, self._beat, self._expiry, self._name = storage, beat, expiry, name
+        self._seen, self._silent_since = "", 0.0
         self._mine: dict[str, Any] = {
             "holder": uuid.uuid4().hex,
             "command": command,
@@ -73,43 +78,49 @@ class Lock:
         return json.dumps({**self._mine, "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}).encode()
 
     def __enter__(self) -> Lock:
-        """Take it: where nobody has it, or whoever had it has died or is silent."""
-        silent_since, seen = time.monotonic(), ""
+        """Take it: where it is free, or its holder has died or is silent."""
+        while not self.attempt():
+            time.sleep(self._beat / 4)
+        return self
+
+    def attempt(self) -> bool:
+        """Take it, if that is possible now; raise LockedError if its holder lives. False: the next look will tell."""
         while True:
             try:
-                self._version = self._storage.put(NAME, self._text(), None)
-                break
+                return self._hold(None)
             except ExistsError:
                 pass
             try:
-                data, version = self._storage.get(NAME)
+                data, version = self._storage.get(self._name)
             except (MissingError, ChangedError):
                 continue
             other = read_lock(data)
-            if version != seen:
-                if seen:
+            if version != self._seen:
+                heard, self._seen, self._silent_since = bool(self._seen), version, time.monotonic()
+                if heard:
                     raise LockedError(_sentence(self._storage.url, other))
-                seen, silent_since = version, time.monotonic()
             here = all(other.get(name) == self._mine[name] for name in ("boot", "host", "numbers"))
             if here and _begun(other["process"]) == other["begun"]:
                 raise LockedError(_sentence(self._storage.url, other))
-            # Clocks of other machines say nothing: that it does not change while we look does.
-            if here or time.monotonic() - silent_since > self._expiry:
-                try:
-                    self._version = self._storage.put(NAME, self._text(), version)
-                    break
-                except ExistsError:
-                    continue
-            time.sleep(self._beat / 4)
+            # Clocks of other machines say nothing; that it does not change under our eyes does.
+            if not here and time.monotonic() - self._silent_since <= self._expiry:
+                return False
+            try:
+                return self._hold(version)
+            except ExistsError:
+                continue
+
+    def _hold(self, replaces: str | None) -> bool:
+        self._version = self._storage.put(self._name, self._text(), replaces)
         self._thread.start()
-        return self
+        return True
 
     def _live(self) -> None:
         heard = time.monotonic()
         while not self._end.wait(self._beat):
             self._mine["beats"] += 1
             try:
-                self._version = self._storage.put(NAME, self._text(), self._version)
+                self._version = self._storage.put(self._name, self._text(), self._version)
                 heard = time.monotonic()
             except ExistsError:
                 self.lost = True
@@ -129,12 +140,16 @@ class Lock:
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Give it back."""
+        self.release()
+
+    def release(self) -> None:
+        """Give it back."""
         self._end.set()
         self._thread.join()
         if self.lost:
             return
         try:
-            entry = self._storage.stat(NAME)
+            entry = self._storage.stat(self._name)
             if entry.version == self._version:
                 self._storage.remove(entry)
         except (ChangedError, MissingError):
@@ -156,3 +171,39 @@ def _sentence(url: str, other: dict[str, Any]) -> str:
         f"{url}: process {other['process']} on {other['host']} works on it ({other['command']}, {other['since']}): "
         "wait for its end, or end it"
     )
+
+
+class Claims:
+    """The shards that this driver works on, if several share a job: each has a lock of its own."""
+
+    def __init__(self, storage: Storage, command: str, beat: float, expiry: float) -> None:
+        """Begin without any."""
+        self._storage, self._command, self._times = storage, command, (beat, expiry)
+        self._tried: dict[int, Lock] = {}
+        self._held: dict[int, Lock] = {}
+
+    def claim(self, shard: int) -> bool:
+        """Take a shard; False: another driver has it, or had it until now."""
+        name = f"{FOLDER}{LOCKS}{shard}"
+        lock = self._tried.setdefault(shard, Lock(self._storage, self._command, *self._times, name))
+        try:
+            if not lock.attempt():
+                return False
+        except LockedError:
+            return False
+        self._held[shard] = self._tried.pop(shard)
+        return True
+
+    def release(self, shard: int) -> None:
+        """Give a shard to other drivers."""
+        self._held.pop(shard).release()
+
+    def close(self) -> None:
+        """Give all shards to other drivers."""
+        for shard in list(self._held):
+            self.release(shard)
+
+    def check(self) -> None:
+        """Raise LockedError if another driver has taken a shard, since it heard nothing of this one."""
+        for lock in self._held.values():
+            lock.check()

@@ -1,62 +1,42 @@
-"""The manifest: what a dataset consists of, and how far a job has come. It is all that a restart believes."""
+"""The manifest: the objects of a dataset, and the progress of its job. Nothing of it counts that is not authentic.
+
+A small root names shards of rows by their SHA-256, and has an authentication code itself. The code's key, the manifest
+key, lies in the root, wrapped by a key of the command line for this dataset only. A save writes the shards that have
+changed, then the root, whose number it raises. The rows are in the order of their plain names, so that one object is
+found in one shard.
+"""
 
 from __future__ import annotations
 
-import io
+import bisect
+import hashlib
+import hmac
 import json
 import secrets
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from .storage import FOLDER, Entry, ExistsError, MissingError, Storage
+from .keys import Holder
+from .rows import DONE, ERROR, PENDING, REMOVED, SHARD_ROWS, Row, pack, unpack
+from .storage import FOLDER, CredentialsError, Entry, ExistsError, MissingError, PermanentError, Storage
 
-NAME = FOLDER + "manifest.parquet"
-VERSION = 1
-#: Rows that are written at once: there are several times as many objects of Python's as rows meanwhile.
-GROUP = 1 << 15
-
-#: States of a row.
-PENDING, DONE, REMOVED, ERROR = "pending", "done", "removed", "error"
-
-
-@dataclass(slots=True)
-class Row:
-    """An object: where it comes from, where it goes, and what became of it."""
-
-    key: str  #: its name in the target
-    source: str  #: its name in the source
-    size: int  #: of the source, when it was listed
-    version: str  #: of the source: ETag, or what a file system has instead
-    state: str = PENDING
-    attempt: int = 0  #: how often it was begun
-    key_id: str = ""  #: what the target is encrypted with
-    wrapped: str = (
-        ""  #: key records of an object with a key of its own, as beside it; before a rekey those of the source
-    )
-    sha256: str = ""  #: of what was written
-    out_size: int = 0
-    out_version: str = ""
-    upload_id: str = ""  #: of the last multipart upload that was begun
-    error: str = ""
-    old_key_id: str = ""  #: what the source is encrypted with, of decrypt and rekey; "": whatever key opens it
-
-    @property
-    def source_entry(self) -> Entry:
-        """The version of the source that was listed."""
-        return Entry(self.source, self.size, self.version)
-
-    @property
-    def target_entry(self) -> Entry:
-        """The version of the target that was written."""
-        return Entry(self.key, self.out_size, self.out_version)
+NAME = FOLDER + "manifest.jsonl"
+SHARDS = FOLDER + "shards/"
+#: Where warpaes 1.0 had its manifest, which was not authenticated.
+NAME_1 = FOLDER + "manifest.parquet"
+FORMAT = "warpaes bulk manifest 2"
+#: What the associated data of a wrapped manifest key begin with; the dataset's id follows.
+KEY_LABEL = b"warpaes bulk manifest key 2 "
+#: The largest root that is read: one of 100 million objects has 500 KB.
+MAX_ROOT = 64 << 20
 
 
-NUMBERS = {"size", "attempt", "out_size"}
-SCHEMA = pa.schema([(column.name, pa.int64() if column.name in NUMBERS else pa.string()) for column in fields(Row)])
+class ManifestError(PermanentError):
+    """A manifest is not authentic, not of this dataset, or older than it may be."""
 
 
 @dataclass
@@ -65,91 +45,499 @@ class Job:
 
     id: str
     command: str
-    source: str
+    source: str  #: where the objects came from
     target: str
     #: Of the command line, what a restart must not change.
     options: dict[str, Any] = field(default_factory=dict)
-    #: Records of keys that are not an object's own (keys.py), by their ids.
+    #: Records of data keys that are not an object's own (keys.py), by their ids.
     keys: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Of the keys, what new objects are written with; "" where every object has its own.
+    #: The key that new objects of this job are written with; "" where every object has its own.
     key_id: str = ""
-    listed: bool = True
     finished: bool = False
-    saved: str = ""  #: another one in each manifest that is written
+    #: Ids of keysets' keys that objects of this dataset were ever under.
+    used: list[str] = field(default_factory=list)
+
+    @property
+    def is_decrypted(self) -> bool:
+        """Whether the target has plaintext."""
+        return self.command == "decrypt"
+
+    def plain_name(self, row: Row) -> str:
+        """Return a row's name without the suffix of encrypted objects, by which rows are in order."""
+        return row.key if self.is_decrypted else row.key.removesuffix(self.options.get("suffix") or "")
+
+
+@dataclass
+class Shard:
+    """A file of rows: its digest, and what is to be known without reading it."""
+
+    sha256: str
+    first: str  #: plain name of its first row
+    rows: int
+    states: dict[str, int]
+    todo: int  #: rows with something to do
+    errors: int  #: rows with a sentence of an error
+    bytes: int  #: of the source
+    done_bytes: int
+
+    @property
+    def file(self) -> str:
+        """Its name below the target."""
+        return f"{SHARDS}{self.sha256[:40]}.parquet"
+
+
+def _describe(job: Job, rows: list[Row], sha256: str) -> Shard:
+    states = Counter(row.state for row in rows)
+    return Shard(
+        sha256=sha256,
+        first=job.plain_name(rows[0]),
+        rows=len(rows),
+        states=dict(states),
+        todo=sum(is_pending(row) for row in rows),
+        errors=sum(bool(row.error) for row in rows),
+        bytes=sum(max(row.size, 0) for row in rows),
+        done_bytes=sum(max(row.size, 0) for row in rows if row.is_sealed),
+    )
+
+
+def is_pending(row: Row) -> bool:
+    """Return whether a command has still to process a row."""
+    return row.state == PENDING or bool(row.todo)
+
+
+class Signer:
+    """The manifest key, and the keys that are derived from it."""
+
+    def __init__(self, dataset: str, holder: Holder, key: bytes, wrapped: bytes) -> None:
+        """`wrapped`: the key as the holder has wrapped it."""
+        self.dataset, self.holder, self.wrapped = dataset, holder, wrapped
+        self._root_key = _derived(key, b"root")
+        #: For records of objects' data keys.
+        self.record_key = _derived(key, b"records")
+        #: Names the manifest key without revealing it; another key has another one.
+        self.fingerprint = _derived(key, b"fingerprint").hex()[:16]
+
+    @staticmethod
+    def create(dataset: str, holder: Holder) -> Signer:
+        """Make a manifest key."""
+        key = secrets.token_bytes(32)
+        return Signer(dataset, holder, key, holder.source.wrap(key, KEY_LABEL + dataset.encode()))
+
+    @staticmethod
+    def open(dataset: str, holders: list[Holder], key_id: str, wrapped: bytes) -> Signer | None:
+        """Return the signer of a root that was read, if one of these keys wraps its manifest key."""
+        denied: CredentialsError | None = None
+        for holder in holders:
+            if holder.key_id == key_id:
+                try:
+                    key = holder.source.unwrap(wrapped, KEY_LABEL + dataset.encode())
+                except CredentialsError as error:
+                    denied = denied or error
+                except PermanentError:
+                    continue
+                else:
+                    if len(key) == 32:
+                        return Signer(dataset, holder, key, wrapped)
+        if denied is not None:
+            raise denied
+        return None
+
+    def code(self, text: bytes) -> str:
+        """Return the authentication code of a root."""
+        return hmac.new(self._root_key, text, "sha256").hexdigest()
+
+
+def _derived(key: bytes, purpose: bytes) -> bytes:
+    return hmac.new(key, FORMAT.encode() + b" " + purpose, "sha256").digest()
 
 
 class Manifest:
-    """Rows and the job, in a Parquet file beside the objects."""
+    """The root and the shards of a dataset. Shards are read when they are needed, and held until they are closed."""
 
-    def __init__(self, job: Job, rows: list[Row], version: str | None = None) -> None:
-        """Take a job with its rows; `version` is that of the file that it was read from."""
-        self.job, self.rows, self.version = job, rows, version
-        self._saved: set[str] = set()
+    def __init__(self, storage: Storage, job: Job, signer: Signer | None, dataset: str) -> None:
+        """Begin without rows. Without a signer it can only be read, and nothing of it is authentic."""
+        self.storage, self.job, self.signer, self.dataset = storage, job, signer, dataset
+        self.shards: list[Shard] = []
+        self.save_number = 0
+        self.version: str | None = None  #: of the root that was read or saved last
+        self._open: dict[int, list[Row]] = {}
+        self._changed: set[int] = set()
+        self._stored: set[str] = set()  #: files of shards, those that the saved root names among them
+        self._nonces: set[str] = set()  #: of roots that were saved
+        #: Whether changes of rows are forgotten when a shard is closed.
+        self.read_only = False
+        #: The shards that this driver alone changes, if several share the job.
+        self.mine: set[int] | None = None
+        self._is_stored = True
 
-    def to_bytes(self) -> bytes:
-        """Return the Parquet file."""
-        schema = SCHEMA.with_metadata({b"warpaes": json.dumps({"version": VERSION, **asdict(self.job)}).encode()})
-        out = io.BytesIO()
-        with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-            for begin in range(0, len(self.rows), GROUP):
-                rows = self.rows[begin : begin + GROUP]
-                columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
-                writer.write_table(pa.table(columns, schema=schema))
-        return out.getvalue()
-
-    @staticmethod
-    def parse(data: bytes, version: str | None = None) -> Manifest:
-        """Read one."""
-        try:
-            table = pq.read_table(pa.BufferReader(data))
-            job = json.loads(table.schema.metadata[b"warpaes"])
-            if job.pop("version") != VERSION:
-                raise ValueError("it is of another version")
-            columns = [table[name].to_pylist() for name in SCHEMA.names]
-            return Manifest(Job(**job), [Row(*values) for values in zip(*columns, strict=True)], version)
-        except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"this is no manifest of warpaes bulk: {error}") from error
+    # ----------------------------------------------------------------------------------------------------- reading
 
     @staticmethod
-    def load(storage: Storage) -> Manifest | None:
-        """Return a target's manifest, if it has one."""
+    def exists(storage: Storage) -> bool:
+        """Return whether there is a root."""
         try:
+            storage.stat(NAME)
+        except MissingError:
+            return False
+        return True
+
+    @staticmethod
+    def load(storage: Storage, holders: list[Holder] | None = None, signer: Signer | None = None) -> Manifest | None:
+        """Return a target's manifest, if it has one; without `holders`, one that is not authenticated, to look at.
+
+        `signer`: of an earlier look, so that a key source need not be asked again.
+        """
+        place = f"{storage.url}/{NAME}"
+        try:
+            entry = storage.stat(NAME)
+            if entry.size > MAX_ROOT:
+                raise ManifestError(f"{place} has {entry.size} bytes, more than any manifest: restore it from a copy")
             data, version = storage.get(NAME)
         except MissingError:
             return None
-        return Manifest.parse(data, version)
-
-    def save(self, storage: Storage) -> None:
-        """Write it in the place of what it was read from or saved as last, and of nothing else."""
-        self.job.saved = secrets.token_hex(8)
-        self._saved.add(self.job.saved)
-        data = self.to_bytes()
+        text, _, code = data.rstrip(b"\n").partition(b"\n")
         try:
-            self.version = storage.put(NAME, data, self.version)
-        except ExistsError:
-            # What was saved before may lie there though nobody heard so: no answer came, or an interruption.
-            there = Manifest.load(storage)
-            if there is None or there.job.saved not in self._saved:
+            root = json.loads(text)
+            if root["format"] != FORMAT:
+                raise ManifestError(
+                    f"{place} is of another version, {root['format']!r:.60}: use the warpaes that made it"
+                )
+            dataset, held, found = root["dataset"], root["manifest_key"], json.loads(code)["hmac_sha256"]
+            if not all(isinstance(each, str) for each in (dataset, held["key_id"], held["wrapped"], found)):
+                raise ValueError
+            wrapped = bytes.fromhex(held["wrapped"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if isinstance(error, ManifestError):
                 raise
-            self.version = storage.put(NAME, data, there.version)
+            raise ManifestError(f"{place} is not a manifest of warpaes bulk: restore it from a copy") from None
+        if signer is None or (signer.dataset, signer.wrapped) != (dataset, wrapped):
+            signer = Signer.open(dataset, holders, held["key_id"], wrapped) if holders is not None else None
+        if holders is not None:
+            if signer is None:
+                by = f"key {held['key_id']}" if held["key_id"] else str(held.get("source"))
+                raise ManifestError(
+                    f"{place}: no key that was given has saved it; it names {by!r:.80}: give that key with -k, or "
+                    "restore the manifest"
+                )
+            if not hmac.compare_digest(signer.code(text).encode(), found.encode()):
+                raise ManifestError(f"{place} is not authentic, it was altered: restore it from a copy")
+        try:
+            manifest = Manifest(storage, Job(**root["job"]), signer, dataset)
+            manifest.shards = [Shard(**shard) for shard in root["shards"]]
+            manifest.save_number = int(root["save"])
+            _check_types(manifest)
+        except (KeyError, TypeError, ValueError):
+            raise ManifestError(f"{place} is not a manifest of warpaes bulk: restore it from a copy") from None
+        manifest.version = version
+        manifest._stored = {shard.file for shard in manifest.shards}
+        manifest._nonces = {str(root.get("nonce"))}
+        return manifest
+
+    @staticmethod
+    def in_memory(storage: Storage, rows: Iterable[Row]) -> Manifest:
+        """Return a manifest of rows that is not stored."""
+        manifest = Manifest(storage, Job("", "", "", ""), None, "")
+        every = list(rows)
+        manifest._is_stored, manifest.read_only = False, True
+        if every:
+            manifest.shards, manifest._open = [_describe(manifest.job, every, "")], {0: every}
+        return manifest
+
+    def rows_of(self, number: int) -> list[Row]:
+        """Return a shard's rows, which stay in memory until `close`."""
+        if number not in self._open:
+            self._open[number] = self._read(self.shards[number])
+        return self._open[number]
+
+    def _read(self, shard: Shard) -> list[Row]:
+        place = f"{self.storage.url}/{shard.file}"
+        try:
+            data, _ = self.storage.get(shard.file)
+        except MissingError:
+            raise ManifestError(f"{place} is missing, a part of the manifest: restore it from a copy") from None
+        if hashlib.sha256(data).hexdigest() != shard.sha256:
+            raise ManifestError(f"{place} is not authentic, it was altered: restore it from a copy")
+        try:
+            return unpack(data)
+        except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            raise ManifestError(f"{place} does not contain rows: {error}") from None
+
+    def each(self) -> Iterator[tuple[int, list[Row]]]:
+        """Go through the shards; one that was not in memory before is not afterwards."""
+        for number in range(len(self.shards)):
+            was_open = number in self._open
+            yield number, self.rows_of(number)
+            if not was_open:
+                self.close(number)
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, in memory: for small datasets."""
+        return [row for _, rows in self.each() for row in rows]
+
+    def find(self, name: str) -> Row | None:
+        """Return the row of a plain name, from the one shard that can have it."""
+        number = bisect.bisect_right(self.shards, _order(name), key=lambda shard: _order(shard.first)) - 1
+        if number < 0:
+            return None
+        was_open = number in self._open
+        rows = self.rows_of(number)
+        at = bisect.bisect_left(rows, _order(name), key=lambda row: _order(self.job.plain_name(row)))
+        if not was_open and len(self._open) > 4:
+            self.close(number)
+        return rows[at] if at < len(rows) and self.job.plain_name(rows[at]) == name else None
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether an object of the target is in a row."""
+        if not isinstance(key, str):
+            return False
+        suffix = "" if self.job.is_decrypted else self.job.options.get("suffix") or ""
+        row = self.find(key.removesuffix(suffix))
+        return row is not None and row.key == key
+
+    # ----------------------------------------------------------------------------------------------------- changing
+
+    def fill(self, rows: Iterable[Row]) -> None:
+        """Add the rows of a new manifest, which are in order."""
+        group: list[Row] = []
+        for row in rows:
+            group.append(row)
+            if len(group) == SHARD_ROWS:
+                self._append(group)
+                group = []
+        if group:
+            self._append(group)
+
+    def _append(self, rows: list[Row]) -> None:
+        number = len(self.shards)
+        self.shards.append(_describe(self.job, rows, ""))
+        self._open[number] = rows
+        self._changed.add(number)
+        self.close(number)
+
+    def merge(self, rows: Iterable[Row], join: Any) -> None:
+        """Put rows of a new listing, which are in order, into the shards; `join(old, new)` alters an old row.
+
+        It returns whether it has. Shards that grow to twice their size are cut.
+        """
+        new, waiting = iter(rows), None
+        before, self.shards = self.shards, []
+        old = Manifest(self.storage, self.job, self.signer, self.dataset)
+        old.shards = before
+        for number in range(len(before)):
+            was = old.rows_of(number)
+            end = _order(before[number + 1].first) if number + 1 < len(before) else None
+            names = {self.job.plain_name(row): row for row in was}
+            added, changed = [], False
+            while True:
+                row = waiting if waiting is not None else next(new, None)
+                waiting = None
+                if row is None:
+                    break
+                name = self.job.plain_name(row)
+                if end is not None and _order(name) >= end:
+                    waiting = row
+                    break
+                if name in names:
+                    changed = join(names[name], row) or changed
+                else:
+                    added.append(row)
+            old.close(number)
+            if not added and not changed:
+                self.shards.append(before[number])
+                continue
+            every = sorted(was + added, key=lambda row: _order(self.job.plain_name(row)))
+            length = len(every) if len(every) < 2 * SHARD_ROWS else SHARD_ROWS
+            for begin in range(0, len(every), length):
+                self._append(every[begin : begin + length])
+        self.fill(([waiting] if waiting is not None else []) if before else new)
+
+    def drop(self, wanted: Callable[[Row], bool]) -> list[Row]:
+        """Take these rows out, and return them."""
+        dropped: list[Row] = []
+        for number in reversed(range(len(self.shards))):
+            if not self._counted(number).todo:
+                continue
+            rows = self.rows_of(number)
+            kept = [row for row in rows if not wanted(row)]
+            if len(kept) < len(rows):
+                dropped += [row for row in rows if wanted(row)]
+                rows[:] = kept
+                self.change(number)
+            if kept:
+                self.close(number)
+            else:
+                self._changed.discard(number)
+                self._open.pop(number)
+                del self.shards[number]
+        return dropped
+
+    def change(self, number: int) -> None:
+        """Note that rows of a shard were changed."""
+        if not self.read_only:
+            self._changed.add(number)
+
+    def close(self, number: int) -> None:
+        """Let go of a shard, after storing what has changed; the root names that at the next save.
+
+        A shard of a shared job is saved, so that another driver can have it.
+        """
+        if number in self._changed:
+            if self.mine is not None:
+                self.save()
+            else:
+                try:
+                    self._store(number)
+                except OSError:  # as of a full disk: it stays in memory, and the next save tries again
+                    return
+        if self.mine is not None:
+            self.mine.discard(number)
+        if self._is_stored:
+            self._open.pop(number, None)
+
+    def _store(self, number: int) -> None:
+        rows = self._open[number]
+        data = pack(rows)
+        shard = _describe(self.job, rows, hashlib.sha256(data).hexdigest())
+        self.shards[number] = shard
+        self._stored.add(shard.file)
+        try:
+            self.storage.put(shard.file, data)
+        except ExistsError:  # by an earlier run, or something else has this name
+            there, version = self.storage.get(shard.file)
+            if there != data:
+                self.storage.put(shard.file, data, version)
+        self._changed.discard(number)
+
+    def resign(self, holder: Holder) -> None:
+        """Let another key authenticate it from the next save on, by a new manifest key."""
+        self.signer = Signer.create(self.dataset, holder)
+
+    def save(self) -> None:
+        """Store what has changed, in the place of the root that was read or saved last, and of no other."""
+        for number in sorted(self._changed):
+            self._store(number)
+        while True:
+            try:
+                self.version = self.storage.put(NAME, self._root(), self.version)
+                break
+            except ExistsError:
+                if not self._look_again():
+                    raise
+        self.save_number += 1
+        now = {shard.file for shard in self.shards}
+        for file in self._stored - now:
+            self._remove(file)
+        self._stored = now
+
+    def _root(self) -> bytes:
+        assert self.signer is not None
+        nonce = secrets.token_hex(8)
+        self._nonces.add(nonce)
+        held = {
+            "source": self.signer.holder.name,
+            "key_id": self.signer.holder.key_id,
+            "wrapped": self.signer.wrapped.hex(),
+        }
+        root = {
+            "format": FORMAT,
+            "dataset": self.dataset,
+            "save": self.save_number + 1,
+            "nonce": nonce,
+            "manifest_key": held,
+            "job": asdict(self.job),
+            "shards": [asdict(shard) for shard in self.shards],
+        }
+        text = json.dumps(root, separators=(",", ":")).encode()
+        return text + b"\n" + json.dumps({"hmac_sha256": self.signer.code(text)}).encode() + b"\n"
+
+    def _look_again(self) -> bool:
+        """Take up what another driver has saved, or this one without an answer; False: it is not of this job."""
+        assert self.signer is not None
+        there = Manifest.load(self.storage, [self.signer.holder], self.signer)
+        if there is None:
+            return False
+        if not there._nonces & self._nonces:
+            if self.mine is None or there.job.id != self.job.id or len(there.shards) != len(self.shards):
+                return False
+            self.shards = [self.shards[n] if n in self.mine else shard for n, shard in enumerate(there.shards)]
+            self.job.keys, self.job.finished = {**there.job.keys, **self.job.keys}, there.job.finished
+            self.job.used = sorted({*there.job.used, *self.job.used})
+        self.version, self.save_number = there.version, max(there.save_number, self.save_number)
+        return True
+
+    def claim(self, number: int) -> None:
+        """Begin to change a shard that other drivers may have changed before."""
+        if self.mine is not None:
+            self._open.pop(number, None)
+            self.refresh()
+            self.mine.add(number)
+
+    def refresh(self) -> None:
+        """Take up what other drivers of a shared job have saved."""
+        if self.mine is not None and not self._look_again():
+            raise ManifestError(f"{self.storage.url}/{NAME} is of another job by now: this one ends")
+
+    def _remove(self, file: str) -> None:
+        try:
+            self.storage.remove(self.storage.stat(file))
+        except MissingError:
+            return
+
+    def sweep(self) -> None:
+        """Remove shards that no root names: of runs that ended between the two."""
+        now = {shard.file for shard in self.shards}
+        for entry in _listed(self.storage, SHARDS):
+            if entry.key not in now:
+                self._remove(entry.key)
+
+    # ------------------------------------------------------------------------------------------------------ counting
+
+    def total(self, name: str) -> int:
+        """Return the sum of a number over all shards: rows, todo, errors, bytes or done_bytes; or a state's rows."""
+        if name in (PENDING, DONE, REMOVED, ERROR):
+            return sum(self._counted(number).states.get(name, 0) for number in range(len(self.shards)))
+        return sum(getattr(self._counted(number), name) for number in range(len(self.shards)))
+
+    def _counted(self, number: int) -> Shard:
+        shard = self.shards[number]
+        return _describe(self.job, self._open[number], shard.sha256) if number in self._changed else shard
+
+    def failed(self, most: int) -> list[Row]:
+        """Return the first rows with an error."""
+        found: list[Row] = []
+        for number in range(len(self.shards)):
+            if len(found) < most and self._counted(number).errors:
+                was_open = number in self._open
+                found += [row for row in self.rows_of(number) if row.error]
+                if not was_open:
+                    self.close(number)
+        return found[:most]
 
 
-def read_list(data: bytes, name: str) -> Iterable[tuple[str, int | None, str | None]]:
-    """Names, and where known sizes and versions, of a list of objects: Parquet, or text with a name a line.
+def _listed(storage: Storage, folder: str) -> list[Entry]:
+    try:
+        return list(storage.list(folder))
+    except MissingError:
+        return []
 
-    Columns of Parquet: key, size, and version, etag or e_tag, as in inventories of S3.
-    """
-    if not name.endswith(".parquet"):
-        # Other ends of lines that Python knows may be in names.
-        lines = (line.removesuffix("\r") for line in data.decode().split("\n"))
-        return [(line, None, None) for line in lines if line]
-    table = pq.read_table(pa.BufferReader(data))
-    if "key" not in table.column_names:
-        raise ValueError(f"{name} has no column `key`")
-    keys = table["key"].to_pylist()
-    sizes = table["size"].to_pylist() if "size" in table.column_names else [None] * len(keys)
-    column = next((each for each in ("version", "etag", "e_tag") if each in table.column_names), None)
-    versions = table[column].to_pylist() if column else [None] * len(keys)
-    if column in ("etag", "e_tag"):
-        versions = [f'"{each}"' if each and not each.startswith('"') else each for each in versions]
-    return list(zip(keys, sizes, versions, strict=True))
+
+def _order(name: str) -> bytes:
+    return name.encode(errors="surrogateescape")
+
+
+def _check_types(manifest: Manifest) -> None:
+    """Raise if a root that anyone can have written is not of the types that an authentic one has."""
+    job = manifest.job
+    texts = [job.id, job.command, job.source, job.target, job.key_id, *job.used]
+    for shard in manifest.shards:
+        texts += [shard.sha256, shard.first]
+        numbers = [shard.rows, shard.todo, shard.errors, shard.bytes, shard.done_bytes, *shard.states.values()]
+        if not all(isinstance(number, int) for number in numbers) or len(shard.sha256) != 64:
+            raise TypeError
+    if not all(isinstance(text, str) for text in texts) or not isinstance(job.finished, bool):
+        raise TypeError
+    if not isinstance(job.options, dict) or not isinstance(job.keys, dict):
+        raise TypeError
+    if not all(isinstance(record, dict) for record in job.keys.values()):
+        raise TypeError

@@ -6,17 +6,23 @@ import abc
 import multiprocessing
 import multiprocessing.connection
 import os
+import pickle
 import signal
 import socket
 import threading
 from typing import Any
 
-from .manifest import Row
+from .._command import secure_process
 from .metrics import RayGauges, Told
+from .rows import Row
 from .worker import Config, Worker
 
 Task = tuple[int, str, Row]
 Events = list[tuple[int, dict[str, Any]]]
+
+
+#: Bytes of an argument that Ray passes on without storing it; its limit is 100 KiB for all arguments of a call.
+INLINE = 64 << 10
 
 
 class NoWorkerError(Exception):
@@ -65,6 +71,7 @@ class LocalPool(Pool):
 
 def _serve(pipe: Any, config: Config) -> None:
     """Work in a process of its own, until the other end is gone."""
+    secure_process()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         worker = Worker(config)
@@ -145,15 +152,25 @@ class ProcessPool(Pool):
 
 
 class RayWorker:
-    """A worker in an actor. Keys come by a call of its own: what actors are made with and what is put into Ray's object
-    store is kept by others, and may be spilled to disks."""
+    """A worker in an actor. Keys come by calls of their own: Ray stores the arguments that actors are made with.
+
+    It also stores arguments of more than 100 KiB, and may spill them to disks.
+    """
 
     def __init__(self) -> None:
-        """Nothing happens yet."""
+        """Wait for the configuration."""
         self._made = threading.Event()
+        self._lock = threading.Lock()
+        self._pieces: dict[int, bytes] = {}
 
-    def open(self, config: Config) -> None:
-        """Begin."""
+    def open(self, number: int, count: int, piece: bytes) -> None:
+        """Take a piece of the configuration; with the last one, begin."""
+        with self._lock:  # calls come in any order
+            self._pieces[number] = piece
+            if len(self._pieces) < count:
+                return
+            config = pickle.loads(b"".join(self._pieces[i] for i in range(count)))
+            self._pieces = {}
         self._worker = Worker(config, socket.gethostname() + " ")
         self._made.set()
 
@@ -199,7 +216,9 @@ class RayPool(Pool):
 
     def _start(self) -> list[Any]:
         worker = self._actor.remote()
-        self._opening.append(worker.open.remote(self._config))
+        text = pickle.dumps(self._config)
+        pieces = [text[begin : begin + INLINE] for begin in range(0, len(text), INLINE)]
+        self._opening += [worker.open.remote(number, len(pieces), piece) for number, piece in enumerate(pieces)]
         return [worker, worker.poll.remote(5)]
 
     def submit(self, slot: int, tasks: list[Task]) -> None:

@@ -9,6 +9,9 @@ from typing import TextIO
 
 from .metrics import Told, open_metrics
 
+#: Errors that a report names; the manifest has all of them.
+SHOWN = 20
+
 
 def human(count: float) -> str:
     """Return bytes with three digits and a unit."""
@@ -37,6 +40,7 @@ class Progress:
         self.run_objects = self.run_bytes = 0  #: of what is done, by this run
         self.errors = self.retries = self.deaths = self.adopted = self.in_flight = 0
         self.computed_on: Counter[str] = Counter()  #: objects, by backend and GPU
+        self.first_errors: list[dict[str, str]] = []  #: of this run
         self._file = file
         self.labels = {"command": command, "target": target}
         self._told_of: list[Told] = [open_metrics(metrics, self.labels)] if metrics else []
@@ -102,6 +106,11 @@ class Progress:
         """Print a sentence on a line of its own."""
         if self._file is not None:
             self._print(f"{self.command}: {sentence}", "\n")
+
+    def note_error(self, key: str, error: str) -> None:
+        """Keep one of the first errors for the report."""
+        if len(self.first_errors) < SHOWN:
+            self.first_errors.append({"key": key, "error": error})
 
     def watch(self, told: Told) -> None:
         """Tell this one, too."""

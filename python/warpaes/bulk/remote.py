@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
@@ -127,7 +127,7 @@ class RemoteStorage(Storage):
             except (FileNotFoundError, MissingError):
                 return
 
-    def sweep(self, keys: set[str]) -> int:
+    def sweep(self, keys: Container[str]) -> int:
         """Uploads that were not ended cannot be listed through fsspec; the store ends them."""
         return 0
 

@@ -6,7 +6,7 @@ import random
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
@@ -321,9 +321,9 @@ class S3Storage(Storage):
         except MissingError:
             return
 
-    def sweep(self, keys: set[str]) -> int:
+    def sweep(self, keys: Container[str]) -> int:
         """Abort the multipart uploads of these objects that nobody ends any more."""
-        names = {self._name(key) for key in keys}
+        folder = self.prefix + "/" if self.prefix else ""
         markers: dict[str, str] = {}
         count = 0
         while True:
@@ -332,7 +332,7 @@ class S3Storage(Storage):
             page = self.call(lambda: self.client.list_multipart_uploads(**arguments))  # noqa: B023
             decode = urllib.parse.unquote_plus if page.get("EncodingType") == "url" else str
             for upload in page.get("Uploads", ()):
-                if decode(upload["Key"]) in names:
+                if decode(upload["Key"]).removeprefix(folder) in keys:
                     self.abort(decode(upload["Key"]), upload["UploadId"])
                     count += 1
             if not page.get("IsTruncated"):

@@ -11,7 +11,7 @@ import fcntl
 import os
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,7 +140,7 @@ class Storage(abc.ABC):
         """Remove this version; what is gone already is no error."""
         raise PermanentError(f"{self.url}: is only read here")
 
-    def sweep(self, keys: set[str]) -> int:
+    def sweep(self, keys: Container[str]) -> int:
         """Remove what attempts at these objects have left behind; return how many."""
         raise PermanentError(f"{self.url}: is only read here")
 
@@ -333,7 +333,7 @@ class LocalStorage(Storage):
             raise ChangedError(f"{self._path(entry.key)} has changed, and is not removed")
         self._path(entry.key).unlink()
 
-    def sweep(self, keys: set[str]) -> int:
+    def sweep(self, keys: Container[str]) -> int:
         """Remove temporary files, of objects and of what lies beside them."""
         count = 0
         for folder, _, names in os.walk(self.root):

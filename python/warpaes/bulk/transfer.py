@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future
 from typing import Literal
 
 from .._native import Keyset, Reader, Writer, _crypt_file
-from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, Entry, LocalStorage, LocalUpload, Storage, Upload
+from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, ChangedError, Entry, LocalStorage, LocalUpload, Storage, Upload
 
 #: Windows that are asked for before they are needed.
 AHEAD = 3
@@ -110,7 +110,8 @@ class Plain:
     """The bytes of an object as they are."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool = False) -> None:
-        """Nothing is read yet."""
+        """Begin with nothing read."""
+        self.entry = entry
         self.ahead = ReadAhead(storage, entry, threads, digest)
 
     def pieces(self) -> Iterator[memoryview]:
@@ -133,10 +134,13 @@ class Opened:
         threads: Executor,
         keyset: Keyset,
         associated: bytes,
+        expected: str = "",
         digest: bool = False,
     ) -> None:
-        """Find the key, and see that the end is there."""
-        self.ahead = ReadAhead(storage, entry, threads, digest)
+        """Find the key, and check that the end is there. `expected`: the digest of the object in a manifest."""
+        self.entry = entry
+        self._expected = expected
+        self.ahead = ReadAhead(storage, entry, threads, digest or bool(expected))
         try:
             self._reader = Reader(self.ahead.fill, keyset, associated, size=entry.size)
         except BaseException:
@@ -144,7 +148,7 @@ class Opened:
             raise
 
     def pieces(self) -> Iterator[memoryview]:
-        """Hand it out in order; a piece is good until the next one is asked for."""
+        """Hand it out in order; a piece is good until the next one is asked for. In the end, compare the digest."""
         size = self._reader.size
         buffer = memoryview(bytearray(min(WINDOW, size)))
         position = 0
@@ -153,6 +157,8 @@ class Opened:
             yield buffer[:got]
             position += got
         buffer[:] = bytes(len(buffer))
+        if self._expected:
+            check_digest(self.entry, self.ahead.sha256(), self._expected)
 
     def close(self) -> None:
         """Give up what is on its way."""
@@ -160,18 +166,25 @@ class Opened:
         self.ahead.close()
 
 
-class Out:
-    """An upload with the digest and the length of what goes into it."""
+def check_digest(entry: Entry, digest: str, expected: str) -> None:
+    """Raise ChangedError if an authentic object is not the one that the manifest has."""
+    if digest != expected:
+        raise ChangedError(f"{entry.key} is authentic, but not the object that the manifest has (SHA-256)")
 
-    def __init__(self, upload: Upload) -> None:
+
+class Out:
+    """An upload with the length of its content, and the digest if that is wanted."""
+
+    def __init__(self, upload: Upload, digest: bool) -> None:
         """Take an upload that has just begun."""
         self.upload = upload
-        self.digest = hashlib.sha256()
+        self.digest = hashlib.sha256() if digest else None
         self.size = 0
 
     def write(self, data: memoryview) -> None:
         """Take the next bytes."""
-        self.digest.update(data)
+        if self.digest is not None:
+            self.digest.update(data)
         self.size += len(data)
         self.upload.write(data)
 
@@ -186,12 +199,13 @@ def write(
     keyset: Keyset | None,
     associated: bytes,
     plain: hashlib._Hash | None = None,
+    digest: bool = True,
 ) -> tuple[Entry, str]:
-    """Write an object, sealed if there is a keyset; `plain` is updated with what goes in.
+    """Write an object, sealed if there is a keyset; `plain` is updated with the plaintext.
 
-    `entry`: the name, about what size, and nothing else. Return the entry of what was written and its digest.
+    `entry`: the name, about what size, and nothing else. Return the entry of what was written and its digest, or "".
     """
-    out = Out(target.create(entry.key, entry.size, replace, attempt, threads))
+    out = Out(target.create(entry.key, entry.size, replace, attempt, threads), digest)
     try:
         if keyset is None:
             for piece in pieces:
@@ -211,7 +225,7 @@ def write(
     except BaseException:
         out.upload.abort()
         raise
-    return Entry(entry.key, out.size, version), out.digest.hexdigest()
+    return Entry(entry.key, out.size, version), out.digest.hexdigest() if out.digest is not None else ""
 
 
 def crypt_file(
@@ -226,11 +240,12 @@ def crypt_file(
     associated: bytes,
     threads: int,
     proceed: Callable[[], bool],
+    expected: str,
 ) -> tuple[Entry, str, str]:
     """Write one file from another by the library's own threads, which read, process, hash and write in the same memory.
 
-    `proceed` is asked now and then whether to go on. Return the entry of what was written, its digest, and
-    what computed.
+    `proceed` is asked at times whether to continue. `expected`: the digest that a sealed file must have, or "". Return
+    the entry of the new file, the digest of the sealed one, and the backend.
     """
     upload = LocalUpload(target, key, replace, attempt)
     try:
@@ -238,6 +253,8 @@ def crypt_file(
             size, digest, backend, device = _crypt_file(
                 direction, descriptor, upload.descriptor, keyset, associated, threads, proceed
             )
+        if expected:
+            check_digest(entry, digest.hex(), expected)
         version = upload.commit()
     except BaseException:
         upload.abort()

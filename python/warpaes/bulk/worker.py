@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import queue
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from .. import _native
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from . import keys, transfer
-from .manifest import Row
+from .rows import DONE, REMOVED, Row
 from .storage import (
     KEY_SUFFIX,
     WINDOW,
@@ -33,8 +36,10 @@ from .storage import (
     part_bytes,
 )
 
-#: Of a row whose key records are known to lie beside the object alone.
+#: In place of a row's key records, if no manifest has them: they lie in the file next to the object.
 BESIDE = "beside"
+#: How an object's name is bound to it: not at all, as the bare name (warpaes 1.0), or as keys.name_data.
+UNBOUND, BARE, BOUND = "", "name", "object"
 
 #: What another try would not change.
 FINAL = (
@@ -87,9 +92,13 @@ class Config:
     new_key: list[keys.KeySpec] = field(default_factory=list)  #: of rekey and rewrap
     envelope: str = ""  #: "job", "object", or "": the keyset itself
     template: str = "AES256_GCM_HKDF_1MB"
-    key_id: str = ""  #: what new objects are written with, if not with keys of their own
+    key_id: str = ""  #: the key of new objects, if they have no keys of their own
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
-    bind_names: bool = False
+    dataset: str = ""  #: of the encrypted objects
+    job: str = ""
+    record_key: bytes = field(default=b"", repr=False)  #: authenticates records of this dataset
+    old_binding: str = UNBOUND  #: of objects that are read
+    binding: str = UNBOUND  #: of objects that are written
     overwrite: bool = False
     verify: bool = False  #: read again what was written
     drop_old_keys: bool = False
@@ -151,6 +160,15 @@ class Share:
         """Return what it holds."""
         taken, self._taken = self._taken, 0
         self._budget.give(taken)
+
+
+@dataclass
+class OwnKey:
+    """An object's own data key: its keyset, the records of this job's attempts at it, and those that it replaces."""
+
+    keyset: Keyset
+    records: list[dict[str, Any]]  #: that of the keyset first
+    old: list[dict[str, Any]]
 
 
 class Worker:
@@ -227,60 +245,117 @@ class Worker:
 
     # ------------------------------------------------------------------------------------------- keys of an object
 
-    def _associated(self, key: str) -> bytes:
+    def _associated(self, name: str, binding: str) -> bytes:
         # The source may be one object, which then has no name below itself.
-        return (key or self.source.url.rpartition("/")[2]).encode() if self.config.bind_names else b""
+        name = name or self.source.url.rpartition("/")[2]
+        if binding == BOUND:
+            return keys.name_data(self.config.dataset, name)
+        return name.encode() if binding == BARE else b""
 
     def _old_keyset(self, row: Row) -> Keyset:
-        if row.wrapped == BESIDE:
-            name = row.source + KEY_SUFFIX
-            return self.old_keys.any_of(keys.parse_records(self.source.get(name)[0], name))
+        """Return the key of an object that a manifest has."""
         if row.wrapped:
             return self.old_keys.open(json.loads(row.wrapped)[0])
-        if row.old_key_id:
-            return self.old_keys.get(row.old_key_id)
-        if self.old_keys.keyset is None or self.old_keys.records:
-            return self.old_keys.any_of([])
-        return self.old_keys.keyset
+        return self.old_keys.get(row.old_key_id if self.config.command == "decrypt" else row.key_id)
 
-    def _new_keyset(self, row: Row) -> tuple[Keyset, str, str]:
-        """Keyset, its id, and where it is the object's own the records that lie beside it."""
-        if self.config.envelope != "object":
-            return self.new_keys.get(self.config.key_id), self.config.key_id, ""
+    def _own_key(self, row: Row) -> OwnKey:
+        """Make an object's own data key, and put its record next to the object.
+
+        Attempts that were given up may live on and write the object, so the records of this job's attempts stay there.
+        These are authentic, and so are those of the row; nothing else that lies there is kept or used.
+        """
         name = row.key + KEY_SUFFIX
-        old = json.loads(row.wrapped) if row.wrapped else []
+        place = keys.Place(self.config.dataset, row.key, self.config.job)
+        record, keyset = keys.new_record(self.new_sources[0], self.config.template, place)
+        record = keys.signed(record, self.config.record_key)
+        old = json.loads(row.wrapped) if row.wrapped and self.config.command == "rekey" else []
         while True:
-            try:
-                # An earlier attempt's: the file decides, so that all attempts have one key.
+            found: list[dict[str, Any]] = []
+            version = None
+            with contextlib.suppress(MissingError):
                 text, version = self.target.get(name)
-                records = keys.parse_records(text, name)
-                if not old or records[0]["key_id"] != old[0]["key_id"]:
-                    return self.new_keys.open(records[0]), records[0]["key_id"], text.decode()
-            except MissingError:
-                version = None
-            record, keyset = keys.new_record(self.new_sources[0], self.config.template)
-            wrapped = keys.to_json([record, *old])
+                found = keys.parse_records(text, name)
+            earlier = [each for each in found if keys.is_signed(each, self.config.record_key, place)]
             try:
-                self.target.put(name, wrapped.encode(), version)
-            except ExistsError:  # an attempt that was given up lives on, and was first
+                self.target.put(name, keys.to_json([record, *earlier, *old]).encode(), version)
+            except ExistsError:  # another attempt was first
                 continue
-            return keyset, record["key_id"], wrapped
+            return OwnKey(keyset, [record, *earlier], old)
 
     # ------------------------------------------------------------------------------------------ what is done to rows
+
+    def _sealed_entry(self, row: Row) -> tuple[Entry, str]:
+        """Return the sealed object that a row is about, and its digest, if a manifest has it.
+
+        A digest tells more than a version, which copies and backups do not keep: what lies there now is read.
+        """
+        decrypts = self.config.command == "decrypt"
+        entry, expected = (row.source_entry, row.old_sha256) if decrypts else (row.target_entry, row.sha256)
+        if expected and isinstance(self.source, LocalStorage):
+            entry = self._now(entry)
+        return entry, expected
+
+    def _now(self, entry: Entry) -> Entry:
+        now = self.source.stat(entry.key)
+        if now.size != entry.size:
+            raise ChangedError(f"{entry.key} has {now.size} bytes, and {entry.size} by the manifest")
+        return now
+
+    def _key_of(self, row: Row, entry: Entry) -> tuple[Keyset, str, dict[str, Any] | None]:
+        """Return an object's key with its id, and the record that contains it, if no manifest has that.
+
+        An object that no manifest has is opened with every key there is.
+        """
+        if row.wrapped != BESIDE and (row.wrapped or row.key_id or row.old_key_id):
+            return self._old_keyset(row), row.key_id or row.old_key_id, None
+        records = []
+        if row.wrapped == BESIDE:
+            beside = entry.key + KEY_SUFFIX
+            records = keys.parse_records(self.source.get(beside)[0], beside)
+        associated = self._associated(entry.key, self.config.old_binding)
+        refused: Exception | None = None
+        for key_id, open_keyset in self.old_keys.any_of(records):
+            try:
+                keyset = open_keyset()
+                transfer.Opened(self.source, entry, self.requests, keyset, associated).close()
+            except (InvalidTag, FormatError, KeysetError, PermanentError) as error:
+                refused = error if refused is None or isinstance(error, InvalidTag) else refused
+                continue
+            return keyset, key_id, next((each for each in records if each["key_id"] == key_id), None)
+        raise refused or PermanentError("there is no key that may have encrypted it: give -k")
+
+    def _opened(self, row: Row) -> transfer.Opened:
+        """Open the sealed object that a row is about."""
+        entry, expected = self._sealed_entry(row)
+
+        def opened(entry: Entry) -> transfer.Opened:
+            keyset, _, _ = self._key_of(row, entry)
+            associated = self._associated(entry.key, self.config.old_binding)
+            return transfer.Opened(self.source, entry, self.requests, keyset, associated, expected)
+
+        try:
+            return opened(entry)
+        except ChangedError:
+            if not expected:
+                raise
+            return opened(self._now(entry))
 
     def _pieces(self, row: Row) -> transfer.Plain | transfer.Opened:
         if self.config.command == "encrypt":
             return transfer.Plain(self.source, row.source_entry, self.requests)
-        name = self._associated(row.source)
-        return transfer.Opened(self.source, row.source_entry, self.requests, self._old_keyset(row), name)
+        return self._opened(row)
 
     def _transform(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Encrypt, decrypt or re-encrypt, by the command."""
         config = self.config
         computed_on = ""
         self.target.check_key(row.key)
-        keyset, key_id, wrapped = (None, "", "") if config.command == "decrypt" else self._new_keyset(row)
-        replace = row.version if config.command == "rekey" else None
+        own = self._own_key(row) if config.command != "decrypt" and config.envelope == "object" else None
+        keyset, key_id = None, ""
+        if own is not None:
+            keyset, key_id = own.keyset, own.records[0]["key_id"]
+        elif config.command != "decrypt":
+            keyset, key_id = self.new_keys.get(config.key_id), config.key_id
         attempt = Attempt(key_id=key_id, uploading=lambda upload: self._events.put((number, {"upload_id": upload})))
         plain = hashlib.sha256() if config.verify and keyset is not None else None
 
@@ -292,20 +367,25 @@ class Worker:
             share.take(transfer.memory_of(row.size, part_bytes(row.size)))
             computed_on = self._named_backend
             with closing(self._pieces(row)) as source:
+                if config.command == "rekey":
+                    replace = source.entry.version
                 entry = Entry(row.key, row.size, "")
                 return transfer.write(
                     source.pieces(), self.target, entry, replace, attempt, self.requests, keyset,
-                    self._associated(row.key), plain,
+                    self._associated(row.key, config.binding), plain, keyset is not None or config.verify,
                 )  # fmt: skip
 
         adopted = False
         try:
-            written, digest = write(replace)
-        except (ExistsError, ChangedError, MissingError) as error:
+            written, digest = write(None)
+        except (ExistsError, ChangedError, MissingError, InvalidTag, FormatError) as error:
+            # Under the old key a replaced object is not authentic.
+            if isinstance(error, (InvalidTag, FormatError)) and config.command != "rekey":
+                raise
             share.take(transfer.memory_of(row.size, part_bytes(row.size)))
-            found = self._adopt(row, keyset)
+            found = self._found(row, keyset, own)
             if found is not None:
-                (written, digest), adopted = found, True
+                (written, digest, key_id), adopted = found, True
             elif isinstance(error, ExistsError) and config.overwrite and config.command != "rekey":
                 plain = hashlib.sha256() if plain is not None else None
                 written, digest = write(self.target.stat(row.key).version)
@@ -313,20 +393,31 @@ class Worker:
                 raise
         if config.verify and not adopted:
             self._verify_written(written, digest, keyset, plain)
-        if config.drop_old_keys and wrapped and len(records := json.loads(wrapped)) > 1:
-            wrapped = keys.to_json(records[:1])
-            self.target.put(row.key + KEY_SUFFIX, wrapped.encode(), self.target.stat(row.key + KEY_SUFFIX).version)
-        return {
-            "key_id": key_id,
-            "wrapped": wrapped,
-            "sha256": digest,
+        result: dict[str, Any] = {
             "out_size": written.size,
             "out_version": written.version,
             "adopted": adopted,
             "computed_on": computed_on and self.host + computed_on,
+            "todo": "",
         }
+        if keyset is None:
+            return result
+        return {**result, "key_id": key_id, "wrapped": self._settle(row, own, key_id), "sha256": digest}
 
     _encrypt = _decrypt = _rekey = _transform
+
+    def _settle(self, row: Row, own: OwnKey | None, key_id: str) -> str:
+        """Leave next to a written object only the record in use, and those that it replaced; return them."""
+        if own is None:
+            return ""
+        kept = [record for record in own.records if record["key_id"] == key_id] + (
+            [] if self.config.drop_old_keys else own.old
+        )
+        text = keys.to_json(kept)
+        if len(kept) < len(own.records) + len(own.old):
+            name = row.key + KEY_SUFFIX
+            self.target.put(name, text.encode(), self.target.stat(name).version)
+        return text
 
     def _from_file_to_file(
         self, row: Row, replace: str | None, attempt: Attempt, share: Share, keyset: Keyset | None
@@ -341,33 +432,57 @@ class Worker:
         if keyset is not None:
             return transfer.crypt_file(
                 "encrypt", self.source, row.source_entry, self.target, row.key, replace, attempt, keyset,
-                self._associated(row.key), threads, lambda: small or not self._closing,
+                self._associated(row.key, self.config.binding), threads, lambda: small or not self._closing, "",
             )  # fmt: skip
+        entry, expected = self._sealed_entry(row)
+        keyset, _, _ = self._key_of(row, entry)
         return transfer.crypt_file(
-            "decrypt", self.source, row.source_entry, self.target, row.key, replace, attempt, self._old_keyset(row),
-            self._associated(row.source), threads, lambda: small or not self._closing,
+            "decrypt", self.source, entry, self.target, row.key, replace, attempt, keyset,
+            self._associated(entry.key, self.config.old_binding), threads, lambda: small or not self._closing, expected,
         )  # fmt: skip
 
     def _there(self, entry: Entry, keyset: Keyset | None) -> transfer.Plain | transfer.Opened:
-        """Read what lies in the target."""
+        """Read an object of the target that this job has written."""
         if keyset is None:
-            return transfer.Plain(self.target, entry, self.requests, digest=True)
-        return transfer.Opened(self.target, entry, self.requests, keyset, self._associated(entry.key), digest=True)
+            return transfer.Plain(self.target, entry, self.requests)
+        name = self._associated(entry.key, self.config.binding)
+        return transfer.Opened(self.target, entry, self.requests, keyset, name, digest=True)
 
-    def _adopt(self, row: Row, keyset: Keyset | None) -> tuple[Entry, str] | None:
-        """What an earlier attempt has made, if that is what lies there: it opens with the key, and has the content."""
+    def _found(self, row: Row, keyset: Keyset | None, own: OwnKey | None) -> tuple[Entry, str, str] | None:
+        """Return an object with its digest and its key's id, if an earlier attempt of this job has written it.
+
+        It opens with a key of this job under its own name in this dataset, and has the content of the source. In a
+        rekey the source is gone, and the key suffices: nothing else of this dataset was ever under it.
+        """
+        config = self.config
+        candidates: list[tuple[str, Callable[[], Keyset]]] = []
+        if own is not None:
+            candidates = [(each["key_id"], partial(self.new_keys.open, each)) for each in own.records]
+        elif keyset is not None:
+            earlier = [key_id for key_id, record in config.records.items() if record.get("job") == config.job]
+            shared = dict.fromkeys([config.key_id, *(earlier if config.envelope else [])])
+            candidates = [(key_id, partial(self.new_keys.get, key_id)) for key_id in shared]
+        if keyset is None:
+            found = self._found_under(row, None)
+            return (*found, "") if found is not None else None
+        for key_id, open_keyset in candidates:
+            found = self._found_under(row, open_keyset())
+            if found is not None:
+                return (*found, key_id)
+        return None
+
+    def _found_under(self, row: Row, keyset: Keyset | None) -> tuple[Entry, str] | None:
         try:
             entry = self.target.stat(row.key)
             with closing(self._there(entry, keyset)) as there:
                 if self.config.command == "rekey":
-                    # The source is gone. This key is the job's, and it replaced nothing but the source.
                     for _ in there.pieces():
                         pass
                 else:
                     with closing(self._pieces(row)) as source:
                         if not transfer.same(there.pieces(), source.pieces()):
                             return None
-                return entry, there.ahead.sha256()
+                return entry, there.ahead.sha256() if keyset is not None else ""
         except (InvalidTag, FormatError, MissingError):
             return None
 
@@ -377,37 +492,67 @@ class Worker:
         with closing(self._there(entry, keyset)) as there:
             for piece in there.pieces():
                 again.update(piece)
-            if there.ahead.sha256() != digest or (plain is not None and again.digest() != plain.digest()):
+            written = there.ahead.sha256() if keyset is not None else again.hexdigest()
+            if written != digest or (plain is not None and again.digest() != plain.digest()):
                 raise PermanentError(f"{entry.key} is not what was written: the storage has altered it")
 
     def _verify(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Authenticate an object, and compare it with the manifest."""
-        share.take(transfer.memory_of(row.size, part_bytes(row.size)))
-        entry = self.source.stat(row.source)
-        if row.size >= 0 and entry.size != row.size:
-            raise ChangedError(f"{row.source} has {entry.size} bytes, and had {row.size}")
-        name = self._associated(row.source)
-        keyset = self._old_keyset(row)
-        with closing(transfer.Opened(self.source, entry, self.requests, keyset, name, digest=True)) as there:
+        share.take(transfer.memory_of(row.out_size, part_bytes(row.out_size)))
+        with closing(self._opened(row)) as there:
             for _ in there.pieces():
                 pass
-            if row.sha256 and there.ahead.sha256() != row.sha256:
-                raise ChangedError(f"{row.source} is authentic, but not what the manifest says (SHA-256)")
         return {}
 
+    def _adopt(self, number: int, row: Row, share: Share) -> dict[str, Any]:
+        """Authenticate an object for a new manifest, and bind the record of its own data key, if it has one, to it."""
+        share.take(transfer.memory_of(row.out_size, part_bytes(row.out_size)))
+        entry = self.target.stat(row.key)
+        keyset, key_id, record = self._key_of(row, entry)
+        if row.wrapped and row.wrapped != BESIDE:
+            record = json.loads(row.wrapped)[0]
+        associated = self._associated(row.key, self.config.old_binding)
+        with closing(transfer.Opened(self.target, entry, self.requests, keyset, associated, digest=True)) as there:
+            for _ in there.pieces():
+                pass
+            digest = there.ahead.sha256()
+        if row.sha256 and digest != row.sha256:
+            raise ChangedError(f"{row.key} is authentic, but not the object that the old manifest has (SHA-256)")
+        wrapped = ""
+        if record is not None:
+            place = keys.Place(self.config.dataset, row.key, self.config.job)
+            record = keys.rewrap(record, self.old_keys.sources, self.new_sources[0], place)
+            key_id, wrapped = record["key_id"], self._put_records(row.key, [record])
+        return {
+            "key_id": key_id,
+            "wrapped": wrapped,
+            "sha256": digest,
+            "out_size": entry.size,
+            "out_version": entry.version,
+            "state": REMOVED if row.state == REMOVED else DONE,
+            "todo": "",
+        }
+
     def _rewrap(self, number: int, row: Row, share: Share) -> dict[str, Any]:
-        """Wrap an object's data key anew."""
-        text, version = self.target.get(row.key + KEY_SUFFIX)
-        records = keys.parse_records(text, row.key + KEY_SUFFIX)
+        """Wrap an object's data keys with another key."""
         # An earlier attempt may have come so far.
         sources = [*self.old_keys.sources, *self.new_sources]
-        wrapped = keys.to_json([keys.rewrap(each, sources, self.new_sources[0]) for each in records])
-        if wrapped != text.decode():
-            self.target.put(row.key + KEY_SUFFIX, wrapped.encode(), version)
-        return {"wrapped": wrapped}
+        records = [keys.rewrap(each, sources, self.new_sources[0]) for each in json.loads(row.wrapped)]
+        return {"wrapped": self._put_records(row.key, records), "todo": ""}
+
+    def _put_records(self, key: str, records: list[dict[str, Any]]) -> str:
+        """Write an object's records next to it, in the place of any that are there."""
+        text = keys.to_json([keys.signed(each, self.config.record_key) for each in records])
+        name = key + KEY_SUFFIX
+        try:
+            version = self.target.stat(name).version
+        except MissingError:
+            version = None
+        self.target.put(name, text.encode(), version)
+        return text
 
     def _remove(self, number: int, row: Row, share: Share) -> dict[str, Any]:
-        """Remove an original, after comparing it with what was made of it byte by byte, as both lie there now."""
+        """Remove an original, after comparing it with its copy byte by byte, as both lie there now."""
         share.take(transfer.memory_of(row.size, part_bytes(row.size)))
         if self.config.command == "decrypt":
             keyset = None
@@ -419,7 +564,7 @@ class Worker:
                     equal = transfer.same(there.pieces(), source.pieces())
             except MissingError:  # by an earlier attempt
                 return {}
-            if not equal or there.ahead.sha256() != row.sha256:
-                raise PermanentError(f"{row.key} is not what {row.source} says: the original is kept")
+            if not equal or (keyset is not None and there.ahead.sha256() != row.sha256):
+                raise PermanentError(f"{row.key} is not what {row.source} contains: the original is kept")
         self.source.remove(row.source_entry)
         return {}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .. import exceptions
-from .._command import failed
+from .._command import failed, secure_process
 from .._native import Keyset
+from .._output import Output
+from .._places import MOST_BYTES, read_file
 from . import KeySourceError, from_url, generate_kek, read_keyset, write_keyset
 
 # The command's exit statuses (docs/command-line.md).
@@ -26,7 +29,16 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:
-        return file.read()
+        return file.read(MOST_BYTES)
+
+
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Name the file in errors about its content."""
+    try:
+        yield
+    except (exceptions.InvalidUnwrap, exceptions.KeysetError) as error:
+        raise type(error)(f"'{path}': {error}") from None
 
 
 def _put(path: str | None, content: bytes) -> None:
@@ -36,15 +48,8 @@ def _put(path: str | None, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        os.unlink(path)
-        raise
+    with Output(path, secret=True) as file:
+        file.write(content)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,9 +81,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with from_url(options.source) as source:
                 aad = options.aad.encode()
                 if options.word == "open":
-                    content = read_keyset(_read(options.keyset), source, aad).to_json()
+                    with _named(options.keyset):
+                        content = read_keyset(_read(options.keyset), source, aad).to_json()
                 elif options.word == "wrap":
-                    content = write_keyset(Keyset.parse(_read(options.keyset)), source, aad)
+                    with _named(options.keyset):
+                        keyset = Keyset.parse(read_file(options.keyset))
+                    content = write_keyset(keyset, source, aad)
                 else:
                     content = write_keyset(Keyset.generate(options.template), source, aad)
         _put(options.output, content)
@@ -88,4 +96,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    secure_process()
     sys.exit(main())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from ..exceptions import InvalidUnwrap
+from ._https import MOST_ANSWER
 from ._source import (
     BadAnswerError,
     DeniedError,
@@ -14,11 +16,35 @@ from ._source import (
     UnavailableError,
     UnknownKeyError,
     check_length,
+    printable,
 )
 
 UNKNOWN = {"NotFoundException", "DisabledException", "KMSInvalidStateException", "InvalidKeyUsageException"}
 NOT_AUTHENTIC = {"InvalidCiphertextException", "IncorrectKeyException"}
 BUSY = {"KeyUnavailableException", "ThrottlingException", "DependencyTimeoutException", "KMSInternalException"}
+
+
+def _bounded_send(client: Any) -> Callable[..., Any]:
+    """Return a handler that sends a request of boto3's, which by itself reads an answer of any length."""
+    from botocore.exceptions import ReadTimeoutError
+    from urllib3 import exceptions
+
+    def send(request: Any, **_: Any) -> Any:
+        request.stream_output = True
+        answer = client._endpoint.http_session.send(request)
+        try:
+            content = answer.raw.read(MOST_ANSWER + 1)
+        except exceptions.TimeoutError as error:
+            raise ReadTimeoutError(endpoint_url=request.url, error=error) from None
+        except exceptions.HTTPError as error:
+            raise ValueError(str(error)) from None
+        if len(content) > MOST_ANSWER:
+            answer.raw.close()
+            raise ValueError(f"it is longer than {MOST_ANSWER} bytes")
+        answer._content = content  # as its property `content` does
+        return answer
+
+    return send
 
 
 class AwsKmsSource(KeySource):
@@ -42,7 +68,9 @@ class AwsKmsSource(KeySource):
                     raise UnavailableError(f"{self.name}: needs boto3: pip install 'warpaes[keys]'") from None
                 part = self._key.split(":")
                 region = part[3] if part[0] == "arn" and len(part) > 5 else None
-                self._client = boto3.session.Session(region_name=region).client("kms")
+                client = boto3.session.Session(region_name=region).client("kms")
+                client.meta.events.register("before-send.kms", _bounded_send(client))
+                self._client = client
             return self._client
 
     def _ask(self, operation: str, answer_name: str, associated_data: bytes, **arguments: bytes) -> bytes:
@@ -65,8 +93,8 @@ class AwsKmsSource(KeySource):
                 kind = UnavailableError
             elif status in (400, 403) and code != "ValidationException":
                 kind = DeniedError
-            said = error.response.get("Error", {}).get("Message", "")
-            raise kind(f"{self.name}: {operation} is refused: {code}: {said}") from None
+            said = printable(str(error.response.get("Error", {}).get("Message", "")))
+            raise kind(f"{self.name}: {operation} is refused: {printable(code)}: {said}") from None
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
             raise DeniedError(f"{self.name}: {error}") from None
         except (exceptions.ResponseStreamingError, exceptions.IncompleteReadError, KeyError) as error:
@@ -74,9 +102,11 @@ class AwsKmsSource(KeySource):
         except exceptions.BotoCoreError as error:
             kind = BadAnswerError if type(error).__name__ == "ResponseParserError" else UnavailableError
             raise kind(f"{self.name}: {error}") from None
-        except ValueError as error:  # what botocore's parser of JSON lets through
-            raise BadAnswerError(f"{self.name}: the answer is cut off or is not JSON: {error}") from None
-        if not isinstance(content, bytes):
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:  # botocore's parser lets them through
+            raise BadAnswerError(
+                f"{self.name}: the answer is cut off or is not JSON: {printable(str(error))}"
+            ) from None
+        if not isinstance(content, bytes) or not content:
             raise BadAnswerError(f"{self.name}: the answer to {operation} has no {answer_name}")
         return content
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import os
+import socket
 import ssl
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from .._places import warn_if_others_can_read
 from ._source import BadAnswerError, DeniedError, UnavailableError
 
 MOST_ANSWER = 4 << 20
@@ -26,6 +31,7 @@ def tls_context(
     if certificate is not None:
         try:
             context.load_cert_chain(certificate, key, password=password)
+            warn_if_others_can_read(f"'{key or certificate}'", key or certificate)
         except (OSError, ssl.SSLError) as error:
             raise UnavailableError(
                 f"our certificate '{certificate}' with key '{key}': {error.strerror or error}"
@@ -37,7 +43,14 @@ class Client:
     """Requests to one server, each on a connection of its own: they are few."""
 
     def __init__(self, name: str, url: str, context: ssl.SSLContext | None, timeout: float = 30) -> None:
-        """``url``: https://HOST[:PORT][/PREFIX]. ``context``: None, for http:// to this machine alone."""
+        """Prepare requests.
+
+        Args:
+            name: The server's name in messages.
+            url: https://HOST[:PORT][/PREFIX].
+            context: None, for http:// to this machine only.
+            timeout: The limit for connecting, and then for the whole of an answer, in seconds.
+        """
         parts = urlsplit(url)
         if parts.scheme != ("http" if context is None else "https") or not parts.hostname:
             raise ValueError(f"{name}: the server's address must be https://HOST[:PORT], not '{url}'")
@@ -45,6 +58,7 @@ class Client:
         self._context = context
         self._timeout = timeout
         self._host, self._port = parts.hostname, parts.port
+        self.address = f"{self._host}:{self._port or 443}"
         self._prefix = parts.path.rstrip("/")
 
     def request(
@@ -60,28 +74,23 @@ class Client:
             )
         sent = None if body is None else json.dumps(body).encode()
         given = {"Accept": "application/json", **({} if sent is None else {"Content-Type": "application/json"})}
+        late = threading.Event()
         try:
-            connection.request(method, self._prefix + path, sent, {**given, **(headers or {})})
-            answer = connection.getresponse()
-            content = answer.read(MOST_ANSWER + 1)
-            # A bounded read() takes a body that ends early for a whole one.
-            cut = answer.length not in (None, 0) and len(content) <= MOST_ANSWER
-        except ssl.SSLCertVerificationError as error:
-            raise DeniedError(
-                f"{self._name}: the server's certificate is not accepted: {error.verify_message}"
-            ) from None
-        except ssl.SSLError as error:
-            raise DeniedError(
-                f"{self._name}: TLS failed, as with a certificate that the server refuses: {error.reason or error}"
-            ) from None
-        except http.client.HTTPException as error:
-            raise BadAnswerError(
-                f"{self._name}: the answer is cut off or is not HTTP ({type(error).__name__})"
-            ) from None
-        except OSError as error:
-            raise UnavailableError(
-                f"{self._name}: cannot reach {self._host}:{self._port or 443}: {error.strerror or error}"
-            ) from None
+            connection.connect()
+            with _deadline(connection.sock, self._timeout, late):
+                connection.request(method, self._prefix + path, sent, {**given, **(headers or {})})
+                answer = connection.getresponse()
+                content = answer.read(MOST_ANSWER + 1)
+                # A bounded read() takes a body that ends early for a whole one.
+                cut = answer.length not in (None, 0) and len(content) <= MOST_ANSWER
+            if late.is_set():
+                raise TimeoutError
+        except (OSError, http.client.HTTPException) as error:
+            if late.is_set():
+                raise UnavailableError(
+                    f"{self._name}: {self.address} has not sent its answer within {self._timeout:g} s"
+                ) from None
+            raise self._failure(error) from None
         finally:
             connection.close()
         if len(content) > MOST_ANSWER:
@@ -94,3 +103,36 @@ class Client:
             if answer.status >= 400:  # a proxy's page
                 return answer.status, None
             raise BadAnswerError(f"{self._name}: the answer is not JSON") from None
+
+    def _failure(self, error: OSError | http.client.HTTPException) -> Exception:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return DeniedError(f"{self._name}: the server's certificate is not accepted: {error.verify_message}")
+        if isinstance(error, ssl.SSLError):
+            return DeniedError(
+                f"{self._name}: TLS failed, as with a certificate that the server refuses: {error.reason or error}"
+            )
+        if isinstance(error, http.client.HTTPException):
+            return BadAnswerError(f"{self._name}: the answer is cut off or is not HTTP ({type(error).__name__})")
+        return UnavailableError(f"{self._name}: cannot reach {self.address}: {error.strerror or error}")
+
+
+@contextlib.contextmanager
+def _deadline(connection: socket.socket, seconds: float, late: threading.Event) -> Iterator[None]:
+    """End a connection after so many seconds: a socket's own timeout starts again with every byte that arrives."""
+    # A copy of the descriptor: TLS objects must not be closed by another thread.
+    copy = socket.socket(fileno=os.dup(connection.fileno()))
+
+    def end() -> None:
+        late.set()
+        with contextlib.suppress(OSError):
+            copy.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        copy.close()

@@ -7,15 +7,17 @@ import io
 import json
 import re
 import secrets
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from .. import aead, files
 from .._native import Keyset
+from .._places import read_file
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap, KeysetError
-from ._program import MOST_OUTPUT, environment_without_keyset, program_name, run_program
-from ._source import KeySource, UnavailableError, check_length
-from ._tink import fields
+from ._program import program_name, run_program
+from ._source import KeySource, UnavailableError, WrapCount, check_length
+from ._tink import PREFIXES, STATES, decode_base64, fields, parse_object
 
 AEAD_URL = "type.googleapis.com/google.crypto.tink.AesGcmKey"
 NONCE_BYTES, TAG_BYTES = 12, 16
@@ -43,18 +45,18 @@ def generate_kek() -> bytes:
     return json.dumps(keyset, indent=2).encode() + b"\n"
 
 
-def _aes_key(value: str) -> bytes:
-    for number, part in fields(base64.b64decode(value)):
-        if number == 3 and isinstance(part, bytes):
-            return part
-    raise KeysetError("an AES-GCM key has no key in it")
+def _aes_key(value: Any) -> aead.AESGCM:
+    for number, part in fields(decode_base64(value)):
+        if number == 3 and isinstance(part, bytes) and len(part) in (16, 32):
+            return aead.AESGCM(part)
+    raise KeysetError("has no AES key of 128 or 256 bits in it")
 
 
 class _Keks:
     """AES-GCM keys, each with its prefix in front of what it encrypts, as Tink's AEADs. The first encrypts."""
 
-    def __init__(self, keys: list[tuple[bytes, bytes]]) -> None:
-        self._keys = [(prefix, aead.AESGCM(key)) for prefix, key in keys]
+    def __init__(self, keys: list[tuple[bytes, aead.AESGCM]]) -> None:
+        self._keys = keys
 
     def wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
         prefix, cipher = self._keys[0]
@@ -90,44 +92,69 @@ class StreamingKeys:
             return file.read()
 
 
-def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
+def _field(holder: Any, name: str, kind: type) -> Any:
+    if not isinstance(holder, dict) or type(holder.get(name)) is not kind:
+        raise KeysetError(f"has no proper '{name}'")
+    return holder[name]
+
+
+def _kek(key: Any) -> tuple[bytes, aead.AESGCM]:
+    """Return prefix and cipher of one enabled key."""
+    prefix_type = _field(key, "outputPrefixType", str)
+    if prefix_type not in PREFIXES[1:]:
+        raise KeysetError("has no proper 'outputPrefixType'")
+    number = _field(key, "keyId", int)
+    if not 0 < number < 2**32:
+        raise KeysetError("has no proper 'keyId'")
+    first = {"TINK": b"\1", "CRUNCHY": b"\0", "LEGACY": b"\0"}.get(prefix_type)
     try:
-        parsed: Any = json.loads(text)
-        if "encryptedKeyset" in parsed:
-            raise KeysetError("is encrypted itself: a key-encryption key has to be in clear here")
-        primary = parsed["primaryKeyId"]
-        found: list[tuple[bytes, bytes]] = []
-        for key in parsed["key"]:
-            if key["status"] != "ENABLED" or key["keyData"]["typeUrl"] != AEAD_URL:
-                continue
-            number = key["keyId"].to_bytes(4, "big")
-            prefixes = {"TINK": b"\1" + number, "CRUNCHY": b"\0" + number, "LEGACY": b"\0" + number, "RAW": b""}
-            entry = (prefixes[key["outputPrefixType"]], _aes_key(key["keyData"]["value"]))
-            if key["keyId"] == primary:
-                found.insert(0, entry)
-            else:
-                found.append(entry)
-        first = next(key for key in parsed["key"] if key["keyId"] == primary)
-        if first["status"] != "ENABLED":
-            raise KeysetError("its primary key is not enabled")
-        primary_url = first["keyData"]["typeUrl"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, StopIteration) as error:
-        if isinstance(error, KeysetError):
-            raise
-        raise KeysetError("is neither a keyset in Tink's JSON nor a key in hexadecimal") from None
+        cipher = _aes_key(_field(key["keyData"], "value", str))
+    except KeysetError as error:
+        raise KeysetError(f"'value': {error}") from None
+    return b"" if first is None else first + number.to_bytes(4, "big"), cipher
+
+
+def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
+    parsed = parse_object(text)
+    if "encryptedKeyset" in parsed:
+        raise KeysetError("is encrypted itself: a key-encryption key has to be in clear here")
+    primary = _field(parsed, "primaryKeyId", int)
+    found: list[tuple[bytes, aead.AESGCM]] = []
+    primary_url = None
+    for position, key in enumerate(_field(parsed, "key", list)):
+        try:
+            status = _field(key, "status", str)
+            if status not in STATES[1:]:
+                raise KeysetError("has no proper 'status'")
+            is_primary = _field(key, "keyId", int) == primary
+            if status == "ENABLED":
+                url = _field(_field(key, "keyData", dict), "typeUrl", str)
+                if is_primary:
+                    primary_url = url
+                if url == AEAD_URL:
+                    found.insert(0 if is_primary else len(found), _kek(key))
+            elif is_primary:
+                raise KeysetError("is its primary key and is not enabled")
+        except KeysetError as error:
+            raise KeysetError(f"its key {position + 1} {error}") from None
+    if primary_url is None:
+        raise KeysetError("has no key of the number in 'primaryKeyId'")
     return _Keks(found) if primary_url == AEAD_URL else StreamingKeys(Keyset.parse(text))
 
 
 def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
     text = content.strip()
     if re.fullmatch(rb"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{64})", text):
-        return _Keks([(b"", bytes.fromhex(text.decode()))])
+        return _Keks([(b"", aead.AESGCM(bytes.fromhex(text.decode())))])
     if len(content) in (16, 32):
-        return _Keks([(b"", content)])
+        return _Keks([(b"", aead.AESGCM(content))])
     try:
         return _from_keyset(text)
-    except (KeysetError, ValueError) as error:
-        raise KeysetError(f"{name}: {error}; `python -m warpaes.keysources new-kek` makes one") from None
+    except ValueError as error:
+        raise KeysetError(
+            f"{name}: is neither a key in hexadecimal nor a keyset in Tink's JSON that wraps keys: {error}; "
+            "`python -m warpaes.keysources new-kek` makes one"
+        ) from None
 
 
 def wraps_keys(content: bytes) -> bool:
@@ -146,16 +173,30 @@ class LocalSource(KeySource):
         self.name = name
         self._read = read
         self._keys: _Keks | StreamingKeys | None = None
+        self._count = WrapCount()
+        self._lock = threading.Lock()
+
+    @property
+    def wraps(self) -> int:
+        """How many keys this object has wrapped by AES-GCM with random nonces: at most 2^32 may be under one key.
+
+        Always 0 under a keyset for files, which derives a new key from a random salt for each of them.
+        """
+        return self._count.value
 
     def _opened(self) -> _Keks | StreamingKeys:
-        if self._keys is None:
-            self._keys = _read(self.name, self._read())
-        return self._keys
+        with self._lock:
+            if self._keys is None:
+                self._keys = _read(self.name, self._read())
+            return self._keys
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
         """Encrypt as Tink's AEAD of the keyset; under keys for files as a small file."""
         check_length(data_key)
-        return self._opened().wrap(data_key, associated_data)
+        keys = self._opened()
+        if isinstance(keys, _Keks):
+            self._count.add(self.name)
+        return keys.wrap(data_key, associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
         """Try every enabled key."""
@@ -177,8 +218,7 @@ def file_source(path: str) -> LocalSource:
 
     def read() -> bytes:
         try:
-            with open(path, "rb") as file:
-                return file.read(MOST_OUTPUT)
+            return read_file(path)
         except OSError as error:
             raise UnavailableError(f"{name}: cannot read it: {error.strerror}") from None
 
@@ -192,6 +232,6 @@ def program_source(command: str) -> LocalSource:
     name = program_name(command)
 
     def read() -> bytes:
-        return run_program(name, command, environment=environment_without_keyset())
+        return run_program(name, command)
 
     return LocalSource(name, read)

@@ -9,8 +9,9 @@ import threading
 from typing import Any
 from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
+from .._places import keep_from_programs, warn_if_others_can_read
 from ..exceptions import InvalidUnwrap
-from ._source import DeniedError, KeySource, KeySourceError, UnavailableError, UnknownKeyError, check_length
+from ._source import DeniedError, KeySourceError, ProvingSource, UnavailableError, UnknownKeyError, WrapCount
 
 NONCE_BYTES, TAG_BYTES = 12, 16
 
@@ -18,7 +19,7 @@ NONCE_BYTES, TAG_BYTES = 12, 16
 _one_at_a_time = threading.Lock()
 
 
-class Pkcs11Source(KeySource):
+class Pkcs11Source(ProvingSource):
     """``pkcs11:token=…;object=…;id=…?module-path=…&pin-source=file:…``, as RFC 7512.
 
     The PIN comes from ``pin-source`` (``file:PATH`` or ``env:NAME``) or from WARPAES_PKCS11_PIN; the module, where no
@@ -27,6 +28,7 @@ class Pkcs11Source(KeySource):
 
     def __init__(self, url: str) -> None:
         """``url``: all of it."""
+        super().__init__()
         path, _, query = url.removeprefix("pkcs11:").partition("?")
         named = dict(part.split("=", 1) for part in path.split(";") if "=" in part)
         options = dict(parse_qsl(query))
@@ -46,12 +48,21 @@ class Pkcs11Source(KeySource):
         self._id = unquote_to_bytes(named["id"]) if "id" in named else None
         self._module = options.get("module-path") or os.environ.get("WARPAES_PKCS11_MODULE")
         self._pin_source = options.get("pin-source", "env:WARPAES_PKCS11_PIN")
+        self._count = WrapCount()
+        if "pin-source" in options:
+            keep_from_programs([self._pin_source])
+
+    @property
+    def wraps(self) -> int:
+        """How many keys this object has wrapped: at most 2^32 may be under one key."""
+        return self._count.value
 
     def _pin(self) -> str:
         kind, _, place = self._pin_source.partition(":")
         if kind == "file":
             try:
                 with open(place) as file:
+                    warn_if_others_can_read(f"'{place}'", file.fileno())
                     return file.readline(256).rstrip("\r\n")
             except OSError as error:
                 raise UnavailableError(f"{self.name}: pin-source: cannot read '{place}': {error.strerror}") from None
@@ -102,15 +113,15 @@ class Pkcs11Source(KeySource):
             except exceptions.PKCS11Error as error:
                 raise KeySourceError(f"{self.name}: the token failed: {type(error).__name__} {error}") from None
 
-    def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
+    def _wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
         """Encrypt on the token."""
-        check_length(data_key)
+        self._count.add(self.name)
         with self._key() as key:
             nonce = secrets.token_bytes(NONCE_BYTES)
             sealed: bytes = key.encrypt(data_key, **self._mechanism(nonce, associated_data))
         return nonce + sealed
 
-    def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
+    def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
         """Decrypt on the token."""
         if len(wrapped) <= NONCE_BYTES + TAG_BYTES:
             raise InvalidUnwrap(f"{self.name}: {len(wrapped)} bytes are no wrapped key")

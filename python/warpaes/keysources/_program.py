@@ -1,15 +1,20 @@
-"""Other people's programs: what they print is a secret, and what they say of errors is told."""
+"""Programs that print keys: their output is secret, and so are the words of their command lines."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 
+from .._places import MOST_BYTES, environment_of_programs
 from ._source import KeySourceError, UnavailableError
 
-# As the command: a keyset is smaller by far.
-MOST_OUTPUT = 1 << 20
+# A variable set for the program: NAME=VALUE, of words of which the shell makes nothing else.
+_SETTING = r"""[A-Za-z_][A-Za-z0-9_]*=(?:[\w@%+=:,./-]|'[^']*'|"[^"$`\\!]*")*+"""
+_COMMAND = re.compile(rf"\s*+(?:{_SETTING}[ \t]++)*+([\w@%+:,./-]++)(?=[\s;&|]|$)", re.ASCII)
+_LONGEST_NAME = 40
 
 
 def run_program(
@@ -23,7 +28,8 @@ def run_program(
     """Return what a program prints, which a string of ``arguments`` starts by the shell.
 
     Its standard error is passed on, or with ``quiet`` stands in the exception. Anything but exit status 0 is a
-    ``KeySourceError``, and what it printed is not used.
+    ``KeySourceError``, and its output is not used. It inherits no descriptor but standard error, and no variable that
+    holds a key. ``environment``: variables in addition.
     """
     try:
         process = subprocess.Popen(
@@ -32,17 +38,18 @@ def run_program(
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if quiet else None,
-            env=environment,
+            env=environment_of_programs() | dict(environment or {}),
+            close_fds=True,
         )
     except OSError as error:
-        raise UnavailableError(f"{name}: cannot start {arguments[0]}: {error.strerror}") from None
+        raise UnavailableError(f"{name}: cannot be started: {error.strerror}") from None
     with process:
         try:
             if stdin is None and not quiet:
                 assert process.stdout is not None
-                output, errors = process.stdout.read(MOST_OUTPUT + 1), b""
-                if len(output) > MOST_OUTPUT:
-                    raise KeySourceError(f"{name}: printed more than {MOST_OUTPUT} bytes, which is no key")
+                output, errors = process.stdout.read(MOST_BYTES + 1), b""
+                if len(output) > MOST_BYTES:
+                    raise KeySourceError(f"{name}: printed more than {MOST_BYTES} bytes, and is not a key")
             else:
                 output, errors = process.communicate(stdin)
         except BaseException:
@@ -57,11 +64,15 @@ def run_program(
 
 
 def program_name(command: str) -> str:
-    """Return what of a command may stand in messages and manifests: its program, as in `NAME=SECRET program SECRET`."""
-    words = (word for word in command.split() if "=" not in word)
-    return f"exec:{os.path.basename(next(words, 'program'))}"
+    """Return the program of a shell command, as in ``NAME='A SECRET' program SECRET``; ``exec:`` if that is not sure.
 
-
-def environment_without_keyset() -> dict[str, str]:
-    """Ours, but for what could make a program that is asked for a keyset ask for it again."""
-    return {key: value for key, value in os.environ.items() if key != "WARPAES_KEYSET"}
+    Only this part of a command may stand in messages, manifests and records.
+    """
+    try:
+        shlex.split(command)  # quotes that do not match
+        found = _COMMAND.match(command)
+    except ValueError:
+        found = None
+    name = os.path.basename(found[1]) if found else ""
+    looks_like_key = len(name) > _LONGEST_NAME or re.fullmatch("[0-9a-fA-F]{32,}", name)
+    return "exec:" if looks_like_key else f"exec:{name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -113,8 +113,32 @@ def _parse(message: bytes) -> dict[str, Any]:
                     key["outputPrefixType"] = _name(PREFIXES, part)
             keyset["key"].append(key)
     except (KeyError, UnicodeDecodeError):
-        raise KeysetError("what was unwrapped is no keyset of Tink's") from None
+        raise KeysetError("encryptedKeyset does not hold a keyset of Tink's") from None
     return keyset
+
+
+def _info(keyset: dict[str, Any]) -> dict[str, Any]:
+    """Return the ``keysetInfo`` of a keyset, everything about its keys that is not secret."""
+    keys = []
+    for key in keyset["key"]:
+        info = {"status": key["status"], "keyId": key["keyId"], "outputPrefixType": key["outputPrefixType"]}
+        if "keyData" in key:
+            info = {"typeUrl": key["keyData"]["typeUrl"], **info}
+        keys.append(info)
+    return {"primaryKeyId": keyset["primaryKeyId"], "keyInfo": keys}
+
+
+def _agrees(info: Any, other: dict[str, Any]) -> bool:
+    """Compare two ``keysetInfo``. Writers differ in whether a destroyed key has a type."""
+    if not isinstance(info, dict) or not isinstance(info.get("keyInfo"), list):
+        return False
+
+    def without_type(key: Any) -> Any:
+        destroyed = isinstance(key, dict) and key.get("status") == "DESTROYED"
+        return {name: value for name, value in key.items() if name != "typeUrl"} if destroyed else key
+
+    one, two = ({**each, "keyInfo": [without_type(key) for key in each["keyInfo"]]} for each in (info, other))
+    return one == two
 
 
 def write_keyset(keyset: Keyset, source: KeySource, associated_data: bytes = b"") -> bytes:
@@ -123,26 +147,62 @@ def write_keyset(keyset: Keyset, source: KeySource, associated_data: bytes = b""
     Tink's libraries open it with the same key manager, as ``parse_encrypted`` with the manager's AEAD.
     """
     clear = json.loads(keyset.to_json())
-    keys = []
-    for key in clear["key"]:
-        info = {"status": key["status"], "keyId": key["keyId"], "outputPrefixType": key["outputPrefixType"]}
-        if "keyData" in key:
-            info = {"typeUrl": key["keyData"]["typeUrl"], **info}
-        keys.append(info)
     wrapped = {
         "encryptedKeyset": base64.b64encode(source.wrap(_serialize(clear), associated_data)).decode(),
-        "keysetInfo": {"primaryKeyId": clear["primaryKeyId"], "keyInfo": keys},
+        "keysetInfo": _info(clear),
     }
     return json.dumps(wrapped, indent=2).encode() + b"\n"
 
 
-def read_keyset(text: bytes | str, source: KeySource, associated_data: bytes = b"") -> Keyset:
-    """Open what ``write_keyset`` or one of Tink's libraries wrote. What ``keysetInfo`` says is not looked at."""
+def parse_object(text: bytes | str) -> dict[str, Any]:
+    """Parse a JSON object in which no field stands twice; ``KeysetError`` otherwise."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise KeysetError("has a field twice")
+        return dict(pairs)
+
     try:
-        wrapped = json.loads(text)
-        sealed = base64.b64decode(wrapped["encryptedKeyset"], validate=True)
-    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
-        raise KeysetError("not an encrypted keyset in Tink's JSON") from None
+        parsed = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        raise error if isinstance(error, KeysetError) else KeysetError("is not JSON") from None
+    if not isinstance(parsed, dict):
+        raise KeysetError("is not a JSON object")
+    return parsed
+
+
+def decode_base64(text: Any) -> bytes:
+    """Decode base64 as it is written: the one text that gives these bytes; ``KeysetError`` otherwise."""
+    with contextlib.suppress(ValueError, TypeError):
+        content = base64.b64decode(text, validate=True)
+        if base64.b64encode(content).decode() == text:
+            return content
+    raise KeysetError("is not base64")
+
+
+def read_keyset(text: bytes | str, source: KeySource, associated_data: bytes = b"") -> Keyset:
+    """Open an encrypted keyset that ``write_keyset`` or one of Tink's libraries wrote.
+
+    Raises:
+        InvalidUnwrap: Another key, other associated data, or altered.
+        KeysetError: The text is not such a keyset, or ``keysetInfo``, which is not encrypted, is not of these keys.
+    """
+    try:
+        wrapped = parse_object(text)
+    except KeysetError as error:
+        raise KeysetError(f"not an encrypted keyset in Tink's JSON: it {error}") from None
     if "keyEncryptionKey" in wrapped:
         raise KeysetError("the keyset is under a passphrase, and not under a key source: `warpaes -k` opens it")
-    return Keyset.parse(json.dumps(_parse(source.unwrap(sealed, associated_data))))
+    if "encryptedKeyset" not in wrapped:
+        raise KeysetError("not an encrypted keyset in Tink's JSON: it has no encryptedKeyset")
+    if unknown := sorted(wrapped.keys() - {"encryptedKeyset", "keysetInfo"}):
+        raise KeysetError(f"not an encrypted keyset in Tink's JSON: {unknown[0]!a} is not a field of it")
+    try:
+        sealed = decode_base64(wrapped["encryptedKeyset"])
+    except KeysetError as error:
+        raise KeysetError(f"not an encrypted keyset in Tink's JSON: encryptedKeyset {error}") from None
+    keyset = _parse(source.unwrap(sealed, associated_data))
+    # Commands show it without opening the keyset.
+    if "keysetInfo" in wrapped and not _agrees(wrapped["keysetInfo"], _info(keyset)):
+        raise KeysetError("keysetInfo is not that of the encrypted keys: it was altered")
+    return Keyset.parse(json.dumps(keyset))

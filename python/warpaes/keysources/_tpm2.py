@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import secrets
 import struct
@@ -36,7 +35,7 @@ class Tpm2Source(KeySource):
         self.name = "tpm2:" + (f"?pcr={options['pcr']}" if "pcr" in options else "")
         self._pcr = options.get("pcr")
         self._flush = "flush" in options
-        self._environment = os.environ | ({"TPM2TOOLS_TCTI": options["tcti"]} if "tcti" in options else {})
+        self._environment = {"TPM2TOOLS_TCTI": options["tcti"]} if "tcti" in options else {}
         self._lock = threading.Lock()
 
     def _tpm(self, *arguments: str, stdin: bytes | None = None) -> bytes:

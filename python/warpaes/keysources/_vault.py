@@ -8,17 +8,22 @@ import os
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from .._places import warn_if_others_can_read
 from ..exceptions import InvalidUnwrap
 from ._https import Client, tls_context
 from ._source import (
     BadAnswerError,
     DeniedError,
-    KeySource,
     KeySourceError,
+    ProvingSource,
     UnavailableError,
     UnknownKeyError,
-    check_length,
+    printable,
 )
+
+
+class _RefusedTextError(KeySourceError):
+    """Transit does not take what it was given to encrypt."""
 
 
 def _token() -> str:
@@ -28,12 +33,13 @@ def _token() -> str:
         return token
     try:
         with open(os.path.expanduser("~/.vault-token")) as file:
+            warn_if_others_can_read("'~/.vault-token'", file.fileno())
             return file.read(4096).strip()
     except OSError:
         raise DeniedError("vault-transit: no token: set VAULT_TOKEN, or log in with `vault login`") from None
 
 
-class VaultTransitSource(KeySource):
+class VaultTransitSource(ProvingSource):
     """``vault-transit://HOST[:PORT]/MOUNT/keys/NAME``; VAULT_TOKEN, VAULT_CACERT, VAULT_NAMESPACE as Vault's command.
 
     ``vault-transit+http://`` is without TLS, for a server on this machine alone.
@@ -41,6 +47,7 @@ class VaultTransitSource(KeySource):
 
     def __init__(self, url: str) -> None:
         """``url``: all of it."""
+        super().__init__()
         parts = urlsplit(url)
         mount, _, key = parts.path.strip("/").rpartition("/keys/")
         plain = parts.scheme == "vault-transit+http"
@@ -62,30 +69,48 @@ class VaultTransitSource(KeySource):
         path = f"/v1/{self._mount}/{operation}/{self._key}"
         status, answer = self._client.request("POST", path, body, headers)
         if status == 200:
+            self._check_warnings(answer)
             data = answer.get("data") if isinstance(answer, dict) else None
             content = data.get(answer_name) if isinstance(data, dict) else None
-            if not isinstance(content, str) or not content:
+            if not isinstance(content, str) or not content or not content.isascii():
                 raise BadAnswerError(f"{self.name}: the answer to {operation} has no {answer_name}")
             return content
         said: Any = answer.get("errors") if isinstance(answer, dict) else None
-        text = "; ".join(str(line) for line in said)[:300] if isinstance(said, list) else ""
+        text = printable("; ".join(str(line) for line in said)) if isinstance(said, list) else ""
         kind: type[Exception] = KeySourceError
         if "encryption key not found" in text or status == 404:
             kind = UnknownKeyError
-        elif status == 400 and operation == "decrypt":
-            kind = InvalidUnwrap
+        elif status == 400:
+            kind = InvalidUnwrap if operation == "decrypt" else _RefusedTextError
         elif status in (401, 403):
             kind = DeniedError
         elif status in (429, 472, 473, 502, 503, 504):  # 503: sealed
             kind = UnavailableError
         raise kind(f"{self.name}: {operation} is refused ({status}){': ' if text else ''}{text}")
 
-    def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
+    def _check_warnings(self, answer: Any) -> None:
+        """Refuse an answer of a server that has left out associated data: versions from 1.11 to 1.12 say so."""
+        said = answer.get("warnings") if isinstance(answer, dict) else None
+        for warning in said if isinstance(said, list) else [said]:
+            if "associated_data" in str(warning) or "ignored" in str(warning):
+                raise self._ignores(f"it warns '{printable(str(warning))}' (transit needs Vault 1.13 or newer)")
+
+    def _prove_with_probe(self) -> None:
+        try:
+            super()._prove_with_probe()
+        except DeniedError:
+            # A token that may only encrypt: a server that reads associated data refuses what is not base64.
+            try:
+                self._ask("encrypt", {"plaintext": "AAAA", "associated_data": "%"}, "ciphertext")
+            except _RefusedTextError:
+                return
+            raise self._ignores("it takes any text for them (transit needs Vault 1.13 or newer)") from None
+
+    def _wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
         """Encrypt; the result is Vault's own text, ``vault:v1:…``."""
-        check_length(data_key)
         return self._ask("encrypt", self._body("plaintext", data_key, associated_data), "ciphertext").encode()
 
-    def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
+    def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
         """Decrypt, by whichever version of the key the text names."""
         try:
             text = wrapped.decode("ascii")

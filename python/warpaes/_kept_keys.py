@@ -1,0 +1,166 @@
+"""QKD keys that have been fetched, kept until a file has opened under them.
+
+A key-management entity hands a key out once, and a file in an inbox may name any key. So a key that did not open the
+file that named it is kept for another one.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+
+from ._kme import Kme, QkdKey
+from ._output import Output
+from .exceptions import FormatError
+
+FORMAT = "warpaes-qkd-key-1"
+#: How long a key is kept for which no file has come.
+KEPT_SECONDS = 30 * 24 * 3600
+LOCK = "lock"
+ENDING = ".key"
+MOST_BYTES = 1 << 14
+
+
+def default_folder() -> str:
+    """Return the folder of this user's kept keys: one that others cannot write to, unlike an inbox.
+
+    Raises:
+        ValueError: The user has no home.
+    """
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):
+        state = os.path.expanduser("~/.local/state")
+    if not os.path.isabs(state):
+        raise ValueError("there is no home to keep QKD keys in until their files have opened: give --state FOLDER")
+    return os.path.join(state, "warpaes", "qkd")
+
+
+class KeptKeys:
+    """The keys in a folder."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        """Create the folder for its owner only, or check that it is.
+
+        Args:
+            folder: The path, or None for the user's.
+
+        Raises:
+            OSError: The folder cannot be created or written to, or other users could.
+        """
+        self.folder = os.path.abspath(folder) if folder is not None else default_folder()
+        os.makedirs(os.path.dirname(self.folder), 0o700, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self.folder, 0o700)
+        self._descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            found = os.fstat(self._descriptor)
+            if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+                raise PermissionError(
+                    13,
+                    "keeps QKD keys, and must be yours and closed to others: `chmod 700` it, or give --state",
+                    self.folder,
+                )
+            with self._locked():
+                self._wipe_expired()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the folder."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> KeptKeys:
+        """Return this object."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the folder."""
+        self.close()
+
+    def get(self, kme: Kme, peer: str, key_id: str) -> QkdKey:
+        """Return a key: a kept one, or one from the KME, which is then kept.
+
+        Raises:
+            FormatError: The file of a kept key was altered.
+            KeySourceError: The KME gives no key.
+        """
+        name = self._name(kme, peer, key_id)
+        # One process asks the KME; others that need this key find it here.
+        with self._locked():
+            if (kept := self._read(name, key_id)) is not None:
+                return kept
+            with Output(name, secret=True, folder=self._descriptor) as file:
+                os.posix_fallocate(file.descriptor, 0, MOST_BYTES)  # a full disk must not cost a key
+                (key,) = kme.keys(peer, [key_id])
+                record = {"format": FORMAT, "key_id": key_id, "key": base64.b64encode(key.key).decode()}
+                os.ftruncate(file.descriptor, file.write(json.dumps(record).encode() + b"\n"))
+            return key
+
+    def wipe(self, kme: Kme, peer: str, key_id: str) -> None:
+        """Wipe a key that has opened its file."""
+        with self._locked():
+            self._wipe(self._name(kme, peer, key_id))
+
+    @staticmethod
+    def _name(kme: Kme, peer: str, key_id: str) -> str:
+        # Numbers of keys are any text, and not names of files.
+        return hashlib.sha256(json.dumps([kme.address, peer, key_id]).encode()).hexdigest() + ENDING
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(LOCK, flags, 0o600, dir_fd=self._descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _read(self, name: str, key_id: str) -> QkdKey | None:
+        try:
+            descriptor = os.open(
+                name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._descriptor
+            )
+        except FileNotFoundError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            content = file.read(MOST_BYTES)
+        try:
+            record = json.loads(content)
+            if set(record) != {"format", "key_id", "key"} or (record["format"], record["key_id"]) != (FORMAT, key_id):
+                raise ValueError
+            return QkdKey(key_id, base64.b64decode(record["key"], validate=True))
+        except (ValueError, TypeError, RecursionError):
+            raise FormatError(
+                f"'{os.path.join(self.folder, name)}': does not hold the kept key '{key_id}': restore it, or remove it"
+            ) from None
+
+    def _wipe(self, name: str) -> None:
+        """Overwrite and remove a file. On storage that copies on writing, the old bytes may remain."""
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(
+                name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._descriptor
+            )
+            try:
+                os.write(descriptor, bytes(os.fstat(descriptor).st_size))
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.unlink(name, dir_fd=self._descriptor)
+            os.fsync(self._descriptor)
+
+    def _wipe_expired(self) -> None:
+        """Wipe keys for which no file has come, and what a killed process has left."""
+        for name in os.listdir(self._descriptor):
+            found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+            ours = name.endswith(ENDING) or name.startswith(".warpaes-")
+            if ours and stat.S_ISREG(found.st_mode) and found.st_mtime < time.time() - KEPT_SECONDS:
+                self._wipe(name)

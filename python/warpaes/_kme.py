@@ -1,0 +1,200 @@
+"""A client of a key-management entity (KME) of quantum key distribution: ETSI GS QKD 014."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from .keysources import (
+    BadAnswerError,
+    DeniedError,
+    ExhaustedError,
+    KeySourceError,
+    UnavailableError,
+    UnknownKeyError,
+)
+from .keysources._https import Client, tls_context
+from .keysources._source import printable
+
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """A KME's information about the keys it shares with another SAE, with the fields of ETSI GS QKD 014."""
+
+    source_kme_id: str
+    target_kme_id: str
+    master_sae_id: str
+    slave_sae_id: str
+    key_size: int
+    stored_key_count: int
+    max_key_count: int
+    max_key_per_request: int
+    max_key_size: int
+    min_key_size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class QkdKey:
+    """A key that only two secure application entities (SAEs) have. ``key`` is left out of the ``repr``."""
+
+    key_id: str
+    key: bytes = dataclasses.field(repr=False)
+
+
+def _text(answer: dict[str, Any], name: str) -> str:
+    value = answer.get(name)
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= 1024:
+        raise BadAnswerError(f"KME: its answer has no proper '{name}'")
+    return value
+
+
+def _number(answer: dict[str, Any], name: str) -> int:
+    value = answer.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise BadAnswerError(f"KME: its answer has no proper '{name}'")
+    return value
+
+
+class Kme:
+    """The local site's key-management entity, over mutual TLS.
+
+    The KME identifies the caller by its certificate. It delivers each key once to either side, so a caller must use
+    every key that it requests.
+    """
+
+    def __init__(
+        self, url: str, certificate: str, key: str, ca: str, *, password: str | None = None, timeout: float = 30
+    ) -> None:
+        """Prepare a client. It connects at the first request.
+
+        Args:
+            url: ``https://HOST[:PORT]`` of the KME.
+            certificate: The path of the caller's certificate, PEM.
+            key: The path of the certificate's private key, PEM.
+            ca: The path of the certificate authority of the KME, PEM.
+            password: The password of the private key, or None.
+            timeout: The limit for a request, in seconds.
+        """
+        self._client = Client("KME", url, tls_context(ca, certificate, key, password), timeout)
+        #: HOST:PORT
+        self.address = self._client.address
+
+    def status(self, sae: str) -> Status:
+        """Return the KME's information about the keys that it shares with ``sae``, the peer.
+
+        Raises:
+            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
+        """
+        answer = self._ask("GET", sae, "status")
+        return Status(
+            source_kme_id=_text(answer, "source_KME_ID"),
+            target_kme_id=_text(answer, "target_KME_ID"),
+            master_sae_id=_text(answer, "master_SAE_ID"),
+            slave_sae_id=_text(answer, "slave_SAE_ID"),
+            key_size=_number(answer, "key_size"),
+            stored_key_count=_number(answer, "stored_key_count"),
+            max_key_count=_number(answer, "max_key_count"),
+            max_key_per_request=_number(answer, "max_key_per_request"),
+            max_key_size=_number(answer, "max_key_size"),
+            min_key_size=_number(answer, "min_key_size"),
+        )
+
+    def new_keys(self, sae: str, number: int = 1, size: int = 256) -> list[QkdKey]:
+        """Get new keys, which ``sae`` can then get by their numbers.
+
+        The method checks the status before it takes the first key, and splits the request as the KME requires.
+
+        Args:
+            sae: The peer.
+            number: The number of keys, at least 1.
+            size: The size of each key in bits, a multiple of 8.
+
+        Returns:
+            The keys.
+
+        Raises:
+            ValueError: ``number`` or ``size`` is out of the KME's range.
+            ExhaustedError: The KME has too few keys.
+            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
+        """
+        if number < 1:
+            raise ValueError("number: must be 1 or more")
+        status = self.status(sae)
+        if size % 8 != 0 or not status.min_key_size <= size <= status.max_key_size:
+            raise ValueError(
+                f"size: the KME has keys of {status.min_key_size} to {status.max_key_size} bits in bytes, not of {size}"
+            )
+        if status.stored_key_count < number:
+            raise ExhaustedError(
+                f"KME: {status.stored_key_count} keys are there for '{sae}', and {number} are needed: wait for more"
+            )
+        if status.max_key_per_request < 1:
+            raise BadAnswerError("KME: it says that no request may ask for a key (max_key_per_request)")
+        keys: list[QkdKey] = []
+        while len(keys) < number:
+            some = min(number - len(keys), status.max_key_per_request)
+            keys += self._keys(self._ask("POST", sae, "enc_keys", {"number": some, "size": size}), some, size)
+        if len({key.key_id for key in keys}) != number or len({key.key for key in keys}) != number:
+            raise BadAnswerError("KME: it gave a key or a number twice; none is used")
+        return keys
+
+    def keys(self, sae: str, key_ids: Sequence[str], size: int | None = None) -> list[QkdKey]:
+        """Get the keys of these numbers, after ``sae`` got them with ``new_keys``.
+
+        Args:
+            sae: The peer.
+            key_ids: The numbers of the keys.
+            size: The expected size of each key in bits; None if unknown.
+
+        Returns:
+            The keys, in the order of ``key_ids``.
+
+        Raises:
+            KeySourceError: The KME refuses, is unreachable, or answers wrongly.
+        """
+        asked = [{"key_ID": key_id} for key_id in key_ids]
+        keys = self._keys(self._ask("POST", sae, "dec_keys", {"key_IDs": asked}), len(key_ids), size)
+        found = {key.key_id: key for key in keys}
+        try:
+            return [found[key_id] for key_id in key_ids]
+        except KeyError:
+            raise BadAnswerError("KME: it gave keys of other numbers than were asked for") from None
+
+    @staticmethod
+    def _keys(answer: dict[str, Any], number: int, size: int | None) -> list[QkdKey]:
+        entries = answer.get("keys")
+        if not isinstance(entries, list) or len(entries) != number:
+            raise BadAnswerError(f"KME: its answer does not have the {number} keys that were asked for")
+        keys = []
+        for entry in entries:
+            if not isinstance(entry, dict):
+                raise BadAnswerError("KME: its answer has a key that is none")
+            try:
+                key = base64.b64decode(_text(entry, "key"), validate=True)
+            except ValueError:
+                raise BadAnswerError("KME: its answer has a key that is not base64") from None
+            if size is not None and len(key) * 8 != size:
+                raise BadAnswerError(f"KME: its answer has a key of {len(key) * 8} bits, where {size} were asked for")
+            keys.append(QkdKey(_text(entry, "key_ID"), key))
+        return keys
+
+    def _ask(self, method: str, sae: str, what: str, body: Any = None) -> dict[str, Any]:
+        status, answer = self._client.request(method, f"/api/v1/keys/{quote(sae, safe='')}/{what}", body)
+        said = ""
+        if isinstance(answer, dict) and isinstance(answer.get("message"), str):
+            said = ": " + printable(answer["message"], 200)
+        if status == 200:
+            if not isinstance(answer, dict):
+                raise BadAnswerError(f"KME: its answer to {what} is no JSON object")
+            return answer
+        if status in (401, 403):
+            raise DeniedError(f"KME: it does not let us have keys with '{sae}' ({status}){said}")
+        if status == 503:
+            kind = ExhaustedError if what == "enc_keys" else UnavailableError
+            raise kind(f"KME: it has none to give, or is out of order ({status}){said}")
+        if status in (400, 404):
+            raise UnknownKeyError(f"KME: it refuses {what} for '{sae}' ({status}){said}")
+        raise KeySourceError(f"KME: it answered {what} with status {status}{said}")

@@ -1,0 +1,254 @@
+"""Files that appear under their name only when they are complete; all Python code of the package writes files here.
+
+Until then a file has a temporary name in the target's folder, and only its owner can open it. The folder is opened
+once, so that nothing that is renamed or linked meanwhile moves the file elsewhere, and no link is followed in the
+last component of the path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from types import TracebackType
+
+__all__ = ["Output"]
+
+_ACCESS_LIST = "system.posix_acl_access"
+
+
+class Output:
+    """A file that is being written.
+
+    As a context manager it commits, or aborts if an exception leaves the block. An object that goes without ``commit``
+    leaves nothing.
+    """
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        replace: bool = False,
+        secret: bool = False,
+        mode: int | None = None,
+        folder: int | None = None,
+        temporary: str | None = None,
+    ) -> None:
+        """Create the temporary file, empty.
+
+        Args:
+            target: The path; if ``folder`` is given, a name within it.
+            replace: Whether to replace a regular file at the path, whose owner, permissions and access list are kept.
+            secret: Whether a new file is for its owner only; otherwise the umask decides.
+            mode: The permissions of a new file, instead of the two above.
+            folder: A descriptor of the target's folder, which the caller keeps open until ``commit`` or ``abort``.
+            temporary: The temporary name, without a slash; by default ``.warpaes-`` and 16 random digits.
+
+        Raises:
+            FileExistsError: There is a file at the path, and ``replace`` is False.
+            OSError: The file cannot be created, or the path is a link, a folder, or a device.
+        """
+        self.descriptor = -1
+        self._process = os.getpid()
+        self._folder = -1
+        self.path = os.fspath(target)
+        parent, self.name = os.path.split(self.path)
+        if not self.name or self.name in (".", "..") or (folder is not None and parent):
+            raise ValueError(f"{self.path!r} is not the name of a file")
+        self.temporary = temporary or f".warpaes-{os.urandom(8).hex()}"
+        self._replace, self._secret, self._mode = replace, secret, mode
+        with self._named():
+            flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+            self._folder = os.open(parent or ".", flags) if folder is None else os.dup(folder)
+            try:
+                self._check()
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                self.descriptor = os.open(self.temporary, flags, 0o600, dir_fd=self._folder)
+            except BaseException:
+                self._close()
+                raise
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Write all of a buffer; return its length in bytes."""
+        left = memoryview(data).cast("B")
+        size = len(left)
+        with self._named():
+            while len(left) > 0:
+                left = left[os.write(self.descriptor, left) :]
+        return size
+
+    def commit(self) -> os.stat_result:
+        """Make the file durable, set its owner and permissions, and give it its name; return its attributes.
+
+        If this fails, nothing remains and the path is as it was.
+
+        Raises:
+            FileExistsError: A file has appeared at the path, and ``replace`` is False.
+            RuntimeError: This is a child of ``fork``: the file belongs to the parent.
+            OSError: The file cannot be completed.
+        """
+        if self.descriptor < 0:
+            raise ValueError(f"{self.path}: the file was committed or aborted")
+        if self._process != os.getpid():
+            raise RuntimeError(f"{self.path}: the file belongs to the process that began it")
+        try:
+            with self._named():
+                self._set_permissions(self._check())
+                os.fsync(self.descriptor)
+                info = os.fstat(self.descriptor)
+                within = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
+                if self._replace:
+                    os.rename(self.temporary, self.name, **within)
+                else:  # link, unlike rename, never replaces
+                    os.link(self.temporary, self.name, **within, follow_symlinks=False)
+                    os.unlink(self.temporary, dir_fd=self._folder)
+        except BaseException:
+            self.abort()
+            raise
+        try:
+            with self._named():
+                _sync(self._folder)
+        finally:
+            self._close()
+        return info
+
+    def abort(self) -> None:
+        """Remove the temporary file. After ``commit`` this does nothing."""
+        if self.descriptor < 0:
+            return
+        try:
+            if self._process == os.getpid():
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.temporary, dir_fd=self._folder)
+        finally:
+            self._close()
+
+    def __enter__(self) -> Output:
+        """Return this object."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Commit, or abort after an exception."""
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        """Abort a file that was neither committed nor aborted."""
+        if getattr(self, "descriptor", -1) >= 0:
+            self.abort()
+
+    def _check(self) -> os.stat_result | None:
+        """Return the attributes of the file to be replaced; refuse to replace what is not a regular file."""
+        try:
+            found = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        if not self._replace:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        if stat.S_ISLNK(found.st_mode):
+            raise OSError(errno.ELOOP, "is a symbolic link, which is not followed: name the file that it leads to")
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file, and is not replaced")
+        return found
+
+    def _set_permissions(self, replaced: os.stat_result | None) -> None:
+        if replaced is None:
+            mode = self._mode
+            if mode is None:
+                mode = 0o600 if self._secret else 0o666 & ~_umask()
+        else:
+            mode = stat.S_IMODE(replaced.st_mode) & 0o777
+            kept = self._keep_owner(replaced)
+            listed = self._access_list()
+            # Without the group or the access list, others are users whom the file's permissions do not describe.
+            if not self._keep_access_list(listed if kept else None) or not kept:
+                mode = mode & 0o700 if listed else (mode & 0o700) | (mode >> 3 & mode & 0o07) * 0o11
+        os.fchmod(self.descriptor, mode)
+
+    def _keep_owner(self, replaced: os.stat_result) -> bool:
+        """Give the file the owner and group of the replaced one; return whether it has the group."""
+        now = os.fstat(self.descriptor)
+        if (now.st_uid, now.st_gid) == (replaced.st_uid, replaced.st_gid):
+            return True
+        for owner in (replaced.st_uid, -1):
+            with contextlib.suppress(PermissionError):
+                os.fchown(self.descriptor, owner, replaced.st_gid)
+                return True
+        return now.st_gid == replaced.st_gid
+
+    def _access_list(self) -> bytes | None:
+        """Return the access list of the file to be replaced, or None."""
+        with _without_access_list():
+            descriptor = os.open(self.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+            try:
+                return os.getxattr(f"/proc/self/fd/{descriptor}", _ACCESS_LIST)
+            finally:
+                os.close(descriptor)
+        return None
+
+    def _keep_access_list(self, listed: bytes | None) -> bool:
+        """Set an access list, or remove the one that the folder gives new files; return whether this succeeded."""
+        try:
+            with _without_access_list():
+                if listed is not None:
+                    os.setxattr(self.descriptor, _ACCESS_LIST, listed)
+                else:
+                    os.removexattr(self.descriptor, _ACCESS_LIST)
+        except OSError:
+            return False
+        return True
+
+    def _close(self) -> None:
+        for descriptor in (self.descriptor, self._folder):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.descriptor = self._folder = -1
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the whole path in errors; calls relative to a folder name its last component, or nothing."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno is None:
+                raise
+            raise OSError(error.errno, error.strerror, self.path) from None
+
+
+@contextlib.contextmanager
+def _without_access_list() -> Iterator[None]:
+    """Take a file without an access list, or a file system without them, as one with an empty list."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENODATA, errno.EOPNOTSUPP):
+            raise
+
+
+def _sync(folder: int) -> None:
+    """Make names in a folder durable. A folder that may be written but not read cannot be synced."""
+    try:
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    except PermissionError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    """Return the umask. ``os.umask`` can only read it by setting it, for all threads."""
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o077

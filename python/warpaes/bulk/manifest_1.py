@@ -1,0 +1,80 @@
+"""Manifests of warpaes 1.0: one Parquet file, which nothing authenticated. `warpaes bulk adopt` takes them over."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from .keys import parse_records
+from .manifest import NAME_1
+from .rows import Row, read_table
+from .storage import MissingError, PermanentError, Storage
+
+COLUMNS = {
+    "key": str,
+    "source": str,
+    "size": int,
+    "version": str,
+    "state": str,
+    "key_id": str,
+    "wrapped": str,
+    "sha256": str,
+    "out_size": int,
+    "out_version": str,
+}
+
+
+@dataclass
+class Manifest1:
+    """What such a manifest claims. Anyone who can write to the target can have written it."""
+
+    command: str
+    source: str
+    options: dict[str, Any]
+    keys: dict[str, dict[str, Any]]
+    rows: list[Row]
+
+
+def exists(storage: Storage) -> bool:
+    """Return whether a target has one."""
+    try:
+        storage.stat(NAME_1)
+    except MissingError:
+        return False
+    return True
+
+
+def load(storage: Storage) -> Manifest1 | None:
+    """Read one, if there is one."""
+    place = f"{storage.url}/{NAME_1}"
+    try:
+        data, _ = storage.get(NAME_1)
+    except MissingError:
+        return None
+    try:
+        table = read_table(data, place, list(COLUMNS))
+        job = json.loads((table.schema.metadata or {})[b"warpaes"])
+        found = Manifest1(job["command"], job["source"], job["options"] or {}, job["keys"], [])
+        if job["version"] != 1 or not isinstance(found.options, dict) or not isinstance(found.keys, dict):
+            raise ValueError("it is of another version")
+        if not isinstance(found.command, str) or not isinstance(found.source, str):
+            raise TypeError("its command or its source is not text")
+        for key_id, record in found.keys.items():
+            if parse_records(json.dumps(record), f"{place}: keys")[0]["key_id"] != key_id:
+                raise ValueError("a wrapped key has another id")
+        columns = [table[name].to_pylist() for name in COLUMNS]
+        for values in zip(*columns, strict=True):
+            row = dict(zip(COLUMNS, values, strict=True))
+            if not all(type(row[name]) is kind for name, kind in COLUMNS.items()) or row["out_size"] < 0:
+                raise ValueError(f"the row of {row['key']!r:.80} has a field of another type")
+            if row["wrapped"]:
+                parse_records(row["wrapped"], f"{place}: {row['key']!r:.80}")
+            found.rows.append(Row(**row))
+    except PermanentError:
+        raise
+    except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError, OSError) as error:
+        raise PermanentError(f"{place} is not a manifest of warpaes bulk: {error}") from None
+    return found

@@ -1,0 +1,671 @@
+"""Writers to the storage of a dataset who have no key decide nothing: no key, no check, no object, no end of a job."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import pathlib
+import shutil
+import threading
+import unittest
+import unittest.mock
+from typing import Any
+
+import warpaes
+from bulk_case import Case, bulk, refusal, said_by
+from warpaes import keysources
+from warpaes.bulk import cli, keys, manifest, manifest_1, rows, storage, worker
+
+
+def old_manifest(
+    target: pathlib.Path, command: str, source: pathlib.Path, options: dict[str, Any], every: list[rows.Row]
+) -> None:
+    """Write a manifest as warpaes 1.0 did."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    job = {"id": "0" * 32, "command": command, "source": str(source), "target": str(target), "options": options}
+    job |= {"keys": {}, "key_id": "", "listed": True, "finished": True, "saved": "0", "version": 1}
+    schema = pa.schema([field for field in rows.SCHEMA if field.name not in ("todo", "old_sha256")])
+    columns = {name: [getattr(row, name) for row in every] for name in schema.names}
+    (target / storage.FOLDER).mkdir(parents=True, exist_ok=True)
+    pq.write_table(
+        pa.table(columns, schema=schema.with_metadata({b"warpaes": json.dumps(job)})), target / manifest.NAME_1
+    )
+
+
+class Trust(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.source.mkdir()
+        self.keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")
+        self.leaked = warpaes.Keyset.parse(self.keyset.to_json())
+        self.old_id = self.keyset.keys()[0]["key_id"]
+        self.key.write_bytes(self.keyset.to_json())
+        self.out = self.folder / "out"
+
+    def rotate(self) -> None:
+        self.keyset.rotate()
+        self.key.write_bytes(self.keyset.to_json())
+
+    def put(self, **content: str) -> None:
+        for name, text in content.items():
+            (self.source / name).write_text(text)
+
+    def opens(self, keyset: warpaes.Keyset, name: str) -> bool:
+        """Whether a keyset opens an object, bound to its name in any way."""
+        sealed = (self.target / name).read_bytes()
+        dataset = self.load(self.target).dataset
+        for associated in (b"", name.encode(), keys.name_data(dataset, name)):
+            try:
+                warpaes.open(sealed, keyset=keyset, associated_data=associated).read()
+                return True
+            except (warpaes.exceptions.InvalidTag, warpaes.exceptions.FormatError):
+                continue
+        return False
+
+    def kek(self, name: str) -> pathlib.Path:
+        path = self.folder / name
+        path.write_bytes(keysources.generate_kek())
+        return path
+
+    def alter_root(self, change: Any) -> None:
+        """Alter the root as its storage's owner can: without the manifest key."""
+        path = self.target / manifest.NAME
+        text, _, code = path.read_bytes().partition(b"\n")
+        root = json.loads(text)
+        change(root)
+        path.write_bytes(json.dumps(root, separators=(",", ":")).encode() + b"\n" + code)
+
+
+class Choices(Trust):
+    """What encrypts comes from the command line."""
+
+    def test_a_rotation_is_not_ignored(self) -> None:
+        self.put(monday="1")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.rotate()
+        self.put(tuesday="2")
+        again = ("encrypt", "-k", self.key, "--update", self.source, self.target)
+        said = refusal(*again)
+        self.assertIn("rekey", said)
+        self.assertIn(f"--keep-key {self.old_id}", said)
+        self.assertFalse((self.target / "tuesday").exists())
+        self.assertEqual(bulk("rekey", "-k", self.key, self.target)[0], 0)
+        self.assertEqual(bulk(*again)[0], 0)
+        for name in ("monday", "tuesday"):
+            self.assertFalse(self.opens(self.leaked, name))
+        self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.out)[0], 0)
+        self.assertEqual(self.files(self.out), {"monday": b"1", "tuesday": b"2"})
+
+    def test_an_old_key_is_kept_only_if_the_command_line_says_so(self) -> None:
+        self.put(a="1")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.rotate()
+        self.put(b="2")
+        again = ["encrypt", "-k", self.key, "--update", self.source, self.target]
+        self.assertEqual(bulk(*again, "--keep-key", str(self.old_id))[0], 0)
+        self.assertTrue(self.opens(self.leaked, "b"))
+        self.assertIn("no enabled key 7", refusal(*again, "--keep-key", "7"))
+        self.assertIn("is not a keyset", refusal(*again[:2], "tpm2:", "--keep-key", "7", self.source, self.target))
+
+    def test_a_rotated_key_encryption_key(self) -> None:
+        kek, leaked = self.kek("kek"), self.folder / "leaked"
+        first = json.loads(kek.read_text())
+        shutil.copy(kek, leaked)
+        self.put(a="1")
+        how = ("-k", kek, "--envelope", "job")
+        bulk("encrypt", *how, self.source, self.target)
+        rotated = json.loads(keysources.generate_kek())
+        rotated["key"] += first["key"]
+        kek.write_text(json.dumps(rotated))
+        self.put(b="2")
+        self.assertIn("rewrap", refusal("encrypt", *how, "--update", self.source, self.target))
+        self.assertEqual(bulk("rewrap", "-k", kek, "--new-key", kek, self.target)[0], 0)
+        self.assertEqual(bulk("encrypt", *how, "--update", self.source, self.target)[0], 0)
+        self.assertIn("no key that was given", refusal("decrypt", "-k", leaked, self.target, self.out))
+        self.assertEqual(bulk("decrypt", "-k", kek, self.target, self.out)[0], 0)
+
+    def test_every_run_has_a_data_key_of_its_own(self) -> None:
+        kek = self.kek("kek")
+        for number in range(2):
+            self.put(**{f"file{number}": "x"})
+            given = ("--envelope", "job", "--update", self.source, self.target)
+            self.assertEqual(bulk("encrypt", "-k", kek, *given)[0], 0)
+        there = self.load(self.target)
+        self.assertEqual(len({row.key_id for row in there.rows}), 2)
+        self.assertEqual(len(there.job.keys), 2)
+
+    def test_a_root_that_was_altered_is_refused_by_every_command(self) -> None:
+        self.put(a="1", b="2")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        good = (self.target / manifest.NAME).read_bytes()
+        changes = {
+            "key": lambda root: root["job"].update(key_id="7"),
+            "template": lambda root: root["job"]["options"].update(template="AES128_GCM_HKDF_4KB"),
+            "binding": lambda root: root["job"]["options"].update(binding=""),
+            "command": lambda root: root["job"].update(command="rekey", finished=False),
+            "shards": lambda root: root.update(shards=[]),
+            "save": lambda root: root.update(save=99),
+        }
+        for name, change in changes.items():
+            (self.target / manifest.NAME).write_bytes(good)
+            self.alter_root(change)
+            for command in (
+                ("encrypt", "-k", self.key, "--update", self.source, self.target),
+                ("decrypt", "-k", self.key, self.target, self.out),
+                ("rekey", "-k", self.key, "--new-key", self.key2, self.target),
+                ("verify", "-k", self.key, self.target),
+                ("status", "-k", self.key, self.target),
+            ):
+                with self.subTest(name, command=command[0]):
+                    self.assertIn("is not authentic", refusal(*command))
+        self.assertFalse(self.out.exists() and self.files(self.out))
+        self.assertTrue(self.opens(self.keyset, "a"))
+
+    def test_a_manifest_key_of_another_dataset(self) -> None:
+        """One that the same keyset has wrapped, but for another dataset."""
+        self.put(a="1")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        other = self.folder / "other"
+        bulk("encrypt", "-k", self.key, self.source, other)
+        held = json.loads((other / manifest.NAME).read_bytes().partition(b"\n")[0])["manifest_key"]
+        self.alter_root(lambda root: root.update(manifest_key=held))
+        self.assertIn("no key that was given", refusal("verify", "-k", self.key, self.target))
+
+    def test_shards_are_authentic_or_refused(self) -> None:
+        self.put(a="1", b="2")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        (shard,) = (self.target / manifest.SHARDS).iterdir()
+        good = shard.read_bytes()
+        every = rows.unpack(good)
+        every[0].sha256, every[1].sha256 = every[1].sha256, every[0].sha256
+        for data in (rows.pack(every), rows.pack(every[:1]), good[:-1], good + b"\0", b""):
+            shard.write_bytes(data)
+            for command in (
+                ("verify", "-k", self.key, self.target),
+                ("decrypt", "-k", self.key, self.target, self.out),
+            ):
+                status, said = said_by(*command)
+                self.assertIn(status, (1, 2))
+                self.assertIn("is not authentic", said)
+        shard.unlink()
+        self.assertIn("is missing", said_by("decrypt", "-k", self.key, self.target, self.out)[1])
+        self.assertFalse(self.out.exists() and self.files(self.out))
+
+    def test_a_manifest_that_is_gone_is_noticed(self) -> None:
+        self.put(a="1")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        dataset = self.load(self.target).dataset
+        shutil.rmtree(self.target / storage.FOLDER)
+        self.assertIn("no manifest", refusal("verify", "-k", self.key, self.target))
+        self.assertIn("no manifest", refusal("decrypt", "-k", self.key, self.target, self.out))
+        self.assertIn("adopt", refusal("rekey", "-k", self.key, "--new-key", self.key2, self.target))
+        # The names are bound to the dataset, so without its id nothing opens.
+        without = ("--no-manifest", self.target, self.out)
+        self.assertEqual(bulk("decrypt", "-k", self.key, *without)[0], 1)
+        shutil.rmtree(self.out)
+        self.assertEqual(bulk("decrypt", "-k", self.key, "--dataset", dataset, *without)[0], 0)
+        self.assertEqual(self.files(self.out), {"a": b"1"})
+
+    def test_rollback_and_pins(self) -> None:
+        self.put(a="1")
+        encrypt = ("encrypt", "-k", self.key, "--update", self.source, self.target)
+        _, first = bulk(*encrypt)
+        before = self.folder / "before"
+        shutil.copytree(self.target, before)
+        self.put(a="another", b="2")
+        _, second = bulk(*encrypt, "--overwrite")
+        self.assertGreater(second["save"], first["save"])
+        shutil.rmtree(self.target)
+        shutil.copytree(before, self.target)
+        newest = ("--at-least", str(second["save"]))
+        for command in (
+            ("decrypt", "-k", self.key, *newest, self.target, self.out),
+            ("verify", "-k", self.key, *newest, self.target),
+            ("rekey", "-k", self.key, *newest, self.target),
+            (*encrypt, *newest),
+        ):
+            self.assertIn("older than --at-least", refusal(*command))
+        self.assertEqual(bulk("verify", "-k", self.key, "--at-least", str(first["save"]), self.target)[0], 0)
+        self.assertEqual(bulk("verify", "-k", self.key, "--pin", first["manifest_key"], self.target)[0], 0)
+        self.assertIn("manifest key", refusal("verify", "-k", self.key, "--pin", "0" * 16, self.target))
+
+    def test_status_says_whether_it_is_authentic(self) -> None:
+        self.put(a="1")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertFalse(bulk("status", self.target)[1]["authentic"])
+        report = bulk("status", "-k", self.key, self.target)[1]
+        self.assertTrue(report["authentic"])
+        self.assertEqual(report["under"], f"the key {self.old_id} of file:key.json")
+
+
+class Objects(Trust):
+    """An object is the one that was written under its name, or an error."""
+
+    def test_swapped_and_old_objects(self) -> None:
+        for bound in ("--bind-names", "--no-bind-names"):
+            with self.subTest(bound):
+                target, out = self.folder / f"t{bound}", self.folder / f"o{bound}"
+                self.put(prod="auth=on ", test="auth=off")
+                how = ("-k", self.key, bound, "--update", "--overwrite", self.source, target)
+                bulk("encrypt", *how)
+                old = (target / "prod").read_bytes()
+                (target / "prod").rename(target / "x")
+                shutil.copy(target / "test", target / "prod")
+                self.assertEqual(bulk("verify", "-k", self.key, target)[0], 1)
+                self.assertEqual(bulk("decrypt", "-k", self.key, target, out)[0], 1)
+                self.assertEqual(self.files(out), {"test": b"auth=off"})
+                (target / "x").rename(target / "prod")
+                self.put(prod="auth=yes")
+                self.assertEqual(bulk("encrypt", *how)[0], 0)
+                (target / "prod").write_bytes(old)
+                self.assertEqual(bulk("verify", "-k", self.key, target)[0], 1)
+                shutil.rmtree(out)
+                status, report = bulk("decrypt", "-k", self.key, target, out)
+                self.assertEqual(status, 1)
+                self.assertIn("not the object that the manifest has", report["first_errors"][0]["error"])
+                self.assertEqual(self.files(out), {"test": b"auth=off"})
+
+    def test_rekey_takes_no_old_or_swapped_object(self) -> None:
+        self.put(a="old!", b="bbbb")
+        update = ("encrypt", "-k", self.key, "--update", "--overwrite", self.source, self.target)
+        bulk(*update)
+        old = (self.target / "a").read_bytes()
+        self.put(a="new!")
+        bulk(*update)
+        new = (self.target / "a").read_bytes()
+        (self.target / "a").write_bytes(old)
+        rekey = ("rekey", "-k", self.key, "--new-key", self.key2, self.target)
+        status, report = bulk(*rekey)
+        self.assertEqual((status, report["errors"], report["run_objects"]), (1, 1, 1))
+        self.assertIn("rekey has not ended", refusal("decrypt", "-k", self.key2, self.target, self.out))
+        (self.target / "a").write_bytes(new)  # mended, as another file
+        self.assertEqual(bulk(*rekey)[0], 0)
+        self.assertEqual(bulk("decrypt", "-k", self.key2, self.target, self.out)[0], 0)
+        self.assertEqual(self.files(self.out), {"a": b"new!", "b": b"bbbb"})
+
+    def test_a_failed_rekey_can_be_mended_and_ended(self) -> None:
+        self.put(a="1", b="2", c="3")
+        for envelope in ([], ["--envelope", "job"], ["--envelope", "object"]):
+            with self.subTest(envelope):
+                target, out = self.folder / "-".join(["t", *envelope]), self.folder / "-".join(["o", *envelope])
+                bulk("encrypt", "-k", self.key, *envelope, self.source, target)
+                away = self.folder / "away"
+                (target / "b").rename(away)
+                rekey = ("rekey", "-k", self.key, "--new-key", self.key2, *envelope, target)
+                self.assertEqual(bulk(*rekey)[0], 1)
+                away.rename(target / "b")
+                self.assertEqual(bulk(*rekey)[0], 0)
+                self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
+                self.assertEqual(self.files(out), {"a": b"1", "b": b"2", "c": b"3"})
+
+    def test_a_rekey_can_end_without_an_object_that_is_lost(self) -> None:
+        self.put(a="1", b="2", c="3")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        (self.target / "b").unlink()
+        rekey = ("rekey", "-k", self.key, "--new-key", self.key2, self.target)
+        self.assertEqual(bulk(*rekey)[0], 1)
+        self.assertEqual(bulk(*rekey)[0], 1)
+        status, report = bulk(*rekey, "--drop-missing")
+        self.assertEqual((status, report["notes"]), (0, ["b is missing, and was taken out of the manifest"]))
+        self.assertEqual(bulk("decrypt", "-k", self.key2, self.target, self.out)[0], 0)
+        self.assertEqual(self.files(self.out), {"a": b"1", "c": b"3"})
+
+    def test_rekey_adopts_nothing_but_its_own_objects(self) -> None:
+        """Under the new key, but another name, another dataset, or a copy of before."""
+        for envelope in ([], ["--envelope", "job"], ["--envelope", "object"]):
+            for planted in ("another name", "another dataset"):
+                with self.subTest(envelope, planted=planted):
+                    self.put(allow="allow all", deny="deny all!")
+                    target, other = self.folder / f"t{len(envelope)}{planted}", self.folder / "other"
+                    shutil.rmtree(other, ignore_errors=True)
+                    shutil.rmtree(target, ignore_errors=True)
+                    bulk("encrypt", "-k", self.key, *envelope, self.source, target)
+                    real = worker.Worker._rekey
+
+                    def interrupted(self: Any, number: int, row: Any, share: Any, real: Any = real) -> Any:
+                        if row.key == "deny":
+                            raise storage.PermanentError("interrupted")
+                        return real(self, number, row, share)
+
+                    rekey = ("rekey", "-k", self.key, "--new-key", self.key2, *envelope, target)
+                    with unittest.mock.patch.object(worker.Worker, "_rekey", interrupted):
+                        self.assertEqual(bulk(*rekey)[0], 1)
+                    good = (target / "deny").read_bytes()
+                    if planted == "another name":
+                        shutil.copy(target / "allow", target / "deny")
+                        if envelope == ["--envelope", "object"]:
+                            shutil.copy(target / "allow.warpaes-key", target / "deny.warpaes-key")
+                    else:
+                        self.put(deny="deny none")
+                        bulk("encrypt", "-k", self.key2, *envelope, self.source, other)
+                        shutil.copy(other / "deny", target / "deny")
+                        if envelope == ["--envelope", "object"]:
+                            shutil.copy(other / "deny.warpaes-key", target / "deny.warpaes-key")
+                        self.put(deny="deny all!")
+                    status, report = bulk(*rekey)
+                    self.assertEqual((status, report["adopted"]), (1, 0))
+                    (target / "deny").write_bytes(good)
+                    self.assertEqual(bulk(*rekey)[0], 0)
+                    shutil.rmtree(self.out, ignore_errors=True)
+                    self.assertEqual(bulk("decrypt", "-k", self.key2, target, self.out)[0], 0)
+                    self.assertEqual((self.out / "deny").read_bytes(), b"deny all!")
+
+    def test_a_key_that_was_used_before_is_no_new_one(self) -> None:
+        self.put(a="1")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)[0], 0)
+        back = ("rekey", "-k", self.key2, "--new-key", self.key, self.target)
+        self.assertIn("were under it before", refusal(*back))
+
+    def test_rekey_names_what_the_manifest_does_not_have(self) -> None:
+        self.put(a="1", hidden="2")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        shutil.copy(self.target / "hidden", self.target / "copy of hidden")
+        rekey = ("rekey", "-k", self.key, "--new-key", self.key2, self.target)
+        status, report = bulk(*rekey)
+        self.assertEqual((status, report["errors"], report["first_errors"][0]["key"]), (1, 1, "copy of hidden"))
+        (self.target / "copy of hidden").unlink()
+        self.assertEqual(bulk(*rekey)[0], 0)
+        for name in ("a", "hidden"):
+            self.assertFalse(self.opens(self.leaked, name))
+
+    def test_bound_names_are_demanded_as_said(self) -> None:
+        self.put(a="1")
+        bulk("encrypt", "-k", self.key, "--no-bind-names", self.source, self.target)
+        for command in (("decrypt", "-k", self.key, self.target, self.out), ("verify", "-k", self.key, self.target)):
+            self.assertEqual(bulk(*command)[0], 0)
+            self.assertIn("not bound to their names", refusal(*command, "--bind-names"))
+        self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)[0], 0)
+        self.assertEqual(bulk("verify", "-k", self.key2, "--bind-names", self.target)[0], 0)
+
+    def test_one_object_of_many(self) -> None:
+        self.put(a="1", b="2")
+        bulk("encrypt", "-k", self.key, "--suffix", ".w", self.source, self.target)
+        (self.target / "b.w").write_bytes(b"x")
+        status, report = bulk("verify", "-k", self.key, "--name", "a.w", self.target)
+        self.assertEqual((status, report["objects"], report["errors"]), (0, 1, 0))
+        self.assertEqual(bulk("verify", "-k", self.key, "--name", "b.w", self.target)[0], 1)
+        self.assertIn("has no object 'c'", refusal("verify", "-k", self.key, "--name", "c", self.target))
+
+
+class Records(Trust):
+    """A wrapped data key counts for the object, dataset and job that it was made for."""
+
+    def record(self, name: str) -> dict[str, Any]:
+        (record, *_) = json.loads((self.target / f"{name}.warpaes-key").read_text())
+        found: dict[str, Any] = record
+        return found
+
+    def data_keyset(self, kek: pathlib.Path, record: dict[str, Any]) -> warpaes.Keyset:
+        """A data key that its owner has given to somebody."""
+        source = keys.KeySpec.read(str(kek)).open()
+        return warpaes.Keyset.from_raw(record["template"], keys.unwrap([source], record))
+
+    def test_a_record_of_another_object_encrypts_nothing(self) -> None:
+        kek = self.kek("kek")
+        self.put(shared="may be read")
+        how = ("encrypt", "-k", kek, "--envelope", "object", "--update", self.source, self.target)
+        bulk(*how)
+        known = self.data_keyset(kek, self.record("shared"))
+        self.assertTrue(self.opens(known, "shared"))
+        shutil.copy(self.target / "shared.warpaes-key", self.target / "payroll.warpaes-key")
+        self.put(payroll="secret")
+        self.assertEqual(bulk(*how)[0], 0)
+        self.assertFalse(self.opens(known, "payroll"))
+        self.assertEqual(bulk("decrypt", "-k", kek, self.target, self.out)[0], 0)
+
+    def test_a_record_of_who_may_only_wrap(self) -> None:
+        """As a producer may with a key manager: it makes every record that it wants, but cannot sign it."""
+        kek = self.kek("kek")
+        self.put(first="1")
+        how = ("encrypt", "-k", kek, "--envelope", "object", "--update", self.source, self.target)
+        bulk(*how)
+        there = self.load(self.target)
+        place = keys.Place(there.dataset, "next", there.job.id)
+        record, known = keys.new_record(keys.KeySpec.read(str(kek)).open(), "AES256_GCM_HKDF_1MB", place)
+        (self.target / "next.warpaes-key").write_text(keys.to_json([keys.signed(record, b"guess")]))
+        self.put(next="another producer's")
+        self.assertEqual(bulk(*how)[0], 0)
+        self.assertFalse(self.opens(known, "next"))
+
+    def test_the_rekey_that_locks_somebody_out_does(self) -> None:
+        kek = self.kek("kek")
+        self.put(shared="may be read", payroll="secret")
+        bulk("encrypt", "-k", kek, "--envelope", "object", self.source, self.target)
+        known = self.data_keyset(kek, self.record("shared"))
+        shutil.copy(self.target / "shared.warpaes-key", self.target / "payroll.warpaes-key")
+        rekey = ("rekey", "-k", kek, "--new-key", kek, "--envelope", "object", self.target)
+        self.assertEqual(bulk(*rekey)[0], 0)
+        self.assertFalse(self.opens(known, "shared") or self.opens(known, "payroll"))
+        self.assertEqual(bulk("decrypt", "-k", kek, self.target, self.out)[0], 0)
+        self.assertEqual((self.out / "payroll").read_bytes(), b"secret")
+
+    def test_a_known_data_key_forges_no_other_object(self) -> None:
+        kek = self.kek("kek")
+        self.put(shared="may be read", payroll="1000")
+        bulk("encrypt", "-k", kek, "--envelope", "object", self.source, self.target)
+        known, dataset = self.data_keyset(kek, self.record("shared")), self.load(self.target).dataset
+        for name in ("payroll", "shared"):
+            associated = keys.name_data(dataset, name)
+            with warpaes.open(self.target / name, "wb", keyset=known, associated_data=associated) as file:
+                file.write(b"999000")
+        shutil.copy(self.target / "shared.warpaes-key", self.target / "payroll.warpaes-key")
+        self.assertEqual(bulk("verify", "-k", kek, self.target)[1]["errors"], 2)
+        self.assertEqual(bulk("decrypt", "-k", kek, self.target, self.out)[1]["errors"], 2)
+        self.assertEqual(self.files(self.out), {})
+
+    def test_the_template_is_bound(self) -> None:
+        source = keys.KeySpec.read(str(self.kek("kek"))).open()
+        record, _ = keys.new_record(source, "AES256_GCM_HKDF_1MB", keys.Place("d", "n", "j"))
+        for name in keys.BOUND:
+            other = {**record, name: "AES128_GCM_HKDF_4KB" if name == "template" else "other"}
+            with self.assertRaises(storage.PermanentError):
+                keys.unwrap([source], other)
+        self.assertEqual(len(keys.unwrap([source], record)), 32)
+
+    def test_names_are_not_labels_of_wrapped_keys(self) -> None:
+        """An object's name chooses no associated data that something else has."""
+        uploads, vault = self.folder / "uploads", self.folder / "vault"
+        uploads.mkdir()
+        name, known = "warpaes bulk data key " + "0" * 32, b"K" * 32
+        (uploads / name).write_bytes(known)
+        bulk("encrypt", "-k", self.key, uploads, vault)
+        wrapped = base64.b64encode((vault / name).read_bytes()).decode()
+        record = {"key_id": "0" * 32, "template": "AES256_GCM_HKDF_1MB", "source": "x", "wrapped": wrapped}
+        with self.assertRaises(storage.PermanentError):
+            keys.unwrap([keys.KeySpec.read(str(self.key)).open()], record)
+        labels = {keys.NAME_LABEL.encode(), keys.RECORD_LABEL, keys.RECORD_LABEL_1, manifest.KEY_LABEL}
+        for one in labels:
+            for other in labels - {one, keys.RECORD_LABEL_1}:
+                self.assertFalse(other.startswith(one) and one != keys.RECORD_LABEL_1, (one, other))
+
+
+class Adoption(Trust):
+    """Datasets of warpaes 1.0 are taken over once, by the command for that, and by no other."""
+
+    def seal(self, bound: bool) -> list[rows.Row]:
+        """A dataset as 1.0 made it."""
+        every = []
+        self.target.mkdir()
+        for path in sorted(self.source.iterdir()):
+            associated = path.name.encode() if bound else b""
+            to = self.target / path.name
+            with warpaes.open(to, "wb", keyset=self.keyset, associated_data=associated) as file:
+                file.write(path.read_bytes())
+            data = to.read_bytes()
+            every.append(
+                rows.Row(
+                    path.name,
+                    path.name,
+                    path.stat().st_size,
+                    storage.open_storage(str(self.source)).stat(path.name).version,
+                    state="done",
+                    key_id=str(self.old_id),
+                    sha256=hashlib.sha256(data).hexdigest(),
+                    out_size=len(data),
+                )
+            )
+        options = {"envelope": "", "template": "AES256_GCM_HKDF_1MB", "bind_names": bound, "suffix": ""}
+        old_manifest(self.target, "encrypt", self.source, options, every)
+        return every
+
+    def test_there_is_no_silent_path(self) -> None:
+        self.put(a="1", b="2")
+        self.seal(bound=False)
+        for command in (
+            ("encrypt", "-k", self.key, "--update", self.source, self.target),
+            ("decrypt", "-k", self.key, self.target, self.out),
+            ("rekey", "-k", self.key, "--new-key", self.key2, self.target),
+            ("rewrap", "-k", self.key, "--new-key", self.key2, self.target),
+            ("verify", "-k", self.key, self.target),
+            ("status", self.target),
+        ):
+            said = refusal(*command)
+            self.assertIn("adopt", said)
+            self.assertIn("1.0", said)
+
+    def test_adopt_takes_over_what_is_authentic(self) -> None:
+        for bound in (False, True):
+            with self.subTest(bound=bound):
+                shutil.rmtree(self.target, ignore_errors=True)
+                shutil.rmtree(self.out, ignore_errors=True)
+                self.put(a="1", b="2")
+                self.seal(bound)
+                status, report = bulk("adopt", "-k", self.key, self.target)
+                self.assertEqual((status, report["run_objects"], report["errors"]), (0, 2, 0))
+                self.assertFalse((self.target / manifest.NAME_1).exists())
+                self.assertEqual(bulk("verify", "-k", self.key, self.target)[0], 0)
+                self.assertIn("authentic already", refusal("adopt", "-k", self.key, self.target))
+                self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)[0], 0)
+                self.put(c="3")
+                again = ("encrypt", "-k", self.key2, "--update", self.source, self.target)
+                self.assertEqual(bulk(*again)[0], 0)
+                self.assertEqual(bulk("decrypt", "-k", self.key2, self.target, self.out)[0], 0)
+                self.assertEqual(self.files(self.out), {"a": b"1", "b": b"2", "c": b"3"})
+                (self.source / "c").unlink()
+
+    def test_adopt_refuses_what_is_not(self) -> None:
+        self.put(a="1", b="2")
+        self.seal(bound=False)
+        good = (self.target / "b").read_bytes()
+        shutil.copy(self.target / "a", self.target / "b")
+        status, report = bulk("adopt", "-k", self.key, self.target)
+        self.assertEqual((status, report["errors"]), (1, 1))
+        self.assertIn("old manifest", report["first_errors"][0]["error"])
+        (self.target / "b").write_bytes(good)
+        self.assertEqual(bulk("adopt", "-k", self.key, self.target)[0], 0)
+
+    def test_a_dataset_without_a_manifest(self) -> None:
+        kek = self.kek("kek")
+        self.put(a="1", b="2")
+        for envelope in ("", "job", "object"):
+            with self.subTest(envelope):
+                key = kek if envelope else self.key
+                how = ["--envelope", envelope] if envelope else []
+                target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
+                bulk("encrypt", "-k", key, *how, self.source, target)
+                dataset = self.load(target).dataset
+                (target / manifest.NAME).unlink()
+                shutil.rmtree(target / manifest.SHARDS)
+                self.assertEqual(bulk("adopt", "-k", key, "--dataset", dataset, target)[0], 0)
+                self.assertEqual(bulk("verify", "-k", key, target)[0], 0)
+                new = self.kek("kek2") if envelope else self.key2
+                self.assertEqual(bulk("rekey", "-k", key, "--new-key", new, *how, target)[0], 0)
+                self.assertEqual(bulk("decrypt", "-k", new, target, out)[0], 0)
+                self.assertEqual(self.files(out), {"a": b"1", "b": b"2"})
+
+    def test_old_manifests_of_any_content_are_one_sentence(self) -> None:
+        self.put(a="1")
+        every = self.seal(bound=False)
+        good = (self.target / manifest.NAME_1).read_bytes()
+
+        def variant(change: Any) -> None:
+            every[:] = [rows.Row(**{name: getattr(row, name) for name in rows.Row.__slots__}) for row in kept]
+            options: dict[str, Any] = {"bind_names": False}
+            change(every[0], options)
+            old_manifest(self.target, "encrypt", self.source, options, every)
+
+        kept = list(every)
+        for number, change in enumerate(
+            (
+                lambda row, options: setattr(row, "key", None),
+                lambda row, options: setattr(row, "key", "../../outside"),
+                lambda row, options: setattr(row, "key", "/etc/passwd"),
+                lambda row, options: setattr(row, "wrapped", "{}"),
+                lambda row, options: setattr(row, "wrapped", "[1]"),
+                lambda row, options: setattr(row, "out_size", -5),
+                lambda row, options: setattr(row, "sha256", "x"),
+                lambda row, options: options.update(bind_names=["x"], envelope=5),
+            )
+        ):
+            with self.subTest(number):
+                shutil.rmtree(self.target / manifest.SHARDS, ignore_errors=True)
+                (self.target / manifest.NAME).unlink(missing_ok=True)
+                variant(change)
+                status, said = said_by("adopt", "-k", self.key, self.target)
+                self.assertIn(status, (1, 2))
+                self.assertNotIn("Traceback", said)
+        for begin in range(0, len(good), 97):
+            data = bytearray(good)
+            data[begin] ^= 0xFF
+            (self.target / manifest.NAME_1).write_bytes(data)
+            try:
+                manifest_1.load(storage.open_storage(str(self.target)))
+            except storage.PermanentError as error:
+                self.assertIn(manifest.NAME_1, str(error))
+
+
+class Drivers(Trust):
+    """Several drivers share one job."""
+
+    def test_two_drivers_take_different_shards(self) -> None:
+        content = {f"{i:04}": f"content {i}" for i in range(300)}
+        self.put(**content)
+        with unittest.mock.patch.object(manifest, "SHARD_ROWS", 16):
+            for envelope in ("", "job", "object"):
+                with self.subTest(envelope):
+                    target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
+                    how = ["--envelope", envelope] if envelope else []
+                    done = self.both(["encrypt", "-k", self.key, *how, "--share", self.source, target])
+                    self.assertEqual(sum(done), 300)
+                    self.assertGreater(min(done), 0)
+                    there = self.load(target, self.key)
+                    self.assertEqual((there.job.finished, there.total("done"), len(there.shards)), (True, 300, 19))
+                    self.assertEqual(list((target / storage.FOLDER / "locks").iterdir()), [])
+                    self.assertEqual(len(list((target / manifest.SHARDS).iterdir())), 19)
+                    self.assertEqual(bulk("decrypt", "-k", self.key, target, out)[0], 0)
+                    self.assertEqual(self.files(out), {name: text.encode() for name, text in content.items()})
+
+    def both(self, command: list[Any]) -> list[int]:
+        """Objects that each of two drivers has processed."""
+        reports: list[dict[str, Any]] = []
+        real, barrier = worker.Worker._encrypt, threading.Barrier(2)
+        waited = threading.local()
+
+        def together(self: Any, number: int, row: Any, share: Any) -> Any:
+            # Each driver waits for the other with its first object.
+            if not hasattr(self, "has_met"):
+                self.has_met = True
+                barrier.wait(60)
+            return real(self, number, row, share)
+
+        def run() -> None:
+            parsed = cli.make_parser().parse_args([*map(str, command), "-q", "--threads", "1"])
+            waited.run = cli.Run(cli.options_of(parsed))
+            reports.append(waited.run.run())
+
+        with unittest.mock.patch.object(worker.Worker, "_encrypt", together):
+            threads = [threading.Thread(target=run) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(len(reports), 2)
+        return [report["run_objects"] for report in reports]
+
+
+if __name__ == "__main__":
+    unittest.main()
