@@ -1,0 +1,400 @@
+"""Alterations of a file, and the judgement of what a reader does with them.
+
+A format is a class with two authentic files and every way of reading one. Each alteration of the first file must end in
+a documented exception, and the reader must not have handed out a byte that the author did not write there.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import json
+import pathlib
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Optional
+
+from support import resident_bytes
+from warpaes import exceptions
+
+#: What half of the readings of a format may add to the process's memory: this, and some files.
+MOST_GROWTH, MOST_FILES = 16 << 20, 24
+#: Larger files are altered around the ends of their parts, and at some other places.
+LARGE = 64 << 10
+KINDS = ("flip", "cut", "append", "swap", "field")
+
+#: Hands out bytes of the plaintext from an offset on.
+Give = Callable[[int, bytes], None]
+#: Reads a file. It returns None, or the name of a verdict of its format.
+Reader = Callable[[bytes, Give], Optional[str]]
+
+
+class Altered(NamedTuple):
+    """An alteration, which is made when it is needed: a file has many, and may be large."""
+
+    kind: str
+    words: str
+    make: Callable[[], bytes]
+
+
+class Part(NamedTuple):
+    """A part of a file that can be exchanged with parts of the same ``kind``."""
+
+    kind: str
+    begin: int
+    end: int
+
+
+def _flipped(content: bytes, at: int, mask: int) -> bytes:
+    altered = bytearray(content)
+    altered[at] ^= mask
+    return bytes(altered)
+
+
+def flips(content: bytes, places: Sequence[int]) -> Iterator[Altered]:
+    """Flip one bit of each of these bytes, the highest and all of them."""
+    for at in places:
+        for mask in sorted({1 << at % 8, 0x80, 0xFF}):
+            yield Altered("flip", f"byte {at} ^ {mask:#x}", lambda at=at, mask=mask: _flipped(content, at, mask))
+
+
+def cuts(content: bytes, places: Sequence[int]) -> Iterator[Altered]:
+    """Cut to each of these lengths, and from the front."""
+    for at in places:
+        yield Altered("cut", f"the first {at} bytes", lambda at=at: content[:at])
+    for at in range(1, len(content), max(1, len(content) // 64)):
+        yield Altered("cut", f"without the first {at} bytes", lambda at=at: content[at:])
+
+
+def appends(content: bytes, other: bytes) -> Iterator[Altered]:
+    """Append and prepend bytes, copies, and another file."""
+    noise = random.Random(len(content)).randbytes(4096)
+    for words, tail in (
+        *((f"{count} zeros", bytes(count)) for count in (1, 16, 4096)),
+        *((f"{count} random bytes", noise[:count]) for count in (1, 16, 4096)),
+        *((f"byte {byte:#x}", bytes([byte])) for byte in b"\n\r}],0A="),
+        ("a copy", content),
+        ("another file", other),
+    ):
+        yield Altered("append", f"{words} appended", lambda tail=tail: content + tail)
+        yield Altered("append", f"{words} in front", lambda tail=tail: tail + content)
+
+
+def swaps(content: bytes, other: bytes, parts: Callable[[bytes], list[Part]]) -> Iterator[Altered]:
+    """Exchange parts between two files and within one, leave parts out and double them."""
+    mine, theirs = parts(content), parts(other)
+    for i, part in enumerate(mine):
+        begin, end = part.begin, part.end
+        for j, foreign in enumerate(theirs):
+            if foreign.kind == part.kind:
+                piece = other[foreign.begin : foreign.end]
+                yield Altered(
+                    "swap",
+                    f"{part.kind} {i} is {j} of the other file",
+                    lambda begin=begin, end=end, piece=piece: content[:begin] + piece + content[end:],
+                )
+        yield Altered("swap", f"{part.kind} {i} left out", lambda b=begin, e=end: content[:b] + content[e:])
+        yield Altered("swap", f"{part.kind} {i} twice", lambda b=begin, e=end: content[:e] + content[b:])
+        for j, later in enumerate(mine[i + 1 :], i + 1):
+            if later.kind == part.kind and later.begin >= end:
+
+                def exchanged(first: Part = part, second: Part = later) -> bytes:
+                    return b"".join(
+                        content[a:b]
+                        for a, b in (
+                            (0, first.begin),
+                            (second.begin, second.end),
+                            (first.end, second.begin),
+                            (first.begin, first.end),
+                            (second.end, len(content)),
+                        )
+                    )
+
+                yield Altered("swap", f"{part.kind} {i} and {j} exchanged", exchanged)
+
+
+# ------------------------------------------------------------------------------------------------------- JSON
+
+#: Values that a member of a JSON file gets in place of its own, as JSON.
+HOSTILE = (
+    "null", "true", "0", "-1", "1", "4294967295", "4294967296", "9223372036854775808", "1e400", "-0.5", "NaN",
+    '""', '"A"', '"\\ud800"', '"\\u0000"', '"../x"', "[]", "[null]", "{}", '{"a":{}}', "9" * 5000,
+    '"' + "A" * 5000 + '"', "[" * 200 + "]" * 200, "[" * 100_000 + "]" * 100_000,
+)  # fmt: skip
+
+_Path = tuple[Any, ...]
+
+
+def _paths(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
+    yield path, value
+    if isinstance(value, (dict, list)):
+        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _paths(inner, (*path, name))
+
+
+def _replaced(value: Any, path: _Path, change: Callable[[Any, Any], None]) -> Any:
+    copy = json.loads(json.dumps(value))
+    holder = copy
+    for name in path[:-1]:
+        holder = holder[name]
+    change(holder, path[-1])
+    return copy
+
+
+#: Stand for a value that Python's JSON does not write, and for a second member of one name.
+_MARK, _TWIN = "the place of a value", r"\u0000twin"
+
+
+def fields(
+    content: bytes,
+    other: bytes,
+    read: Callable[[bytes], Any] = json.loads,
+    write: Callable[[bytes], bytes] = bytes,
+) -> Iterator[Altered]:
+    """Exchange members of JSON between two files; leave them out, double them, give them values of other kinds.
+
+    ``read`` returns the JSON in a file; ``write`` makes a file of altered JSON.
+    """
+    mine, theirs = read(content), read(other)
+    foreign = dict(_paths(theirs))
+
+    def text(value: Any, literal: str = "") -> bytes:
+        return write(json.dumps(value).replace(_TWIN, "").replace(json.dumps(_MARK), literal).encode())
+
+    for path, value in _paths(mine):
+        if not path:
+            continue
+        where = ".".join(map(str, path))
+        if path in foreign and foreign[path] != value:
+            literal = json.dumps(foreign[path])
+            yield Altered(
+                "swap",
+                f"{where} of the other file",
+                lambda p=path, t=literal: text(_replaced(mine, p, _mark), t),
+            )
+        yield Altered("field", f"{where} left out", lambda p=path: text(_replaced(mine, p, _remove)))
+        for literal in HOSTILE:
+            if literal != json.dumps(value):
+                yield Altered(
+                    "field",
+                    f"{where} is {literal[:30]}",
+                    lambda p=path, t=literal: text(_replaced(mine, p, _mark), t),
+                )
+        if isinstance(path[-1], str):
+            yield Altered("field", f"{where} twice", lambda p=path, v=value: text(_doubled(mine, p), json.dumps(v)))
+        if isinstance(value, list):
+            yield Altered("swap", f"{where} reversed", lambda p=path, v=value: text(_replaced(mine, p, _reverse)))
+            yield Altered("swap", f"{where} doubled", lambda p=path, v=value: text(_replaced(mine, p, _twice)))
+        if isinstance(value, dict):
+            extra = _replaced(mine, path, lambda holder, name: holder[name].__setitem__("unknown", 1))
+            yield Altered("field", f"{where} has an unknown member", lambda extra=extra: text(extra))
+
+
+def _mark(holder: Any, name: Any) -> None:
+    holder[name] = _MARK
+
+
+def _remove(holder: Any, name: Any) -> None:
+    del holder[name]
+
+
+def _reverse(holder: Any, name: Any) -> None:
+    holder[name] = holder[name][::-1]
+
+
+def _twice(holder: Any, name: Any) -> None:
+    holder[name] = holder[name] * 2
+
+
+def _doubled(value: Any, path: _Path) -> Any:
+    return _replaced(value, path, lambda holder, name: holder.__setitem__(f"{name}\0twin", _MARK))
+
+
+# --------------------------------------------------------------------------------------------------- judgement
+
+
+class Format:
+    """A format: override ``name``, ``authentic``, ``plain`` and ``readers``, and what else differs."""
+
+    name = ""
+    #: The exceptions that may end a read, by their exact types.
+    refusals: tuple[type[BaseException], ...] = (exceptions.InvalidTag, exceptions.FormatError)
+    #: What a reader may return instead of raising, and why that is harmless.
+    verdicts: dict[str, str] = {}  # noqa: RUF012
+    #: Whether the other file is authentic in the place of the first.
+    stands_alone = True
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        """Make keys and files. The folder is the format's own."""
+        self.folder = folder
+
+    def authentic(self) -> tuple[bytes, bytes]:
+        """Return two different files that the same key opens."""
+        raise NotImplementedError
+
+    def plain(self) -> bytes:
+        """Return what the first file holds."""
+        raise NotImplementedError
+
+    def readers(self) -> dict[str, Reader]:
+        """Return every way of reading."""
+        raise NotImplementedError
+
+    def parts(self, content: bytes) -> list[Part]:
+        """Return the parts that can be swapped."""
+        return []
+
+    def more(self, first: bytes, second: bytes) -> Iterator[Altered]:
+        """Yield further alterations, of fields."""
+        return iter(())
+
+    def places(self) -> list[int]:
+        """Return every position in a small file; in a large one those around the ends of parts, and some others."""
+        content = self.authentic()[0]
+        if len(content) <= LARGE:
+            return list(range(len(content)))
+        around = {end + i for part in self.parts(content) for end in (part.begin, part.end) for i in range(-70, 70)}
+        others = random.Random(len(content)).sample(range(len(content)), 300)
+        return sorted(at for at in around.union(others) if 0 <= at < len(content))
+
+    def alterations(self) -> Iterator[Altered]:
+        """Yield all alterations of the first file."""
+        first, second = self.authentic()
+        places = self.places()
+        yield from flips(first, places)
+        yield from cuts(first, places)
+        yield from appends(first, second)
+        yield from swaps(first, second, self.parts)
+        yield from self.more(first, second)
+
+    def differs(self, content: bytes) -> bool:
+        """Return whether a content is none that the reader has to accept."""
+        first, second = self.authentic()
+        return content != first and not (self.stands_alone and content == second)
+
+
+def chosen(every: Iterator[Altered], most: int | None, seed: int) -> list[Altered]:
+    """Return all alterations, or at most ``most`` of each kind."""
+    kinds: dict[str, list[Altered]] = collections.defaultdict(list)
+    for one in every:
+        kinds[one.kind].append(one)
+    choose = random.Random(seed)
+    for kind, ones in kinds.items():
+        if most is not None and len(ones) > most:
+            kinds[kind] = choose.sample(ones, most)
+    return list(itertools.chain.from_iterable(kinds.values()))
+
+
+class Count:
+    """What became of the alterations of a format with one reader."""
+
+    def __init__(self, format_name: str, reader_name: str) -> None:
+        """Begin to count."""
+        self.format, self.reader = format_name, reader_name
+        self.kinds: collections.Counter[str] = collections.Counter()
+        self.ends: collections.Counter[str] = collections.Counter()  #: exceptions by type, exit statuses
+        self.verdicts: collections.Counter[str] = collections.Counter()
+        self.prefixes = 0  #: reads that handed out authentic bytes before they were refused
+        self.faults: list[str] = []
+
+    def line(self) -> str:
+        """Return the row of the table."""
+        counts = " | ".join(str(self.kinds[kind]) for kind in KINDS)
+        ends = ", ".join(f"{name} {count}" for name, count in sorted(self.ends.items()))
+        verdicts = ", ".join(f"{name} {count}" for name, count in sorted(self.verdicts.items())) or "0"
+        handed = "nothing" if not self.faults else f"**{len(self.faults)} FAULTS**"
+        return f"| {self.format} | {self.reader} | {counts} | {handed} | {self.prefixes} | {verdicts} | {ends} |"
+
+
+HEADING = (
+    f"| format | read by | {' | '.join(f'{kind}s' for kind in KINDS)} | handed out | authentic parts first "
+    f"| accepted | refused with |\n|---|---|{'--:|' * len(KINDS)}---|--:|---|---|"
+)
+
+
+class Judge:
+    """Runs readers and compares what they do with what they may do."""
+
+    def __init__(self, of: Format) -> None:
+        """Take a format."""
+        self.format = of
+        self.plain = of.plain()
+
+    def one(self, count: Count, altered: Altered, read: Reader) -> None:
+        """Read one altered file."""
+        content = altered.make()
+        if not self.format.differs(content):
+            return
+        given: list[tuple[int, bytes]] = []
+        verdict: str | None = None
+        error: BaseException | None = None
+        try:
+            verdict = read(content, lambda at, data: given.append((at, bytes(data))))
+        except (KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as caught:
+            error = caught
+        self.result(count, altered, given, verdict, error)
+
+    def result(
+        self,
+        count: Count,
+        altered: Altered,
+        given: list[tuple[int, bytes]],
+        verdict: str | None,
+        error: BaseException | None,
+    ) -> None:
+        """Judge a read."""
+        count.kinds[altered.kind] += 1
+        fault = ""
+        handed = [(at, data) for at, data in given if data]
+        if any(self.plain[at : at + len(data)] != data for at, data in handed):
+            fault = "handed out what is not authentic"
+        elif error is not None:
+            fault = self.improper(error)
+            count.ends[getattr(error, "shown", type(error).__name__)] += 1
+            count.prefixes += bool(handed)
+        elif verdict is None:
+            fault = "accepted"
+        elif verdict not in self.format.verdicts:
+            fault = f"accepted: {verdict}"
+        else:
+            count.verdicts[verdict] += 1
+        if fault:
+            count.faults.append(f"{count.format}, {count.reader}: {altered.kind}, {altered.words}: {fault}")
+
+    def improper(self, error: BaseException) -> str:
+        """Return what is wrong with an exception, or an empty text."""
+        kind, words = type(error), str(error)
+        shown = f"{kind.__module__}.{kind.__name__}: {words[:150]}"
+        if kind not in self.format.refusals:
+            return shown
+        if kind is not exceptions.InvalidTag and len(re.findall(r"\w+", words)) < 3:
+            return f"no sentence: {shown}"
+        if len(words) > 1000 or "Traceback" in words:
+            return f"too long a sentence: {shown}"
+        return ""
+
+
+def judged(of: Format, most: int | None, seed: int = 1) -> list[Count]:
+    """Alter the first file of a format, at most ``most`` alterations of a kind, and read each by every way."""
+    judge = Judge(of)
+    alterations = chosen(of.alterations(), most, seed)
+    counts = []
+    for name, read in of.readers().items():
+        count = Count(of.name, name)
+        # An unaltered file opens, or all refusals would show nothing.
+        given: list[tuple[int, bytes]] = []
+        read(of.authentic()[0], lambda at, data, given=given: given.append((at, bytes(data))))
+        if b"".join(data for _, data in sorted(given)) != judge.plain:
+            count.faults.append(f"{of.name}, {name}: the authentic file is not read")
+        before = resident_bytes()
+        for number, altered in enumerate(alterations):
+            if number == len(alterations) // 2:
+                before = resident_bytes()  # caches and arenas are full
+            judge.one(count, altered, read)
+        if (grown := resident_bytes() - before) > MOST_GROWTH + MOST_FILES * len(of.authentic()[0]):
+            count.faults.append(f"{of.name}, {name}: {grown >> 20} MiB of memory stay")
+        counts.append(count)
+    return counts

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Every format that is read: flip every byte, cut everywhere, append, swap parts between two files.
+
+Each must end in a documented exception, with nothing handed out that is not authentic. The tests draw alterations of
+large files. ``test_formats_altered.py --all [GROUP…]`` tries all of them and prints the counts.
+
+``openssl enc`` is left out: it does not authenticate. So are the texts of AWS KMS, Vault and PKCS #11 tokens, which
+only these services open, and the configuration of OpenSSL, which its owner trusts.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+from collections.abc import Callable, Iterator
+
+from alterations import HEADING, Count, Format, judged
+from altered_bulk import bulk_files
+from altered_command import keysets_by_command, sealed_by_command
+from altered_files import small_files, template_files, tensor_files
+from altered_keys import key_files
+
+#: Groups of formats, with how many alterations of a kind the tests draw; None: all of them.
+GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]] = {
+    "small": (small_files, None),
+    "templates": (template_files, 12),
+    "tensors": (tensor_files, 400),
+    "keys": (key_files, 600),
+    "bulk": (bulk_files, 60),
+}
+#: With the command: of files in directories, of files by themselves, and of keysets.
+COMMAND = {"directories": 25, "files": 3, "keysets": 8}
+MEMORY = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
+
+
+def run(group: str, everything: bool = False, seed: int = 1) -> Iterator[Count]:
+    """Count each format of a group with each reader."""
+    make, most = GROUPS[group]
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+        parent = pathlib.Path(name)
+        for of in make(parent):
+            yield from judged(of, None if everything else most, seed)
+            for path in parent.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def run_command(everything: bool = False, seed: int = 1) -> Iterator[Count]:
+    """Count with the command, which the environment's WARPAES names."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+        folder = pathlib.Path(name)
+        many = None if everything else COMMAND["directories"]
+        yield from sealed_by_command(folder, many, 200 if everything else COMMAND["files"], seed)
+        for of in keysets_by_command(folder):
+            slow = everything and "passphrase" in of.name
+            yield from judged(of, 60 if slow else 400 if everything else COMMAND["keysets"], seed)
+
+
+class Altered(unittest.TestCase):
+    def check(self, group: str) -> None:
+        self.judge(list(run(group)))
+
+    def judge(self, counts: list[Count]) -> None:
+        """Nothing was accepted or handed out, and every way has been tried."""
+        self.assertNotEqual(counts, [])
+        self.assertEqual([fault for count in counts for fault in count.faults[:3]], [])
+        for count in counts:
+            self.assertGreater(sum(count.kinds.values()), 20, count.line())
+
+    def test_sealed_files(self) -> None:
+        self.check("small")
+
+    def test_every_template(self) -> None:
+        self.check("templates")
+
+    def test_tensors(self) -> None:
+        self.check("tensors")
+
+    def test_keys_and_letters(self) -> None:
+        self.check("keys")
+
+    def test_what_bulk_reads(self) -> None:
+        self.check("bulk")
+
+    @unittest.skipUnless(
+        os.environ.get("WARPAES"), "WARPAES does not name the command; a build with the command runs it"
+    )
+    def test_command(self) -> None:
+        self.judge(list(run_command()))
+
+
+def main() -> int:
+    """Print the table of the groups that the arguments name, or of all."""
+    everything = "--drawn" not in sys.argv
+    names = [name for name in sys.argv[2:] if not name.startswith("-")] or [*GROUPS, "command"]
+    print(HEADING)
+    faults: list[str] = []
+    total = 0
+    for name in names:
+        for count in run_command(everything) if name == "command" else run(name, everything):
+            print(count.line(), flush=True)
+            faults += count.faults
+            total += sum(count.kinds.values())
+    print(f"\n{total} readings, {len(faults)} faults")
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--all"]:
+        sys.exit(main())
+    unittest.main()
