@@ -447,10 +447,29 @@ class Objects(Trust):
         rekey = ("rekey", "-k", self.key, "--new-key", self.key2, self.target)
         status, report = bulk(*rekey)
         self.assertEqual((status, report["errors"], report["first_errors"][0]["key"]), (1, 1, "copy of hidden"))
+        self.assertEqual(bulk(*rekey)[0], 1)
         (self.target / "copy of hidden").unlink()
         self.assertEqual(bulk(*rekey)[0], 0)
         for name in ("a", "hidden"):
             self.assertFalse(self.opens(self.leaked, name))
+
+    def test_a_rekey_with_envelopes_ends_when_unlisted_objects_are_gone(self) -> None:
+        self.put(a="1")
+        for envelope in ("job", "object"):
+            with self.subTest(envelope):
+                target, old, new = self.folder / envelope, self.kek(f"o{envelope}"), self.kek(f"n{envelope}")
+                bulk("encrypt", "-k", old, "--envelope", envelope, self.source, target)
+                (target / "x").write_bytes(b"planted")
+                rekey = ("rekey", "-k", old, "--new-key", new, "--envelope", envelope, target)
+                for _ in range(2):
+                    status, report = bulk(*rekey)
+                    self.assertEqual((status, report["first_errors"][0]["key"]), (1, "x"))
+                self.assertEqual(bulk("verify", "-k", new, target)[0], 0)
+                (target / "x").unlink()
+                self.assertEqual(bulk(*rekey)[0], 0)
+                # It has ended, so this would be another one, for which KEY is needed.
+                self.assertIn("unwrap", refusal(*rekey))
+                self.assertEqual(bulk("verify", "-k", new, target)[0], 0)
 
     def test_bound_names_are_demanded_as_said(self) -> None:
         self.put(a="1")

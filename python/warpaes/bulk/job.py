@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import secrets
 import time
@@ -436,7 +437,7 @@ class Run:
         assert there.signer is not None
         # Only the new key can have saved this, so a holder of the old one has not decided what is done already.
         begun = there.signer.holder is self.holders[0] and job.command == "rekey"
-        if begun and (there.total("todo") or not options.envelope):
+        if begun and (there.total("todo") or job.options.get("unlisted") or not options.envelope):
             if job.options.get("envelope", "") != options.envelope:
                 raise Refused(f"this rekey was begun with --envelope {job.options.get('envelope')!r}")
             if not self._joins:
@@ -454,11 +455,12 @@ class Run:
         if self._joins:
             return
         self._find_unlisted()
+        job.options["unlisted"] = len(self.unlisted)  # if there are any, the same command looks for them again
         if job.finished and not self.progress.errors:
             if options.drop_old_keys:
                 self._drop_keys()
             job.options.pop("old_binding", None)
-            self._save()
+        self._save()
 
     def _drop_missing(self) -> None:
         """Take failed rows whose objects are gone out of the manifest, so that a rekey can end without them."""
@@ -487,6 +489,7 @@ class Run:
                     f"{holder}: objects of {self.target.url} were under it before, and old copies of them could come "
                     "back: give a new key"
                 )
+        self._try_old_keys(there)
         job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
         old = job.options.get("old_binding", job.options.get("binding", BOUND))
         job.options = {
@@ -500,6 +503,16 @@ class Run:
         self._mark("rekey", lambda row: row.is_sealed)
         job.wraps = job.wraps if there.signer.holder is holder else 0
         there.resign(holder)
+
+    def _try_old_keys(self, there: Manifest) -> None:
+        """Refuse keys that open none of the dataset's wrapped keys, before anything is changed."""
+        records = [record for record in there.job.keys.values() if not record.get("replaced")]
+        if not records and there.job.options.get("envelope"):
+            rows = (row for _, each in there.each() for row in each if row.is_sealed and row.wrapped)
+            records = [json.loads(row.wrapped)[0] for row in itertools.islice(rows, 1)]
+        sources = [spec.open() for spec in self.specs]
+        for record in records:
+            keys.unwrap(sources, record)
 
     def _mark(self, todo: str, wanted: Callable[[Row], bool]) -> int:
         """Note that a command has to process these rows; return how many."""
