@@ -86,13 +86,15 @@ class Bucket:
 
     def __init__(self, client: Any, prefix: str) -> None:
         self.client, self.prefix = client, prefix + "/"
+        self.seen: dict[str, bytes] = {}  #: by ETag, the content's MD5
 
     def tree(self) -> Tree:
         found: Tree = {}
         for page in self.client.get_paginator("list_objects_v2").paginate(Bucket="bucket", Prefix=self.prefix):
             for item in page.get("Contents", ()):
-                data = self.client.get_object(Bucket="bucket", Key=item["Key"])["Body"].read()
-                found[item["Key"].removeprefix(self.prefix)] = "file", data, 0
+                if item["ETag"] not in self.seen:
+                    self.seen[item["ETag"]] = self.client.get_object(Bucket="bucket", Key=item["Key"])["Body"].read()
+                found[item["Key"].removeprefix(self.prefix)] = "file", self.seen[item["ETag"]], 0
         return found
 
     def set(self, name: str, node: Node | None) -> None:

@@ -19,7 +19,7 @@ class Runs(unittest.TestCase):
             self.assertEqual(said, "", "\n    ".join([f"seed {seed}:", *log]))
 
     def test_files(self) -> None:
-        self.check(range(RUNS - 20))
+        self.check(range(RUNS - 10))
 
     def test_an_object_store(self) -> None:
         for name in ("moto", "boto3", "flask"):
@@ -28,7 +28,7 @@ class Runs(unittest.TestCase):
 
         store = Store()
         self.addCleanup(store.close)
-        for seed in range(RUNS - 20, RUNS):
+        for seed in range(RUNS - 10, RUNS):
             self.check(range(seed, seed + 1), (store.direct, store.moto.url, f"r{seed}"))
 
 
