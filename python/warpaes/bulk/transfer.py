@@ -142,7 +142,7 @@ class Opened:
         self._expected = expected
         self.ahead = ReadAhead(storage, entry, threads, digest or bool(expected))
         try:
-            self._reader = Reader(self.ahead.fill, keyset, associated, size=entry.size)
+            self._reader = Reader(self.ahead.fill, keyset, associated, size=entry.size, _own=True)
         except BaseException:
             self.ahead.close()
             raise
@@ -211,7 +211,7 @@ def write(
             for piece in pieces:
                 out.write(piece)
         else:
-            writer = Writer(out.write, keyset, associated)
+            writer = Writer(out.write, keyset, associated, _own=True)
             try:
                 for piece in pieces:
                     if plain is not None:
