@@ -89,7 +89,12 @@ void Executor::run(const MessageGroup& message) {
         std::copy_n(tag->begin(), group.tag_length, group.tag.first);
     } else if (CRYPTO_memcmp(tag->data(), group.tag.first, group.tag_length) != 0) {
         *group.failed = 1;
+        clear(group.output.first, group.length);
     }
+}
+
+void Executor::clear(std::uint8_t* output, std::uint64_t bytes) noexcept {
+    clear_after_failure(engine_, output, static_cast<std::size_t>(bytes), output_device_);
 }
 
 void Executor::wait_for_buffers() const {
