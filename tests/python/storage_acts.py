@@ -1,0 +1,477 @@
+"""The adversary of storage_adversary.py: what one can do who can write to a storage and has no key of its owner."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import os
+import pathlib
+import random
+import shutil
+import stat
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import warpaes
+from warpaes.bulk import keys, manifest, storage
+
+if TYPE_CHECKING:
+    from storage_adversary import World
+
+#: A file's kind, content and permissions; content of a link is where it leads.
+Node = tuple[str, bytes, int]
+Tree = dict[str, Node]
+FOLDER = storage.FOLDER
+#: warpaes 1.0 had one manifest, which nothing authenticated.
+IS_OLD = not hasattr(manifest, "NAME_1")
+
+
+class Files:
+    """A folder, as anyone sees it who can write there."""
+
+    has_links = True
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder
+
+    def tree(self) -> Tree:
+        found: Tree = {}
+        for path in sorted(self.folder.rglob("*")):
+            info = path.lstat()
+            name, mode = path.relative_to(self.folder).as_posix(), stat.S_IMODE(info.st_mode)
+            if stat.S_ISLNK(info.st_mode):
+                found[name] = "link", os.fsencode(os.readlink(path)), 0
+            elif stat.S_ISREG(info.st_mode):
+                found[name] = "file", path.read_bytes(), mode
+            else:
+                found[name] = "folder" if stat.S_ISDIR(info.st_mode) else "pipe", b"", mode
+        return found
+
+    def clear(self, name: str) -> None:
+        path = self.folder / name
+        for above in path.relative_to(self.folder).parents:
+            place = self.folder / above
+            if place != self.folder and os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
+                place.unlink()
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def set(self, name: str, node: Node | None) -> None:
+        if node is not None and node[0] == "folder" and (self.folder / name).is_dir():
+            return
+        self.clear(name)
+        if node is None:
+            return
+        path, (kind, content, mode) = self.folder / name, node
+        if kind == "link":
+            path.symlink_to(os.fsdecode(content))
+        elif kind == "folder":
+            path.mkdir(mode=0o755)
+        elif kind == "pipe":
+            os.mkfifo(path)
+        else:
+            path.write_bytes(content)
+            path.chmod(mode)
+
+
+class Bucket:
+    """Objects below a prefix of moto's S3."""
+
+    has_links = False
+
+    def __init__(self, client: Any, prefix: str) -> None:
+        self.client, self.prefix = client, prefix + "/"
+
+    def tree(self) -> Tree:
+        found: Tree = {}
+        for page in self.client.get_paginator("list_objects_v2").paginate(Bucket="bucket", Prefix=self.prefix):
+            for item in page.get("Contents", ()):
+                data = self.client.get_object(Bucket="bucket", Key=item["Key"])["Body"].read()
+                found[item["Key"].removeprefix(self.prefix)] = "file", data, 0
+        return found
+
+    def set(self, name: str, node: Node | None) -> None:
+        if node is None:
+            self.client.delete_object(Bucket="bucket", Key=self.prefix + name)
+        elif node[0] == "file":
+            self.client.put_object(Bucket="bucket", Key=self.prefix + name, Body=node[1])
+
+
+Place = Files | Bucket
+
+
+def put(place: Place, tree: Tree, prefix: str = "") -> None:
+    """Let what lies below a place, and begins with a prefix, be this."""
+    now = place.tree()
+    for name in sorted(now, reverse=True):
+        if name.startswith(prefix) and name not in tree and name.rstrip("/") + "/" != prefix:
+            place.set(name, None)
+    for name, node in tree.items():
+        if name.startswith(prefix) and now.get(name) != node:
+            place.set(name, node)
+
+
+def seal(keyset: warpaes.Keyset, content: bytes, associated: bytes) -> bytes:
+    out = io.BytesIO()
+    with warpaes.open(out, "wb", keyset=keyset, associated_data=associated) as file:
+        file.write(content)
+    return out.getvalue()
+
+
+def _json_places(found: Any) -> list[tuple[Any, Any]]:
+    every = []
+    for key, value in list(found.items() if isinstance(found, dict) else enumerate(found)):
+        every.append((found, key))
+        if isinstance(value, (dict, list)):
+            every += _json_places(value)
+    return every
+
+
+class Adversary:
+    """Each act takes its chances from the random numbers that it is given, so that it can be done again."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.place = world, world.place
+
+    # What he looks at.
+
+    def files(self, wanted: Callable[[str], bool] = lambda name: True) -> list[str]:
+        return sorted(name for name, node in self.place.tree().items() if node[0] == "file" and wanted(name))
+
+    def objects(self) -> list[str]:
+        return self.files(lambda name: not name.startswith(FOLDER) and not name.endswith(storage.KEY_SUFFIX))
+
+    def any_file(self, chance: random.Random) -> str | None:
+        own = self.files(lambda name: name.startswith(FOLDER))
+        records = self.files(lambda name: name.endswith(storage.KEY_SUFFIX))
+        every = [each for each in (own, records, self.objects()) if each]
+        return chance.choice(chance.choice(every)) if every else None
+
+    def name(self, chance: random.Random) -> str:
+        """One that is there, or one that will be."""
+        return chance.choice([*self.objects(), *(name + self.world.suffix for name in self.world.names)])
+
+    def alter(self, name: str, content: bytes) -> None:
+        node = self.place.tree().get(name)
+        self.place.set(name, ("file", content, node[2] if node is not None and node[0] == "file" else 0o644))
+
+    def content(self, name: str) -> bytes:
+        return self.place.tree()[name][1]
+
+    def dataset(self) -> str:
+        try:
+            return str(json.loads(self.content(manifest.NAME).partition(b"\n")[0])["dataset"])
+        except Exception:
+            return ""
+
+    # What he does.
+
+    def edit(self, chance: random.Random) -> str:
+        name = self.any_file(chance)
+        if name is None:
+            return "nothing"
+        data = bytearray(self.content(name))
+        how = chance.choice(["flip", "cut", "append", "empty", "front"])
+        if how == "flip" and data:
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        elif how == "cut":
+            del data[chance.randrange(len(data) + 1) :]
+        elif how == "append":
+            data += chance.randbytes(chance.randrange(1, 40))
+        elif how == "empty":
+            data.clear()
+        else:
+            data[:0] = chance.randbytes(5)
+        self.alter(name, bytes(data))
+        return f"{how} {name}"
+
+    def field(self, chance: random.Random) -> str:
+        """A value of JSON: of the root, a record, a lock."""
+        names = self.files(lambda name: name.endswith((".json", ".jsonl", storage.KEY_SUFFIX)))
+        if not names:
+            return "nothing"
+        name = chance.choice(names)
+        text, separator, rest = self.content(name).partition(b"\n")
+        try:
+            found = json.loads(text)
+            places = _json_places(found)
+        except (ValueError, AttributeError):
+            return "nothing"
+        if not places:
+            return "nothing"
+        inside, key = chance.choice(places)
+        values = [
+            None,
+            "",
+            0,
+            -1,
+            1 << 70,
+            "x",
+            [],
+            {},
+            [[]] * 9,
+            True,
+            False,
+            "rekey",
+            "encrypt",
+            "decrypt",
+            "AES128_GCM_HKDF_4KB",
+        ]
+        values += [inner[each] for inner, each in places]
+        if chance.random() < 0.2:
+            with contextlib.suppress(TypeError):
+                del inside[key]
+        else:
+            inside[key] = chance.choice(values)
+        with contextlib.suppress(ValueError):
+            self.alter(name, json.dumps(found).encode() + separator + rest)
+        return f"field {key!r} of {name}"
+
+    def swap(self, chance: random.Random) -> str:
+        own = chance.random() < 0.3
+        names = self.files(lambda name: name.startswith(FOLDER)) if own else self.objects()
+        if len(names) < 2:
+            return "nothing"
+        one, two = chance.sample(names, 2)
+        a, b = self.content(one), self.content(two)
+        records = [self.place.tree().get(each + storage.KEY_SUFFIX) for each in (one, two)]
+        self.alter(one, b)
+        if chance.random() < 0.7:
+            self.alter(two, a)
+        if all(records) and chance.random() < 0.5:
+            for name, record in zip((one, two), reversed(records), strict=True):
+                self.place.set(name + storage.KEY_SUFFIX, record)
+        return f"swap {one} and {two}"
+
+    def copy(self, chance: random.Random) -> str:
+        name, to = self.any_file(chance), self.name(chance)
+        if name is None:
+            return "nothing"
+        suffix = chance.choice(["", "", storage.KEY_SUFFIX])
+        self.alter(to + suffix, self.content(name))
+        return f"copy {name} to {to}{suffix}"
+
+    def delete(self, chance: random.Random) -> str:
+        name = self.any_file(chance)
+        if name is None:
+            return "nothing"
+        if chance.random() < 0.1:
+            put(self.place, {}, FOLDER)
+            return "delete bulk's folder"
+        self.place.set(name, None)
+        return f"delete {name}"
+
+    def replay(self, chance: random.Random) -> str:
+        """An older state of one file."""
+        old = chance.choice(self.world.history)
+        names = sorted(name for name, node in old.items() if node[0] == "file")
+        if not names:
+            return "nothing"
+        name = chance.choice(names)
+        self.alter(name, old[name][1])
+        return f"replay {name}"
+
+    def roll_back(self, chance: random.Random) -> str:
+        """An older state of all, or of bulk's own folder."""
+        prefix = chance.choice(["", FOLDER])
+        number = chance.randrange(len(self.world.history))
+        put(self.place, self.world.history[number], prefix)
+        return f"roll back {prefix or 'all'} to {number}"
+
+    def from_other(self, chance: random.Random) -> str:
+        """A file of a dataset that the owner has made for him, or that he has made himself, with his key."""
+        which = chance.choice(["other", "hostile"])
+        tree = self.world.other if which == "other" else self.world.hostile
+        kind = chance.choice(["object", "record", "own", "all"])
+        if kind in ("own", "all"):
+            put(self.place, tree, FOLDER if kind == "own" else "")
+            return f"{kind} of {which}"
+        suffix = storage.KEY_SUFFIX
+        names = [name for name in tree if not name.startswith(FOLDER) and name.endswith(suffix) == (kind == "record")]
+        names = sorted(name for name in names if tree[name][0] == "file")
+        if not names:
+            return "nothing"
+        name, to = chance.choice(names), self.name(chance) + (suffix if kind == "record" else "")
+        self.alter(to, tree[name][1])
+        return f"{kind} {name} of {which} to {to}"
+
+    def forge(self, chance: random.Random) -> str:
+        """An object under a key that he has."""
+        name = self.name(chance)
+        dataset = self.dataset()
+        bound = [b"", name.encode(), f"warpaes bulk object {dataset} {name}".encode()]
+        keyset = chance.choice(self.world.known)
+        self.alter(name, seal(keyset, b"forged", chance.choice(bound)))
+        return f"forge {name}"
+
+    def plant_record(self, chance: random.Random) -> str:
+        """A wrapped data key that he knows, next to an object or in the place of a shared one."""
+        world, name = self.world, self.name(chance)
+        record: dict[str, Any] = {}
+        if world.may_wrap and chance.random() < 0.7:
+            record = {"key_id": "0" * 32, "template": chance.choice(["AES256_GCM_HKDF_4KB", "AES128_GCM_HKDF_4KB"])}
+            if not IS_OLD:
+                job = self._job()
+                record |= {"dataset": self.dataset(), "name": name, "job": job, "attempt": "0" * 16}
+                data = keys._record_data(record)
+            else:
+                data = b"warpaes bulk data key " + record["key_id"].encode()
+            key = world.planted_key if "256" in record["template"] else world.planted_key[:16]
+            record |= {"source": "x", "wrapped": base64.b64encode(world.wrap(key, data)).decode()}
+        elif world.records:
+            record = chance.choice(world.records)
+        else:
+            return "nothing"
+        if chance.random() < 0.7:
+            self.alter(name + storage.KEY_SUFFIX, json.dumps([record]).encode())
+        else:
+            self.alter(f"{FOLDER}keys/{record['key_id']}.json", json.dumps(record).encode())
+        return f"plant a record for {name}"
+
+    def _job(self) -> str:
+        try:
+            return str(json.loads(self.content(manifest.NAME).partition(b"\n")[0])["job"]["id"])
+        except Exception:
+            return ""
+
+    def sign(self, chance: random.Random) -> str:
+        """A root under a manifest key of his own, which he may have wrapped by the owner's key manager."""
+        world = self.world
+        if IS_OLD or not world.may_wrap:
+            return "nothing"
+        try:
+            text = self.content(manifest.NAME).partition(b"\n")[0]
+            root = json.loads(text)
+            held = root["manifest_key"]
+            holder = keys.Holder(world.source(), "", held["key_id"])
+            signer = manifest.Signer.create(root["dataset"], holder)
+            root["manifest_key"] = {**held, "wrapped": signer.wrapped.hex()}
+            if chance.random() < 0.5:
+                root["shards"] = []
+            text = json.dumps(root).encode()
+        except Exception:
+            return "nothing"
+        self.alter(manifest.NAME, text + b"\n" + json.dumps({"hmac_sha256": signer.code(text)}).encode() + b"\n")
+        return "sign a root"
+
+    def manifest_1(self, chance: random.Random) -> str:
+        """Rows and fields of a manifest that nothing authenticates."""
+        if not IS_OLD:
+            return "nothing"
+        try:
+            there = manifest.Manifest.parse(self.content(manifest.NAME))
+        except Exception:
+            return "nothing"
+        job, rows = there.job, there.rows
+        how = chance.choice(["key", "record", "command", "bind", "swap", "drop", "state"])
+        if how == "key":
+            job.key_id = chance.choice(self.world.key_ids or [""])
+        elif how == "record" and self.world.records:
+            record = chance.choice(self.world.records)
+            job.keys[record["key_id"]] = record
+            job.key_id = record["key_id"]
+        elif how == "command":
+            job.command, job.finished = "rekey", False
+            job.options["envelope"] = self.world.envelope
+        elif how == "bind":
+            job.options["bind_names"] = chance.choice([True, False])
+        elif how == "swap" and len(rows) > 1:
+            a, b = chance.sample(rows, 2)
+            for name in ("sha256", "out_size", "out_version", "wrapped"):
+                one, two = getattr(a, name), getattr(b, name)
+                setattr(a, name, two)
+                setattr(b, name, one)
+            if isinstance(self.place, Files):
+                with contextlib.suppress(OSError):
+                    one, two = self.place.folder / a.key, self.place.folder / b.key
+                    between = self.place.folder / "between"
+                    one.rename(between)
+                    two.rename(one)
+                    between.rename(two)
+        elif how == "drop" and rows:
+            rows.pop(chance.randrange(len(rows)))
+        elif rows:
+            chance.choice(rows).state = chance.choice(["pending", "done", "error"])
+        self.alter(manifest.NAME, there.to_bytes())
+        return f"{how} in the manifest"
+
+    def lock(self, chance: random.Random) -> str:
+        content = chance.choice(
+            [
+                b"",
+                b"{}",
+                b"[" * 3000,
+                json.dumps({"process": 1, "host": "\x1b]0;x\x07", "command": "x", "since": "y"}).encode(),
+            ]
+        )
+        self.alter(FOLDER + "lock", content)
+        return "a lock"
+
+    def link(self, chance: random.Random) -> str:
+        """A link, a pipe or a folder in the place of a file or of a folder."""
+        if not self.place.has_links:
+            return "nothing"
+        tree = self.place.tree()
+        name = chance.choice(sorted(tree) or ["x"]) if chance.random() < 0.8 else self.name(chance)
+        outside = self.world.outside
+        node: Node = chance.choice(
+            [
+                ("link", os.fsencode(outside), 0),
+                ("link", os.fsencode(outside / "secret"), 0),
+                ("link", b"nowhere", 0),
+                ("link", os.fsencode(outside / "new"), 0),
+                ("pipe", b"", 0),
+                ("folder", b"", 0o755),
+            ]
+        )
+        self.place.set(name, None)
+        self.place.set(name, node)
+        return f"{node[0]} {os.fsdecode(node[1])} at {name}"
+
+    def mode(self, chance: random.Random) -> str:
+        name = self.any_file(chance)
+        if name is None or not isinstance(self.place, Files):
+            return "nothing"
+        mode = chance.choice([0o600, 0o640, 0o644, 0o666, 0o400])
+        (self.place.folder / name).chmod(mode)
+        return f"mode {mode:o} of {name}"
+
+    def odd_name(self, chance: random.Random) -> str:
+        """Objects that nobody has listed."""
+        name = chance.choice(
+            ["\x1b]0;x\x07", "a/../../x", "\u202e", "x" * 200, FOLDER + "x", ".x.warpaes-part-" + "0" * 32]
+        )
+        name = name.replace("/../", "/") if self.place.has_links else name
+        self.alter(name, chance.choice([b"", seal(self.world.known[0], b"x", b"")]))
+        return f"plant {name!r}"
+
+    ACTS = (
+        edit,
+        field,
+        swap,
+        copy,
+        delete,
+        replay,
+        roll_back,
+        from_other,
+        forge,
+        plant_record,
+        sign,
+        manifest_1,
+        lock,
+        link,
+    )
+    RARE = (mode, odd_name)
+
+    def act(self, seed: int) -> str:
+        """Do one of them."""
+        chance = random.Random(seed)
+        what = chance.choice(self.ACTS if chance.random() < 0.9 else self.RARE)
+        with contextlib.suppress(OSError):
+            return what(self, chance)
+        return "nothing"

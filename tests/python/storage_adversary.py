@@ -1,0 +1,639 @@
+"""warpaes bulk against who can write to its storage: random acts between two commands, and what must hold after each.
+
+    PYTHONPATH=build/default/python:tests/python python3 tests/python/storage_adversary.py --runs 10000 --seed 1 [--s3]
+
+The adversary has no key of the owner. He has keys of his own, the data keys of a dataset that was made for him, old
+states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys. After each
+command:
+
+a. what it has written opens under no key that he knows, and has the cipher of the command line;
+b. a decrypt gives what was encrypted, or an exit status that is not 0; no file has other content;
+c. after a rekey with exit status 0, nothing in the target opens under an earlier key;
+d. outside of the target nothing has changed or was read;
+e. no file has more permissions than before, or than its source;
+f. when the adversary's acts are undone, the same command succeeds;
+g. a failure is one sentence without control characters, and no exception.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import functools
+import io
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import unittest.mock
+from collections.abc import Iterator
+from typing import Any
+
+import warpaes
+from bulk_case import MEMORY
+from storage_acts import FOLDER, IS_OLD, Adversary, Bucket, Files, Node, Place, Tree
+from warpaes import keysources
+from warpaes.bulk import cli, keys, manifest, storage
+from warpaes.exceptions import FormatError, InvalidTag, KeysetError
+
+#: Which takes a quarter of the time of a command that does next to nothing.
+make_parser = functools.cache(cli.make_parser)
+
+SECRET = b"a secret of another user"
+THEIRS = b"for the adversary"
+SKIP = os.environ.get("ADVERSARY_SKIP", "")
+TEMPLATE = "AES256_GCM_HKDF_4KB"
+
+
+class BrokenError(Exception):
+    """An invariant does not hold: its letter, and a sentence."""
+
+
+def keyset_of(key: bytes, template: str = TEMPLATE) -> warpaes.Keyset:
+    return warpaes.Keyset.from_raw(template, key)
+
+
+def opens(sealed: bytes, keyset: warpaes.Keyset, names: set[bytes]) -> bool:
+    for associated in names:
+        try:
+            with warpaes.open(sealed, keyset=keyset, associated_data=associated) as file:
+                file.read()
+                return True
+        except (FormatError, InvalidTag, KeysetError):
+            continue
+    return False
+
+
+def data_keys(tree: Tree, source: Any) -> tuple[list[dict[str, Any]], list[warpaes.Keyset]]:
+    """The records of a tree, and the data keys that a source unwraps of them."""
+    records, found = [], []
+    for name, (kind, content, _) in tree.items():
+        if kind == "file" and (name.endswith(storage.KEY_SUFFIX) or name.startswith(FOLDER + "keys/")):
+            with contextlib.suppress(Exception):
+                for record in keys.parse_records(content, name):
+                    found.append(keyset_of(keys.unwrap([source], record), record["template"]))
+                    records.append(record)
+    return records, found
+
+
+class Away:
+    """A storage that goes away at one of its calls, before or after it has done what was asked."""
+
+    def __init__(self, at: int, after: bool) -> None:
+        self.left, self.after = at, after
+
+    @contextlib.contextmanager
+    def happens(self) -> Iterator[None]:
+        with contextlib.ExitStack() as patched:
+            kinds: list[tuple[Any, str]] = [
+                (storage.LocalStorage, name) for name in ("put", "remove", "stat", "read", "create")
+            ]
+            kinds += [(storage.LocalUpload, "commit"), (storage.LocalUpload, "abort")]
+            if "warpaes.bulk.s3" in sys.modules:
+                s3 = sys.modules["warpaes.bulk.s3"].S3Storage
+                kinds += [(s3, name) for name in ("put_object", "remove", "stat", "read", "create")]
+            for kind, name in kinds:
+                real = getattr(kind, name)
+                writes = name in ("put", "remove", "commit", "put_object")
+                patched.enter_context(unittest.mock.patch.object(kind, name, self.wrapped(real, writes)))
+            yield
+
+    def wrapped(self, real: Any, writes: bool) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            if self.left <= 0:
+                raise OSError(5, "the storage is away")
+            if writes:
+                self.left -= 1
+                if self.left == 0:
+                    if self.after:
+                        real(*arguments, **named)
+                    raise OSError(5, "the storage is away")
+            return real(*arguments, **named)
+
+        return call
+
+
+class World:
+    """One run: an owner with a source and a target, and an adversary."""
+
+    def __init__(self, seed: int, s3: Any = None) -> None:
+        chance = random.Random(seed)
+        self.root = pathlib.Path(tempfile.mkdtemp(dir=MEMORY, prefix="adversary-"))
+        self.log: list[str] = []
+        self.envelope = chance.choice(["", "job", "object"])
+        self.bind = chance.random() < 0.7
+        self.careful = chance.random() < 0.5
+        self.may_wrap = bool(self.envelope) and chance.random() < 0.4
+        self.suffix = chance.choice(["", "", ".enc"])
+        self.is_kek = bool(self.envelope) and chance.random() < 0.6
+        self.source_folder = self.root / "source"
+        self.outside = self.root / "outside"
+        self.outside.mkdir()
+        (self.outside / "secret").write_bytes(SECRET)
+        (self.outside / "secret").chmod(0o600)
+        self.names = [
+            *(f"n{i}" for i in range(chance.randrange(1, 4))),
+            "d/m",
+            "d/shared",
+            "later1",
+            "d/later2",
+            "later3",
+        ]
+        self.content = {name: f"{name} {chance.random()}".encode() * chance.choice([1, 1, 400]) for name in self.names}
+        self.key = self.new_key()
+        self.known = [warpaes.Keyset.generate(TEMPLATE)]
+        self.leaked: list[warpaes.Keyset] = []  #: known, but not to the adversary
+        self.planted_key = chance.randbytes(32)
+        if self.envelope:
+            self.known += [keyset_of(self.planted_key), keyset_of(self.planted_key[:16], "AES128_GCM_HKDF_4KB")]
+        self.key_ids: list[str] = []
+        self.records: list[dict[str, Any]] = []
+        self.target_url = str(self.root / "target")
+        self.options: list[str] = ["--lock-expiry", "0.4", "--threads", "2", "--attempts", "1"]
+        self.place: Place = Files(self.root / "target")
+        if s3 is not None:
+            client, url, prefix = s3
+            self.place, self.target_url = Bucket(client, prefix), f"s3://bucket/{prefix}"
+            self.options += ["--endpoint-url", url, "--timeout", "5"]
+        else:
+            (self.root / "target").mkdir()
+        self.history: list[Tree] = []
+        self.truths: list[set[str]] = [
+            set()
+        ]  #: names that a decrypt may give, from one state of the dataset to the next
+        self.sure = 0  #: the last of them that an owner who is careful has seen
+        self.save, self.pin = 0, ""
+        self.listed: list[str] = []
+        self.step = 0
+        self.damage: dict[str, tuple[Node | None, Node | None]] = {}  #: clean and dirty
+        self.is_mixed = self.has_ended = False
+        self.earlier: list[warpaes.Keyset] = []
+        self.pending: tuple[pathlib.Path, list[str]] | None = None  #: a rekey that has not ended
+        self.prepare()
+        self.adversary = Adversary(self)
+
+    def new_key(self) -> pathlib.Path:
+        path = self.root / f"key{len(list(self.root.glob('key*')))}"
+        path.write_bytes(keysources.generate_kek() if self.is_kek else warpaes.Keyset.generate(TEMPLATE).to_json())
+        path.chmod(0o600)
+        return path
+
+    def rotated(self, path: pathlib.Path) -> pathlib.Path:
+        """Write the owner's keyset with a new primary key to a file."""
+        keyset = warpaes.Keyset.parse(self.key.read_bytes())
+        keyset.rotate(TEMPLATE)
+        path.write_bytes(keyset.to_json())
+        return path
+
+    def source(self) -> Any:
+        return keys.KeySpec.read(str(self.key)).open()
+
+    def wrap(self, key: bytes, data: bytes) -> bytes:
+        wrapped: bytes = self.source().wrap(key, data)
+        return wrapped
+
+    def prepare(self) -> None:
+        """Make the dataset that the owner has made for the adversary, and one under the adversary's key."""
+        theirs = self.root / "for-him"
+        for name in self.names:
+            (theirs / name).parent.mkdir(parents=True, exist_ok=True)
+            (theirs / name).write_bytes(THEIRS)
+        for name, key in (("other", self.key), ("hostile", self.root / "his")):
+            if name == "hostile":
+                key.write_bytes(self.known[0].to_json())
+            envelope = ["--envelope", self.envelope] if self.envelope else []
+            bind = [] if IS_OLD else ["--bind-names" if self.bind else "--no-bind-names"]
+            made = self.root / name
+            status, _, said = self.run(
+                "encrypt", "-k", str(key), *envelope, *bind, "--template", TEMPLATE, str(theirs), str(made)
+            )
+            assert status == 0, said
+            setattr(self, name, Files(made).tree())
+            shutil.rmtree(made)
+        shutil.rmtree(theirs)
+        if self.envelope:
+            self.records, found = data_keys(self.other, self.source())
+            self.known += found
+        else:
+            self.key_ids = [str(each["key_id"]) for each in warpaes.Keyset.parse(self.key.read_bytes()).keys()]  # noqa: SIM118
+
+    other: Tree
+    hostile: Tree
+
+    # ------------------------------------------------------------------------------------------------- the commands
+
+    def run(self, *arguments: str) -> tuple[int, dict[str, Any], str]:
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                with unittest.mock.patch.object(cli, "make_parser", make_parser):
+                    status = cli.main([*arguments, "-q", "--json"])
+            except SystemExit as error:
+                raise BrokenError(f"g: {arguments[0]} was used wrongly: {err.getvalue()[-200:]}") from error
+            except Exception as error:
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                raise BrokenError(
+                    f"g: {type(error).__name__}: {str(error)[:150]} ({last.name}, line {last.lineno})"
+                ) from error
+        report = json.loads(out.getvalue() or "{}")
+        return status, report, err.getvalue()
+
+    def command(self, words: list[str]) -> tuple[int, list[str], pathlib.Path | None]:
+        """Run one command of the owner's on the target, and check what must hold."""
+        self.step += 1
+        name, out = words[0], None
+        before, outside = self.place.tree(), Files(self.outside).tree()
+        outside_names = set(os.listdir(self.root))
+        if name == "decrypt":
+            out = self.root / f"out{self.step}"
+            outside_names.add(out.name)
+            words = [*words, str(out)]
+        status, report, said = self.run(*words)
+        if SKIP and re.search(SKIP, said + json.dumps(report)):
+            self.is_mixed = True
+        first = "; ".join(f"{each['key']}: {each['error']}" for each in report.get("first_errors", []))
+        told = (said.strip() + " " + first).replace(str(self.root) + "/", "")[:200]
+        shown = " ".join(words).replace(str(self.root) + "/", "").replace(" ".join(self.options) + " ", "")
+        self.log.append(f"{shown} -> {status} {told!r}")
+        after = self.place.tree()
+        if status not in (0, 1, 2) or (status == 2 and not said.strip()):
+            raise BrokenError(f"g: exit status {status}: {said}")
+        if "Traceback" in said or not said.replace("\n", "").isprintable() or len(said.strip().split("\n")) > 1:
+            raise BrokenError(f"g: it said {said!r}")
+        if Files(self.outside).tree() != outside or set(os.listdir(self.root)) - outside_names:
+            raise BrokenError("d: something outside of the target was written")
+        self.check_written(name, words, before, after)
+        if out is not None:
+            self.check_decrypted(status, out, after)
+        if report.get("manifest_key") and name in ("encrypt", "rekey", "rewrap", "verify"):
+            self.save, self.pin = int(report["save"]), str(report["manifest_key"])
+        self.history.append(after)
+        self.note_written(status, before, after)
+        return status, words, out
+
+    def associated(self, name: str, tree: Tree) -> set[bytes]:
+        found = {b"", name.encode()}
+        for each in (tree, self.other, self.hostile):
+            with contextlib.suppress(Exception):
+                dataset = json.loads(each[manifest.NAME][1].partition(b"\n")[0])["dataset"]
+                found.add(f"warpaes bulk object {dataset} {name}".encode())
+        return found
+
+    def check_written(self, command: str, words: list[str], before: Tree, after: Tree) -> None:
+        for name, (kind, content, mode) in after.items():
+            if kind != "file" or before.get(name) == after[name]:
+                continue
+            if isinstance(self.place, Files):
+                allowed = 0o600
+                if name in before and before[name][0] == "file":
+                    allowed |= before[name][2]
+                else:
+                    path = self.source_folder / name.removesuffix(self.suffix)
+                    allowed |= path.stat().st_mode & 0o777 if path.is_file() else 0
+                if mode & ~allowed:
+                    raise BrokenError(f"e: {command} gave {name} the mode {mode:o}, allowed is {allowed:o}")
+            if SECRET in content:
+                raise BrokenError(f"d: {name} contains what a link led to")
+            if (
+                name.startswith(FOLDER)
+                or name.endswith(storage.KEY_SUFFIX)
+                or before.get(name, ("", b"", 0))[1] == content
+            ):
+                continue
+            if command not in ("encrypt", "rekey") and storage.PART not in name:
+                raise BrokenError(f"a: {command} has written {name}")
+            if content[:1] != b"\x28":
+                raise BrokenError(f"a: {command} has written {name} with another cipher")
+            for number, keyset in enumerate([*self.known, *self.leaked]):
+                if opens(content, keyset, self.associated(name, after)):
+                    raise BrokenError(
+                        f"a: {command} has written {name}, which opens under key {number} that the adversary knows"
+                    )
+            if not self.envelope:
+                primary = keys.only(
+                    warpaes.Keyset.parse(self.primary(words)),
+                    keys.key_ids(warpaes.Keyset.parse(self.primary(words)))[0],
+                )
+                if not opens(content, primary, self.associated(name, after)):
+                    raise BrokenError(f"a: {command} has written {name} under another key than the command line's")
+
+    def primary(self, words: list[str]) -> bytes:
+        option = "--new-key" if "--new-key" in words else "-k"
+        return pathlib.Path(words[words.index(option) + 1]).read_bytes()
+
+    def check_decrypted(self, status: int, out: pathlib.Path, target: Tree) -> None:
+        found = Files(out).tree() if out.is_dir() else {}
+        files = {name: node[1] for name, node in found.items() if node[0] != "folder" and not name.startswith(FOLDER)}
+        for name, (kind, content, mode) in found.items():
+            if kind == "folder" or name.startswith(FOLDER):
+                continue
+            if not self.careful and content == THEIRS:
+                continue  # all of another dataset under the same key, which only --pin tells from this one
+            if kind != "file" or self.content.get(name) != content:
+                raise BrokenError(
+                    f"b: decrypt gave {name!r} {content[:40]!r}, and it is {self.content.get(name, b'none')[:40]!r}"
+                )
+            allowed = 0o600 | target.get(name + self.suffix, ("", b"", 0))[2]
+            if mode & ~allowed:
+                raise BrokenError(f"e: decrypt gave {name} the mode {mode:o}, allowed is {allowed:o}")
+        if (
+            status == 0
+            and not (files and set(files.values()) == {THEIRS} and not self.careful)
+            and set(files) not in self.truths[self.sure if self.careful and not IS_OLD else 0 :]
+        ):
+            raise BrokenError(
+                f"b: decrypt with exit status 0 gave {sorted(files)}, and {sorted(self.truths[-1])} were encrypted"
+            )
+
+    def keys_given(self) -> list[str]:
+        if self.pending is not None and "--new-key" not in self.pending[1]:
+            return ["-k", str(self.pending[0])]  # which has the key before, too
+        given = ["-k", str(self.key)]
+        return (
+            [*given, "-k", str(self.pending[0])] if self.pending is not None and self.pending[0] != self.key else given
+        )
+
+    def checks(self, words: list[str]) -> list[str]:
+        """What an owner who is careful adds, and who lets others wrap keys."""
+        if IS_OLD:
+            return []
+        found = ["--at-least", str(self.save)] if self.careful and self.save else []
+        return [*found, "--pin", self.pin] if (self.may_wrap or self.careful) and self.pin else found
+
+    def words(self, kind: str, chance: random.Random) -> list[str]:
+        """Return a command line."""
+        envelope = ["--envelope", self.envelope, "--template", TEMPLATE] if self.envelope else []
+        if kind == "rotate":  # and the same nightly command, before the rekey that it needs
+            key, self.key = self.key, self.rotated(self.new_key())
+            words = self.words("encrypt", chance)
+            self.earlier = [
+                keys.only(keyset, keys.key_ids(keyset)[0]) for keyset in [warpaes.Keyset.parse(key.read_bytes())]
+            ]
+            self.leaked += self.earlier
+            self.pending = self.key, ["rekey", "-k", str(self.key), *self.options, self.target_url]
+            self.key = key
+            return words
+        if kind == "encrypt":
+            new = [name for name in self.names if name not in self.listed]
+            first = not self.listed
+            for name in [each for each in new if "later" not in each] if first else new[:1]:
+                path = self.source_folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(self.content[name])
+                path.chmod(chance.choice([0o600, 0o640, 0o644]))
+                self.listed.append(name)
+            self.truths.append(set(self.listed))
+            self.has_ended = False
+            bind = ([] if IS_OLD else ["--no-bind-names"]) if not self.bind else ["--bind-names"]
+            suffix = ["--suffix", self.suffix] if self.suffix else []
+            update = [] if first else ["--update"]
+            words = ["encrypt", *self.keys_given(), *envelope, *bind, *suffix, *update]
+            return [*words, *self.checks(words), *self.options, str(self.source_folder), self.target_url]
+        if kind == "decrypt":
+            suffix = ["--suffix", self.suffix] if self.suffix else []
+            words = ["decrypt", *self.keys_given(), *suffix]
+            return [*words, *self.checks(words), *self.options, self.target_url]
+        if kind in ("rekey", "rewrap"):
+            if self.pending is not None:
+                return [
+                    *self.pending[1],
+                    *(["--at-least", str(self.save)] if self.careful and self.save and not IS_OLD else []),
+                ]
+            new, rotated = self.new_key(), kind == "rekey" and chance.random() < 0.5
+            words = [kind, "-k", str(self.key), "--new-key", str(new)]
+            if rotated:
+                new = self.key if self.envelope else self.rotated(new)
+                words = [kind, "-k", str(new)]
+            words += envelope if kind == "rekey" else []
+            words = [*words, *self.options, self.target_url]
+            self.pending, self.earlier = (new, words), self.keys_before()
+            return [*words, *self.checks(words)]
+        if kind == "verify":
+            words = ["verify", *self.keys_given()]
+            return [*words, *self.checks(words), *self.options, self.target_url]
+        return ["status", *([] if IS_OLD else self.keys_given()), *self.options[6:], self.target_url]
+
+    def one(self, kind: str, chance: random.Random, fault: Away | None) -> tuple[int, list[str]]:
+        """Run a command of a kind, and note what follows for the owner and the adversary."""
+        words = self.words(kind, chance)
+        if fault is None:
+            status, words, out = self.command(words)
+        else:
+            with fault.happens():
+                status, words, out = self.command(words)
+            # The process that has it is this one, which lives.
+            self.place.set(FOLDER + "lock", None)
+            self.log[-1] += f" (the storage went away: {'after' if fault.after else 'before'})"
+        if out is not None:
+            shutil.rmtree(out, ignore_errors=True)
+            words = words[:-1]
+        if status == 0:
+            self.succeeded(kind)
+        return status, words
+
+    def succeeded(self, kind: str) -> None:
+        if kind == "encrypt":
+            self.has_ended = True
+            self.sure = len(self.truths) - 1
+        if kind in ("rekey", "rewrap") and self.pending is not None:
+            if kind == "rekey":
+                for name, (what, content, _) in self.place.tree().items():
+                    if what != "file" or name.startswith(FOLDER) or name.endswith(storage.KEY_SUFFIX):
+                        continue
+                    if any(opens(content, keyset, self.associated(name, self.place.tree())) for keyset in self.earlier):
+                        raise BrokenError(f"c: after a rekey with exit status 0 {name} opens under an earlier key")
+                # The keys that an owner goes on to trust, in the same keyset, are not handed to the adversary.
+                found = self.earlier if self.envelope or "--new-key" in self.pending[1] else []
+                self.known += found
+                self.leaked += [each for each in self.earlier if each not in found]
+                self.bind = True  # a rekey binds objects to their names
+                self.key_ids += [str(each["key_id"]) for keyset in self.earlier for each in keyset.keys()]  # noqa: SIM118
+            self.key = self.pending[0]
+            self.pending = None
+        if kind == "verify" and not IS_OLD:
+            status, _, out = self.command(self.words("decrypt", random.Random(0)))
+            if status != 0:
+                raise BrokenError("b: verify had exit status 0, and a decrypt of the same state has not")
+            shutil.rmtree(out or "", ignore_errors=True)
+
+    def suffer(self, acts: list[int]) -> None:
+        """Let the adversary act, and note what was there before."""
+        before = self.place.tree()
+        self.history = self.history or [before]
+        for act in acts:
+            self.log.append("  he: " + self.adversary.act(act))
+        after = self.place.tree()
+        for name in {*before, *after}:
+            if before.get(name) != after.get(name):
+                self.damage[name] = self.damage.get(name, (before.get(name),))[0], after.get(name)
+
+    def note_written(self, status: int, before: Tree, after: Tree) -> None:
+        """Forget the damage that the owner has overwritten; one who has worked on false states cannot undo that."""
+        own = any(name.startswith(FOLDER) and name != FOLDER + "lock" for name in self.damage)
+        if own and any(name.startswith(FOLDER) and before.get(name) != after.get(name) for name in {*before, *after}):
+            self.is_mixed = True
+        for name, (clean, dirty) in list(self.damage.items()):
+            if after.get(name) != dirty:
+                if status != 0 and name.endswith(storage.KEY_SUFFIX):  # which a copy of before brings back
+                    self.damage[name] = clean, after.get(name)
+                else:
+                    del self.damage[name]
+
+    def mend(self) -> None:
+        """Undo what the adversary has done."""
+        now = self.place.tree()
+        damage = {
+            name: clean
+            for name, (clean, dirty) in self.damage.items()
+            if now.get(name) == dirty and not (clean is None and dirty is not None and dirty[0] == "folder")
+        }
+        for name in sorted(damage, reverse=True):
+            if damage[name] is None:
+                self.place.set(name, None)
+        for name in sorted(damage):
+            if damage[name] is not None:
+                self.place.set(name, damage[name])
+        self.damage = {}
+        self.log.append("  mended")
+
+    def keys_before(self) -> list[warpaes.Keyset]:
+        """Every key that objects were ever under."""
+        if not self.envelope:
+            every = warpaes.Keyset.parse(self.key.read_bytes())
+            return [keys.only(every, number) for number in keys.key_ids(every)]
+        found = {}
+        for tree in (*self.history, self.place.tree()):
+            for keyset in data_keys(tree, self.source())[1]:
+                found[json.dumps(json.loads(keyset.to_json())["key"][0]["keyData"])] = keyset
+        return list(found.values())
+
+    def close(self) -> None:
+        for path in self.root.rglob("*"):
+            if path.is_dir() and not path.is_symlink():
+                path.chmod(0o700)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+Plan = list[tuple[list[int], str, int, "tuple[int, bool] | None", bool]]
+
+
+def plan_of(seed: int) -> Plan:
+    """Steps: seeds of acts, a command, its seed, when the storage goes away, and whether a failure is mended."""
+    chance = random.Random(seed)
+
+    def fault() -> tuple[int, bool] | None:
+        return (chance.randrange(1, 14), chance.random() < 0.5) if chance.random() < 0.2 else None
+
+    acts = [chance.getrandbits(32) for _ in range(chance.randrange(3))] if chance.random() < 0.4 else []
+    steps: Plan = [(acts, "encrypt", chance.getrandbits(32), fault(), chance.random() < 0.5)]
+    for _ in range(chance.randrange(2, 6)):
+        kind = chance.choice(
+            ["encrypt"] * 3 + ["decrypt"] * 3 + ["rekey"] * 3 + ["rotate", "rewrap", "verify", "verify", "status"]
+        )
+        acts = [chance.getrandbits(32) for _ in range(chance.randrange(6))]
+        steps.append((acts, kind, chance.getrandbits(32), fault(), chance.random() < 0.5))
+    return [*steps, ([], "decrypt", 0, None, True)]
+
+
+def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
+    """Run a plan; return what is broken, if anything is, and the log."""
+    world = World(seed, s3)
+    try:
+        for acts, kind, number, fault, mended in plan:
+            if kind == "rewrap" and not world.envelope:
+                kind = "rekey"
+            if kind == "rotate" and (world.envelope or world.pending is not None or not world.has_ended):
+                kind = "encrypt"
+            if kind in ("rekey", "rewrap"):
+                kind = world.pending[1][0] if world.pending is not None else kind if world.has_ended else "encrypt"
+            world.suffer(acts)
+            status, words = world.one(kind, random.Random(number), Away(*fault) if fault else None)
+            if status != 0 and kind != "rotate" and (mended or kind in ("rekey", "rewrap")):
+                world.mend()
+                again = world.words(kind, random.Random(number)) if world.pending is not None else words
+                status, _, out = world.command(again)
+                shutil.rmtree(out or "/nonexistent", ignore_errors=True)
+                ends = kind in ("rekey", "rewrap") or (kind == "encrypt" and world.pending is None)
+                if status != 0 and ends and not world.is_mixed:
+                    raise BrokenError(f"f: mended, and {kind} still fails")
+                if status == 0:
+                    world.succeeded(kind)
+        return "", world.log
+    except BrokenError as broken:
+        return str(broken), world.log
+    finally:
+        world.close()
+
+
+def shrunk(seed: int, plan: Plan, letter: str, s3: Any = None) -> tuple[Plan, str, list[str]]:
+    """Return the plan without what it does not need to break the same invariant."""
+    said, log = play(seed, plan, s3)
+
+    def breaks(smaller: Plan) -> bool:
+        nonlocal said, log, plan
+        found, its_log = play(seed, smaller, s3)
+        if found[:1] == letter:
+            plan, said, log = smaller, found, its_log
+            return True
+        return False
+
+    changed = True
+    while changed:
+        changed = False
+        for i in reversed(range(1, len(plan))):
+            changed = breaks(plan[:i] + plan[i + 1 :]) or changed
+        for i in range(len(plan)):
+            acts, kind, number, _, mended = plan[i]
+            for j in reversed(range(len(acts))):
+                acts = plan[i][0]
+                if breaks([*plan[:i], (acts[:j] + acts[j + 1 :], kind, number, plan[i][3], mended), *plan[i + 1 :]]):
+                    changed = True
+            if plan[i][3] is not None and breaks([*plan[:i], (plan[i][0], kind, number, None, mended), *plan[i + 1 :]]):
+                changed = True
+    return plan, said, log
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--s3", action="store_true")
+    parser.add_argument("--stop", type=int, default=20, help="after so many broken runs")
+    parser.add_argument("--log", action="store_true", help="of every run")
+    arguments = parser.parse_args()
+    s3_store = None
+    if arguments.s3:
+        from faulty_s3 import Store
+
+        s3_store = Store()
+    begin, broken, statuses = time.monotonic(), [], collections.Counter[str]()
+    for seed in range(arguments.seed, arguments.seed + arguments.runs):
+        s3 = (s3_store.direct, s3_store.moto.url, f"r{seed}") if s3_store is not None else None
+        plan = plan_of(seed)
+        said, log = play(seed, plan, s3)
+        for line in log:
+            if " -> " in line:
+                statuses[line.split()[0] + " " + line.split(" -> ")[1][:1]] += 1
+        if arguments.log:
+            print(f"seed {seed}:", *log, said, sep="\n  ", flush=True)
+        if said:
+            plan, said, log = shrunk(seed, plan, said[0]) if s3 is None else (plan, said, log)
+            broken.append(seed)
+            print(f"seed {seed}: {said}", *log, sep="\n    ", flush=True)
+            if len(broken) >= arguments.stop:
+                break
+    if s3_store is not None:
+        s3_store.close()
+    print(f"{len(broken)} broken runs: {broken}; {time.monotonic() - begin:.0f} s; {dict(sorted(statuses.items()))}")
+    sys.exit(bool(broken))
+
+
+if __name__ == "__main__":
+    main()
