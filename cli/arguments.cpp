@@ -35,14 +35,13 @@ void hide(std::string& sentence, std::string_view text) {
     }
 }
 
-/// Hides the argument if it is a key as a whole, or as a value after "-k", "-fk", "--keys=" or "env:".
+/// Hides the argument if it is a key as a whole, or as a value after "-k", "-fk", "--keys=", "env:" or "clear:env:".
 void hide_parts(std::string& sentence, std::string_view argument) {
     hide(sentence, argument);
     const std::size_t last = argument.starts_with('-') ? std::min(argument.size(), most_letters + 1) : 0;
     for (std::size_t at = 1; at < last; ++at) hide(sentence, argument.substr(at));
-    for (const char separator : {'=', ':'}) {
-        const std::size_t at = argument.find(separator);
-        if (at != std::string_view::npos) hide(sentence, argument.substr(at + 1));
+    for (std::size_t at = 0; (at = argument.find_first_of("=:", at)) != std::string_view::npos;) {
+        hide(sentence, argument.substr(++at));
     }
 }
 

@@ -95,6 +95,7 @@ public:
           tasks_(list_.files),
           outcomes_(tasks_.size()),
           progress_(options.progress.value_or(::isatty(STDERR_FILENO) != 0), tasks_) {
+        refuse_unused_locks(options.keys);
         check_terminal();
         if (o_.action == Action::reencrypt) choose_new_key();
         for (std::size_t i = 0; i < tasks_.size(); ++i) {

@@ -143,7 +143,9 @@ constexpr const char* keys_more =
                          Default: asked for
   --kek PLACE, --kek-aad TEXT
                          of a keyset under a key-encryption key: where that key is, likewise, and the
-                         associated data that the keyset was encrypted with
+                         associated data that the keyset was encrypted with.
+                         With one of these options every keyset must be encrypted, so that no other can
+                         take its place; -k clear:PLACE marks one that is in clear on purpose
 )";
 constexpr const char* how = R"(
 How

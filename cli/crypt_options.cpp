@@ -55,7 +55,10 @@ void check_options(const CryptOptions& o) {
     if (o.output_dir == "") refuse_empty("--output-dir");
     if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
     const bool reads_stdin = std::find(o.files.begin(), o.files.end(), "-") != o.files.end();
-    const auto takes_stdin = [](const std::string& place) { return place == "fd:0" || place == "/dev/stdin"; };
+    const auto takes_stdin = [](const std::string& place) {
+        const std::string_view at = unmarked(place.c_str());
+        return at == "fd:0" || at == "/dev/stdin";
+    };
     if (reads_stdin && std::any_of(o.keys.keys.begin(), o.keys.keys.end(), takes_stdin)) {
         throw UsageError("-k: standard input cannot be both the keys and the data");
     }

@@ -219,6 +219,7 @@ int run_inspect(int argc, char** argv) {
     const std::string aad = read_aad(o.aad, o.aad_file);
     if (!o.keys.keys.empty()) {
         keys = load_each(o.keys);
+        refuse_unused_locks(o.keys);
         engine = create_engine("", -1, 1);
     }
     json records = json::array();

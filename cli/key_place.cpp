@@ -44,7 +44,13 @@ void SecretText::copy(const std::string& what, std::string_view text) {
     size_ = text.copy(bytes_.get(), text.size());
 }
 
+const char* unmarked(const char* place) {
+    const char* rest = after(place, "clear:");
+    return rest != nullptr ? rest : place;
+}
+
 void refuse_key(const std::string& option, const char* place) {
+    place = unmarked(place);
     if (after(place, "exec:") != nullptr) return;  // exec: warns of a key among its words
     if (!looks_like_key(place) || ::access(place, F_OK) == 0) return;
     throw UsageError(

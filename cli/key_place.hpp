@@ -1,4 +1,5 @@
-// The place of a key, as the command line says it: a path, env:NAME, fd:N or exec:COMMAND.
+// The place of a key, as the command line says it: a path, env:NAME, fd:N or exec:COMMAND. For a keyset, clear: before
+// it says that the keyset is in clear on purpose.
 #pragma once
 
 #include <memory>
@@ -39,6 +40,9 @@ struct PlacedKey {
 /// Reads what lies at `place`, which `option` gave. Throws Failure. A file is noted as one that the command needs, with
 /// a warning if others can read it.
 PlacedKey read_key_place(const std::string& option, const std::string& place);
+
+/// The place after the mark clear:, or all of `place` if it has no mark.
+const char* unmarked(const char* place);
 
 /// Throws UsageError for a key in place of its location, because shell histories and process lists show it.
 void refuse_key(const std::string& option, const char* place);

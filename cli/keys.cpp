@@ -36,6 +36,7 @@ const char* state_name(warpaes_key_state state) {
 void list_keys(KeyOptions options, bool as_json) {
     options.peek = true;
     const Keys keys = load_keys(options);
+    refuse_unused_locks(options);
     if (keys.raw) throw UsageError("what is there is a raw key, not a keyset");
     json list = json::array();
     if (!as_json) fmt::print("{:<10}  {:<9}  {:<7}  {}\n", "key", "state", "primary", "template");
@@ -91,7 +92,8 @@ enabled one. The file is replaced whole, with mode 0600.
                          Default: asked for
   --kek PLACE, --kek-aad TEXT
                          the key-encryption key of a keyset that is under one, likewise, and the
-                         associated data. What is changed is encrypted under it again
+                         associated data. What is changed is encrypted under it again. With one of these
+                         options the keyset must be encrypted
   --new-passphrase-from PLACE, --passphrase-seconds S
                          of `passphrase`: where the new one is, and what a guess shall take
 
@@ -137,23 +139,28 @@ void refuse_unknown_verb(int argc, char** argv) {
 
 using Step = std::function<void(KeysetFile&)>;
 
-/// The file to change.
-std::string file_of(const KeyOptions& options) {
+/// The place of the file to change.
+std::string place_of_file(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
     if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
         throw UsageError("KEYSET: is missing: which file? See `warpaes keys --help`");
     }
     const std::string place = options.keys.empty() ? variable : options.keys[0];
     for (const char* other : {"env:", "fd:", "exec:"}) {
-        if (after(place.c_str(), other) != nullptr) {
+        if (after(unmarked(place.c_str()), other) != nullptr) {
             throw UsageError("KEYSET: is to be changed, and so has to be a file");
         }
     }
     return place;
 }
 
+/// Its name.
+std::string file_of(const KeyOptions& options) {
+    return unmarked(place_of_file(options).c_str());
+}
+
 void change(const KeyOptions& options, const Step& step) {
-    KeysetFile file(file_of(options), options);
+    KeysetFile file(place_of_file(options), options);
     step(file);
     file.save();
 }

@@ -128,8 +128,12 @@ void create_key_file(const std::string& path, std::string_view content) {
     Draft(path, content).appear();
 }
 
-KeysetFile::KeysetFile(const std::string& path, const KeyOptions& options)
-    : path_(resolved(path)), file_(open_locked(path_)), keys_(load_keyset_file(path, file_.get(), options)) {}
+KeysetFile::KeysetFile(const std::string& place, const KeyOptions& options)
+    : path_(resolved(unmarked(place.c_str()))),
+      file_(open_locked(path_)),
+      keys_(load_keyset_file(place, file_.get(), options)) {
+    refuse_unused_locks(options);
+}
 
 void KeysetFile::save() {
     // Raises a cost that is too low for new keysets.

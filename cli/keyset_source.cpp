@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -74,6 +75,15 @@ Keyset unwrap_under(const std::string& what, std::string_view text, const KekOpt
     return Keyset(keyset);
 }
 
+/// Throws unless an option says how to open a keyset with this lock, or no option says how to open any.
+void require_option_of(const std::string& what, const Lock& lock, const KeyOptions& options) {
+    if (!lock.has_passphrase() || options.passphrase_from || !options.kek.place) return;
+    throw Failure(WARPAES_ERROR_KEYSET,
+                  fmt::format("{}: is under a passphrase and not under the key of --kek: give --passphrase-from too if "
+                              "that is meant, or restore the keyset",
+                              what));
+}
+
 Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& options) {
     Keys keys;
     Lock& lock = keys.lock.emplace();
@@ -81,6 +91,7 @@ Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& op
     warpaes_keyset* keyset = nullptr;
     check_of(what, warpaes_keyset_peek(text.data(), text.size(), &lock.cost, &keyset));
     keys.keyset.reset(keyset);
+    require_option_of(what, lock, options);
     keys.peeked = options.peek && !(lock.has_passphrase() ? options.passphrase_from : options.kek.place);
     if (keys.peeked) return keys;
     if (!lock.has_passphrase()) {
@@ -102,6 +113,14 @@ Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& op
 
 Keys interpret(const std::string& what, std::string_view text, const KeyOptions& options) {
     const std::optional<std::string>& format = options.template_name;
+    const auto refuse_template = [&] {
+        if (!format || options.keys.size() > 1) return;
+        throw UsageError(fmt::format("--template: is for raw keys; the keys of {} say their formats themselves", what));
+    };
+    if (is_wrapped(text)) {
+        refuse_template();
+        return unwrap(what, text, options);
+    }
     std::string_view digits = trimmed(text);
     const std::optional<std::string> own = take_template(digits);
     if (own && format && *own != *format) {
@@ -117,18 +136,30 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
     if (is_raw_length(text.size()) && !is_hex(text)) {
         return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
     }
-    Keyset keyset;
-    const bool wrapped = is_wrapped(text);
-    if (!wrapped) keyset = from_json(what, text);
-    if (format && options.keys.size() < 2) {
-        throw UsageError(fmt::format("--template: is for raw keys; the keys of {} say their formats themselves", what));
-    }
-    if (wrapped) return unwrap(what, text, options);
+    Keyset keyset = from_json(what, text);
+    refuse_template();
     return {std::move(keyset), false};
 }
 
+/// Throws if keys are in clear without the mark although an option says how to open them, or are marked and encrypted.
+void check_mark(const std::string& what, bool encrypted, bool marked, const KeyOptions& options) {
+    if (encrypted && marked) {
+        throw Failure(WARPAES_ERROR_KEYSET,
+                      fmt::format("{}: is encrypted, and clear: says that it is not: leave clear: out", what));
+    }
+    if (encrypted || marked || !(options.kek.place || options.passphrase_from)) return;
+    const char* option = options.kek.place ? "--kek" : "--passphrase-from";
+    throw Failure(WARPAES_ERROR_KEYSET,
+                  fmt::format("{}: is not an encrypted keyset, and {} requires one: it may have been put in the place "
+                              "of yours. Restore the encrypted keyset; if keys in clear are meant, write clear: before "
+                              "their place, as in -k clear:FILE",
+                              what, option));
+}
+
 Keys load_place(const std::string& option, const std::string& place, const KeyOptions& options) {
-    const PlacedKey key = read_key_place(option, place);
+    const char* at = unmarked(place.c_str());
+    const PlacedKey key = read_key_place(option, at);
+    check_mark(key.name, is_wrapped(key.text.view()), at != place.c_str(), options);
     return interpret(key.name, key.text.view(), options);
 }
 
@@ -145,12 +176,23 @@ void add_key_options(CLI::App& app, KeyOptions& options) {
     options.kek.add(app);
 }
 
-Keys load_keyset_file(const std::string& name, int fd, const KeyOptions& options) {
+Keys load_keyset_file(const std::string& place, int fd, const KeyOptions& options) {
+    const char* name = unmarked(place.c_str());
     const std::string what = fmt::format("'{}'", name);
     SecretText text;
     text.read(what, fd);
+    check_mark(what, is_wrapped(text.view()), name != place.c_str(), options);
     if (is_wrapped(text.view())) return unwrap(what, text.view(), options);
     return {from_json(what, text.view()), false};
+}
+
+void refuse_unused_locks(const KeyOptions& options) {
+    if (options.kek.place && !*options.kek.read) {
+        throw UsageError("--kek: none of the keysets is under a key-encryption key: leave it out");
+    }
+    if (options.passphrase_from && !*options.passphrase) {
+        throw UsageError("--passphrase-from: none of the keysets is under a passphrase: leave it out");
+    }
 }
 
 void refuse_keys_in_arguments(int argc, char** argv) {
@@ -187,6 +229,9 @@ std::vector<Keys> load_each(const KeyOptions& options) {
     std::vector<Keys> all;
     if (options.keys.empty()) all.push_back(load_place("WARPAES_KEYSET", variable, options));
     for (const std::string& place : options.keys) all.push_back(load_place("-k", place, options));
+    if (options.template_name && std::none_of(all.begin(), all.end(), [](const Keys& keys) { return keys.raw; })) {
+        throw UsageError("--template: is for raw keys, and none of -k is one: leave it out");
+    }
     return all;
 }
 

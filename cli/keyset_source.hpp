@@ -26,7 +26,7 @@ struct Keys {
 
 /// Where keys are, as the command line says.
 struct KeyOptions {
-    std::vector<std::string> keys;               ///< a path, env:NAME, fd:N or exec:COMMAND; none: WARPAES_KEYSET's
+    std::vector<std::string> keys;               ///< places, perhaps marked clear:; none: WARPAES_KEYSET's
     std::optional<std::string> template_name;    ///< of a raw key; nothing: by its length
     std::optional<std::string> passphrase_from;  ///< for a keyset under a passphrase; nothing: ask for it
     /// The passphrase, once it has been read: a descriptor gives it only once.
@@ -39,14 +39,20 @@ void add_key_options(CLI::App& app, KeyOptions& options);
 /// Refuses keys in place of their locations and hides them in `argv`, before anything copies them. Throws UsageError.
 void refuse_keys_in_arguments(int argc, char** argv);
 
-/// Loads each separately. Throws Failure. Warns of a file that others can read.
+/// Loads each separately. Throws Failure, also for one that is in clear without the mark clear: although an option says
+/// how to open it: anyone who can replace an encrypted keyset could otherwise choose the keys. Warns of a file that
+/// others can read.
 std::vector<Keys> load_each(const KeyOptions& options);
 
 /// Loads them as one keyset: the first key encrypts, and all others are tried after it.
 Keys load_keys(const KeyOptions& options);
 
-/// Loads a keyset from an open file; `name` names it in messages.
-Keys load_keyset_file(const std::string& name, int fd, const KeyOptions& options);
+/// Loads a keyset from an open file, as load_each() does. `place`: path of the file, perhaps with the mark clear:.
+Keys load_keyset_file(const std::string& place, int fd, const KeyOptions& options);
+
+/// Throws UsageError if --kek or --passphrase-from was given and opened none of the keysets. Call it when all of them
+/// are loaded.
+void refuse_unused_locks(const KeyOptions& options);
 
 /// Whether the text is an encrypted keyset, under a passphrase or any other key.
 bool is_wrapped(std::string_view text);

@@ -128,6 +128,7 @@ if (( CURRENT == 2 )); then
     )
     _describe command commands
 else
+    compset -P clear:
     local -a words_of=()
     case ${{words[2]}} in
 {cases.replace("words=", "words_of=")}

@@ -60,8 +60,10 @@ WARPAES_API warpaes_status warpaes_drbg_reseed(warpaes_drbg* drbg, const void* e
 /**
  * Writes `output_len` random bytes to host memory, at most WARPAES_DRBG_MOST_BYTES (WARPAES_ERROR_DATA_LENGTH).
  * `flags`: 0 or WARPAES_DRBG_PREDICTION_RESISTANCE. After WARPAES_DRBG_MOST_REQUESTS requests, WARPAES_ERROR_STATE
- * until the generator is reseeded. In a child of fork() the generator reseeds from the kernel before it produces
- * anything. A call that fails does not change the output.
+ * until the generator is reseeded. In a child of fork(), or of a raw clone(), the generator reseeds from the kernel
+ * before it produces anything, even if the caller has given it entropy there. A machine that is resumed twice from one
+ * snapshot is not noticed: WARPAES_DRBG_PREDICTION_RESISTANCE asks the kernel each time. A call that fails does not
+ * change the output.
  */
 WARPAES_API warpaes_status warpaes_drbg_generate(warpaes_drbg* drbg, void* output, uint64_t output_len,
                                                  const void* additional, uint64_t additional_len, uint32_t flags);

@@ -242,7 +242,8 @@ typedef struct warpaes_file_result {
         }                                                                       \
     }
 
-/** Runs the job and returns when its output is complete. `result` may be NULL. Thread-safe. */
+/** Runs the job and returns when its output is complete. `result` may be NULL. Thread-safe. A progress function that
+    forks must not return in the child; if it does, the child's call returns WARPAES_ERROR_STATE. */
 WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* job,
                                             warpaes_file_result* result);
 
@@ -327,7 +328,10 @@ WARPAES_API warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t 
 /** Frees the reader; NULL is allowed. */
 WARPAES_API void warpaes_reader_close(warpaes_reader* reader);
 
-/** Writes a file of authenticated segments from front to back. One thread at a time may use it. */
+/** Writes a file of authenticated segments from front to back. One thread at a time may use it, in the process that
+    opened it: in a child of fork(), which would seal other text under the same nonces, write and finish return
+    WARPAES_ERROR_STATE. (A virtual machine that is resumed twice from one snapshot is not noticed: open writers after
+    it.) */
 typedef struct warpaes_writer warpaes_writer;
 
 WARPAES_API warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink,
@@ -337,7 +341,8 @@ WARPAES_API warpaes_status warpaes_writer_open(warpaes_engine* engine, const war
 WARPAES_API warpaes_status warpaes_writer_write(warpaes_writer* writer, const void* input, uint64_t length);
 /** Ends the file: writes the last segment, and for a path syncs the file and gives it its name. */
 WARPAES_API warpaes_status warpaes_writer_finish(warpaes_writer* writer);
-/** Frees the writer. Without finish no file appears at the path. NULL is allowed. */
+/** Frees the writer. Without finish no file appears at the path. NULL is allowed. In a child of fork() it leaves the
+    parent's file alone. */
 WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
 
 #ifdef __cplusplus

@@ -200,7 +200,8 @@ private:
 };
 
 /// Writes a file of authenticated segments from front to back, with the keyset's primary key. One thread at a time may
-/// use it. The engine must outlive it.
+/// use it, in the process that opened it: in a child of fork() write() and finish() throw Error{WARPAES_ERROR_STATE}.
+/// The engine must outlive it.
 class Writer {
 public:
     /// Takes the next bytes of the file, or throws.

@@ -26,6 +26,16 @@
  *    output may be the same buffer; any other overlap is refused.
  *  - The library wipes keys and every internal copy of data before it releases their memory.
  *  - Every function works on a machine without a GPU or a GPU driver; only requests for a GPU fail there.
+ *  - No buffer that a call reads may change until the call has returned, or the batch is finished. GCM and CCM read the
+ *    text twice, as other libraries do: once for the tag and once for the output. If a process or thread writes to it
+ *    meanwhile (to a file mapped by mmap, to a shared arena), altered plaintext may be returned as authentic. Copy what
+ *    others can write to memory of your own first.
+ *  - After fork(), the child may use the parent's engines, keys, keysets, readers, arenas and finished batches; they
+ *    compute on the CPU, with threads of the child's own. Calls return WARPAES_ERROR_STATE, with a sentence that says
+ *    whose the handle is, for writers; for contexts that encrypt under an IV, until they get another; for unfinished
+ *    batches, and new batches of the parent's engine; and for GPUs that the parent has used. Every handle may be
+ *    destroyed in the child, which leaves the parent's files and shared memory alone.
+ *    docs/abi.md lists all handles.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -72,17 +82,18 @@ typedef enum warpaes_status {
     WARPAES_ERROR_OVERLAP = 8,          /**< Input and output overlap without being the same buffer. */
     WARPAES_ERROR_RANGE = 9,    /**< A range or position outside the message, or one that the mode cannot reach. */
     WARPAES_ERROR_BACKEND = 10, /**< The backend does not exist, cannot run on this machine, or cannot do this work. */
-    WARPAES_ERROR_OUT_OF_MEMORY = 11,  /**< Not enough host memory. */
-    WARPAES_ERROR_DEVICE_MEMORY = 12,  /**< Not enough device memory. */
-    WARPAES_ERROR_DEVICE = 13,         /**< A CUDA call failed. */
-    WARPAES_ERROR_STATE = 14,          /**< Called out of order, for example update after final. */
-    WARPAES_ERROR_CANCELLED = 15,      /**< The caller's callback or warpaes_batch_cancel stopped the work. */
-    WARPAES_ERROR_NOT_FOUND = 16,      /**< The input file does not exist or cannot be opened. */
-    WARPAES_ERROR_EXISTS = 17,         /**< The output exists and the caller did not ask to overwrite it. */
-    WARPAES_ERROR_SAME_FILE = 18,      /**< Input and output are the same file. */
-    WARPAES_ERROR_READ = 19,           /**< Reading failed. */
-    WARPAES_ERROR_WRITE = 20,          /**< Writing failed: disk full, closed pipe, no permission. */
-    WARPAES_ERROR_FORMAT = 21,         /**< Not a file of the expected format, or a truncated one. */
+    WARPAES_ERROR_OUT_OF_MEMORY = 11, /**< Not enough host memory. */
+    WARPAES_ERROR_DEVICE_MEMORY = 12, /**< Not enough device memory. */
+    WARPAES_ERROR_DEVICE = 13,        /**< A CUDA call failed. */
+    WARPAES_ERROR_STATE = 14,         /**< Called out of order, for example update after final; or the handle belongs to
+                                           the process that forked this one. */
+    WARPAES_ERROR_CANCELLED = 15,     /**< The caller's callback or warpaes_batch_cancel stopped the work. */
+    WARPAES_ERROR_NOT_FOUND = 16,     /**< The input file does not exist or cannot be opened. */
+    WARPAES_ERROR_EXISTS = 17,        /**< The output exists and the caller did not ask to overwrite it. */
+    WARPAES_ERROR_SAME_FILE = 18,     /**< Input and output are the same file. */
+    WARPAES_ERROR_READ = 19,          /**< Reading failed. */
+    WARPAES_ERROR_WRITE = 20,         /**< Writing failed: disk full, closed pipe, no permission. */
+    WARPAES_ERROR_FORMAT = 21,        /**< Not a file of the expected format, or a truncated one. */
     WARPAES_ERROR_AUTHENTICATION = 22, /**< A tag is wrong: wrong key, wrong associated data, or altered or truncated
                                             data. The output holds no unauthenticated byte (contexts: see
                                             warpaes_context_set_tag). */
@@ -169,7 +180,8 @@ typedef struct warpaes_engine_options {
 
 /** `options` may be NULL. A backend that is unknown or cannot run here is WARPAES_ERROR_BACKEND, never a fallback. */
 WARPAES_API warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine);
-/** Frees the engine. Every call on it must have returned, and its asynchronous work must have completed. */
+/** Frees the engine. Every call on it must have returned, and its asynchronous work must have completed. In a child of
+    fork() it wipes kept keys, and leaves alone what the parent's threads use. */
 WARPAES_API void warpaes_engine_destroy(warpaes_engine* engine);
 
 /**
@@ -361,7 +373,8 @@ typedef struct warpaes_arena warpaes_arena;
 /** `bytes`: 1 or more. The memory is zeroed. Otherwise as warpaes_alloc; SHARED is allowed. Thread-safe. */
 WARPAES_API warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device,
                                                 uint64_t bytes, warpaes_arena** arena);
-/** Wipes and releases the arena. No batch may be using it. NULL is allowed. */
+/** Wipes and releases the arena. No batch may be using it. NULL is allowed. A child of fork() does not wipe memory that
+    it shares with its parent. */
 WARPAES_API void warpaes_arena_destroy(warpaes_arena* arena);
 /** The arena's first byte: its address in this process, or on the device. */
 WARPAES_API void* warpaes_arena_data(const warpaes_arena* arena);
@@ -530,7 +543,8 @@ WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
 
 /* --------------------------------------------------------------------------------------------------------- context */
 
-/** A message that arrives in pieces. One thread at a time may use it. */
+/** A message that arrives in pieces. One thread at a time may use it. In a child of fork(), update, final and aad of a
+    context that encrypts under an IV return WARPAES_ERROR_STATE until init or set_iv gives it another IV. */
 typedef struct warpaes_context warpaes_context;
 
 /** What all messages of a context have in common, and the IV of the first message. */

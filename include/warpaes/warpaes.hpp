@@ -5,6 +5,7 @@
 //  - Buffers may lie in pageable, page-locked or device memory, at any alignment. Input and output may be the same
 //    buffer; any other overlap is refused.
 //  - Lengths and offsets are in bytes unless a name says bits.
+//  - A child of fork() may use what warpaes.h says; the rest throws Error{WARPAES_ERROR_STATE} there.
 //  - A call that fails throws Error, which has a warpaes_status and a sentence that names the argument.
 //
 // SPDX-License-Identifier: Apache-2.0

@@ -11,7 +11,7 @@ import pathlib
 from . import aead, ciphers, cmac, exceptions, keywrap
 from ._native import Memory, _refuse_subinterpreters, backends, configure, copy, inspect
 from ._native import version as __version__
-from .files import Keyset, Reader, SealedReader, SealedWriter, Writer, open
+from .files import Keyset, Reader, SealedReader, SealedTextWriter, SealedWriter, Writer, open
 from .random import Generator
 
 _refuse_subinterpreters()
@@ -22,6 +22,7 @@ __all__ = [
     "Memory",
     "Reader",
     "SealedReader",
+    "SealedTextWriter",
     "SealedWriter",
     "Writer",
     "__version__",

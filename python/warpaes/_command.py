@@ -8,6 +8,8 @@ import resource
 import sys
 from collections.abc import Sequence
 
+from ._printable import printable
+
 Statuses = Sequence[tuple[type[BaseException], int]]
 
 
@@ -30,5 +32,5 @@ def failed(error: BaseException, statuses: Statuses, otherwise: str = "") -> int
     said = str(error) or otherwise
     if isinstance(error, OSError) and error.filename is not None:
         said = f"'{error.filename}': {error.strerror}"
-    print(f"warpaes: {said}", file=sys.stderr)
+    print(f"warpaes: {printable(said)}", file=sys.stderr)
     return next(status for kind, status in statuses if isinstance(error, kind))

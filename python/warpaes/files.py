@@ -177,7 +177,7 @@ def _handled() -> list[BaseException]:
     """Return the exception that this thread is handling, and those during whose handling it was raised."""
     chain: list[BaseException] = []
     error = sys.exc_info()[1]
-    while error is not None and error not in chain:
+    while error is not None and all(error is not one for one in chain):
         chain.append(error)
         error = error.__context__
     return chain

@@ -39,7 +39,7 @@ def _read_keyset(name: str, kek: str | None) -> Keyset:
     Raises:
         ValueError: The name has another form.
     """
-    from .bulk.keys import read_secret
+    from ._places import read_secret
     from .keysources import from_url, read_keyset
 
     if name.partition(":")[0] not in ("file", "env", "fd", "exec"):

@@ -26,6 +26,7 @@ from ._kept_keys import KeptKeys
 from ._kme import Kme, QkdKey, Status
 from ._native import Keyset
 from ._output import Output
+from ._printable import printable
 from .keysources import DeniedError, KeySourceError
 
 __all__ = [
@@ -408,7 +409,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif options.word == "send":
             target = options.output or options.file + ENDING
             header = send(kme, options.peer, options.file, target, options.key_size)
-            print(f"{target} and {sidecar_of(target)}, under key {header.key_id}", file=sys.stderr)
+            said = f"{target} and {sidecar_of(target)}, under key {header.key_id}"
+            print(printable(said), file=sys.stderr)
         else:
             receive(kme, options.peer, options.file, options.output, state=options.state)
     except tuple(kind for kind, _ in EXIT_STATUSES) as error:

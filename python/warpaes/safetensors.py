@@ -41,6 +41,7 @@ _WINDOW_BYTES = 4 << 20
 # One thread writes the file, and it is hardly faster than this many threads encrypt.
 _MOST_THREADS = 3
 _MOST_HEADER_BYTES = 100 << 20
+_END = 1 << 63
 _ALLOW_ALL = "package model\nallow = true"
 
 # In the order of safetensors. In the file, tensors are sorted by dtype, from the last of these to the first.
@@ -241,6 +242,8 @@ def _check(name: str, dtype: str, shape: list[int], data_offsets: list[int]) -> 
     numbers = (first, end, *shape)
     if set(map(type, numbers)) != {int} or min(numbers) < 0:
         raise FormatError(f"{name}: shape and data_offsets must be numbers from 0 on")
+    if 0 in shape and 8 * math.prod(filter(None, shape)) >= _END:  # NumPy and PyTorch refuse it also if it is empty
+        raise FormatError(f"{name}: its shape is too large")
     if end - first != math.prod(shape) * _DTYPES[dtype][1]:
         raise FormatError(f"{name}: its place in the file does not fit its shape")
 
@@ -345,8 +348,8 @@ class safe_open:  # noqa: N801 (safetensors' name)
         if algorithm not in _jwk.KEY_BYTES:
             raise FormatError(f"encrypted with {algorithm!r}, not with AES-GCM")
         self._chunk = about.get("chunk_size")
-        if type(self._chunk) is not int or self._chunk <= 0:
-            raise FormatError("chunk_size must be a number above 0")
+        if type(self._chunk) is not int or not 0 < self._chunk < _END:
+            raise FormatError("chunk_size must be a number above 0 and below 2^63")
         if any(not isinstance(fields, dict) for fields in encryption.values()):
             raise FormatError("__encryption__ must have an object for each tensor")
 
@@ -405,12 +408,12 @@ class safe_open:  # noqa: N801 (safetensors' name)
             tags = unb64(fields["tags"], "tags")
         except (KeyError, TypeError) as error:
             raise FormatError(f"{name}: {error!r} in __encryption__") from None
+        if len(nonce) != 12 or len(base) != 12 or len(sealed) != self._key_bytes + TAG_BYTES:
+            raise FormatError(f"{name}: its wrapped key, key_iv or base_iv has a wrong length")
         try:
             key = self._wrapping.decrypt(nonce, sealed, None)
         except InvalidTag:
             raise InvalidTag(f"{name}: its key is not wrapped with enc_key") from None
-        if len(key) != self._key_bytes or len(base) != 12:
-            raise FormatError(f"{name}: its key or base_iv has a wrong length")
         first, end = self._entries[name]["data_offsets"]
         if len(tags) != TAG_BYTES * chunks_of(end - first, self._chunk):
             raise FormatError(f"{name}: it has tags for another number of chunks")

@@ -1,7 +1,6 @@
 #include "base/pool.hpp"
 
 #include <openssl/crypto.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
@@ -10,10 +9,9 @@ namespace warpaes {
 
 Pool::State& Pool::state() {
     State* known = state_.load(std::memory_order_acquire);
-    const pid_t process = getpid();
-    if (known != nullptr && known->process == process) return *known;
+    if (known != nullptr && known->home.is_here()) return *known;
     // The parent's state is abandoned: its threads may have held locks at the fork, so even destroying it could hang.
-    auto fresh = std::make_unique<State>(process);
+    auto fresh = std::make_unique<State>();
     if (state_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
     return *known;
 }
@@ -41,7 +39,7 @@ Pool::Offered::Offered(Pool& pool, const std::function<void(unsigned)>& work, un
 }
 
 Pool::Offered::~Offered() {
-    if (state_.process == getpid()) state_.withdraw(offer_);
+    if (state_.home.is_here()) state_.withdraw(offer_);
 }
 
 void Pool::State::make(Offer& offer) {

@@ -1,8 +1,6 @@
 // The engine's threads, among which calls share their work; and a helper that waits for another thread.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "base/clean_stack.hpp"
+#include "base/process.hpp"
 
 namespace warpaes {
 
@@ -62,12 +61,11 @@ private:
         unsigned running = 0;  ///< calls in progress
     };
     struct State {
-        explicit State(pid_t its_process) : process(its_process) {}
         void make(Offer& offer);
         void withdraw(Offer& offer) noexcept;
         void serve() noexcept;
 
-        const pid_t process;  ///< the process that the threads belong to
+        const Home home;  ///< of the threads
         std::mutex mutex;
         std::condition_variable offered, ended;
         std::deque<Offer*> offers;

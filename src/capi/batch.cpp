@@ -43,6 +43,11 @@ BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entr
         .finished = {}};
 }
 
+/// A batch that was finished before fork() may be queried in the child: its results lie in memory.
+void require_here(const warpaes_batch& batch) {
+    if (!batch.impl->finished()) batch.home.require("batch", "its work goes on there");
+}
+
 const char* sentence_of(const Batch& batch, std::uint64_t entry) {
     const char* sentence = batch.outcomes().sentence(entry);
     return sentence != nullptr ? sentence : warpaes_status_message(batch.outcomes().status_of(entry));
@@ -81,6 +86,7 @@ warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_
                                     const warpaes_batch_entry* entries, uint64_t count, warpaes_batch** batch) {
     return created(batch, "batch", [&] {
         require(engine, "engine");
+        engine->impl.home().require("engine", "make an engine in this process for batches");
         warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
         if (options != nullptr) o = read_struct(options, "options");
         BatchRequest request = to_request(o, entries, count);
@@ -98,6 +104,7 @@ warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch
                                      const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream) {
     return guarded([&] {
         require(engine, "engine");
+        engine->impl.home().require("engine", "make an engine in this process for batches");
         warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
         if (options != nullptr) o = read_struct(options, "options");
         const BatchRequest request = to_request(o, entries, count);
@@ -111,7 +118,7 @@ warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch
 }
 
 int warpaes_batch_fd(warpaes_batch* batch) {
-    return batch != nullptr ? batch->impl->descriptor() : -1;
+    return batch != nullptr && batch->home.is_here() ? batch->impl->descriptor() : -1;
 }
 
 int warpaes_batch_poll(const warpaes_batch* batch) {
@@ -121,6 +128,7 @@ int warpaes_batch_poll(const warpaes_batch* batch) {
 warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds) {
     return guarded([&] {
         require(batch, "batch");
+        require_here(*batch);
         Batch& its = *batch->impl;
         if (!batch->engine->wait(batch->impl, milliseconds)) {
             throw Error(WARPAES_ERROR_TIMEOUT, "batch: is not finished after " + std::to_string(milliseconds) + " ms");
@@ -131,13 +139,14 @@ warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds) {
 }
 
 void warpaes_batch_cancel(warpaes_batch* batch) {
-    if (batch != nullptr) batch->impl->cancel();
+    if (batch != nullptr && batch->home.is_here()) batch->impl->cancel();
 }
 
 warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result) {
     return guarded([&] {
         auto out = read_struct(result, "result");
         require(batch, "batch");
+        require_here(*batch);
         const Batch& its = *batch->impl;
         if (!its.complete()) throw Error(WARPAES_ERROR_STATE, "batch: is not finished");
         out = {.struct_size = out.struct_size,
@@ -157,6 +166,7 @@ warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t in
     return guarded([&] {
         require(batch, "batch");
         require(result, "result");
+        require_here(*batch);
         if (index >= batch->impl->entries()) {
             throw Error(WARPAES_ERROR_ARGUMENT, "index: there are " + std::to_string(batch->impl->entries()) +
                                                     " entries, got " + std::to_string(index));
@@ -173,6 +183,7 @@ const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index
 
 void warpaes_batch_destroy(warpaes_batch* batch) {
     if (batch == nullptr) return;
+    if (!batch->home.is_here()) return;  // not freed: the parent's threads may hold its locks
     clean_stack([&] { (void)batch->engine->wait(batch->impl, Batch::forever); });
     delete batch;
 }

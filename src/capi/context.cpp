@@ -39,6 +39,14 @@ std::span<const std::uint8_t> iv_of(const std::uint8_t* iv, std::uint64_t length
     return {iv, static_cast<std::size_t>(length)};
 }
 
+/// A message that is encrypted under an IV is continued by one process: a child would use its key stream, or the rest
+/// of its blocks, for other text.
+void require_here(const warpaes_context& context) {
+    const ContextKind& kind = context.impl.kind();
+    if (kind.direction == Direction::decrypt || kind.mode == Mode::ecb || kind.mode == Mode::cmac) return;
+    context.home.require("context", "its message ends there; begin another with set_iv");
+}
+
 ContextKind to_kind(const warpaes_context_options& o) {
     if ((o.flags & WARPAES_LENGTH_IN_BITS) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT,
@@ -61,7 +69,7 @@ extern "C" {
 warpaes_status warpaes_context_create(warpaes_engine* engine, warpaes_context** context) {
     return created(context, "context", [&] {
         require(engine, "engine");
-        return new warpaes_context{Context(engine->impl)};
+        return new warpaes_context{.impl = Context(engine->impl), .home = {}};
     });
 }
 
@@ -91,6 +99,7 @@ warpaes_status warpaes_context_init(warpaes_context* context, const warpaes_cont
         const bool without_iv = next.kind().mode == Mode::ecb || next.kind().mode == Mode::cmac;
         if (o.key != nullptr && (o.iv != nullptr || without_iv)) next.set_iv(iv);
         context->impl = next;
+        context->home.take_over();
     });
 }
 
@@ -102,7 +111,10 @@ warpaes_status warpaes_context_set_key(warpaes_context* context, const warpaes_k
 }
 
 warpaes_status warpaes_context_set_iv(warpaes_context* context, const uint8_t* iv, size_t iv_len) {
-    return kept(context, [&] { context->impl.set_iv(iv_of(iv, iv_len)); });
+    return kept(context, [&] {
+        context->impl.set_iv(iv_of(iv, iv_len));
+        context->home.take_over();
+    });
 }
 
 warpaes_status warpaes_context_get_iv(const warpaes_context* context, uint8_t iv[16]) {
@@ -117,6 +129,7 @@ warpaes_status warpaes_context_update(warpaes_context* context, const void* inpu
                                       size_t output_capacity, size_t* output_len) {
     return kept(context, [&] {
         require(output_len, "output_len");
+        require_here(*context);
         run_step(output_len, [&](std::size_t& written) {
             context->impl.update(static_cast<const std::uint8_t*>(input), input_len, static_cast<std::uint8_t*>(output),
                                  output_capacity, written);
@@ -128,6 +141,7 @@ warpaes_status warpaes_context_final(warpaes_context* context, void* output, siz
                                      size_t* output_len) {
     return kept(context, [&] {
         require(output_len, "output_len");
+        require_here(*context);
         run_step(output_len, [&](std::size_t& written) {
             context->impl.final(static_cast<std::uint8_t*>(output), output_capacity, written);
         });
@@ -139,7 +153,10 @@ warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset) {
 }
 
 warpaes_status warpaes_context_aad(warpaes_context* context, const void* aad, size_t length) {
-    return kept(context, [&] { context->impl.aad(static_cast<const std::uint8_t*>(aad), length); });
+    return kept(context, [&] {
+        require_here(*context);
+        context->impl.aad(static_cast<const std::uint8_t*>(aad), length);
+    });
 }
 
 warpaes_status warpaes_context_get_tag(warpaes_context* context, uint8_t* tag, size_t length) {

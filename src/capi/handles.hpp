@@ -3,8 +3,8 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "base/process.hpp"
 #include "engine/arena.hpp"
 #include "engine/engine.hpp"
 #include "format/keyset.hpp"
@@ -32,7 +32,7 @@ public:
     }
 
 private:
-    std::mutex mutex_;
+    ForkSafe<> mutex_;
     std::map<void*, std::unique_ptr<Arena>> arenas_;
 };
 
@@ -42,7 +42,14 @@ struct warpaes_engine {
     explicit warpaes_engine(const warpaes::EngineOptions& options) : impl(options) {}
     warpaes_engine(const warpaes_engine&) = delete;
     warpaes_engine& operator=(const warpaes_engine&) = delete;
-    ~warpaes_engine() { batches->stop(); }
+    ~warpaes_engine() {
+        if (impl.home().is_here()) {
+            batches->stop();
+        } else {
+            batches->flush_keys_of_host();
+            (void)new auto(std::move(batches));  // not destroyed: the parent's threads may hold its locks
+        }
+    }
 
     warpaes::Engine impl;
     warpaes::capi::HeldMemory memory;
@@ -58,12 +65,14 @@ struct warpaes_arena {
 };
 
 struct warpaes_batch {
+    const warpaes::Home home;
     std::shared_ptr<warpaes::BatchEngine> engine;  ///< may have stopped already
     std::shared_ptr<warpaes::Batch> impl;
 };
 
 struct warpaes_context {
     warpaes::Context impl;
+    warpaes::Home home;  ///< of its message: a child would encrypt other text under the same IV
     mutable char error[WARPAES_ERROR_BYTES] = "";  ///< of the last failed call
 };
 

@@ -1,9 +1,9 @@
 #include <array>
 #include <memory>
-#include <mutex>
 #include <shared_mutex>
 #include <unordered_set>
 
+#include "base/process.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 
@@ -32,7 +32,7 @@ public:
 
 private:
     struct alignas(64) Shard {
-        std::shared_mutex mutex;
+        ForkSafe<std::shared_mutex> mutex;
         std::unordered_set<const warpaes_key*> keys;
     };
     Shard& shard_of(const warpaes_key* key) {

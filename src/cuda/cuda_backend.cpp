@@ -9,6 +9,7 @@
 #include "backend/launch_figures.hpp"
 #include "base/error.hpp"
 #include "base/loaded_library.hpp"
+#include "base/process.hpp"
 #include "cuda/architectures.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory_place.hpp"
@@ -34,7 +35,7 @@ public:
     std::string_view name() const noexcept override { return "cuda"; }
     const std::vector<BackendInfo>& info() const noexcept override {
         detect();
-        return info_;
+        return home_.is_here() ? info_ : elsewhere_;
     }
 
     std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes, Pool* pool) override {
@@ -138,11 +139,13 @@ public:
     }
 
     bool keeps_keys() noexcept override {
+        if (!home_.is_here()) return false;
         const std::lock_guard lock(shares_mutex_);
         return std::any_of(shares_.begin(), shares_.end(), [](const auto& s) { return !s.second->keys.empty(); });
     }
 
     void wipe_keys_before(std::chrono::steady_clock::time_point time) override {
+        if (!home_.is_here()) return;
         std::vector<std::pair<int, DeviceShare*>> all;
         {
             const std::lock_guard lock(shares_mutex_);
@@ -236,10 +239,15 @@ private:
 
     void detect() const noexcept {
         std::call_once(detected_, [this] {
+            home_.take_over();
             try {
                 look_for_devices();
             } catch (const std::exception& e) {
                 info_.assign(1, no_device(e.what()));
+            }
+            elsewhere_ = info_;
+            for (BackendInfo& info : elsewhere_) {
+                if (info.usable()) info.reason = "CUDA serves the process that forked this one, and no child of it";
             }
         });
     }
@@ -292,6 +300,7 @@ private:
 
     const DeviceLimits& limits(int device) const {
         detect();
+        home_.require("device", "CUDA does not work here");
         if (device < 0 || static_cast<std::size_t>(device) >= devices_.size()) {
             throw Error(WARPAES_ERROR_BACKEND, "device: there is no CUDA device " + std::to_string(device));
         }
@@ -314,6 +323,7 @@ private:
     }
 
     void forget_key(std::uint64_t serial) noexcept {
+        if (!home_.is_here()) return;
         const std::lock_guard lock(shares_mutex_);
         for (const auto& [device, share] : shares_) share->keys.forget(serial);
     }
@@ -330,7 +340,10 @@ private:
 
     std::atomic<bool> awake_{false};
     mutable std::once_flag detected_;
+    mutable Home
+        home_;  ///< the process that CUDA serves; its locks may be held in a child, and its context is not there
     mutable std::vector<BackendInfo> info_;
+    mutable std::vector<BackendInfo> elsewhere_;            ///< the same in a child
     mutable std::vector<std::unique_ptr<Device>> devices_;  ///< by device number
     mutable std::once_flag asked_;
     std::atomic<StoredLaunches (*)(const GpuShape&)> find_launches_{nullptr};

@@ -84,11 +84,12 @@ void Arena::map(bool shared) {
 
 void Arena::close() noexcept {
     CudaBackend& cuda = cuda_backend();
+    const bool here = home_.is_here();
     if (device_ >= 0) {
-        cuda.device_free(data_);
+        if (here) cuda.device_free(data_);
     } else if (mapped_) {
-        if (registered_) cuda.host_unregister(data_);
-        wipe({data_, bytes_});
+        if (registered_ && here) cuda.host_unregister(data_);
+        if (descriptor_ < 0 || here) wipe({data_, bytes_});
         (void)::munmap(data_, bytes_);
     }
     if (descriptor_ >= 0) (void)::close(descriptor_);

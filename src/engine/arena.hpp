@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
+#include "base/process.hpp"
 #include "engine/engine.hpp"
 
 namespace warpaes {
 
 /// Zeroed, aligned to 4096 bytes (on a device to 256), and wiped on destruction. Host memory is page-locked if the
-/// engine may use a GPU, unless pageable memory was requested.
+/// engine may use a GPU, unless pageable memory was requested. A child of fork() that destroys one wipes its copy, and
+/// no memory of the parent's.
 class Arena {
 public:
     /// Throws Error{ARGUMENT, BACKEND, OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
@@ -38,6 +40,7 @@ private:
     int device_ = -1;
     bool mapped_ = false;
     bool registered_ = false;
+    Home home_;
 };
 
 }  // namespace warpaes

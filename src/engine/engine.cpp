@@ -113,7 +113,13 @@ std::span<const int> Engine::gpus() const {
     return gpus_;
 }
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+    if (!home_.is_here()) (void)new auto(std::move(idle_));  // lanes of a GPU would call CUDA
+}
+
+void Engine::require_gpu_of_this_process() const {
+    if (!cuda_backend().usable()) home_.require("engine", "CUDA does not work here; make an engine for the CPU");
+}
 
 /// A caller that sets a chunk size gets chunks of that size.
 std::uint64_t Engine::longest_short() const noexcept {
@@ -175,6 +181,7 @@ void Engine::require_gpu() const {
         throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(forced_->name()) +
                                                "' was asked for, but the data lies in device memory");
     }
+    require_gpu_of_this_process();
     if (gpus().empty()) {
         throw Error(WARPAES_ERROR_BACKEND, "place: the data lies in device memory, and no GPU can be used here: " +
                                                cuda_backend().info().front().reason);
@@ -189,6 +196,7 @@ Plan Engine::choose(const Work& work, bool counts) const {
         plan.backend = &cuda;
         plan.reason = "the data lies in device memory";
     } else if (forced_ != nullptr) {
+        if (forced_ == &cuda) require_gpu_of_this_process();
         plan.backend = forced_;
         plan.reason = "asked for";
     } else if (work.bytes == unknown_length) {

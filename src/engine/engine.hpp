@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backend/cuda_backend.hpp"
+#include "base/process.hpp"
 #include "engine/cost_model.hpp"
 #include "engine/short_ways.hpp"
 
@@ -163,6 +164,9 @@ public:
 
     static constexpr std::uint64_t unknown_length = ~std::uint64_t{0};
 
+    /// The process that made it. In a child of fork() it works on the CPU, with threads of that process.
+    [[nodiscard]] const Home& home() const noexcept { return home_; }
+
     [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
     /// The requested backend, or null if the engine chooses.
     [[nodiscard]] Backend* forced() const noexcept { return forced_; }
@@ -177,6 +181,8 @@ private:
         std::size_t staging_bytes;
         bool operator==(const LaneKey&) const = default;
     };
+    /// Throws Error{STATE} in a child of a process that has used a GPU, which GPUs do not serve.
+    void require_gpu_of_this_process() const;
     [[nodiscard]] const Planner& planner() const;
     /// `counts`: see crew().
     [[nodiscard]] Plan choose(const Work& work, bool counts) const;
@@ -194,6 +200,7 @@ private:
     void shape(Plan& plan, const Work& work) const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;
 
+    const Home home_;
     Pool pool_;
     EngineOptions options_;
     Backend* forced_ = nullptr;
@@ -205,7 +212,7 @@ private:
     std::unique_ptr<const ShortWays> forced_short_ways_;
     mutable std::atomic<double> cpu_seconds_{0};     ///< spent on the CPU before any GPU was looked for
     mutable std::atomic<double> missed_seconds_{0};  ///< that an awake GPU would have saved
-    mutable std::mutex mutex_;
+    mutable ForkSafe<> mutex_;
     std::vector<std::pair<LaneKey, std::unique_ptr<Lane>>> idle_;
 };
 

@@ -1,23 +1,20 @@
 #include "engine/key_table.hpp"
 
 #include <openssl/crypto.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 
-#include "base/error.hpp"
+#include "base/kernel_random.hpp"
 
 namespace warpaes {
 
 const SipHash& process_hash() {
     static const SipHash hash = [] {
         std::array<std::uint64_t, 2> key{};
-        if (::getrandom(key.data(), sizeof key, 0) != sizeof key) {
-            throw Error(WARPAES_ERROR_INTERNAL, "no random numbers");
-        }
+        fill_from_kernel({reinterpret_cast<std::uint8_t*>(key.data()), sizeof key}, "hash");
         return SipHash(key[0], key[1]);
     }();
     return hash;

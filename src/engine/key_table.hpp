@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "base/process.hpp"
 #include "base/siphash.hpp"
 
 namespace warpaes {
@@ -47,7 +48,7 @@ private:
     [[nodiscard]] std::shared_ptr<const ExpandedKey> take_oldest() noexcept;
 
     const std::size_t capacity_;
-    mutable std::mutex mutex_;
+    mutable ForkSafe<> mutex_;
     Entries entries_;  ///< most recently used first
     std::unordered_multimap<std::uint64_t, Entries::iterator> by_hash_;
     std::vector<std::uint64_t> seen_;  ///< hashes of keys that have come, each at the index given by its low bits

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/kernel_random.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/cipher_stage.hpp"
 #include "engine/pipeline/memory.hpp"
-#include "format/random.hpp"
 
 namespace warpaes {
 
@@ -25,7 +25,7 @@ bool has_header(const EncOptions& options) {
 Header new_header() {
     Header header;
     std::copy(enc_magic.begin(), enc_magic.end(), header.begin());
-    make_salt(std::span(header).last(salt_bytes));
+    fill_from_kernel(std::span(header).last(salt_bytes), "salt");
     return header;
 }
 

@@ -11,11 +11,11 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/kernel_random.hpp"
 #include "base/library_context.hpp"
 #include "base/stack_depth.hpp"
 #include "format/keyset_parts.hpp"
 #include "format/protobuf.hpp"
-#include "format/random.hpp"
 
 namespace warpaes {
 
@@ -144,7 +144,7 @@ std::vector<Kek> parse_keyset(std::string_view text) {
 SecretVector Kek::seal(Bytes text, Bytes aad) const {
     SecretVector sealed(sealed_bytes(text.size()));
     std::uint8_t* const nonce = std::copy(prefix_.begin(), prefix_.end(), sealed.data());
-    make_salt({nonce, nonce_bytes});
+    fill_from_kernel({nonce, nonce_bytes}, "nonce");
     Gcm gcm(key_, nonce, aad, true);
     gcm.update(text, nonce + nonce_bytes);
     gcm.write_tag(nonce + nonce_bytes + text.size());

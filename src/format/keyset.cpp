@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/kernel_random.hpp"
 #include "format/keyset_parts.hpp"
-#include "format/random.hpp"
 #include "format/tink_key.hpp"
 
 namespace warpaes {
@@ -77,10 +77,10 @@ std::uint32_t Keyset::add(std::string_view template_name) {
     std::uint32_t id = 0;
     const auto taken = [&](const Entry& entry) { return entry.key.id == id; };
     while (id == 0 || std::any_of(entries_.begin(), entries_.end(), taken)) {
-        make_key({reinterpret_cast<std::uint8_t*>(&id), sizeof id});
+        fill_from_kernel({reinterpret_cast<std::uint8_t*>(&id), sizeof id}, "key");
     }
     SecretVector key(parameters.aes_key_bytes);
-    make_key(key);
+    fill_from_kernel(key, "key");
     insert(make_entry(parameters, std::move(key), id));
     return id;
 }

@@ -8,12 +8,12 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/kernel_random.hpp"
 #include "base/library_context.hpp"
 #include "base/stack_depth.hpp"
 #include "format/kek.hpp"
 #include "format/keyset_message.hpp"
 #include "format/keyset_parts.hpp"
-#include "format/random.hpp"
 
 namespace warpaes {
 
@@ -219,7 +219,7 @@ SecretVector wrap_keyset(const Keyset& keyset, std::span<const std::uint8_t> pas
     }
     const SecretVector message = message_of(keyset);
     SecretVector salt(salt_bytes), sealed(Kek::nonce_bytes + message.size() + Kek::tag_bytes);
-    make_salt(salt);
+    fill_from_kernel(salt, "salt");
     const std::string between = info_json(keyset) + ",\n  \"keyEncryptionKey\": {\"kdf\": \"scrypt\", \"salt\": \"",
                       after = "\", \"n\": " + std::to_string(cost.n) + ", \"r\": " + std::to_string(cost.r) +
                               ", \"p\": " + std::to_string(cost.p) + "}\n}\n";

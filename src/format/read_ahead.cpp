@@ -1,13 +1,13 @@
 #include "format/read_ahead.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "base/secret.hpp"
 #include "engine/engine.hpp"
 
@@ -50,8 +50,7 @@ WindowMemory::~WindowMemory() {
 struct ReadAhead::Next {
     Next(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range, Source& source, const Plan& its_plan,
          Window its_window)
-        : process(getpid()),
-          window(std::move(its_window)),
+        : window(std::move(its_window)),
           plan(its_plan),
           ciphertext(source, offset_of(cipher, range), sealed_bytes(cipher.layout(), range)),
           in_memory(locate(plan, source.data() == nullptr ? nullptr : source.data() + offset_of(cipher, range),
@@ -61,7 +60,7 @@ struct ReadAhead::Next {
           pipeline(engine, plan, stage, source.data() != nullptr ? static_cast<Source&>(in_memory) : ciphertext, sink) {
     }
 
-    const pid_t process;
+    const Home home;
     Window window;
     Plan plan;
     SourceSlice ciphertext;
@@ -106,7 +105,7 @@ void ReadAhead::expect(std::uint64_t offset, std::uint64_t length) {
 std::uint64_t ReadAhead::read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return 0;
-    if (next_ != nullptr && next_->process != getpid()) next_.reset();  // after fork() the threads are the parent's
+    if (next_ != nullptr && !next_->home.is_here()) next_.reset();  // after fork() the threads are the parent's
     std::uint64_t done = 0;
     while (done < length) {
         const std::uint64_t at = offset + done;

@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/process.hpp"
 #include "base/secret.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "format/read_ahead.hpp"
@@ -31,7 +31,7 @@ private:
         std::uint64_t segment;
         Text text;
     };
-    std::mutex mutex_;
+    ForkSafe<> mutex_;
     std::vector<Entry> entries_;  ///< most recently used last
     std::size_t bytes_ = 0;
 };

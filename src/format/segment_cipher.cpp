@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/kernel_random.hpp"
 #include "engine/engine.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "format/ctr_hmac_segments.hpp"
 #include "format/gcm_segments.hpp"
 #include "format/hkdf.hpp"
-#include "format/random.hpp"
 #include "format/segment_stage.hpp"
 #include "format/segments.hpp"
 
@@ -86,11 +86,11 @@ std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, Bytes a
     std::vector<std::uint8_t> header(static_cast<std::size_t>(layout_of(key.parameters).header_bytes));
     if (key.parameters.format != SegmentFormat::c2sp) {
         header[0] = static_cast<std::uint8_t>(header.size());
-        make_salt(std::span(header).subspan(1));
+        fill_from_kernel(std::span(header).subspan(1), "salt");
         return tink_cipher(key, aad, std::move(header));
     }
     const auto salt = std::span(header).first(c2sp_salt_bytes);
-    make_salt(salt);
+    fill_from_kernel(salt, "salt");
     const SecretVector derived = derive_c2sp(key, aad, salt);
     const Bytes commitment = Bytes(derived).last(c2sp_commitment_bytes);
     std::copy(commitment.begin(), commitment.end(), header.end() - c2sp_commitment_bytes);

@@ -36,6 +36,7 @@ SegmentWriter::~SegmentWriter() {
 }
 
 void SegmentWriter::begin_step() {
+    home_.require("writer", "only close is left; open another writer in this process");
     if (state_ == State::failed) throw Error(WARPAES_ERROR_STATE, "writer: has failed before; only close is left");
     if (state_ == State::finished) throw Error(WARPAES_ERROR_STATE, "writer: has finished; only close is left");
     state_ = State::failed;  // until the step succeeds

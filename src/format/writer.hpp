@@ -6,12 +6,14 @@
 #include <memory>
 #include <span>
 
+#include "base/process.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "format/segment_cipher.hpp"
 
 namespace warpaes {
 
-/// Not thread-safe. After an exception, every call throws Error{STATE}; only destruction is left.
+/// Not thread-safe. After an exception, and in a child of fork(), every call throws Error{STATE}; only destruction is
+/// left.
 class SegmentWriter {
 public:
     /// Writes the header. `commit` is called after everything has been written.
@@ -35,6 +37,7 @@ private:
     void seal(const Located& input, std::uint64_t bytes, bool ends);
     void seal_pending(bool ends);
 
+    const Home home_;  ///< a child would seal other text under the same nonces
     Engine& engine_;
     std::unique_ptr<Sink> sink_;
     std::function<void()> commit_;

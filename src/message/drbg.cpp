@@ -1,17 +1,12 @@
 #include "message/drbg.hpp"
 
-#include <pthread.h>
-#include <sys/random.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <string>
 
 #include "aes/counter.hpp"
 #include "base/error.hpp"
+#include "base/kernel_random.hpp"
 #include "message/short.hpp"
 #include "warpaes/drbg.h"
 
@@ -21,22 +16,8 @@ namespace {
 
 constexpr std::uint64_t most_input = (std::uint64_t{1} << 32) - 1;  // SP 800-90A, table 3: 2^35 bits, in whole bytes
 
-/// The number of forks between the first process and this one. A process ID alone is not enough, because it can be
-/// reused.
-std::uint64_t forks() {
-    static std::atomic<std::uint64_t> count{0};
-    static const int registered = pthread_atfork(nullptr, nullptr, [] { ++count; });
-    (void)registered;
-    return count;
-}
-
 void ask_kernel(std::span<std::uint8_t> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t n = getrandom(bytes.data(), bytes.size(), 0);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) throw Error(WARPAES_ERROR_INTERNAL, std::string("entropy: getrandom: ") + std::strerror(errno));
-        bytes = bytes.subspan(static_cast<std::size_t>(n));
-    }
+    fill_from_kernel(bytes, "entropy");
 }
 
 [[noreturn]] void refuse_length(const char* name, const std::string& allowed, std::uint64_t bytes) {
@@ -49,9 +30,7 @@ Drbg::Drbg(Engine& engine, const Options& options)
     : backend_(engine.plan_on_cpu({.mode = Mode::ctr}, "CTR_DRBG").backend),
       key_bits_(options.key_bits == 0 ? 256 : options.key_bits),
       derives_(options.derives),
-      most_requests_(options.most_requests),
-      process_(getpid()),
-      forks_(forks()) {
+      most_requests_(options.most_requests) {
     if (key_bits_ != 128 && key_bits_ != 192 && key_bits_ != 256) {
         throw Error(WARPAES_ERROR_KEY_LENGTH, "key_bits: must be 128, 192 or 256, got " + std::to_string(key_bits_));
     }
@@ -85,15 +64,15 @@ Drbg::Drbg(Engine& engine, const Options& options)
 void Drbg::reseed(Input entropy, Input additional) {
     check_input(additional, "additional");
     Secret<Seed> from_kernel;
-    if (entropy.data() == nullptr) {
+    const bool asks_kernel = entropy.data() == nullptr;
+    if (asks_kernel) {
         ask_kernel(std::span(*from_kernel).first(seed_bytes()));
         entropy = std::span(*from_kernel).first(seed_bytes());
     }
     check_entropy(entropy);
     update(*seed_of({entropy, additional}));
     requests_ = 1;
-    process_ = getpid();
-    forks_ = forks();
+    if (asks_kernel) home_.take_over();  // the parent may have the caller's entropy, too
 }
 
 void Drbg::generate(std::span<std::uint8_t> output, Input additional, bool resist_prediction) {
@@ -101,7 +80,7 @@ void Drbg::generate(std::span<std::uint8_t> output, Input additional, bool resis
         refuse_length("output_len", "at most 65536 bytes a request", output.size());
     }
     check_input(additional, "additional");
-    if (process_ != getpid() || forks_ != forks() || resist_prediction) {
+    if (!home_.is_here() || resist_prediction) {
         reseed({}, additional);
         additional = {};
     }

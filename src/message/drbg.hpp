@@ -1,13 +1,12 @@
 // CTR_DRBG with AES (SP 800-90A Rev. 1, 10.2.1).
 #pragma once
 
-#include <sys/types.h>
-
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 
+#include "base/process.hpp"
 #include "base/secret.hpp"
 #include "engine/engine.hpp"
 
@@ -55,8 +54,7 @@ private:
     std::optional<ExpandedKey> key_;
     Secret<Block> v_;
     std::uint64_t requests_ = 0;  ///< since the last seeding
-    pid_t process_;               ///< the process that seeded it last
-    std::uint64_t forks_;         ///< the fork count of that process
+    Home home_;                   ///< a child of it seeds from the kernel first
 };
 
 }  // namespace warpaes

@@ -113,20 +113,20 @@ class Places(Keks):
             kek = f"fd:{file.fileno()}"
             opened = self.warpaes("decrypt", *keys[:2], "--kek", kek, stdin=sealed, pass_fds=[file.fileno()])
         self.assertEqual(opened, data(9000))
-        # One keyset, or its key, in clear; the other way is for keysets of other commands.
+        # One of the two keysets is in clear.
         self.warpaes("keygen", *SMALL, "-o", "new")
-        self.warpaes("reencrypt", *keys, "--to", "new", "notes.warpaes")
+        self.warpaes("reencrypt", *keys, "--to", "clear:new", "notes.warpaes")
         self.assertEqual(self.warpaes("decrypt", "-k", "new", "notes.warpaes"), data(9000))
-        self.warpaes("reencrypt", "-k", "new", "--to", "keyset", "--kek", "kek", "notes.warpaes")
+        self.warpaes("reencrypt", "-k", "clear:new", "--to", "keyset", "--kek", "kek", "notes.warpaes")
         self.assertEqual(self.warpaes("decrypt", *keys, "notes.warpaes"), data(9000))
 
     def test_one_for_several_keysets(self):
-        """It is read once, from where it can be read once; a keyset in clear takes none."""
+        """It is read once, from where it can be read once; a keyset in clear is marked."""
         self.keygen()
         sealed = self.sealed()
         self.keygen(name="another")
         self.warpaes("keygen", *SMALL, "-o", "clear")
-        every = ("-k", "another", "-k", "clear", "-k", "keyset")
+        every = ("-k", "another", "-k", "clear:clear", "-k", "keyset")
         reader, writer = os.pipe()
         os.write(writer, self.read("kek"))
         os.close(writer)
@@ -135,7 +135,6 @@ class Places(Keks):
         self.assertEqual(opened, data(9000))
         once = "exec:test ! -e asked && echo asked >asked && cat kek"
         self.assertEqual(self.warpaes("decrypt", *every, "--kek", once, stdin=sealed), data(9000))
-        self.warpaes("encrypt", "-k", "clear", "--kek", "nowhere", stdin=data(10))
 
     def test_what_is_none(self):
         self.keygen()
@@ -204,6 +203,148 @@ class Places(Keks):
         for output in ("kek", "same"):
             self.refused(SAME_FILE, "'kek', which is needed",
                          "decrypt", "-k", "keyset", "--kek", "kek", "-f", "-o", output, stdin=sealed)  # fmt: skip
+
+
+class InClear(Keks):
+    """An encrypted keyset lies where others can write to it: the key that opens it protects it from being replaced."""
+
+    def setUp(self):
+        super().setUp()
+        self.private("word", b"correct horse\n")
+        self.keygen()
+        self.honest = self.sealed()
+        self.warpaes("keygen", *SMALL, "-o", "planted")
+        self.write("forged", self.warpaes("encrypt", "-k", "planted", stdin=data(100)))
+        self.write("notes", data(100))
+
+    def replacements(self):
+        """Texts that an attacker can put in the keyset's place without its key."""
+        clear = self.read("planted")
+        yield "clear", clear
+        yield "raw bytes", data(32)
+        yield "raw digits", KEYS[256].encode()
+        yield "raw digits with a template", b"C2SP_CHUNKED_256 " + KEYS[256].encode()
+        yield "raw bytes that name the member", b'"encryptedKeyset"' + data(15)
+        yield "a member more", clear.replace(b"{", b'{"encryptedKeyset": "", ', 1)
+        yield "a member more in the end", clear.rstrip()[:-1] + b', "encryptedKeyset": "AAAA"}'
+        yield "an escaped name", clear.replace(b"primaryKeyId", b"primaryKey\\u0049d")
+        yield "empty", b""
+        yield "white space", b" \n"
+        yield "binary", bytes([0x08, 0x01, 0x12, 0x04]) + data(40)
+        yield "key encryption key", self.read("kek")
+
+    def commands(self, place):
+        yield "encrypt", "-k", place, "notes"
+        yield "encrypt", "-k", place, "-o", "made", "notes"
+        yield "decrypt", "-k", place, "forged"
+        yield "cat", "-k", place, "forged"
+        yield "verify", "-k", place, "forged"
+        yield "inspect", "-k", place, "forged"
+        yield "reencrypt", "-k", place, "forged"
+        yield "reencrypt", "-k", "clear:planted", "--to", place, "-f", "forged"
+        yield "keys", "list", "-k", place
+
+    def test_every_command_refuses_what_was_put_in_the_keysets_place(self):
+        for name, content in self.replacements():
+            self.private("keyset", content)
+            for option in (("--kek", "kek"), ("--passphrase-from", "word")):
+                for command in self.commands("keyset"):
+                    with self.subTest(name=name, command=command):
+                        self.assertEqual(self.refused(KEYSET, "", *command, *option).stdout, b"")
+                for command in (("keys", "add", "--primary", "keyset"), ("keys", "passphrase", "--remove", "keyset"),
+                                ("keys", "passphrase", "--new-passphrase-from", "word", "keyset"),
+                                ("keys", "promote", "keyset", "1"), ("keys", "disable", "keyset", "1"),
+                                ("keys", "destroy", "keyset", "1"), ("keys", "remove", "keyset", "1")):  # fmt: skip
+                    with self.subTest(name=name, command=command):
+                        self.refused(KEYSET, "'keyset': ", *command, *option)
+                        self.assertEqual(self.read("keyset"), content)
+
+    def test_from_the_environment_and_from_a_program(self):
+        environment = {"KEYS": self.read("planted").decode(), "WARPAES_KEYSET": "planted"}
+        for place in ("exec:cat planted", "env:KEYS"):
+            for command in self.commands(place):
+                self.refused(KEYSET, "is not an encrypted keyset", *command, "--kek", "kek", env=environment)
+        for command in (("encrypt", "notes"), ("verify", "forged"), ("keys", "list"), ("keys", "add")):
+            self.refused(KEYSET, "'planted': is not an", *command, "--passphrase-from", "word", env=environment)
+
+    def test_the_sentence_says_what_to_do(self):
+        self.private("keyset", self.read("planted"))
+        for option in (("--kek", "kek"), ("--passphrase-from", "word")):
+            words = f"'keyset': is not an encrypted keyset, and {option[0]} requires one|Restore|clear:FILE"
+            self.refused(KEYSET, words, "encrypt", "-k", "keyset", *option, "notes")
+
+    def test_one_of_several_in_clear(self):
+        self.keygen(name="another")
+        for keys in (("-k", "planted", "-k", "keyset"), ("-k", "keyset", "-k", "planted"),
+                     ("-k", "keyset", "-k", "another", "-k", "planted"),
+                     ("-k", "clear:planted", "-k", "planted", "-k", "keyset")):  # fmt: skip
+            self.refused(KEYSET, "'planted': is not an encrypted keyset", "encrypt", *keys, "--kek", "kek", "notes")
+            self.refused(KEYSET, "'planted': is not an encrypted keyset", "decrypt", *keys, "--kek", "kek", "forged")
+
+    def test_descriptors_and_pipes(self):
+        with open(self.path("planted"), "rb") as file:
+            self.refused(KEYSET, "is not an encrypted keyset", "encrypt", "-k", f"fd:{file.fileno()}", "--kek", "kek",
+                         "notes", pass_fds=[file.fileno()])  # fmt: skip
+        self.refused(KEYSET, "is not an encrypted keyset",
+                     "encrypt", "-k", "fd:0", "--kek", "kek", "notes", stdin=self.read("planted"))  # fmt: skip
+        os.mkfifo(self.path("pipe"))
+        writer = os.open(self.path("pipe"), os.O_RDWR)
+        os.write(writer, KEYS[256].encode())
+        reader = os.open(self.path("pipe"), os.O_RDONLY)
+        os.close(writer)
+        self.refused(KEYSET, "is not an encrypted keyset",
+                     "encrypt", "-k", f"fd:{reader}", "--kek", "kek", "notes", pass_fds=[reader])  # fmt: skip
+        os.close(reader)
+
+    def test_keys_in_clear_that_are_meant(self):
+        self.private("raw", KEYS[256].encode())
+        for place in ("clear:planted", "clear:exec:cat planted", "clear:env:KEYS", "clear:raw"):
+            environment = {"KEYS": self.read("planted").decode()}
+            common = ("-k", place, "-k", "keyset", "--kek", "kek")
+            self.assertEqual(self.warpaes("decrypt", *common, stdin=self.honest, env=environment), data(9000))
+            sealed = self.warpaes("encrypt", *common, stdin=data(50), env=environment)
+            opened = self.warpaes("decrypt", "-k", place, stdin=sealed, env=environment)  # it encrypts, as the first
+            self.assertEqual(opened, data(50))
+        self.assertEqual(self.warpaes("decrypt", "forged", env={"WARPAES_KEYSET": "clear:planted"}), data(100))
+        self.warpaes("keys", "list", "clear:planted")
+        self.warpaes("keys", "add", "--primary", "clear:planted")
+        self.warpaes(
+            "keys", "passphrase", "clear:planted", "--new-passphrase-from", "word", "--passphrase-seconds", "0"
+        )
+        self.assertIn(b"encryptedKeyset", self.read("planted"))
+
+    def test_a_mark_that_is_not_true(self):
+        for command in (("encrypt", "-k", "clear:keyset", "notes"), ("keys", "list", "clear:keyset"),
+                        ("keys", "add", "clear:keyset")):  # fmt: skip
+            for option in ((), ("--kek", "kek"), ("--passphrase-from", "word")):
+                self.refused(KEYSET, "'keyset': is encrypted, and clear: says that it is not", *command, *option)
+
+    def test_an_option_that_would_do_nothing(self):
+        for command in (("encrypt", "-k", "clear:planted", "notes"), ("verify", "-k", "clear:planted", "forged"),
+                        ("inspect", "-k", "clear:planted", "forged"), ("keys", "list", "clear:planted"),
+                        ("reencrypt", "-k", "clear:planted", "--to", "clear:planted", "forged"),
+                        ("keys", "add", "clear:planted")):  # fmt: skip
+            self.refused(ARGUMENT, "--kek: none of the keysets is under a key-encryption key: leave it out",
+                         *command, "--kek", "kek")  # fmt: skip
+            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is under a passphrase: leave it out",
+                         *command, "--passphrase-from", "word")  # fmt: skip
+        both = ("--kek", "kek", "--passphrase-from", "word")
+        for command in (("encrypt", "-k", "keyset", "notes"), ("keys", "list", "keyset"), ("keys", "add", "keyset")):
+            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is under a passphrase", *command, *both)
+
+    def test_both_kinds_of_lock(self):
+        quick = ("--passphrase-from", "word", "--passphrase-seconds", "0", *SMALL)
+        self.warpaes("keygen", *quick, "-o", "locked")
+        common = ("-k", "locked", "-k", "keyset", "--kek", "kek")
+        self.refused(KEYSET, "'locked': is under a passphrase and not under the key of --kek: give --passphrase-from",
+                     "verify", *common, stdin=self.honest)  # fmt: skip
+        self.warpaes("verify", *common, "--passphrase-from", "word", stdin=self.honest)
+        self.refused(KEYSET, "'locked': is under a passphrase", "keys", "list", "locked", "--kek", "kek")
+
+    def test_a_key_after_the_mark_is_refused_and_hidden(self):
+        for place in (f"clear:{KEYS[256]}", f"clear:env:{KEYS[256]}"):
+            result = self.refused(ARGUMENT, "-k", "encrypt", "-k", place, "notes")
+            self.assertNotIn(KEYS[256].encode(), result.stderr)
 
 
 class Subcommands(Keks):
@@ -285,8 +426,10 @@ class Subcommands(Keks):
         self.assertIn(b"under the new passphrase now instead of the key-encryption key", result.stderr)
         opened = self.warpaes("decrypt", "-k", "keyset", "--passphrase-from", "word", stdin=sealed)
         self.assertEqual(opened, data(9000))
-        # A key that is given for another keyset is not asked of this one.
-        self.refused(ARGUMENT, "--passphrase-from", "verify", "-k", "keyset", "--kek", "kek", stdin=sealed)
+        both = ("verify", "-k", "keyset", "--kek", "kek")
+        self.refused(KEYSET, "is under a passphrase and not under the key of --kek", *both, stdin=sealed)
+        self.refused(ARGUMENT, "--kek: none of the keysets is under a key-encryption key",
+                     *both, "--passphrase-from", "word", stdin=sealed)  # fmt: skip
         result = self.run_command(WARPAES, *change, "--passphrase-from", "word")
         self.assertNotIn(b"key-encryption", result.stderr)
 
@@ -296,8 +439,9 @@ class Subcommands(Keks):
         result = self.run_command(WARPAES, "keys", "passphrase", "--remove", "keyset", "--kek", "kek")
         self.assertEqual((result.returncode, result.stderr), (0, b"The keys are in clear now\n"))
         self.assertEqual(self.warpaes("decrypt", "-k", "keyset", stdin=sealed), data(9000))
-        # As --passphrase-from, it is for the keysets that are under one.
-        self.warpaes("keys", "add", "keyset", "--kek", "kek")
+        self.refused(KEYSET, "'keyset': is not an encrypted keyset, and --kek requires one",
+                     "keys", "add", "keyset", "--kek", "kek")  # fmt: skip
+        self.warpaes("keys", "add", "keyset")
         self.assertIn(b'"key":', self.read("keyset"))
 
     def test_what_was_altered(self):

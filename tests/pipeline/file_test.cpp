@@ -6,6 +6,7 @@
 #include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -92,6 +93,28 @@ TEST_F(FileTest, TheNameAppearsWithTheWholeContent) {
 TEST_F(FileTest, NothingIsLeftOfASinkThatWasNotCommitted) {
     EXPECT_EQ(try_sink("out"), WARPAES_OK);
     EXPECT_EQ(entries(), 1u);
+}
+
+/// Where files cannot be without a name, the one that the parent writes has one, which a child must leave alone.
+TEST_F(FileTest, AChildRemovesNoTemporaryFileOfItsParents) {
+    write_file("temporary", "the parent's");
+    auto name = std::make_unique<TemporaryName>();
+    name->set(path("temporary"));
+    const pid_t child = fork();
+    if (child == 0) {
+        name.reset();
+        TemporaryName its;
+        its.set(path("its"));
+        write_file("its", "the child's");
+        its.~TemporaryName();
+        _exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(read_file("temporary"), "the parent's");
+    EXPECT_FALSE(fs::exists(path("its")));
+    name.reset();
+    EXPECT_FALSE(fs::exists(path("temporary")));
 }
 
 TEST_F(FileTest, AnExistingFileIsKeptUnlessOverwritingIsAskedFor) {

@@ -77,6 +77,8 @@ class Case(unittest.TestCase):
         self.key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_4KB").to_json())
         self.key2 = self.folder / "key2.json"
         self.key2.write_bytes(warpaes.Keyset.generate("AES128_GCM_HKDF_1MB").to_json())
+        for key in (self.key, self.key2):
+            key.chmod(0o600)  # else each causes a warning
         self.source, self.target = self.folder / "source", self.folder / "target"
 
     def content(self, sizes: list[int]) -> dict[str, bytes]:

@@ -303,7 +303,7 @@ class Files(Case):
             original = upload.commit
 
             def commit() -> str:
-                os.pwrite(upload._descriptor, b"!", 50)
+                os.pwrite(upload.descriptor, b"!", 50)
                 return original()
 
             upload.commit = commit
@@ -487,8 +487,8 @@ class Keys(Case):
         content = self.write([100, 200])
         for envelope, remedy in (
             ("", "bulk rekey"),
-            ("job", "bulk rewrap (or rekey)"),
-            ("object", "rewrap (or rekey)"),
+            ("job", "bulk rewrap"),
+            ("object", "bulk rewrap"),
         ):
             with self.subTest(envelope):
                 self.key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_4KB").to_json())

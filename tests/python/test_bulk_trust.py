@@ -232,6 +232,86 @@ class Choices(Trust):
         self.assertEqual(bulk("verify", "-k", self.key, "--pin", first["manifest_key"], self.target)[0], 0)
         self.assertIn("manifest key", refusal("verify", "-k", self.key, "--pin", "0" * 16, self.target))
 
+    def test_another_dataset_in_the_place_of_this_one(self) -> None:
+        """Under the same key, and authentic: but it was written elsewhere."""
+        self.put(a="1")
+        other = self.folder / "other"
+        bulk("encrypt", "-k", self.key, self.source, other)
+        self.put(a="2")
+        _, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        moved = self.folder / "moved"
+        self.target.rename(moved)
+        other.rename(self.target)
+        for command in (
+            ("decrypt", "-k", self.key, self.target, self.out),
+            ("verify", "-k", self.key, self.target),
+            ("rekey", "-k", self.key, "--new-key", self.key2, self.target),
+        ):
+            self.assertIn("written to", refusal(*command))
+            self.assertIn("not " + report["dataset"], refusal(*command, "--dataset", report["dataset"]))
+        known = ("--dataset", report["dataset"])
+        self.assertEqual(bulk("decrypt", "-k", self.key, *known, moved, self.out)[0], 0)
+        self.assertEqual(self.files(self.out), {"a": b"2"})
+        self.assertEqual(bulk("rekey", "-k", self.key, "--new-key", self.key2, *known, moved)[0], 0)
+        self.assertEqual(bulk("verify", "-k", self.key2, moved)[0], 0)  # which is its place now
+
+    def test_a_pin_survives_an_interrupted_rekey(self) -> None:
+        self.put(a="1", b="2")
+        _, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        (self.target / "b").rename(self.folder / "b")
+        rekey = ("rekey", "-k", self.key, "--new-key", self.key2, "--pin", report["manifest_key"], self.target)
+        self.assertEqual(bulk(*rekey)[0], 1)
+        self.assertIn("manifest key", refusal("verify", "-k", self.key2, "--pin", report["manifest_key"], self.target))
+        (self.folder / "b").rename(self.target / "b")
+        self.assertEqual(bulk(*rekey)[0], 0)
+        self.assertIn("manifest key", refusal(*rekey))
+
+    def test_a_successor_that_nothing_names(self) -> None:
+        """A client that may only wrap keys makes a manifest key, and claims that it follows the pinned one."""
+        self.put(a="1")
+        _, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        there = self.load(self.target, self.key)
+        mine = manifest.Signer.create(there.dataset, keys.KeySpec.read(str(self.key)).holders()[0])
+        assert there.signer is not None
+        wrapped, code = there.signer.wrapped.hex(), mine.code(mine.fingerprint.encode())
+        there.predecessor = {"key_id": str(self.old_id), "wrapped": wrapped, "code": code}
+        there.signer, there.job.command, there.job.finished = mine, "rekey", False
+        there.save()
+        pinned = ("--pin", report["manifest_key"])
+        self.assertIn("manifest key", refusal("rekey", "-k", self.key, "--new-key", self.key2, *pinned, self.target))
+
+    def test_rewrap_after_a_rekey(self) -> None:
+        """The wrapped keys that the rekey has replaced are under a key that is not given any more."""
+        self.put(a="1")
+        for envelope in ("job", "object"):
+            with self.subTest(envelope):
+                target, keks = self.folder / envelope, [self.kek(f"{envelope}{number}") for number in range(3)]
+                bulk("encrypt", "-k", keks[0], "--envelope", envelope, self.source, target)
+                rekey = ("rekey", "-k", keks[0], "--new-key", keks[1], "--envelope", envelope, target)
+                self.assertEqual(bulk(*rekey)[0], 0)
+                self.assertEqual(bulk("rewrap", "-k", keks[1], "--new-key", keks[2], target)[0], 0)
+                self.assertEqual(bulk("verify", "-k", keks[2], target)[0], 0)
+
+    def test_the_usual_command_continues_after_a_rekey(self) -> None:
+        self.put(a="1")
+        for how in (
+            ["--envelope", "job", "--template", "AES128_GCM_HKDF_4KB"],
+            ["--envelope", "object", "--template", "AES128_GCM_HKDF_4KB"],
+            [],
+        ):
+            with self.subTest(how):
+                target = self.folder / f"t{'-'.join(how)}"
+                bulk("encrypt", "-k", self.key, *how, self.source, target)
+                rekey = ("rekey", "-k", self.key, "--new-key", self.key2, *how[:2], target)
+                self.assertEqual(bulk(*rekey)[0], 0)
+                again = ("encrypt", "-k", self.key2, *how, "--update", self.source, target)
+                self.assertEqual(bulk(*again)[0], 0)
+        bulk("encrypt", "-k", self.key, "--no-bind-names", self.source, self.target)
+        bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)
+        again = ("encrypt", "-k", self.key2, "--update", self.source, self.target)
+        self.assertIn("leave out --no-bind-names", refusal(*again, "--no-bind-names"))
+        self.assertEqual(bulk(*again)[0], 0)
+
     def test_status_says_whether_it_is_authentic(self) -> None:
         self.put(a="1")
         bulk("encrypt", "-k", self.key, self.source, self.target)
@@ -367,10 +447,29 @@ class Objects(Trust):
         rekey = ("rekey", "-k", self.key, "--new-key", self.key2, self.target)
         status, report = bulk(*rekey)
         self.assertEqual((status, report["errors"], report["first_errors"][0]["key"]), (1, 1, "copy of hidden"))
+        self.assertEqual(bulk(*rekey)[0], 1)
         (self.target / "copy of hidden").unlink()
         self.assertEqual(bulk(*rekey)[0], 0)
         for name in ("a", "hidden"):
             self.assertFalse(self.opens(self.leaked, name))
+
+    def test_a_rekey_with_envelopes_ends_when_unlisted_objects_are_gone(self) -> None:
+        self.put(a="1")
+        for envelope in ("job", "object"):
+            with self.subTest(envelope):
+                target, old, new = self.folder / envelope, self.kek(f"o{envelope}"), self.kek(f"n{envelope}")
+                bulk("encrypt", "-k", old, "--envelope", envelope, self.source, target)
+                (target / "x").write_bytes(b"planted")
+                rekey = ("rekey", "-k", old, "--new-key", new, "--envelope", envelope, target)
+                for _ in range(2):
+                    status, report = bulk(*rekey)
+                    self.assertEqual((status, report["first_errors"][0]["key"]), (1, "x"))
+                self.assertEqual(bulk("verify", "-k", new, target)[0], 0)
+                (target / "x").unlink()
+                self.assertEqual(bulk(*rekey)[0], 0)
+                # It has ended, so this would be another one, for which KEY is needed.
+                self.assertIn("unwrap", refusal(*rekey))
+                self.assertEqual(bulk("verify", "-k", new, target)[0], 0)
 
     def test_bound_names_are_demanded_as_said(self) -> None:
         self.put(a="1")

@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import pathlib
+import re
 import struct
 import tempfile
 import threading
@@ -359,6 +360,17 @@ class Altered(SafetensorsTest):
                 __crypto_keys__='{"version":"2","enc":{"alg":"aes256gcm"},"chunk_size":true}'
             ),
             lambda header: header["__metadata__"].update(__policy__="null"),
+            lambda header: header["c"].update(shape=[0, 2**70]),
+            lambda header: header["c"].update(shape=[0, 2**40, 2**40]),
+            *(
+                lambda header, field=field: header["__metadata__"].update(
+                    __encryption__=re.sub(f'(?<="{field}":")[^"]*', "AAAA", header["__metadata__"]["__encryption__"])
+                )
+                for field in ("wrapped_key", "key_iv", "key_tag", "base_iv", "tags")
+            ),
+            lambda header: header["__metadata__"].update(
+                __crypto_keys__=header["__metadata__"]["__crypto_keys__"].replace("2097152", str(2**70))
+            ),
         ]
         for number, change in enumerate(changes):
             self.assertIsNone(self.opens(self.signed(change)), number)

@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from .._native import Keyset
+from .._printable import printable
 from ..exceptions import Error, InvalidTag, InvalidUnwrap, KeysetError
 from .dispatch import StoppedError
 from .job import Run, status
@@ -18,6 +19,7 @@ from .lock import EXPIRY, LockedError
 from .pool import NoWorkerError
 from .progress import human
 from .storage import ChangedError, ExistsError, MissingError, PermanentError
+from .worker import TEMPLATE
 
 #: What ends a job, and is said in a sentence.
 FAILURES = (
@@ -134,6 +136,9 @@ def _trust(parser: argparse.ArgumentParser, bind: str) -> None:
         "--at-least", type=count, default=0, metavar="N", help="refuse a manifest of an earlier save (see `status`)"
     )
     group.add_argument(
+        "--dataset", default="", metavar="ID", help="refuse another dataset, and take this one if it was moved here"
+    )
+    group.add_argument(
         "--pin", metavar="ID", help="refuse a manifest under another manifest key than this (see `status`)"
     )
 
@@ -143,9 +148,6 @@ def _without_manifest(parser: argparse.ArgumentParser) -> None:
         "--no-manifest",
         action="store_true",
         help="take the objects that lie there: missing, exchanged and old ones are not noticed",
-    )
-    parser.add_argument(
-        "--dataset", default="", metavar="ID", help="with --no-manifest: the id that names are bound to"
     )
 
 
@@ -159,10 +161,9 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--template",
-        default="AES256_GCM_HKDF_1MB",
         choices=Keyset.templates(),
         metavar="TEMPLATE",
-        help="of data keys (default: %(default)s; %(choices)s)",
+        help=f"of data keys (default: that of the dataset, or {TEMPLATE}; %(choices)s)",
     )
 
 
@@ -270,6 +271,7 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--names", metavar="FILE", help="do not list, take these: Parquet (key, size, etag) or a name a line"
         )
+        each.add_argument("--follow", action="store_true", help="take files of SOURCE that links lead to")
         each.add_argument("--suffix", default="", help="after every name in the encrypted dataset (default: none)")
         each.add_argument("--update", action="store_true", help="list the source again, and add what is new to a job")
         each.add_argument("--overwrite", action="store_true", help="replace objects that exist in TARGET")
@@ -357,6 +359,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         "put": dict(given.pop("put")),
     }
     source = {**storage, "endpoint_url": given.pop("source_endpoint_url", None) or storage["endpoint_url"]}
+    source["follow"] = given.pop("follow", False)
     quiet, _ = given.pop("quiet"), given.pop("json")
     given.setdefault("source", given["target"])
     return Options(**given, source_options=source, target_options=storage, progress=None if quiet else sys.stderr)
@@ -367,16 +370,18 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
         print(json.dumps(report, indent=2))
         return
     if "states" in report:
-        states = ", ".join(f"{count} {state}" for state, count in sorted(report["states"].items()))
+        states = ", ".join(f"{count} {printable(state)}" for state, count in sorted(report["states"].items()))
         ended = "ended" if report["finished"] else "not ended"
         kind = "authentic" if report["authentic"] else "not checked (no -k)"
-        print(f"{report['command']} of {report['source'] or report['target']} to {report['target']}: {ended}")
+        source = printable(report["source"] or report["target"])
+        print(f"{printable(report['command'])} of {source} to {printable(report['target'])}: {ended}")
         print(f"{report['objects']} objects, {human(report['bytes'])}: {states}")
-        print(f"dataset {report['dataset']}, save {report['save']}: {kind}")
+        print(f"dataset {printable(report['dataset'])}, save {report['save']}: {kind}")
         if report["authentic"]:
             print(f"manifest key {report['manifest_key']}, under {report['under']}")
         if lock := report["lock"]:
-            print(f"locked by process {lock['process']} on {lock['host']} ({lock['command']}, {lock['since']})")
+            by = f"{lock['process']} on {lock['host']} ({lock['command']}, {lock['since']})"
+            print(f"locked by process {printable(by)}")
     else:
         print(
             f"{report['command']}: {report['run_objects']} objects, {human(report['run_bytes'])} "
@@ -395,11 +400,11 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
             if report[name]:
                 print(f"  {report[name]} {sentence}")
     for computed_on, count in report.get("computed_on", {}).items():
-        print(f"  {count} on {computed_on}")
+        print(f"  {count} on {printable(computed_on)}")
     for note in report.get("notes", ()):
-        print(f"  note: {note}")
+        print(f"  note: {printable(note)}")
     for failed in report["first_errors"]:
-        print(f"  {failed['key']}: {failed['error']}")
+        print(f"  {printable(failed['key'])}: {printable(failed['error'])}")
     if report["errors"] > len(report["first_errors"]):
         print(f"  and {report['errors'] - len(report['first_errors'])} more: --json and the manifest")
 
@@ -418,7 +423,7 @@ def main(arguments: list[str] | None = None) -> int:
                 run = Run(options)
                 report = run.run()
     except FAILURES as error:
-        print(f"warpaes bulk: {error}", file=sys.stderr)
+        print(f"warpaes bulk: {printable(str(error))}", file=sys.stderr)
         return 1 if run is not None and run.begun else 2
     except KeyboardInterrupt:
         print("warpaes bulk: interrupted; the same command goes on from the manifest", file=sys.stderr)

@@ -196,6 +196,8 @@ class Dispatcher:
     def _submit(self, slot: int, numbers: list[int]) -> None:
         for number in numbers:
             self._row(number).attempt += 1
+        if self.config.envelope == "object" and self._task.name != "remove":
+            self.manifest.job.wraps += len(numbers)
         self._slots[slot].update(numbers)
         self.pool.submit(slot, [(number, self._task.name, self._row(number)) for number in numbers])
 

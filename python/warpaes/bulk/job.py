@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import secrets
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._native import Keyset
+from .._places import keep_from_programs
 from . import keys, manifest_1
 from .dispatch import ADOPT, DECRYPT, ENCRYPT, REKEY, REMOVE, REWRAP, VERIFY, WAIT, Dispatcher, StoppedError, Task
 from .listing import Listing, Options, Refused
@@ -30,9 +32,11 @@ from .storage import (
     is_within,
     open_storage,
 )
-from .worker import BARE, BOUND, UNBOUND, Config, use_backend
+from .worker import BARE, BOUND, TEMPLATE, UNBOUND, Config, use_backend
 
 SETTLE = 3.0
+#: Names in the note on those that a listing has left out.
+LEFT_OUT = 5
 
 
 class Run:
@@ -62,11 +66,10 @@ class Run:
             self._apart()
         if options.no_manifest and (options.pin or options.at_least or options.name):
             raise Refused("--no-manifest: --pin, --at-least and --name need a manifest; leave them out")
-        if options.dataset and not options.no_manifest and options.command != "adopt":
-            raise Refused("--dataset: is for --no-manifest; a manifest contains it")
         self.listing = Listing(options, self.source, self.target)
         if not options.key:
             raise Refused("-k is missing: a keyset")
+        keep_from_programs([*options.key, *options.new_key])
         self.specs = [keys.KeySpec.read(options.key[0], options.keep_key)]
         self.specs += [keys.KeySpec.read(place) for place in options.key[1:]]
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
@@ -77,7 +80,7 @@ class Run:
         self.config = Config(
             command=options.command, source=options.source, target=options.target,
             source_options=options.source_options, target_options=options.target_options,
-            key=self.specs, new_key=self.new_specs, envelope=options.envelope, template=options.template,
+            key=self.specs, new_key=self.new_specs, envelope=options.envelope, template=options.template or TEMPLATE,
             overwrite=options.overwrite, verify=options.verify, drop_old_keys=options.drop_old_keys,
             threads=options.threads, requests=options.requests, memory=options.memory, backend=options.backend,
         )  # fmt: skip
@@ -155,11 +158,23 @@ class Run:
                     f"{storage.url}/{NAME_1} is a manifest of warpaes 1.0, which nothing authenticates: `warpaes bulk "
                     "adopt -k KEY TARGET` checks every object and takes it over"
                 )
-            if options.pin or options.at_least:
-                raise Refused(f"{storage.url} has no manifest for --pin or --at-least: restore it from a copy")
+            if options.pin or options.at_least or (options.dataset and options.command != "adopt"):
+                raise Refused(
+                    f"{storage.url} has no manifest for --dataset, --pin or --at-least: restore it from a copy"
+                )
             return None
         assert manifest.signer is not None
-        if options.pin and manifest.signer.fingerprint != options.pin:
+        if options.dataset and manifest.dataset != options.dataset:
+            raise Refused(f"{storage.url} is the dataset {manifest.dataset}, not {options.dataset}")
+        if not options.dataset and manifest.job.target != storage.url and options.pin is None:
+            raise Refused(
+                f"{storage.url} is the dataset {manifest.dataset}, which was written to {manifest.job.target}: if it "
+                "was moved or copied here, and not exchanged for another one, give its id with --dataset"
+            )
+        manifest.job.target = storage.url
+        ends = manifest.job.command in ("rekey", "rewrap") and manifest.job.command == options.command
+        followed = ends and not manifest.job.finished and manifest.succeeds(options.pin or "", self.holders)
+        if options.pin and manifest.signer.fingerprint != options.pin and not followed:
             raise Refused(
                 f"{storage.url}/{NAME} is under the manifest key {manifest.signer.fingerprint}, not {options.pin}"
             )
@@ -208,15 +223,12 @@ class Run:
 
     def _encrypt(self) -> None:
         options = self.options
-        kept = {
-            "envelope": options.envelope,
-            "template": options.template,
-            "suffix": options.suffix,
-            "binding": UNBOUND if options.bind_names is False else BOUND,
-        }
         there = self._loaded(lambda: self._load(self.target))
+        kept = {"envelope": options.envelope, "suffix": options.suffix}
         if there is None:
             self._refuse_sealed_source()
+            kept["template"] = self.config.template
+            kept["binding"] = UNBOUND if options.bind_names is False else BOUND
             job = Job(secrets.token_hex(16), "encrypt", self.source.url, self.target.url, kept)
             dataset = secrets.token_hex(16)
             self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
@@ -318,10 +330,14 @@ class Run:
             raise Refused(
                 f"the objects of {self.target.url} are bound to their names as by warpaes 1.0: rekey it first"
             )
+        if self.options.bind_names is False and job.options.get("binding") == BOUND:
+            raise Refused(f"the objects of {self.target.url} are bound to their names: leave out --no-bind-names")
+        if self.options.template and self.options.envelope:
+            kept = {**kept, "template": self.options.template}
         for name, value in kept.items():
             if job.options.get(name) != value:
-                option = "bind-names" if name == "binding" else name.replace("_", "-")
-                raise Refused(f"this job was begun with --{option} {job.options.get(name)!r}, not {value!r}")
+                raise Refused(f"this job was begun with --{name} {job.options.get(name)!r}, not {value!r}")
+        self.config.template = job.options.get("template") or TEMPLATE
 
     def _again(self) -> None:
         """Try failed rows again, apart from those that the listing has refused."""
@@ -355,11 +371,15 @@ class Run:
         job, options, holder = self.manifest.job, self.options, self.holders[0]
         if options.envelope == "job":
             place = keys.Place(self.manifest.dataset, "", job.id)
-            record, _ = keys.new_record(holder.source, options.template, place)
+            record, _ = keys.new_record(holder.source, self.config.template, place)
             job.keys[record["key_id"]] = record
             job.key_id = record["key_id"]
         elif options.envelope == "object":
             job.key_id = ""
+            if specs[0].kek is not None and job.wraps + self.manifest.total("todo") >= 1 << 32:
+                raise Refused(
+                    f"{specs[0].name} has wrapped {job.wraps} keys of this dataset, of 2^32: rewrap with another"
+                )
         elif specs[0].keyset is None:
             raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")
         else:
@@ -417,7 +437,7 @@ class Run:
         assert there.signer is not None
         # Only the new key can have saved this, so a holder of the old one has not decided what is done already.
         begun = there.signer.holder is self.holders[0] and job.command == "rekey"
-        if begun and (there.total("todo") or not options.envelope):
+        if begun and (there.total("todo") or job.options.get("unlisted") or not options.envelope):
             if job.options.get("envelope", "") != options.envelope:
                 raise Refused(f"this rekey was begun with --envelope {job.options.get('envelope')!r}")
             if not self._joins:
@@ -428,17 +448,19 @@ class Run:
             if job.command != "rekey":  # of one under the old key only that key's holders know
                 self._ended(there)
             self._begin_rekey(there)
+        self.config.template = job.options["template"]
         self._choose_key(self.new_specs or self.specs)
         self._write_with(self.new_specs or self.specs)
         self._work(REKEY)
         if self._joins:
             return
         self._find_unlisted()
+        job.options["unlisted"] = len(self.unlisted)  # if there are any, the same command looks for them again
         if job.finished and not self.progress.errors:
             if options.drop_old_keys:
                 self._drop_keys()
             job.options.pop("old_binding", None)
-            self._save()
+        self._save()
 
     def _drop_missing(self) -> None:
         """Take failed rows whose objects are gone out of the manifest, so that a rekey can end without them."""
@@ -467,17 +489,30 @@ class Run:
                     f"{holder}: objects of {self.target.url} were under it before, and old copies of them could come "
                     "back: give a new key"
                 )
+        self._try_old_keys(there)
         job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
         old = job.options.get("old_binding", job.options.get("binding", BOUND))
         job.options = {
             **job.options,
             "envelope": options.envelope,
-            "template": options.template,
+            "template": options.template or job.options.get("template") or TEMPLATE,
             "binding": BOUND,
             "old_binding": old,
         }
+        job.keys = {key_id: keys.replaced(record) for key_id, record in job.keys.items()}
         self._mark("rekey", lambda row: row.is_sealed)
+        job.wraps = job.wraps if there.signer.holder is holder else 0
         there.resign(holder)
+
+    def _try_old_keys(self, there: Manifest) -> None:
+        """Refuse keys that open none of the dataset's wrapped keys, before anything is changed."""
+        records = [record for record in there.job.keys.values() if not record.get("replaced")]
+        if not records and there.job.options.get("envelope"):
+            rows = (row for _, each in there.each() for row in each if row.is_sealed and row.wrapped)
+            records = [json.loads(row.wrapped)[0] for row in itertools.islice(rows, 1)]
+        sources = [spec.open() for spec in self.specs]
+        for record in records:
+            keys.unwrap(sources, record)
 
     def _mark(self, todo: str, wanted: Callable[[Row], bool]) -> int:
         """Note that a command has to process these rows; return how many."""
@@ -530,10 +565,13 @@ class Run:
         if not (there.signer.holder is self.holders[0] and job.command == "rewrap" and there.total("todo")):
             self._ended(there)
             old = [spec.open() for spec in [*self.specs, *self.new_specs]]
-            for key_id, record in job.keys.items():
-                job.keys[key_id] = keys.rewrap(record, old, self.holders[0].source)
+            records, left = keys.rewrap_all(list(job.keys.values()), old, self.holders[0].source)
+            job.keys = {record["key_id"]: record for record in records}
+            if left:
+                self.notes.append(f"{len(left)} wrapped keys that a rekey has replaced stay under their old key")
             job.command, job.finished = "rewrap", False
             self._mark("rewrap", lambda row: row.is_sealed and bool(row.wrapped))
+            job.wraps = job.wraps if there.signer.holder is self.holders[0] else 0
             there.resign(self.holders[0])
         else:
             self._again()
@@ -563,7 +601,7 @@ class Run:
             template, suffix = (str((old.options if old else {}).get(name) or "") for name in ("template", "suffix"))
             kept = {
                 "envelope": envelope,
-                "template": template or options.template,
+                "template": template or options.template or TEMPLATE,
                 "suffix": suffix,
                 "binding": binding,
             }
@@ -749,6 +787,11 @@ class Run:
             first = [{"key": row.source or row.key, "error": row.error} for row in manifest.failed(SHOWN)]
             sentence = "the manifest does not have this object, so it was left as it is: remove it, or restore the row"
             first += [{"key": key, "error": sentence} for key in self.unlisted]
+        if left := self.source.left_out:
+            some = ", ".join(f"{name} ({why})" for name, why in list(left.items())[:LEFT_OUT])
+            self.notes.append(
+                f"left out: {some}" + (f" and {len(left) - LEFT_OUT} more" if len(left) > LEFT_OUT else "")
+            )
         signer = manifest.signer
         return {
             "command": self.options.command,

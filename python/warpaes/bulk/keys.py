@@ -80,7 +80,7 @@ class UrlSource:
         """Encrypt a data key; what a source refuses is not asked for again."""
         try:
             return self._source.wrap(data_key, associated_data)
-        except keysources.DeniedError as error:
+        except (keysources.DeniedError, keysources.ExhaustedError) as error:
             raise CredentialsError(str(error)) from error
         except keysources.UnknownKeyError as error:
             raise PermanentError(str(error)) from error
@@ -256,6 +256,27 @@ def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: 
         record = {**record, "dataset": place.dataset, "name": place.name, "job": place.job, "attempt": attempt}
     bare = {name: value for name, value in record.items() if name != "hmac"}
     return {**bare, **_wrapped(new, bare, data_key)}
+
+
+def rewrap_all(
+    records: list[dict[str, Any]], old: list[KeySource], new: KeySource
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Wrap records again, and return them with the ids of those that stay: a rekey has replaced them before."""
+    every, left = [], []
+    for record in records:
+        try:
+            every.append(rewrap(record, old, new))
+        except PermanentError:
+            if not record.get("replaced"):
+                raise
+            every.append(record)
+            left.append(record["key_id"])
+    return every, left
+
+
+def replaced(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a data key that encrypts no object of the dataset any more."""
+    return {**record, "replaced": True}
 
 
 def signed(record: dict[str, Any], key: bytes) -> dict[str, Any]:

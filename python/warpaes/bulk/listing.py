@@ -25,13 +25,13 @@ class Options:
     key: list[str] = field(default_factory=list)
     new_key: list[str] = field(default_factory=list)
     envelope: str = ""
-    template: str = "AES256_GCM_HKDF_1MB"
+    template: str | None = None  #: None: that of the manifest, or the usual one
     bind_names: bool | None = None  #: None: not said
     keep_key: str | None = None
     pin: str | None = None
     at_least: int = 0
     no_manifest: bool = False
-    dataset: str = ""  #: of --no-manifest
+    dataset: str = ""  #: the id that it must have
     name: list[str] = field(default_factory=list)  #: of verify: these objects only
     suffix: str = ""
     names: str | None = None
@@ -57,6 +57,7 @@ class Options:
     checkpoint: float = 30
     metrics: str | None = None
     lock_expiry: float = EXPIRY
+    follow: bool = False
     progress: TextIO | None = None
 
 
@@ -145,9 +146,9 @@ class Listing:
             try:
                 key.encode()
             except UnicodeEncodeError:
-                shown = os.fsencode(key).decode(errors="backslashreplace")
+                readable = os.fsencode(key).decode(errors="backslashreplace")
                 sentence = "its name is not UTF-8: rename it"
-                yield Row(shown, shown, entry.size, entry.version, ERROR, error=sentence)
+                yield Row(readable, readable, entry.size, entry.version, ERROR, error=sentence)
                 continue
             row = Row(self._name(key), key, entry.size, entry.version)
             if encrypts:

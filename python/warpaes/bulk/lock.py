@@ -100,7 +100,7 @@ class Lock:
                 if heard:
                     raise LockedError(_sentence(self._storage.url, other))
             here = all(other.get(name) == self._mine[name] for name in ("boot", "host", "numbers"))
-            if here and _begun(other["process"]) == other["begun"]:
+            if here and isinstance(other["process"], int) and _begun(other["process"]) == other["begun"]:
                 raise LockedError(_sentence(self._storage.url, other))
             # Clocks of other machines say nothing; that it does not change under our eyes does.
             if not here and time.monotonic() - self._silent_since <= self._expiry:
@@ -163,7 +163,8 @@ def read_lock(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = {}
     names = ("process", "host", "command", "since", "boot", "numbers", "begun")
-    return {name: found.get(name, "?") if isinstance(found, dict) else "?" for name in names}
+    known = found if isinstance(found, dict) else {}
+    return {name: known[name] if isinstance(known.get(name), str | int) else "?" for name in names}
 
 
 def _sentence(url: str, other: dict[str, Any]) -> str:

@@ -54,6 +54,8 @@ class Job:
     #: The key that new objects of this job are written with; "" where every object has its own.
     key_id: str = ""
     finished: bool = False
+    #: Data keys of objects that the key of the manifest has wrapped.
+    wraps: int = 0
     #: Ids of keysets' keys that objects of this dataset were ever under.
     used: list[str] = field(default_factory=list)
 
@@ -166,6 +168,8 @@ class Manifest:
         self._nonces: set[str] = set()  #: of roots that were saved
         #: Whether changes of rows are forgotten when a shard is closed.
         self.read_only = False
+        #: Of a rekey or rewrap that has not ended, the signer before: its wrapped key, and its code of the next one.
+        self.predecessor: dict[str, str] = {}
         #: The shards that this driver alone changes, if several share the job.
         self.mine: set[int] | None = None
         self._is_stored = True
@@ -225,6 +229,7 @@ class Manifest:
             manifest = Manifest(storage, Job(**root["job"]), signer, dataset)
             manifest.shards = [Shard(**shard) for shard in root["shards"]]
             manifest.save_number = int(root["save"])
+            manifest.predecessor = dict(root["predecessor"])
             _check_types(manifest)
         except (KeyError, TypeError, ValueError):
             raise ManifestError(f"{place} is not a manifest of warpaes bulk: restore it from a copy") from None
@@ -411,7 +416,24 @@ class Manifest:
 
     def resign(self, holder: Holder) -> None:
         """Let another key authenticate it from the next save on, by a new manifest key."""
+        old = self.signer
         self.signer = Signer.create(self.dataset, holder)
+        if old is not None:
+            code = old.code(self.signer.fingerprint.encode())
+            self.predecessor = {"key_id": old.holder.key_id, "wrapped": old.wrapped.hex(), "code": code}
+
+    def succeeds(self, fingerprint: str, holders: list[Holder]) -> bool:
+        """Return whether the manifest key with this fingerprint has named this one its successor."""
+        assert self.signer is not None
+        try:
+            key_id, wrapped = self.predecessor["key_id"], bytes.fromhex(self.predecessor["wrapped"])
+            old = Signer.open(self.dataset, holders, key_id, wrapped)
+            code = self.predecessor["code"].encode()
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return False
+        if old is None or old.fingerprint != fingerprint:
+            return False
+        return hmac.compare_digest(old.code(self.signer.fingerprint.encode()).encode(), code)
 
     def save(self) -> None:
         """Store what has changed, in the place of the root that was read or saved last, and of no other."""
@@ -445,6 +467,7 @@ class Manifest:
             "save": self.save_number + 1,
             "nonce": nonce,
             "manifest_key": held,
+            "predecessor": {} if self.job.finished else self.predecessor,
             "job": asdict(self.job),
             "shards": [asdict(shard) for shard in self.shards],
         }
@@ -535,7 +558,7 @@ def _check_types(manifest: Manifest) -> None:
         numbers = [shard.rows, shard.todo, shard.errors, shard.bytes, shard.done_bytes, *shard.states.values()]
         if not all(isinstance(number, int) for number in numbers) or len(shard.sha256) != 64:
             raise TypeError
-    if not all(isinstance(text, str) for text in texts) or not isinstance(job.finished, bool):
+    if not all(isinstance(text, str) for text in texts) or not isinstance(job.finished, bool) or job.wraps < 0:
         raise TypeError
     if not isinstance(job.options, dict) or not isinstance(job.keys, dict):
         raise TypeError

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from .keys import parse_records
 from .manifest import NAME_1
-from .rows import Row, read_table
+from .rows import Row, open_table
 from .storage import MissingError, PermanentError, Storage
 
 COLUMNS = {
@@ -55,7 +55,7 @@ def load(storage: Storage) -> Manifest1 | None:
     except MissingError:
         return None
     try:
-        table = read_table(data, place, list(COLUMNS))
+        table = open_table(data, place).read(list(COLUMNS))
         job = json.loads((table.schema.metadata or {})[b"warpaes"])
         found = Manifest1(job["command"], job["source"], job["options"] or {}, job["keys"], [])
         if job["version"] != 1 or not isinstance(found.options, dict) or not isinstance(found.keys, dict):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.server
-import os
+import ipaddress
 import threading
+import urllib.parse
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from .._output import Output
+from .._printable import printable
 
 PREFIX = "warpaes_bulk_"
 #: Kind and sentence of each metric, by its name.
@@ -40,7 +43,7 @@ class Told(Protocol):
 def text(values: dict[str, float], labels: dict[str, str]) -> str:
     """Return Prometheus' text format."""
     quoted = ",".join(
-        '%s="%s"' % (name, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))  # noqa: UP031
+        '%s="%s"' % (name, printable(value).replace("\\", "\\\\").replace('"', '\\"'))  # noqa: UP031
         for name, value in labels.items()
     )
     return "".join(
@@ -58,18 +61,47 @@ class MetricsFile:
 
     def tell(self, values: dict[str, float], line: str) -> None:
         """Write it."""
-        temporary = f"{self._path}.{os.getpid()}"
-        try:
-            with open(temporary, "w") as file:
-                file.write(text(values, self._labels))
-            os.replace(temporary, self._path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        with Output(self._path, replace=True) as file:
+            file.write(text(values, self._labels).encode())
 
     def close(self) -> None:
         """Keep it: it says how the run has ended."""
+
+
+#: Requests that are answered at once; others are closed unanswered.
+MAX_REQUESTS = 16
+
+
+def _is_loopback(place: str) -> bool:
+    """Say whether HOST or HOST:PORT is this machine for itself: a literal address, or localhost."""
+    try:
+        host = urllib.parse.urlsplit("//" + place).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        self._free = threading.Semaphore(MAX_REQUESTS)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that have gone."""
 
 
 class MetricsServer:
@@ -80,21 +112,27 @@ class MetricsServer:
         self._labels = labels
         self._values: dict[str, float] = dict.fromkeys(METRICS, 0.0)
         self._line = "nothing is done yet"
-        outer = self
+        outer, is_local = self, _is_loopback(host)
 
         class Handler(http.server.BaseHTTPRequestHandler):
             timeout = 10
+            server_version, sys_version = "warpaes", ""
 
             def do_GET(self) -> None:
-                if self.path not in ("/", "/metrics"):
+                # A web page can give its own name this machine's address (DNS rebinding), so that its scripts ask here.
+                if is_local and not _is_loopback(self.headers.get("Host") or "localhost"):
+                    self.send_error(403)
+                    return
+                path = self.path.partition("?")[0]
+                if path not in ("/", "/metrics"):
                     self.send_error(404)
                     return
                 values, line = outer._values, outer._line
-                said = text(values, outer._labels) if self.path == "/metrics" else line + "\n"
-                body = said.encode(errors="backslashreplace")
+                body = (text(values, outer._labels) if path == "/metrics" else printable(line) + "\n").encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
                 self.send_header("Content-Length", str(len(body)))
+                self.send_header("X-Content-Type-Options", "nosniff")
                 self.send_header("Refresh", "2")
                 self.end_headers()
                 self.wfile.write(body)
@@ -102,8 +140,7 @@ class MetricsServer:
             def log_message(self, format: str, *arguments: Any) -> None:
                 """Say nothing: standard error is the progress's."""
 
-        self._server = http.server.ThreadingHTTPServer((host, port), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server((host, port), Handler)
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 

@@ -7,6 +7,7 @@ import time
 from collections import Counter, deque
 from typing import TextIO
 
+from .._printable import printable
 from .metrics import Told, open_metrics
 
 #: Errors that a report names; the manifest has all of them.
@@ -98,7 +99,7 @@ class Progress:
 
     def _print(self, text: str, end: str) -> None:
         try:
-            print(("\r\x1b[K" if self._terminal else "") + text, file=self._file, flush=True, end=end)
+            print(("\r\x1b[K" if self._terminal else "") + printable(text), file=self._file, flush=True, end=end)
         except OSError:  # nobody reads it any more
             self._file = None
 

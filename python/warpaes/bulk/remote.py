@@ -8,7 +8,17 @@ from collections.abc import Container, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from .storage import Attempt, ChangedError, Entry, ExistsError, MissingError, Storage, Upload, part_bytes
+from .storage import (
+    Attempt,
+    ChangedError,
+    Entry,
+    ExistsError,
+    MissingError,
+    PermanentError,
+    Storage,
+    Upload,
+    part_bytes,
+)
 
 #: Object stores, in which nothing is seen of an object before its upload has ended.
 WHOLE = {"memory", "gs", "gcs", "abfs", "abfss", "az"}
@@ -36,6 +46,7 @@ class RemoteStorage(Storage):
         """Take a URL of a file or a folder."""
         from fsspec.core import url_to_fs
 
+        super().__init__()
         self.url = url.rstrip("/")
         self._fs, root = url_to_fs(url)
         self._root = root.rstrip("/")
@@ -47,6 +58,11 @@ class RemoteStorage(Storage):
     def _path(self, key: str) -> str:
         return f"{self._root}/{urllib.parse.quote(key) if self._web else key}" if key else self._root
 
+    def check_key(self, key: str) -> None:
+        """Refuse names that a client or a server may take for a way out of the root."""
+        if not key or "\0" in key or any(part in (".", "..") for part in key.split("/")):
+            raise PermanentError(f"{key!r} cannot be the name of an object: rename it, or leave it out")
+
     def list(self, key: str = "") -> Iterator[Entry]:
         """Find all files below the root."""
         self._fs.invalidate_cache()
@@ -56,6 +72,8 @@ class RemoteStorage(Storage):
         if not self._fs.exists(self._root + "/" * self._web):
             raise MissingError(f"{self.url}: no such file or folder")
         for path, info in self._fs.find(self._root + "/" * self._web, detail=True).items():
+            if not path.startswith(self._root):
+                raise OSError(f"{self.url}: the file system lists {path!r}, which lies elsewhere")
             name = path[len(self._root) :].lstrip("/")
             if self._web and ("?" in name or "#" in name):  # links that sort a listing
                 continue
@@ -65,9 +83,10 @@ class RemoteStorage(Storage):
                 yield self._entry(name, info) if info.get("size") is not None else self.stat(name)
 
     def _entry(self, key: str, info: dict[str, Any]) -> Entry:
-        if info.get("size") is None:
+        size = info.get("size")
+        if not isinstance(size, int) or size < 0:
             raise OSError(f"{self._path(key)} does not tell its size: give a manifest, or copy it first")
-        return Entry(key, info["size"], _version(info))
+        return Entry(key, size, _version(info))
 
     def stat(self, key: str) -> Entry:
         """Ask for a file's entry."""

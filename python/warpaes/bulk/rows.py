@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import pyarrow as pa
@@ -73,32 +73,37 @@ def unpack(data: bytes) -> list[Row]:
     return [Row(*values) for values in zip(*columns, strict=True)]
 
 
-def read_table(data: bytes, name: str, columns: list[str] | None = None) -> pa.Table:
-    """Read a Parquet file that anyone can have written; one that would take far more memory than bytes is refused."""
+def open_table(data: bytes, name: str) -> pq.ParquetFile:
+    """Open a Parquet file that anyone can have written; one that claims far more content than it has is refused."""
     file = pq.ParquetFile(pa.BufferReader(data))
     groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
     size = sum(group.total_byte_size for group in groups)
-    if size > (64 << 20) + 100 * len(data) or file.metadata.num_rows > 100 * len(data):
-        raise ValueError(f"{name} has {len(data)} bytes and claims {size} of content: it is refused")
-    return file.read(columns=columns)
+    if size > (64 << 20) + 100 * len(data) or file.metadata.num_rows > len(data):
+        rows = file.metadata.num_rows
+        raise ValueError(f"{name} has {len(data)} bytes, and claims {rows} rows of {size} bytes: it is refused")
+    return file
 
 
-def read_list(data: bytes, name: str) -> Iterable[tuple[str, int | None, str | None]]:
-    """Return names, with sizes and versions if the list has them: Parquet, or text with one name a line.
+def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | None]]:
+    """Yield names, with sizes and versions if the list has them: Parquet, or text with one name a line.
 
     Columns of Parquet: key, size, and version, etag or e_tag, as in inventories of S3.
     """
     if not name.endswith(".parquet"):
         # Other ends of lines that Python knows may be in names.
         lines = (line.removesuffix("\r") for line in data.decode().split("\n"))
-        return [(line, None, None) for line in lines if line]
-    table = read_table(data, name)
-    if "key" not in table.column_names:
+        yield from ((line, None, None) for line in lines if line)
+        return
+    file = open_table(data, name)
+    known = file.schema_arrow.names
+    if "key" not in known:
         raise ValueError(f"{name} has no column `key`")
-    keys = table["key"].to_pylist()
-    sizes = table["size"].to_pylist() if "size" in table.column_names else [None] * len(keys)
-    column = next((each for each in ("version", "etag", "e_tag") if each in table.column_names), None)
-    versions = table[column].to_pylist() if column else [None] * len(keys)
-    if column in ("etag", "e_tag"):
-        versions = [f'"{each}"' if each and not each.startswith('"') else each for each in versions]
-    return list(zip(keys, sizes, versions, strict=True))
+    column = next((each for each in ("version", "etag", "e_tag") if each in known), None)
+    columns = ["key", *(["size"] if "size" in known else []), *([column] if column else [])]
+    for batch in file.iter_batches(batch_size=SHARD_ROWS, columns=columns):
+        keys = batch["key"].to_pylist()
+        sizes = batch["size"].to_pylist() if "size" in known else [None] * len(keys)
+        versions = batch[column].to_pylist() if column else [None] * len(keys)
+        if column in ("etag", "e_tag"):
+            versions = [f'"{each}"' if each and not each.startswith('"') else each for each in versions]
+        yield from zip(keys, sizes, versions, strict=True)

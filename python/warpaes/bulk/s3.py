@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
@@ -38,6 +39,13 @@ CONNECTIONS = 64
 #: What an object says of the attempt that wrote it. Metadata are set when an upload begins, so a digest of what is
 #: still to come cannot be there; the attempt's number is as good: whoever finds its own has been heard.
 ATTEMPT, KEY_ID = "warpaes-attempt", "warpaes-key-id"
+
+#: An ETag that a request can carry. Stores other than Amazon's leave out the quotation marks.
+ETAG = re.compile(r"[!-~]{1,1024}")
+#: The largest size that a manifest can hold.
+MAX_SIZE = (1 << 63) - 1
+#: Pages without an object in a row; a store that has more to say says something.
+EMPTY_PAGES = 100
 
 Result = TypeVar("Result")
 
@@ -109,6 +117,7 @@ class S3Storage(Storage):
 
     def __init__(self, path: str, options: dict[str, Any]) -> None:
         """Take bucket/prefix; options: endpoint_url, region_name, timeout, tries, put (arguments for every write)."""
+        super().__init__()
         self.bucket, _, prefix = path.partition("/")
         if not self.bucket:
             raise ValueError("s3:// lacks a bucket: s3://BUCKET/PREFIX")
@@ -168,7 +177,11 @@ class S3Storage(Storage):
 
     def check_key(self, key: str) -> None:
         """Refuse names that are too long."""
-        if len(self._name(key).encode()) > MAX_KEY_BYTES:
+        try:
+            size = len(self._name(key).encode())
+        except UnicodeEncodeError:
+            raise PermanentError(f"{key!r} is not UTF-8: rename the object") from None
+        if size > MAX_KEY_BYTES:
             raise PermanentError(f"the name {key!r} is longer than S3's 1024 bytes")
 
     # -------------------------------------------------------------------------------------------------- requests
@@ -201,7 +214,7 @@ class S3Storage(Storage):
         code = code_of(error)
         if code in ("404", "NoSuchKey"):
             raise MissingError(f"{self._say(key)}: no such object") from error
-        if code in ("412", "PreconditionFailed"):
+        if code in ("412", "PreconditionFailed", "416", "InvalidRange"):
             raise ChangedError(f"{self._say(key)} is not what it was") from error
         if code == "NoSuchUpload":
             raise ConnectionError(f"{self._say(key)}: the upload has been ended by somebody else") from error
@@ -216,19 +229,54 @@ class S3Storage(Storage):
         """List below the prefix: it is a folder, or an object."""
         prefix = self._name(key) if key else (self.prefix + "/" if self.prefix else "")
         found = False
-        token: dict[str, str] = {}
-        while True:
-            page = self.call(lambda: self.client.list_objects_v2(Bucket=self.bucket, Prefix=prefix, **token))  # noqa: B023
-            for item in page.get("Contents", ()):
-                found = True
-                name = item["Key"][len(self.prefix) + 1 :] if self.prefix else item["Key"]
-                if item["Size"] > 0 or not name.endswith("/"):  # consoles make empty ones for folders
-                    yield Entry(name, item["Size"], item["ETag"])
-            if not page.get("IsTruncated"):
-                break
-            token = {"ContinuationToken": page["NextContinuationToken"]}
+        for item in self._pages(self.client.list_objects_v2, {"Prefix": prefix}, "Contents", ["ContinuationToken"]):
+            found = True
+            name = str(self._field(item, "Key"))
+            if not name.startswith(prefix):
+                raise OSError(f"{self._say(key)}: the store lists {name!r}, which does not begin with {prefix!r}")
+            name = name[len(self.prefix) + 1 :] if self.prefix else name
+            entry = self._entry(name, item, "Size")
+            if entry.size > 0 or not name.endswith("/"):  # consoles make empty ones for folders
+                yield entry
         if not found and not key and self.prefix:
             yield self.stat("")
+
+    def _pages(
+        self, ask: Callable[..., dict[str, Any]], arguments: dict[str, str], content: str, marks: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
+        """Give what a listing contains, page by page; `marks`: arguments that continue it, from the page before."""
+        marked: dict[str, str] = {}
+        seen: set[int] = set()
+        empty = 0
+        while True:
+            page = self.call(lambda: ask(Bucket=self.bucket, **arguments, **marked))  # noqa: B023
+            yield from page.get(content, ())
+            if not page.get("IsTruncated"):
+                return
+            marked = {mark: str(self._field(page, "Next" + mark)) for mark in marks}
+            empty = 0 if page.get(content) else empty + 1
+            # A page that has been there leads to the same ones again.
+            number = hash(tuple(marked.values()))
+            if number in seen or empty > EMPTY_PAGES:
+                raise OSError(f"{self._say('')}: the store's listing does not end: it repeats itself, or is empty")
+            seen.add(number)
+
+    def _field(self, answer: dict[str, Any], name: str, key: str = "") -> Any:
+        """Return a part of an answer; not every store sends what S3 does."""
+        if answer.get(name) is None:
+            raise OSError(f"{self._say(key)}: the store's answer has no {name}")
+        return answer[name]
+
+    def _entry(self, key: str, answer: dict[str, Any], size: str) -> Entry:
+        """Return an entry. A size or an ETag that no object can have is found when the object is read."""
+        claimed = int(self._field(answer, size, key))
+        return Entry(key, claimed if 0 <= claimed <= MAX_SIZE else MAX_SIZE, str(self._field(answer, "ETag", key)))
+
+    def _condition(self, name: str, key: str, version: str) -> dict[str, str]:
+        """Return a header or an argument that asks for a version."""
+        if not ETAG.fullmatch(version):
+            raise PermanentError(f"{self._say(key)}: {version[:40]!r} is not an ETag: list the store again")
+        return {name: version}
 
     def head(self, key: str) -> dict[str, Any]:
         """Return what the store says of an object."""
@@ -240,11 +288,11 @@ class S3Storage(Storage):
     def stat(self, key: str) -> Entry:
         """Return an object's size and ETag."""
         answer = self.head(key)
-        return Entry(key, answer["ContentLength"], answer["ETag"])
+        return self._entry(key, answer, "ContentLength")
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
         """Get a range, if the object's ETag is the entry's."""
-        headers = {"If-Match": entry.version}
+        headers = self._condition("If-Match", entry.key, entry.version)
         if length == 0 and entry.size > 0:
             return b""
         if (offset, length) != (0, entry.size):
@@ -254,7 +302,8 @@ class S3Storage(Storage):
             # A store that does not know ranges sends all of it, which memory has no room for.
             answer = self.http.send("GET", self._name(entry.key), headers, most=length)
             data: bytes = answer.content
-            total = answer.headers.get("content-range", "").rpartition("/")[2]
+            whole = "content-range" if answer.status_code == 206 else "content-length"
+            total = answer.headers.get(whole, "").rpartition("/")[2]
             if total.isdigit() and int(total) != entry.size:
                 raise ChangedError(f"{self._say(entry.key)} has {total} bytes, and {entry.size} by the list")
             if len(data) != length:
@@ -279,7 +328,7 @@ class S3Storage(Storage):
                 try:
                     answer = self.head(key)
                     if answer.get("Metadata", {}).get(ATTEMPT) == attempt.id:
-                        return str(answer["ETag"])
+                        return str(self._field(answer, "ETag", key))
                 except MissingError:
                     pass
                 try:
@@ -295,11 +344,13 @@ class S3Storage(Storage):
         """Write an object in one request."""
         headers = {
             **self.put_headers,
-            **({"If-None-Match": "*"} if replace is None else {"If-Match": replace}),
+            **({"If-None-Match": "*"} if replace is None else self._condition("If-Match", key, replace)),
             **{f"x-amz-meta-{name}": value for name, value in self.metadata(attempt).items()},
         }
         return self.once(
-            lambda: str(self.http.send("PUT", self._name(key), headers, data).headers["ETag"]), key, attempt
+            lambda: str(self._field(self.http.send("PUT", self._name(key), headers, data).headers, "ETag", key)),
+            key,
+            attempt,
         )
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
@@ -316,7 +367,8 @@ class S3Storage(Storage):
         try:
             if self.stat(entry.key).version != entry.version:
                 raise ChangedError(f"{self._say(entry.key)} has changed, and is not removed")
-            arguments = {"Bucket": self.bucket, "Key": self._name(entry.key), "IfMatch": entry.version}
+            condition = self._condition("IfMatch", entry.key, entry.version)
+            arguments = {"Bucket": self.bucket, "Key": self._name(entry.key), **condition}
             self.call(lambda: self.client.delete_object(**arguments), entry.key)
         except MissingError:
             return
@@ -324,20 +376,20 @@ class S3Storage(Storage):
     def sweep(self, keys: Container[str]) -> int:
         """Abort the multipart uploads of these objects that nobody ends any more."""
         folder = self.prefix + "/" if self.prefix else ""
-        markers: dict[str, str] = {}
         count = 0
-        while True:
+
+        def ask(**arguments: str) -> dict[str, Any]:
             # XML has no place for some characters that names may have.
-            arguments = {"Bucket": self.bucket, "Prefix": self.prefix, "EncodingType": "url", **markers}
-            page = self.call(lambda: self.client.list_multipart_uploads(**arguments))  # noqa: B023
+            page: dict[str, Any] = self.client.list_multipart_uploads(EncodingType="url", **arguments)
             decode = urllib.parse.unquote_plus if page.get("EncodingType") == "url" else str
-            for upload in page.get("Uploads", ()):
-                if decode(upload["Key"]).removeprefix(folder) in keys:
-                    self.abort(decode(upload["Key"]), upload["UploadId"])
-                    count += 1
-            if not page.get("IsTruncated"):
-                return count
-            markers = {"KeyMarker": decode(page["NextKeyMarker"]), "UploadIdMarker": page["NextUploadIdMarker"]}
+            uploads = [{**upload, "Key": decode(upload.get("Key", ""))} for upload in page.get("Uploads", ())]
+            return {**page, "Uploads": uploads, "NextKeyMarker": decode(page.get("NextKeyMarker", ""))}
+
+        for upload in self._pages(ask, {"Prefix": self.prefix}, "Uploads", ["KeyMarker", "UploadIdMarker"]):
+            if upload["Key"].removeprefix(folder) in keys:
+                self.abort(upload["Key"], self._field(upload, "UploadId"))
+                count += 1
+        return count
 
     def abort(self, name: str, upload_id: str) -> None:
         """End a multipart upload and free its parts."""
@@ -378,8 +430,8 @@ class _S3Upload(Upload):
             }
             # A try whose answer is lost leaves an upload behind, which a sweep finds.
             answer = self._storage.call(lambda: self._storage.client.create_multipart_upload(**arguments), self._key)
-            self._arguments["UploadId"] = answer["UploadId"]
-            self._attempt.uploading(answer["UploadId"])
+            self._arguments["UploadId"] = self._storage._field(answer, "UploadId", self._key)
+            self._attempt.uploading(self._arguments["UploadId"])
         self._free.acquire()
         for sent in self._parts:
             if sent.done():
@@ -394,7 +446,7 @@ class _S3Upload(Upload):
         answer = self._storage.call(
             lambda: self._storage.http.send("PUT", name, {}, data, "?" + urllib.parse.urlencode(query)), self._key
         )
-        part = {"PartNumber": number, "ETag": answer.headers["ETag"]}
+        part = {"PartNumber": number, "ETag": self._storage._field(answer.headers, "ETag", self._key)}
         checksum = answer.headers.get("x-amz-checksum-crc32")
         return {**part, "ChecksumCRC32": checksum} if checksum else part
 
@@ -405,12 +457,18 @@ class _S3Upload(Upload):
             self._send()
         arguments = {
             **self._arguments,
-            **({"IfNoneMatch": "*"} if self._replace is None else {"IfMatch": self._replace}),
+            **(
+                {"IfNoneMatch": "*"}
+                if self._replace is None
+                else self._storage._condition("IfMatch", self._key, self._replace)
+            ),
             "MultipartUpload": {"Parts": [part.result() for part in self._parts]},
         }
-        client = self._storage.client
-        return self._storage.once(
-            lambda: str(client.complete_multipart_upload(**arguments)["ETag"]), self._key, self._attempt
+        storage = self._storage
+        return storage.once(
+            lambda: str(storage._field(storage.client.complete_multipart_upload(**arguments), "ETag", self._key)),
+            self._key,
+            self._attempt,
         )
 
     def abort(self) -> None:

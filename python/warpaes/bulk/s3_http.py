@@ -118,7 +118,7 @@ class Http:
         if answer.status_code >= 300:
             code, message = CODE.search(data), MESSAGE.search(data)
             error = {
-                "Code": code[1].decode() if code else str(answer.status_code),
+                "Code": code[1].decode(errors="replace") if code else str(answer.status_code),
                 "Message": message[1].decode(errors="replace") if message else "",
             }
             status = {"HTTPStatusCode": answer.status_code}

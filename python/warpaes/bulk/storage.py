@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import errno
 import fcntl
 import os
 import stat
+import threading
 import uuid
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from .._output import Output
+from .beneath import open_beneath
 
 #: Bulk's own folder within a target: manifest, lock and key records.
 FOLDER = ".warpaes-bulk/"
@@ -32,6 +37,12 @@ PARTS_IN_FLIGHT = 3
 MAX_PARTS = 10_000
 #: How often a small object is read that is replaced all the time, as a manifest by its job.
 GETS = 10
+
+#: What a file's name and its path below a root may hold, in bytes.
+MAX_NAME, MAX_PATH = 255, 4095
+
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def part_bytes(size: int) -> int:
@@ -76,6 +87,8 @@ class Attempt:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     key_id: str = ""
     uploading: Callable[[str], None] = lambda upload_id: None
+    #: Permissions of a file that replaces none; None: its owner's only. One that is replaced gives its own.
+    mode: int | None = None
 
 
 class Upload(abc.ABC):
@@ -104,6 +117,11 @@ class Storage(abc.ABC):
     can_replace = True
     #: Whether several processes see the same objects.
     is_shared = True
+
+    def __init__(self) -> None:
+        """Begin with nothing left out."""
+        #: Names that `list` has left out, and why: "a symbolic link".
+        self.left_out: dict[str, str] = {}
 
     @abc.abstractmethod
     def list(self, key: str = "") -> Iterator[Entry]:
@@ -144,6 +162,10 @@ class Storage(abc.ABC):
         """Remove what attempts at these objects have left behind; return how many."""
         raise PermanentError(f"{self.url}: is only read here")
 
+    def mode_of(self, entry: Entry) -> int | None:
+        """Return the permissions that a copy of an object should have; None where objects have none."""
+        return None
+
     def check_key(self, key: str) -> None:  # noqa: B027 - most take any name
         """Raise PermanentError if no object can have this name here."""
 
@@ -173,7 +195,7 @@ def open_storage(url: str, options: dict[str, Any] | None = None) -> Storage:
     """Return the storage that a URL names; a path is local."""
     protocol, separator, rest = url.partition("://")
     if is_local(url):
-        return LocalStorage(rest if separator else url)
+        return LocalStorage(rest if separator else url, bool((options or {}).get("follow")))
     if protocol in ("s3", "s3a"):
         from .s3 import S3Storage
 
@@ -188,9 +210,9 @@ def _version(info: os.stat_result) -> str:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Nobody else of warpaes replaces files in this folder meanwhile."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _locked(folder: int) -> Iterator[None]:
+    """Keep other processes and threads of warpaes from replacing files in this folder."""
+    descriptor = os.open(".", _READ_FOLDER, dir_fd=folder)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -198,79 +220,244 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _make_folder(path: Path) -> None:
-    """Make a folder and those above it, so that they are still there after a loss of power."""
-    if path.is_dir():
-        return
-    _make_folder(path.parent)
-    try:
-        path.mkdir(exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise PermanentError(f"{path} is a file, and would have to be a folder: rename one of the two") from None
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+def _sync(folder: int) -> None:
+    descriptor = os.open(".", _READ_FOLDER, dir_fd=folder)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-class LocalStorage(Storage):
-    """Files of a local or mounted file system."""
+def _make_root(path: Path) -> None:
+    """Make a storage's root and the folders above it, so that they are still there after a loss of power."""
+    if path.is_dir():
+        return
+    _make_root(path.parent)
+    try:
+        path.mkdir(exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise _in_the_way(path) from None
+    parent = os.open(path.parent, _FOLDER)
+    try:
+        _sync(parent)
+    finally:
+        os.close(parent)
 
-    def __init__(self, path: str) -> None:
-        """Take a folder or a file, which need not exist."""
+
+def _in_the_way(path: Path | str) -> PermanentError:
+    return PermanentError(f"{path} is a file, and would have to be a folder: rename one of the two")
+
+
+def _kind(mode: int) -> str:
+    """Return what a file is that is not a regular one."""
+    return "a symbolic link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+
+
+class LocalStorage(Storage):
+    """Files of a local or mounted file system.
+
+    The root's path is the caller's: links in it are followed. Anyone may be able to write below the root. There every
+    file is reached folder by folder from the root's descriptor, and a link that takes a folder's place leads nowhere.
+    """
+
+    def __init__(self, path: str, follow: bool = False) -> None:
+        """Take a folder or a file, which need not exist; `follow`: links to files are read as files."""
+        super().__init__()
         self.root = Path(path).absolute()
         self.url = str(self.root)
+        self.follow = follow
+        self._turn = threading.Lock()
+        self._root = -1
+
+    def __del__(self) -> None:
+        """Close the root."""
+        if getattr(self, "_root", -1) >= 0:
+            os.close(self._root)
 
     def place(self) -> tuple[str, str]:
         """Return the path without links."""
         return "", os.path.realpath(self.root)
 
-    def _path(self, key: str) -> Path:
-        """Return where an object lies; lists and manifests of others may name what lies elsewhere."""
-        if not key:
-            return self.root
-        if "\0" in key or any(part in ("", ".", "..") for part in key.split("/")):
-            raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or leave it out")
-        return self.root / key
+    def _say(self, key: str) -> str:
+        return f"{self.url}/{key}" if key else self.url
 
     def check_key(self, key: str) -> None:
         """Refuse names that would lie elsewhere or that no file can have."""
         if not key:
             raise PermanentError("an empty name cannot be the name of a file: rename the object, or leave it out")
-        self._path(key)
-        if any(len(os.fsencode(part)) > 255 - len(PART) - 33 for part in key.split("/")):
+        self._check(key)
+        if any(len(os.fsencode(part)) > MAX_NAME - len(PART) - 33 for part in key.split("/")):
             raise PermanentError(f"{key!r} has a part that is too long for the name of a file")
 
+    def _check(self, key: str) -> None:
+        """Refuse what is not a name below the root; lists and manifests of others may contain anything."""
+        try:
+            encoded = os.fsencode(key)
+        except UnicodeEncodeError:
+            encoded = b"\0"
+        if b"\0" in encoded or any(part in ("", ".", "..") for part in key.split("/")):
+            raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or leave it out")
+        if len(encoded) > MAX_PATH or any(len(part) > MAX_NAME for part in encoded.split(b"/")):
+            raise PermanentError(f"{key[:40]!r}… ({len(encoded)} bytes) is too long for the name of a file")
+
+    # -------------------------------------------------------------------------------------- the way from the root
+
+    def _top(self, make: bool) -> int:
+        """Return the root's descriptor. It is opened once: another folder that gets its name is not the root."""
+        if self._root < 0:
+            with self._turn:
+                if self._root < 0:
+                    if make:
+                        _make_root(self.root)
+                    self._root = os.open(self.root, _FOLDER)
+        return self._root
+
+    def _folder(self, parts: list[str], make: bool = False) -> int:
+        """Open a folder below the root, for the caller to close."""
+        top = self._top(make)
+        if parts and (descriptor := open_beneath(top, "/".join(parts), _FOLDER)) >= 0:
+            return descriptor
+        # Step by step: to make what is missing, or to find what is wrong.
+        descriptor = os.dup(top)
+        path = self.url
+        try:
+            for part in parts:
+                path = f"{path}/{part}"
+                inner = self._step(descriptor, part, path, make)
+                os.close(descriptor)
+                descriptor = inner
+        except OSError as error:  # which names a part of the path
+            os.close(descriptor)
+            raise OSError(error.errno, error.strerror, path) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _step(self, outer: int, name: str, path: str, make: bool) -> int:
+        """Open a folder within another."""
+        try:
+            return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=outer)
+        except FileNotFoundError:
+            if not make:
+                raise
+        except NotADirectoryError:
+            if stat.S_ISLNK(os.stat(name, dir_fd=outer, follow_symlinks=False).st_mode):
+                raise self._refused(path, stat.S_IFLNK) from None
+            if make:
+                raise _in_the_way(path) from None
+            raise
+        with contextlib.suppress(FileExistsError):  # another thread was first
+            os.mkdir(name, dir_fd=outer)
+            _sync(outer)
+        return self._step(outer, name, path, False)
+
+    @staticmethod
+    def _refused(path: str, mode: int) -> PermanentError:
+        if stat.S_ISLNK(mode):
+            return PermanentError(f"{path} is a symbolic link, which is not followed: put a file or a folder there")
+        return PermanentError(f"{path} is {_kind(mode)}: rename it")
+
+    @contextlib.contextmanager
+    def _at(self, key: str) -> Iterator[tuple[int | None, str, bool]]:
+        """Give a file's folder, its name there, and whether a link of that name is followed; the root may be a file."""
+        try:
+            if not key:
+                yield None, self.url, True
+                return
+            self._check(key)
+            *folders, name = key.split("/")
+            descriptor = self._folder(folders)
+            try:
+                yield descriptor, name, self.follow
+            finally:
+                os.close(descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingError(f"{self._say(key)}: no such file") from None
+
+    def _fast(self, key: str, flags: int) -> int:
+        """Open a file by one call of the system, or return -1."""
+        if not key or self.follow or self._root < 0:
+            return -1
+        self._check(key)
+        return open_beneath(self._root, key, flags)
+
+    def _look(self, key: str) -> os.stat_result:
+        """Return a regular file's attributes."""
+        descriptor = self._fast(key, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        if descriptor >= 0:
+            try:
+                info = os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
+        else:
+            with self._at(key) as (folder, name, follow):
+                info = os.stat(name, dir_fd=folder, follow_symlinks=follow)
+        if stat.S_ISREG(info.st_mode):
+            return info
+        if not key:
+            raise MissingError(f"{self.url} is not a regular file")
+        raise self._refused(self._say(key), info.st_mode)
+
+    # -------------------------------------------------------------------------------------------------- reading
+
     def list(self, key: str = "") -> Iterator[Entry]:
-        """Walk the folder; links to files are followed, links to folders are not."""
-        if self.root.is_file():
+        """Walk the folder. Links to folders are left out, links to files if they are not followed."""
+        try:
+            is_folder = stat.S_ISDIR(os.stat(self.root).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingError(f"{self.url}: no such file or folder") from None
+        if not is_folder:
             yield self.stat("")
             return
-        if not self.root.exists():
-            raise MissingError(f"{self.url}: no such file or folder")
-        for folder, folders, names in os.walk(self.root, onerror=_raise):
-            folders.sort()
-            for name in sorted(names):
-                path = Path(folder) / name
-                found = path.relative_to(self.root).as_posix()
-                if found.startswith(key) and not _is_part(name) and path.is_file():
-                    info = path.stat()
+        for folder, descriptor, names in self._walk(key):
+            for name in names:
+                found = folder + name
+                if _is_part(name) or not found.startswith(key):
+                    continue
+                try:
+                    info = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                except FileNotFoundError:  # removed since the folder was read
+                    continue
+                if self.follow and stat.S_ISLNK(info.st_mode):
+                    with contextlib.suppress(OSError):  # a link to nothing is left out
+                        info = os.stat(name, dir_fd=descriptor)
+                if stat.S_ISREG(info.st_mode):
                     yield Entry(found, info.st_size, _version(info))
+                else:
+                    self.left_out[found] = "a link to a folder" if stat.S_ISDIR(info.st_mode) else _kind(info.st_mode)
+
+    def _walk(self, key: str = "") -> Iterator[tuple[str, int, Sequence[str]]]:
+        """Give each folder that may hold names that begin with `key`, its descriptor, and its files, links and such."""
+        folders = [""]
+        while folders:
+            folder = folders.pop()
+            inside = self._folder(folder.split("/")[:-1])
+            try:
+                descriptor = os.open(".", _READ_FOLDER, dir_fd=inside)
+            finally:
+                os.close(inside)
+            try:
+                with os.scandir(descriptor) as found:
+                    kinds = sorted((each.name, each.is_dir(follow_symlinks=False)) for each in found)
+                yield folder, descriptor, [name for name, is_folder in kinds if not is_folder]
+            finally:
+                os.close(descriptor)
+            for name in [name for name, is_folder in reversed(kinds) if is_folder]:
+                below = f"{folder}{name}/"
+                if len(os.fsencode(below)) > MAX_PATH:
+                    self.left_out[below] = "a folder with too long a path"
+                elif below.startswith(key) or key.startswith(below):
+                    folders.append(below)
 
     def stat(self, key: str) -> Entry:
         """Look at a file."""
-        try:
-            info = self._path(key).stat()
-        except (FileNotFoundError, NotADirectoryError):
-            raise MissingError(f"{self._path(key)}: no such file") from None
-        if not stat.S_ISREG(info.st_mode):
-            raise MissingError(f"{self._path(key)} is not a regular file")
+        info = self._look(key)
         return Entry(key, info.st_size, _version(info))
+
+    def mode_of(self, entry: Entry) -> int | None:
+        """Return a file's permissions, without its set-id bits."""
+        return self._look(entry.key).st_mode & 0o777
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
         """Read from a file that is the same before and after."""
@@ -279,17 +466,29 @@ class LocalStorage(Storage):
             while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
                 data += more
             if len(data) < length:
-                raise ChangedError(f"{self._path(entry.key)} has changed since it was listed")
+                raise ChangedError(f"{self._say(entry.key)} has changed since it was listed")
             return data
+
+    def _open(self, key: str) -> int:
+        """Open a file to read it. A pipe that has taken its place is not waited for."""
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        descriptor = self._fast(key, flags | os.O_NOFOLLOW)
+        if descriptor >= 0:
+            return descriptor
+        with self._at(key) as (folder, name, follow):
+            try:
+                return os.open(name, flags if follow else flags | os.O_NOFOLLOW, dir_fd=folder)
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise self._refused(self._say(key), stat.S_IFLNK) from None
+                if error.errno == errno.ENXIO:
+                    raise self._refused(self._say(key), stat.S_IFSOCK) from None
+                raise
 
     @contextlib.contextmanager
     def opened(self, entry: Entry) -> Iterator[int]:
         """Open a file, which must be this version at the beginning, and its name's in the end."""
-        path = self._path(entry.key)
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            raise MissingError(f"{path}: no such file") from None
+        path = self._say(entry.key)
 
         def check(info: os.stat_result) -> None:
             if _version(info) != entry.version:
@@ -297,17 +496,23 @@ class LocalStorage(Storage):
             if info.st_size != entry.size:
                 raise ChangedError(f"{path} has {info.st_size} bytes, and {entry.size} by the list")
 
+        descriptor = self._open(entry.key)
         try:
-            check(os.fstat(descriptor))
+            info = os.fstat(descriptor)
+            if not stat.S_ISREG(info.st_mode):
+                raise self._refused(path, info.st_mode)
+            check(info)
             try:
                 yield descriptor
             finally:  # what has failed meanwhile may have failed for that
                 try:
-                    check(path.stat())
-                except FileNotFoundError:
+                    check(self._look(entry.key))
+                except MissingError:
                     raise ChangedError(f"{path} is gone since it was opened") from None
         finally:
             os.close(descriptor)
+
+    # -------------------------------------------------------------------------------------------------- writing
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
         """Begin a file under a temporary name."""
@@ -326,35 +531,32 @@ class LocalStorage(Storage):
     def remove(self, entry: Entry) -> None:
         """Remove a file if it is this version."""
         try:
-            now = self.stat(entry.key)
+            if _version(self._look(entry.key)) != entry.version:
+                raise ChangedError(f"{self._say(entry.key)} has changed, and is not removed")
+            with self._at(entry.key) as (folder, name, _):
+                os.unlink(name, dir_fd=folder)
         except MissingError:
             return
-        if now.version != entry.version:
-            raise ChangedError(f"{self._path(entry.key)} has changed, and is not removed")
-        self._path(entry.key).unlink()
 
     def sweep(self, keys: Container[str]) -> int:
         """Remove temporary files, of objects and of what lies beside them."""
         count = 0
-        for folder, _, names in os.walk(self.root):
-            for name in names:
-                if _is_part(name):
-                    path = Path(folder) / name
-                    key = path.with_name(name.rpartition(PART)[0][1:]).relative_to(self.root).as_posix()
-                    own = key.startswith(FOLDER) and key != FOLDER + LOCK  # of the lock one may be in use
-                    if key in keys or key.removesuffix(KEY_SUFFIX) in keys or own:
-                        path.unlink(missing_ok=True)
-                        count += 1
+        if not self.root.is_dir():
+            return count
+        for folder, descriptor, names in self._walk():
+            for name in filter(_is_part, names):
+                key = folder + name.rpartition(PART)[0][1:]
+                own = key.startswith(FOLDER) and key != FOLDER + LOCK  # of the lock one may be in use
+                if key in keys or key.removesuffix(KEY_SUFFIX) in keys or own:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(name, dir_fd=descriptor)
+                    count += 1
         return count
 
 
 def _is_part(name: str) -> bool:
     begin, mark, attempt = name.rpartition(PART)
     return bool(mark) and begin.startswith(".") and len(attempt) == 32
-
-
-def _raise(error: OSError) -> None:
-    raise error
 
 
 class LocalUpload(Upload):
@@ -364,45 +566,75 @@ class LocalUpload(Upload):
         """Create it, empty: what goes into it is written here or to its descriptor."""
         storage.check_key(key)
         self._storage, self._key, self._replace = storage, key, replace
-        self._path = storage._path(key)
-        _make_folder(self._path.parent)
-        self._temporary = self._path.with_name(f".{self._path.name}{PART}{attempt.id}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self.descriptor = os.open(self._temporary, flags, 0o666)
+        *self._folders, name = key.split("/")
+        folder = storage._folder(self._folders, make=True)
+        try:
+            self._within = _identity(folder)
+            self._output = Output(
+                name,
+                folder=folder,
+                replace=replace is not None,
+                secret=True,
+                mode=attempt.mode,
+                temporary=f".{name}{PART}{attempt.id}",
+            )
+        except FileExistsError:
+            raise ExistsError(f"{storage._say(key)} exists") from None
+        except OSError as error:
+            raise self._failed(error) from None
+        finally:
+            os.close(folder)
+        self._output.path = storage._say(key)  # of which errors speak
+
+    @property
+    def descriptor(self) -> int:
+        """Return the descriptor of the temporary file; -1 after the end."""
+        return self._output.descriptor
+
+    def _failed(self, error: OSError) -> Exception:
+        """Return the error of a file that cannot be replaced, or another one with the whole path."""
+        path = self._storage._say(self._key)
+        if error.errno == errno.ELOOP:
+            return self._storage._refused(path, stat.S_IFLNK)
+        if error.errno in (errno.EISDIR, errno.EINVAL):
+            return PermanentError(f"{path}: {error.strerror}")
+        return OSError(error.errno, error.strerror, path)
 
     def write(self, data: memoryview) -> None:
         """Take the next bytes."""
-        while len(data) > 0:
-            data = data[os.write(self.descriptor, data) :]
+        self._output.write(data)
 
     def commit(self) -> str:
         """Make it durable, and give it its name."""
-        os.fsync(self.descriptor)
-        os.close(self.descriptor)
-        self.descriptor = -1
-        version = _version(self._temporary.stat())
-        if self._replace is None:
-            try:
-                os.link(self._temporary, self._path)
-            except FileExistsError:
-                raise ExistsError(f"{self._path} exists") from None
-            self._temporary.unlink()
-        else:
-            with _locked(self._path.parent):
+        path = self._storage._say(self._key)
+        try:
+            folder = self._storage._folder(self._folders)
+        except (FileNotFoundError, NotADirectoryError):
+            raise ChangedError(f"the folder of {path} was removed while the file was written") from None
+        try:
+            if _identity(folder) != self._within:
+                raise ChangedError(f"the folder of {path} was renamed while the file was written")
+            if self._replace is None:
+                return _version(self._output.commit())
+            os.fsync(self.descriptor)  # others wait for the lock
+            with _locked(folder):
                 try:
                     now = self._storage.stat(self._key).version
                 except MissingError:
                     now = ""
                 if now != self._replace:
-                    raise ExistsError(f"{self._path} has changed, and is not replaced")
-                os.replace(self._temporary, self._path)
-        _sync_folder(self._path.parent)
-        return version
+                    raise ExistsError(f"{path} has changed, and is not replaced")
+                return _version(self._output.commit())
+        except FileExistsError:
+            raise ExistsError(f"{path} exists") from None
+        finally:
+            os.close(folder)
 
     def abort(self) -> None:
         """Remove it."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
-        with contextlib.suppress(FileNotFoundError):
-            self._temporary.unlink()
+        self._output.abort()
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    info = os.fstat(descriptor)
+    return info.st_dev, info.st_ino

@@ -38,6 +38,8 @@ from .storage import (
 
 #: In place of a row's key records, if no manifest has them: they lie in the file next to the object.
 BESIDE = "beside"
+#: Of data keys, if nothing else is said.
+TEMPLATE = "AES256_GCM_HKDF_1MB"
 #: How an object's name is bound to it: not at all, as the bare name (warpaes 1.0), or as keys.name_data.
 UNBOUND, BARE, BOUND = "", "name", "object"
 
@@ -91,7 +93,7 @@ class Config:
     key: list[keys.KeySpec] = field(default_factory=list)  #: opens, and seals if there is no new one
     new_key: list[keys.KeySpec] = field(default_factory=list)  #: of rekey and rewrap
     envelope: str = ""  #: "job", "object", or "": the keyset itself
-    template: str = "AES256_GCM_HKDF_1MB"
+    template: str = TEMPLATE
     key_id: str = ""  #: the key of new objects, if they have no keys of their own
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     dataset: str = ""  #: of the encrypted objects
@@ -268,7 +270,9 @@ class Worker:
         place = keys.Place(self.config.dataset, row.key, self.config.job)
         record, keyset = keys.new_record(self.new_sources[0], self.config.template, place)
         record = keys.signed(record, self.config.record_key)
-        old = json.loads(row.wrapped) if row.wrapped and self.config.command == "rekey" else []
+        old = []
+        if row.wrapped and self.config.command == "rekey":
+            old = [keys.signed(keys.replaced(each), self.config.record_key) for each in json.loads(row.wrapped)]
         while True:
             found: list[dict[str, Any]] = []
             version = None
@@ -356,7 +360,11 @@ class Worker:
             keyset, key_id = own.keyset, own.records[0]["key_id"]
         elif config.command != "decrypt":
             keyset, key_id = self.new_keys.get(config.key_id), config.key_id
-        attempt = Attempt(key_id=key_id, uploading=lambda upload: self._events.put((number, {"upload_id": upload})))
+        attempt = Attempt(
+            key_id=key_id,
+            uploading=lambda upload: self._events.put((number, {"upload_id": upload})),
+            mode=self.source.mode_of(row.source_entry) if config.command != "rekey" else None,
+        )
         plain = hashlib.sha256() if config.verify and keyset is not None else None
 
         def write(replace: str | None) -> tuple[Entry, str]:
@@ -537,7 +545,7 @@ class Worker:
         """Wrap an object's data keys with another key."""
         # An earlier attempt may have come so far.
         sources = [*self.old_keys.sources, *self.new_sources]
-        records = [keys.rewrap(each, sources, self.new_sources[0]) for each in json.loads(row.wrapped)]
+        records, _ = keys.rewrap_all(json.loads(row.wrapped), sources, self.new_sources[0])
         return {"wrapped": self._put_records(row.key, records), "todo": ""}
 
     def _put_records(self, key: str, records: list[dict[str, Any]]) -> str:

@@ -174,7 +174,7 @@ std::optional<int> descriptor_named_by(const std::string& path) {
 }
 
 TemporaryName::~TemporaryName() {
-    if (!path_.empty()) os::unlink(path_.c_str());
+    if (!path_.empty() && home_.is_here()) os::unlink(path_.c_str());
 }
 
 // ------------------------------------------------------------------------------------------------------------ source

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/process.hpp"
 #include "engine/pipeline/stream.hpp"
 
 namespace warpaes {
@@ -30,20 +31,24 @@ private:
     bool owned_ = false;
 };
 
-/// A file name that is removed on destruction unless it is kept.
+/// A file name that is removed on destruction, in the process that made it, unless it is kept.
 class TemporaryName {
 public:
     TemporaryName() = default;
     TemporaryName(const TemporaryName&) = delete;
     TemporaryName& operator=(const TemporaryName&) = delete;
     ~TemporaryName();
-    void set(std::string path) { path_ = std::move(path); }
+    void set(std::string path) {
+        path_ = std::move(path);
+        home_.take_over();
+    }
     void keep() { path_.clear(); }
     [[nodiscard]] bool empty() const noexcept { return path_.empty(); }
     [[nodiscard]] const char* path() const noexcept { return path_.c_str(); }
 
 private:
     std::string path_;
+    Home home_;
 };
 
 /// Regular files are read at any position by many threads (pread); anything else is read front to back.

@@ -1,7 +1,5 @@
 #include "engine/pipeline/pipeline.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -84,7 +82,11 @@ private:
     bool write(const Chunk& chunk);
     void save_before();
     void fail(std::exception_ptr error) noexcept;
+    /// To be called after every function of the caller's, which may have forked: a child would go on with the parent's
+    /// nonces, and wait for threads that it does not have.
+    void require_home() const { home_.require("callback", "a callback that forks must not return in the child"); }
 
+    const Home home_;
     Engine& engine_;
     const Plan& plan_;
     Stage& stage_;
@@ -200,6 +202,7 @@ void Pipeline::stop() noexcept {
 void Pipeline::loop(WorkerLane& lane) {
     Chunk chunk;
     while (!stopped_) {
+        require_home();
         try {
             if (!take(chunk, lane)) return;
             lane.used(chunk.input_bytes);
@@ -209,7 +212,7 @@ void Pipeline::loop(WorkerLane& lane) {
         } catch (...) {
             // A pipe must receive exactly the chunks before the first failed one, so wait until all earlier chunks are
             // written.
-            if (sink_.is_sequential()) (void)write_turns_.wait(chunk.index);
+            if (sink_.is_sequential() && home_.is_here()) (void)write_turns_.wait(chunk.index);
             throw;
         }
         if (!write(chunk)) return;
@@ -284,6 +287,7 @@ void Pipeline::fill(Chunk& chunk, std::span<std::uint8_t> staging) {
 }
 
 bool Pipeline::process(Chunk& chunk, WorkerLane& lane) {
+    require_home();
     chunk.output_offset = stage_.output_offset(chunk.index);
     if (direct_output_ != nullptr) {
         chunk.output = direct_output_ + chunk.output_offset;
@@ -338,10 +342,10 @@ private:
 };
 
 BegunPipeline::BegunPipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink)
-    : process_(getpid()), work_(std::make_unique<Work>(engine, plan, stage, source, sink)) {}
+    : work_(std::make_unique<Work>(engine, plan, stage, source, sink)) {}
 
 BegunPipeline::~BegunPipeline() {
-    if (process_ != getpid()) (void)work_.release();
+    if (!home_.is_here()) (void)work_.release();
 }
 
 Totals BegunPipeline::finish() {

@@ -8,12 +8,11 @@
 // copies and kernels in the same way.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 
+#include "base/process.hpp"
 #include "engine/engine.hpp"
 #include "engine/pipeline/stage.hpp"
 #include "engine/pipeline/stream.hpp"
@@ -48,7 +47,7 @@ public:
 
 private:
     class Work;
-    const pid_t process_;
+    const Home home_;
     std::unique_ptr<Work> work_;
 };
 

@@ -62,9 +62,13 @@ void BatchEngine::stop() noexcept {
 }
 
 void BatchEngine::flush_keys() {
-    const auto now = KeyTable::Clock::now();  // later uses come from active batches and may never stop
-    keys_.let_go_before(now);
+    const auto now = KeyTable::Clock::now();
+    flush_keys_of_host();
     cuda_backend().wipe_keys_before(now);
+}
+
+void BatchEngine::flush_keys_of_host() noexcept {
+    keys_.let_go_before(KeyTable::Clock::now());  // later uses come from active batches and may never stop
 }
 
 bool BatchEngine::keeps_keys() const {

@@ -19,7 +19,7 @@ namespace warpaes {
 /// Threads are started when they are first needed and joined at the end. Workers take tasks from all active batches in
 /// turn. If a batch begins in device memory and a worker of that GPU is idle, that worker prepares the batch; otherwise
 /// a worker of the CPU does. A client that waits takes the place of an idle worker, because waking one takes up to 100
-/// us. Thread-safe. A child process after fork() has none of the threads: it makes its own engine.
+/// us. Thread-safe. A child process after fork() has none of the threads: there, only keys may be wiped.
 class BatchEngine {
 public:
     explicit BatchEngine(Engine& engine) : engine_(engine) {}
@@ -33,6 +33,8 @@ public:
     bool wait(const std::shared_ptr<Batch>& batch, std::uint64_t milliseconds);
     /// Wipes the keys that are kept for later batches, in host memory and on devices. Throws Error{DEVICE}.
     void flush_keys();
+    /// Those in host memory.
+    void flush_keys_of_host() noexcept;
     /// Finishes everything that was submitted. After that, nothing may be submitted, but finished batches may be waited
     /// for.
     void stop() noexcept;

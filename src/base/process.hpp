@@ -1,0 +1,74 @@
+// Which process runs. fork() copies every object into the child: nonces and states of generators, which must not be
+// used twice, handles of the parent's threads, and locks that these threads hold.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace warpaes {
+
+/// A number that this process has and no process that it descends from. Costs two loads after the first call. A child
+/// of fork() is told from its parent by a page that the kernel clears in it (MADV_WIPEONFORK), which no process ID and
+/// no handler of fork() can miss: a raw clone() runs no handlers, and may give the child its parent's ID in another
+/// namespace. Kernels before 4.14 do not clear the page: there a handler does, and process IDs are compared. A child
+/// that shares its parent's memory (vfork) has no copies, and the same number.
+[[nodiscard]] std::uint64_t this_process() noexcept;
+
+/// The process that an object belongs to: the one that made it, or that last took it over.
+class Home {
+public:
+    [[nodiscard]] bool is_here() const noexcept { return process_ == this_process(); }
+    /// Throws Error{STATE} elsewhere. `thing` begins the sentence, and `instead` ends it.
+    void require(const char* thing, const char* instead) const {
+        if (!is_here()) refuse(thing, instead);
+    }
+    void take_over() noexcept { process_ = this_process(); }
+
+private:
+    [[noreturn, gnu::cold]] static void refuse(const char* thing, const char* instead);
+
+    std::uint64_t process_ = this_process();
+};
+
+/// A lock that fork() waits for, so that the child finds it free and what it guards whole.
+class LockAcrossFork {
+public:
+    LockAcrossFork(const LockAcrossFork&) = delete;
+    LockAcrossFork& operator=(const LockAcrossFork&) = delete;
+
+    virtual void before_fork() = 0;
+    virtual void after_in_parent() = 0;
+    virtual void after_in_child() = 0;
+
+protected:
+    LockAcrossFork();
+    ~LockAcrossFork();
+
+private:
+    friend struct LocksAcrossFork;
+    LockAcrossFork *previous_ = nullptr, *next_ = nullptr;
+};
+
+/// Such a lock, otherwise as Mutex. Whoever holds one takes no other, calls no function of the caller's, and does not
+/// fork.
+template <typename Mutex = std::mutex>
+class ForkSafe final : private LockAcrossFork {
+public:
+    void lock() { mutex_.lock(); }
+    bool try_lock() { return mutex_.try_lock(); }
+    void unlock() { mutex_.unlock(); }
+    void lock_shared() { mutex_.lock_shared(); }
+    void unlock_shared() { mutex_.unlock_shared(); }
+
+private:
+    void before_fork() override { mutex_.lock(); }
+    void after_in_parent() override { mutex_.unlock(); }
+    // Not unlocked: a lock may remember its holder by the number of a thread, which the child's thread does not have.
+    void after_in_child() override { new (&mutex_) Mutex; }
+
+    Mutex mutex_;
+};
+
+}  // namespace warpaes
