@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from alterations import HEADING, Count, Format, judged
 from altered_bulk import bulk_files
 from altered_command import keysets_by_command, sealed_by_command
+from altered_dataset import dataset_files
 from altered_files import small_files, template_files, tensor_files
 from altered_keys import key_files
 
@@ -31,6 +32,7 @@ GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]]
     "tensors": (tensor_files, 400),
     "keys": (key_files, 600),
     "bulk": (bulk_files, 60),
+    "dataset": (dataset_files, 20),
 }
 #: With the command: of files in directories, of files by themselves, and of keysets.
 COMMAND = {"directories": 25, "files": 3, "keysets": 8}
@@ -84,6 +86,9 @@ class Altered(unittest.TestCase):
 
     def test_what_bulk_reads(self) -> None:
         self.check("bulk")
+
+    def test_datasets(self) -> None:
+        self.check("dataset")
 
     @unittest.skipUnless(
         os.environ.get("WARPAES"), "WARPAES does not name the command; a build with the command runs it"
