@@ -237,12 +237,14 @@ class Run:
             self._same_job(there, kept)
             self._under_primary(there)
             self._manifest = there
+            failed = there.total(ERROR)
             if not self._joins:
                 self._again()
             if options.update and not self._joins:
                 there.merge(self.listing.rows(None), self._join)
-            if there.job.finished:
-                there.job.id, there.job.command = secrets.token_hex(16), "encrypt"
+            there.job.command = "encrypt"
+            if there.job.finished and not failed:  # else objects of failed attempts may be there
+                there.job.id = secrets.token_hex(16)
         if self.manifest.total("todo"):
             self._choose_key(self.specs)
         self._write_with(self.specs)
