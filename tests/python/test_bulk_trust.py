@@ -790,7 +790,7 @@ class Drivers(Trust):
 
         def run() -> None:
             parsed = cli.make_parser().parse_args([*map(str, command), "-q", "--threads", "1"])
-            waited.run = cli.Run(cli.options_of(parsed))
+            waited.run = cli.make_run(cli.options_of(parsed))
             reports.append(waited.run.run())
 
         with unittest.mock.patch.object(worker.Worker, "_encrypt", together):

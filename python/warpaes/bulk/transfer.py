@@ -10,7 +10,8 @@ from concurrent.futures import Executor, Future
 from typing import Literal
 
 from .._native import Keyset, Reader, Writer, _crypt_file
-from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, ChangedError, Entry, LocalStorage, LocalUpload, Storage, Upload
+from .local import LocalStorage, LocalUpload
+from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, ChangedError, Entry, Storage, Upload
 
 #: Windows that are asked for before they are needed.
 AHEAD = 3

@@ -20,6 +20,7 @@ from .. import _native
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from . import keys, transfer
+from .local import LocalStorage
 from .rows import DONE, REMOVED, Row
 from .storage import (
     KEY_SUFFIX,
@@ -28,7 +29,6 @@ from .storage import (
     ChangedError,
     Entry,
     ExistsError,
-    LocalStorage,
     MissingError,
     PermanentError,
     is_local,
