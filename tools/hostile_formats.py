@@ -255,8 +255,8 @@ def keysets(keys: pathlib.Path, mib: int) -> Iterator[Case]:
         "nested in keysetInfo": json.dumps({**found, "keysetInfo": "here"}).encode().replace(b'"here"', _deep(2000)),
         "ciphertext of this length": json.dumps({**found, "encryptedKeyset": "A" * (len(content) - 8000)}).encode(),
         "empty objects": b'{"encryptedKeyset": [' + b"{}," * ((len(content) - 30) // 3) + b"{}]}",
-        "1 MiB of empty objects": b'{"encryptedKeyset": [' + b"{}," * ((1 << 20) // 3) + b"{}]}",
-        "1 MiB nested": _deep(1 << 20),
+        "2 MiB of empty objects": b'{"encryptedKeyset": [' + b"{}," * ((2 << 20) // 3) + b"{}]}",
+        "2 MiB nested": _deep(2 << 20),
         "altered": content.replace(b'"encryptedKeyset": "', b'"encryptedKeyset": "AAAA'),
     }
     yield Case("keyset of 26 keys under a key", content, lies, ["read_keyset"])
