@@ -51,6 +51,27 @@ void remember_arguments(int argc, char** argv) {
     arguments = {argv, static_cast<std::size_t>(argc)};
 }
 
+std::string variable_named_by(std::string_view place) {
+    if (place.starts_with("clear:")) place.remove_prefix(6);
+    return place.starts_with("env:") ? std::string(place.substr(4)) : std::string();
+}
+
+std::vector<std::string> variables_in_arguments() {
+    std::vector<std::string> names;
+    for (const std::string_view argument : arguments) {
+        // As a word of its own, after "--kek=", or after "-k", perhaps with other letters before it.
+        const std::size_t letters = argument.starts_with("--")  ? std::min(argument.find('=') + 1, argument.size())
+                                    : argument.starts_with('-') ? std::min(most_letters + 1, argument.size())
+                                                                : 0;
+        const std::size_t first = argument.starts_with("--") ? letters : 0;
+        for (std::size_t at = first; at <= letters; ++at) {
+            const std::string name = variable_named_by(argument.substr(at));
+            if (!name.empty()) names.push_back(name);
+        }
+    }
+    return names;
+}
+
 std::string without_keys(std::string sentence) {
     for (const char* argument : arguments) hide_parts(sentence, argument);
     if (const char* variable = std::getenv("WARPAES_KEYSET")) hide_parts(sentence, variable);

@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -22,19 +24,53 @@ namespace {
 /// The shell's statuses for a command that does not exist, and for a file that is not executable.
 constexpr int not_executable = 126, not_found = 127;
 
-/// The first word of the command, and a mark that more follow. Its arguments, and variables set for the program, may be
-/// secret.
-std::string shown(std::string_view command) {
-    std::string_view text = trimmed(command), word;
-    for (;;) {
-        word = text.substr(0, text.find_first_of(" \t\r\n;|&"));
-        const std::string_view rest = trimmed(text.substr(word.size()));
-        if (word.find('=') == std::string_view::npos || rest.empty()) break;
-        text = rest;
+constexpr std::string_view blanks = " \t\r", ends = "\n;|&";
+
+bool is_in(char c, std::string_view characters) {
+    return characters.find(c) != std::string_view::npos;
+}
+
+bool is_name_character(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+void skip(std::string_view& text, std::string_view characters) {
+    text.remove_prefix(std::min(text.find_first_not_of(characters), text.size()));
+}
+
+/// Removes the value of an assignment. False if the shell may read it in another way than this does: what seems to be
+/// the next word may then be part of a secret.
+bool skip_value(std::string_view& text) {
+    while (!text.empty() && !is_in(text[0], blanks) && !is_in(text[0], ends)) {
+        const char c = text[0];
+        if (is_in(c, "\\`()<>") || (c == '$' && (text.size() == 1 || !is_name_character(text[1])))) return false;
+        text.remove_prefix(1);
+        if (c != '\'' && c != '"') continue;
+        const std::size_t end = text.find(c);
+        if (end == std::string_view::npos) return false;
+        if (c == '"' && text.substr(0, end).find_first_of("\\`$") != std::string_view::npos) return false;
+        text.remove_prefix(end + 1);
     }
-    if (word.find('=') != std::string_view::npos) return "…";
-    const char* more = word.size() < text.size() ? " …" : "";
-    return fmt::format("{}{}", looks_like_key(word) ? "…" : word, more);
+    return true;
+}
+
+/// The first word after variables set for the program, and a mark that more follow; only the mark if the first word is
+/// not certain. Arguments and variables may be secret.
+std::string shown(std::string_view text) {
+    for (;;) {
+        skip(text, blanks);
+        const auto name = std::find_if_not(text.begin(), text.end(), is_name_character);
+        if (name == text.end() || name == text.begin() || *name != '=') break;
+        text.remove_prefix(static_cast<std::size_t>(name - text.begin()) + 1);
+        if (!skip_value(text)) return "…";
+        skip(text, " \t\r\n;|&");
+    }
+    const auto end =
+        std::find_if_not(text.begin(), text.end(), [](char c) { return is_name_character(c) || is_in(c, "./+-@%,:"); });
+    const std::string word(text.begin(), end);
+    if (word.empty() || looks_like_key(word)) return "…";
+    if (end == text.end()) return word;
+    return is_in(*end, blanks) || is_in(*end, ends) ? word + " …" : "…";
 }
 
 bool has_a_key(std::string_view command) {
@@ -47,10 +83,15 @@ bool has_a_key(std::string_view command) {
     return false;
 }
 
+/// The environment without the variables in which keys are.
 std::vector<char*> environment_of_program() {
+    std::vector<std::string> secret = variables_in_arguments();
+    if (const char* keyset = std::getenv("WARPAES_KEYSET")) secret.push_back(variable_named_by(keyset));
+    secret.emplace_back("WARPAES_KEYSET");
     std::vector<char*> list;
     for (char** at = environ; *at != nullptr; ++at) {
-        if (after(*at, "WARPAES_KEYSET=") == nullptr) list.push_back(*at);
+        const std::string_view name(*at, std::strcspn(*at, "="));
+        if (std::find(secret.begin(), secret.end(), name) == secret.end()) list.push_back(*at);
     }
     list.push_back(nullptr);
     return list;
@@ -95,6 +136,7 @@ KeyProgram::KeyProgram(const std::string& option, const std::string& command)
     // This command's standard input may be the data.
     ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions.value, input.get(), STDOUT_FILENO);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions.value, STDERR_FILENO + 1);  // fd:N may be a key
     Attributes attributes;
     sigset_t defaults;
     sigemptyset(&defaults);

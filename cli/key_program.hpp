@@ -8,7 +8,8 @@
 namespace cli {
 
 /// A running shell command whose standard output can be read. Its standard input is empty, its errors go to this
-/// command's standard error, and its environment has no WARPAES_KEYSET, so that it does not start itself again.
+/// command's standard error. It inherits no keys: no other descriptor, and neither WARPAES_KEYSET, with which it could
+/// also start itself again, nor a variable that a place env:NAME of this command line names.
 class KeyProgram {
 public:
     /// `option`: the option that gave the command, for messages; no message repeats the command's arguments. Throws
@@ -20,7 +21,7 @@ public:
     ~KeyProgram();
 
     [[nodiscard]] int output() const noexcept { return output_.get(); }
-    /// The name in messages: the option, and the first word of the command.
+    /// The name in messages: the option, and the first word of the command if that is certainly a program's name.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     /// Waits for its end. Throws Failure unless it succeeded: its output may be half of a key.
     void finish();

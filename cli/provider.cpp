@@ -19,6 +19,7 @@
 #include "progress.hpp"
 #include "provider_config.hpp"
 #include "record.hpp"
+#include "root_only.hpp"
 
 namespace cli {
 
@@ -158,6 +159,19 @@ std::string module_of(const ProviderOptions& options) {
     throw Failure(WARPAES_ERROR_NOT_FOUND, options.module.empty()
                                                ? "there is no warpaes.so beside this program; give --module FILE"
                                                : fmt::format("there is no module '{}'", options.module));
+}
+
+/// A configuration of root is for every program of root, each of which runs the module's code.
+void refuse_replaceable_module(const std::string& config, const std::string& module) {
+    struct stat status {};
+    if (::stat(config.c_str(), &status) != 0 || status.st_uid != 0) return;
+    const auto objection = objection_to_root_only(module);
+    if (!objection) return;
+    throw Failure(WARPAES_ERROR_STATE,
+                  fmt::format("module '{}': {}, so that another user could run code in root's programs. Install the "
+                              "module where only root can write, as `sudo make install` or the package does, or copy "
+                              "it there and give --module FILE",
+                              module, *objection));
 }
 
 /// A new file beside `path`, which replaces `path` or is removed.
@@ -300,6 +314,7 @@ Checked check_config(const std::string& path) {
 
 int install(const ProviderOptions& options) {
     const std::string path = config_of(options), before = read_file(path), module = module_of(options);
+    refuse_replaceable_module(path, module);
     std::vector<std::pair<std::string, std::string>> parameters;
     const auto given = [&](const char* name, const std::string& value) {
         if (!value.empty()) parameters.emplace_back(name, value);
@@ -339,6 +354,9 @@ int remove_block(const ProviderOptions& options) {
 
 int check_installed(const ProviderOptions& options) {
     const std::string path = config_of(options);
+    const OpensslConfig config(read_file(path), path);
+    const std::string module = config.value(config.section_of_provider(), "module");
+    if (module.starts_with('/')) refuse_replaceable_module(path, fs::weakly_canonical(module));
     const Checked checked = check_config(path);
     if (options.json) {
         print_json({{"config", path},

@@ -112,7 +112,7 @@ def tensors(path: str, keys: pathlib.Path) -> None:
 
 
 def names(path: str, keys: pathlib.Path) -> None:
-    from warpaes.bulk.manifest import read_list
+    from warpaes.bulk.rows import read_list
 
     for _ in read_list(pathlib.Path(path).read_bytes(), path):
         pass
@@ -255,8 +255,8 @@ def keysets(keys: pathlib.Path, mib: int) -> Iterator[Case]:
         "nested in keysetInfo": json.dumps({**found, "keysetInfo": "here"}).encode().replace(b'"here"', _deep(2000)),
         "ciphertext of this length": json.dumps({**found, "encryptedKeyset": "A" * (len(content) - 8000)}).encode(),
         "empty objects": b'{"encryptedKeyset": [' + b"{}," * ((len(content) - 30) // 3) + b"{}]}",
-        "1 MiB of empty objects": b'{"encryptedKeyset": [' + b"{}," * ((1 << 20) // 3) + b"{}]}",
-        "1 MiB nested": _deep(1 << 20),
+        "2 MiB of empty objects": b'{"encryptedKeyset": [' + b"{}," * ((2 << 20) // 3) + b"{}]}",
+        "2 MiB nested": _deep(2 << 20),
         "altered": content.replace(b'"encryptedKeyset": "', b'"encryptedKeyset": "AAAA'),
     }
     yield Case("keyset of 26 keys under a key", content, lies, ["read_keyset"])
@@ -308,30 +308,33 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
     (keys / "jwk").write_text(json.dumps(jwk))
     path = keys / "made.safetensors"
     draw = np.random.default_rng(1)
-    safetensors.save_file({str(i): draw.integers(0, 256, mib << 18, np.uint8) for i in range(4)}, path, **jwk)
-    content = path.read_bytes()
-    length = struct.unpack("<Q", content[:8])[0]
-    most = len(content) - 8
-
-    def header(text: bytes) -> bytes:
-        return (struct.pack("<Q", len(text)) + text + content)[: len(content)]
-
-    metadata = b'{"__metadata__":{"__signature__":"' + b64(bytes(64)).encode() + b'","a":'
-    yield Case(
-        f"CryptoTensors, 4 of {mib // 4} MiB",
-        content,
-        {
+    # One file with long tensors, and one of which most is header.
+    for number, size in ((4, mib << 18), (20_000, 128)):
+        safetensors.save_file({str(i): draw.integers(0, 256, size, np.uint8) for i in range(number)}, path, **jwk)
+        content = path.read_bytes()
+        length = struct.unpack("<Q", content[:8])[0]
+        forged = {
             "length of 2^63": struct.pack("<Q", 1 << 63) + content[8:],
-            "length of the file": struct.pack("<Q", most) + content[8:],
             "header altered": _flipped(content, 8 + length // 2),
             "first tensor altered": _flipped(content, 8 + length + 3),
             "last tensor altered": _flipped(content, len(content) - 3),
-            "header nested 100,000 deep": header(metadata + _deep(200_000) + b"}}"),
-            "header of empty arrays": header(metadata + b"[" + b"[]," * ((most - 200) // 3) + b"[]]}}"),
-            "header of one text": header(metadata + b'"' + b"A" * (most - 200) + b'"}}'),
-        },
-        ["load_file"],
-    )
+            "header nested 100,000 deep": _headed(content, b"[" * 100_000 + b"]" * 100_000, 200_200),
+        }
+        if number > 4:
+            forged |= {
+                "length of the file": struct.pack("<Q", (len(content) - 8) // 8 * 8) + content[8:],
+                "header of empty arrays": _headed(content, b"[" + b"[]," * ((length - 300) // 3) + b"[]]", length),
+                "header of one text": _headed(content, b'"' + b"A" * (length - 300) + b'"', length),
+            }
+        yield Case(f"CryptoTensors, {number} of {size:,} bytes", content, forged, ["load_file"])
+
+
+def _headed(content: bytes, inner: bytes, length: int) -> bytes:
+    """A file with another header, which has a signature and the length of an authentic one."""
+    signature = base64.b64encode(bytes(64)).decode().encode()
+    text = b'{"__metadata__":{"__signature__":"' + signature + b'","a":' + inner
+    text += b" " * (length // 8 * 8 - len(text) - 2) + b"}}"
+    return struct.pack("<Q", len(text)) + text + content[8 + len(text) :]
 
 
 def lists(keys: pathlib.Path, mib: int) -> Iterator[Case]:

@@ -86,5 +86,13 @@ def keysets() -> None:
     write("keyset", "operations", bytes([0, 0, 1, 0, 0, 2, 0, 1, 2, 2, 1, 2, 1, 3, 1, 4, 3, 40]) + bytes(range(60)))
 
 
+def spans() -> None:
+    """One of each call of fuzz/spans.cpp, which its first byte chooses, with two ways to go on."""
+    for call in range(13):
+        for name, rest in ("up", bytes(range(1, 120))), ("mixed", bytes(7 * i * i % 251 for i in range(200))):
+            write("spans", f"{call}_{name}", bytes([call]) + rest)
+
+
 if __name__ == "__main__":
+    spans()
     keysets()

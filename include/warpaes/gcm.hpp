@@ -85,7 +85,8 @@ struct Segments {
     ConstBytes aad{};            ///< the same for every segment
     ConstBytes input{};
     Bytes output{};
-    std::uint64_t plaintext_stride = 0;  ///< bytes from segment to segment; 0: no gaps
+    /// Bytes from segment to segment: at least segment_len, and of ciphertext whose tags follow it 16 more. 0: no gaps.
+    std::uint64_t plaintext_stride = 0;
     std::uint64_t ciphertext_stride = 0;
     Bytes tags{};  ///< 16 bytes for each segment; empty: each tag follows its ciphertext
 };
@@ -112,6 +113,12 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
         throw Error(WARPAES_ERROR_IV_LENGTH, "nonces: not 12 bytes for each segment");
     }
     if (count == 0) return 0;
+    // Lengths and strides may come from the header of a file that nothing has authenticated yet.
+    constexpr std::uint64_t most = std::uint64_t{1} << 60;
+    if (segments.segment_len > most) throw Error(WARPAES_ERROR_DATA_LENGTH, "segment_len: more than 2^60");
+    if (segments.last_len > segments.segment_len) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "last_len: more than segment_len");
+    }
     const bool encrypt = segments.direction == Direction::encrypt;
     const bool inline_tags = segments.tags.size() == 0;
     if (!inline_tags && segments.tags.size() / gcm_tag_bytes < count) {
@@ -122,9 +129,16 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
         const std::uint64_t given = plaintext ? segments.plaintext_stride : segments.ciphertext_stride;
         return given != 0 ? given : segments.segment_len + tag_of(plaintext);
     };
+    // No segment reaches beyond the next one's beginning, so none reaches further than the last.
     const auto span = [&](bool plaintext) {
         const std::uint64_t stride = stride_of(plaintext);
-        if (stride != 0 && count - 1 > (std::uint64_t{1} << 60) / stride) {
+        if (count > 1 && stride < segments.segment_len + tag_of(plaintext)) {
+            throw Error(WARPAES_ERROR_DATA_LENGTH,
+                        plaintext            ? "plaintext_stride: less than segment_len"
+                        : tag_of(false) == 0 ? "ciphertext_stride: less than segment_len"
+                                             : "ciphertext_stride: less than segment_len and the tag's 16 bytes");
+        }
+        if (stride != 0 && count - 1 > most / stride) {
             throw Error(WARPAES_ERROR_DATA_LENGTH, "nonces: the segments take more than 2^60 bytes");
         }
         return (count - 1) * stride + segments.last_len + tag_of(plaintext);
@@ -159,9 +173,6 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
                             : at(segments.tags.data(), gcm_tag_bytes);
         e.tag_len = gcm_tag_bytes;
     };
-    if (segments.last_len > segments.segment_len) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "last_len: more than segment_len");
-    }
     const bool shorter = segments.last_len != segments.segment_len;
     add(0, shorter ? count - 1 : count, segments.segment_len);
     if (shorter) add(count - 1, count, segments.last_len);

@@ -14,6 +14,10 @@
 namespace warpaes {
 inline namespace cpp {
 
+/// What numbers.h has a format for that C++20 has a type for, too.
+template <typename T>
+concept FloatOrDouble = std::same_as<T, float> || std::same_as<T, double>;
+
 /// AES-CTR's key stream under `key`, starting at the counter block `counter`, as numbers in host or device memory.
 /// Thread-safe. Each number is the same on every machine. A call that fails throws Error.
 class Numbers {
@@ -26,12 +30,12 @@ public:
 
     void bits(Bytes output) const { fill(WARPAES_BITS, output.data(), output.size(), 0, 1); }
     /// low + (high - low) * u, with u in [0, 1).
-    template <std::floating_point T>
+    template <FloatOrDouble T>
     void uniform(std::span<T> output, T low = 0, T high = 1) const {
         fill(sizeof(T) == 8 ? WARPAES_UNIFORM_FLOAT64 : WARPAES_UNIFORM_FLOAT32, output.data(), output.size_bytes(),
              low, static_cast<double>(high) - static_cast<double>(low));
     }
-    template <std::floating_point T>
+    template <FloatOrDouble T>
     void normal(std::span<T> output, T mean = 0, T deviation = 1) const {
         fill(sizeof(T) == 8 ? WARPAES_NORMAL_FLOAT64 : WARPAES_NORMAL_FLOAT32, output.data(), output.size_bytes(), mean,
              deviation);

@@ -37,6 +37,10 @@ public:
     }
     [[nodiscard]] bool is_set() const { return function_ != nullptr; }
 
+    /// The function is the package's own: it keeps no view, so it may see the library's memory itself.
+    void trust() { is_own_ = true; }
+    [[nodiscard]] bool is_own() const { return is_own_; }
+
     /// Returns a block of at least `size` bytes. The interpreter's lock guards the blocks.
     std::unique_ptr<Block> take_block(std::size_t size) {
         if (!blocks_.empty()) {
@@ -94,14 +98,16 @@ private:
         }
     }
     PyObject* function_ = nullptr;
+    bool is_own_ = false;
     Exception raised_;
     std::vector<std::unique_ptr<Block>> blocks_;  ///< one for each call that has been in progress at once
 };
 
-/// A block that a Python function sees as a memoryview during its call. An array over it may live longer, and keeps the
-/// block alive.
+/// Memory that a Python function sees as a memoryview during its call: a block or, for a function of the package's own,
+/// the library's. An array over a block may live longer, and keeps the block alive.
 struct LoanState {
     std::unique_ptr<Block> block;
+    void* data = nullptr;
     Py_ssize_t size = 0;
     bool read_only = true;
     bool ended = false;
@@ -117,8 +123,7 @@ int get_loan(PyObject* self, Py_buffer* buffer, int flags) {
         PyErr_SetString(PyExc_BufferError, "this memory was lent for the call of a function, which has ended");
         return -1;
     }
-    if (PyBuffer_FillInfo(buffer, self, loan.block->bytes.get(), loan.size, loan.read_only ? 1 : 0, flags) != 0)
-        return -1;
+    if (PyBuffer_FillInfo(buffer, self, loan.data, loan.size, loan.read_only ? 1 : 0, flags) != 0) return -1;
     ++loan.views;
     return 0;
 }
@@ -147,7 +152,8 @@ bool release(PyObject* view) {
 enum class Lent { to_read, to_fill };
 
 /// Calls `use(view)` with a memoryview of a copy of the library's memory: a view that outlives the call must not reach
-/// memory that the library frees, nor change bytes that it is decrypting. Releases the view, whatever `use` does. A
+/// memory that the library frees, nor change bytes that it is decrypting. Only functions of the package's own, which
+/// keep none, see the library's memory itself. Releases the view, whatever `use` does. A
 /// view of a part, or an array over it, cannot be released by others; a function that keeps one gets a BufferError, and
 /// the copy belongs to the view.
 template <typename Use>
@@ -158,11 +164,11 @@ int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Us
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(loan_type, Py_tp_alloc));
     const Object made(allocate(loan_type, 0));
     LoanState& loan = *new (&state_of<LoanState>(made.get())) LoanState();
-    loan.block = callback.take_block(size);
+    if (!callback.is_own()) loan.block = callback.take_block(size);
+    loan.data = callback.is_own() ? data : loan.block->bytes.get();
     loan.size = static_cast<Py_ssize_t>(size);
     loan.read_only = lent == Lent::to_read;
-    std::uint8_t* const bytes = loan.block->bytes.get();
-    if (lent == Lent::to_read) copy(bytes, data);
+    if (loan.block && lent == Lent::to_read) copy(loan.data, data);
     const Object view(PyMemoryView_FromObject(made.get()));
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
     try {
@@ -176,8 +182,10 @@ int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Us
     if (type == nullptr && loan.views != 0) PyGC_Collect();
     if (!released) release(view.get());
     const bool kept = loan.views != 0;
-    if (!kept && lent == Lent::to_fill && type == nullptr) copy(data, bytes);
-    if (!kept) callback.give_back(std::move(loan.block));
+    if (!kept && loan.block) {
+        if (lent == Lent::to_fill && type == nullptr) copy(data, loan.data);
+        callback.give_back(std::move(loan.block));
+    }
     if (type != nullptr) {
         PyErr_Restore(type, value, traceback);
         throw Raised();
@@ -230,9 +238,10 @@ void init_reader(ReaderObject& self, PyObject* args, PyObject* kwargs) {
     PyObject* keyset = nullptr;
     PyObject* aad_object = nullptr;
     PyObject* size = nullptr;
-    static const char* names[] = {"source", "keyset", "associated_data", "size", nullptr};
-    if (PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO", const_cast<char**>(names), &source_object, &keyset,
-                                    &aad_object, &size) == 0) {
+    int own = 0;
+    static const char* names[] = {"source", "keyset", "associated_data", "size", "_own", nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO$p", const_cast<char**>(names), &source_object, &keyset,
+                                    &aad_object, &size, &own) == 0) {
         throw Raised();
     }
     ReaderState& reader = self.state;
@@ -252,6 +261,7 @@ void init_reader(ReaderObject& self, PyObject* args, PyObject* kwargs) {
         source.memory_len = reader.memory.size();
     } else {
         reader.callback.set(source_object);
+        if (own != 0) reader.callback.trust();
         if (size == nullptr || size == Py_None)
             raise(PyExc_TypeError, "a function needs `size`, the bytes of the file");
         source.size = to_u64(size, "size");
@@ -385,10 +395,10 @@ void init_writer(WriterObject& self, PyObject* args, PyObject* kwargs) {
     PyObject* sink_object = nullptr;
     PyObject* keyset = nullptr;
     PyObject* aad_object = nullptr;
-    int overwrite = 0;
-    static const char* names[] = {"sink", "keyset", "associated_data", "overwrite", nullptr};
-    if (PyArg_ParseTupleAndKeywords(args, kwargs, "OO|Op", const_cast<char**>(names), &sink_object, &keyset,
-                                    &aad_object, &overwrite) == 0) {
+    int overwrite = 0, own = 0;
+    static const char* names[] = {"sink", "keyset", "associated_data", "overwrite", "_own", nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "OO|Op$p", const_cast<char**>(names), &sink_object, &keyset,
+                                    &aad_object, &overwrite, &own) == 0) {
         throw Raised();
     }
     WriterState& writer = self.state;
@@ -405,6 +415,7 @@ void init_writer(WriterObject& self, PyObject* args, PyObject* kwargs) {
         sink.flags = overwrite != 0 ? static_cast<std::uint32_t>(WARPAES_FILE_OVERWRITE) : 0;
     } else {
         writer.callback.set(sink_object);
+        if (own != 0) writer.callback.trust();
         sink.write = write_sink;
         sink.user = &writer.callback;
     }

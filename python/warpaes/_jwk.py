@@ -84,7 +84,7 @@ def sign(key: Key, message: bytes) -> bytes:
     return made
 
 
-def verify(key: Key, made: bytes, message: bytes) -> None:
+def verify(key: Key, made: bytes, message: bytes | bytearray) -> None:
     public_key = ed25519().Ed25519PublicKey.from_public_bytes(signature_key(key, "x"))
     try:
         public_key.verify(made, message)

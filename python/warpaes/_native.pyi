@@ -1033,6 +1033,8 @@ class Reader:
         keyset: Keyset,
         associated_data: Buffer | None = None,
         size: int | None = None,
+        *,
+        _own: bool = False,
     ) -> Self: ...
     @property
     def size(self) -> int:
@@ -1100,6 +1102,8 @@ class Writer:
         keyset: Keyset,
         associated_data: Buffer | None = None,
         overwrite: bool = False,
+        *,
+        _own: bool = False,
     ) -> Self: ...
     def write(self, data: Data) -> int:
         """Write the next bytes of plaintext and return their number.

@@ -69,6 +69,12 @@ def _read_at(file: Any) -> tuple[Callable[[int, memoryview], None], int]:
     return read_object, size
 
 
+def _keeps_no_view(file: Any) -> bool:
+    """Whether a file object is one of Python's own, which keep no view of the memory that they read into or write."""
+    below = file.raw if type(file) in (io.BufferedReader, io.BufferedWriter, io.BufferedRandom) else file
+    return type(below) in (io.FileIO, io.BytesIO)
+
+
 class _RawReader(io.RawIOBase):
     """The plaintext of a sealed file, unbuffered."""
 
@@ -85,7 +91,7 @@ class _RawReader(io.RawIOBase):
             self.name = path
         elif hasattr(file, "seek"):
             read_at, size = _read_at(file)
-            self._reader = Reader(read_at, keyset, associated_data, size=size)
+            self._reader = Reader(read_at, keyset, associated_data, size=size, _own=_keeps_no_view(file))
         else:
             self._reader = Reader(file, keyset, associated_data)
 
@@ -214,7 +220,8 @@ class SealedWriter(io.BufferedIOBase):
         if isinstance(file, (str, os.PathLike)):
             self._writer = Writer(os.fspath(file), keyset, associated_data, overwrite=overwrite)
         else:
-            self._writer = Writer(lambda piece: _write_all(file, piece), keyset, associated_data)
+            own = _keeps_no_view(file)
+            self._writer = Writer(lambda piece: _write_all(file, piece), keyset, associated_data, _own=own)
 
     def writable(self) -> bool:
         """Return True."""

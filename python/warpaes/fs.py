@@ -293,7 +293,7 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
                 raise OSError(f"{path}: {len(data)} of {len(buffer)} bytes came; it is shorter than it was")
             buffer[:] = data
 
-        return Reader(read_at, self.keyset, self._associated_data(path), size=size)
+        return Reader(read_at, self.keyset, self._associated_data(path), size=size, _own=True)
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
         path = self._strip_protocol(path)

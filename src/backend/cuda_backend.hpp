@@ -104,9 +104,9 @@ public:
     /// in capture. Thread-safe. Throws Error{DEVICE}.
     virtual void enqueue(const NumbersRun& numbers, int device, void* stream) = 0;
     /// Processes a message in memory of `device`. Its mode is GCM or has no tags. With GCM, its associated data is
-    /// given as a digest and `tag` receives the computed tag. Complete on return, after earlier work on the default
-    /// stream. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
-    virtual void run(const MessageGroup& message, Block* tag, int device) = 0;
+    /// given as a digest, and its tag and `failed` lie in host memory. Complete on return, after earlier work on the
+    /// default stream. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
+    virtual void run(const MessageGroup& message, int device) = 0;
     /// Processes a run whose input and output lie in memory of `device`. Complete on return, after earlier work on the
     /// default stream. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
     virtual void run(const GcmSivRun& run, int device) = 0;

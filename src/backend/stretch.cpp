@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "aes/cipher.hpp"
 #include "aes/cmac.hpp"
@@ -191,21 +192,18 @@ private:
                         static_cast<std::size_t>(g.count));
     }
 
-    /// Reports the messages whose tags are wrong and wipes their outputs, consecutive ones together.
+    /// Reports the messages whose tags are wrong and wipes their outputs, all together.
     void compare(const MessageGroup& g, const Block* tags, const Block* expected) {
-        const auto wrong = [&](std::uint64_t i) {
-            return CRYPTO_memcmp(tags[i].data(), expected[i].data(), g.tag_length) != 0;
-        };
-        for (std::uint64_t i = 0; i < g.count; ++i) {
-            const std::uint64_t begin = i;
-            for (; i < g.count && wrong(i); ++i) {
-                if (g.failed != nullptr) g.failed[i] = 1;
-            }
-            if (i != begin && g.length != 0) {
-                lane_.clear_rows(g.output.at(begin), static_cast<std::size_t>(g.output.stride),
-                                 static_cast<std::size_t>(g.length), static_cast<std::size_t>(i - begin));
-            }
+        std::vector<std::uint8_t> wrong;
+        for (std::size_t i = 0; i < g.count; ++i) {
+            if (CRYPTO_memcmp(tags[i].data(), expected[i].data(), g.tag_length) == 0) continue;
+            if (wrong.empty()) wrong.resize(static_cast<std::size_t>(g.count));
+            wrong[i] = 1;
+            if (g.failed != nullptr) g.failed[i] = 1;
         }
+        if (wrong.empty() || g.length == 0) return;
+        lane_.clear_rows(g.output.first, static_cast<std::size_t>(g.output.stride), static_cast<std::size_t>(g.length),
+                         wrong);
     }
 
     StretchLane& lane_;
@@ -404,8 +402,11 @@ void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, s
                        bytes, rows);
 }
 
-void StretchLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows) {
-    for (std::size_t i = 0; i < rows; ++i) wipe({memory + i * stride, bytes});
+void StretchLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
+                             std::span<const std::uint8_t> marks) {
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+        if (marks[i] != 0) wipe({memory + i * stride, bytes});
+    }
 }
 
 void StretchLane::run_one_by_one(std::span<const MessageGroup> groups) {

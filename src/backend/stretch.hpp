@@ -88,8 +88,10 @@ public:
     /// Copies rows of `bytes` bytes of tags to or from the memory of a direct group's caller.
     virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                            std::size_t bytes, std::size_t rows);
-    /// Writes zeros over rows of the output of a direct group, and over the bytes between the rows if that is cheaper.
-    virtual void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows);
+    /// Writes zeros over rows of `bytes` bytes of the output of a direct group: those whose mark is not 0. Complete
+    /// when run() returns.
+    virtual void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
+                            std::span<const std::uint8_t> marks);
 };
 
 /// The run of a message, or of a stretch of one, in any mode but GCM.

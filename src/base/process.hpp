@@ -19,6 +19,7 @@ namespace warpaes {
 /// The process that an object belongs to: the one that made it, or that last took it over.
 class Home {
 public:
+    Home() noexcept : process_(this_process()) {}
     [[nodiscard]] bool is_here() const noexcept { return process_ == this_process(); }
     /// Throws Error{STATE} elsewhere. `thing` begins the sentence, and `instead` ends it.
     void require(const char* thing, const char* instead) const {
@@ -29,7 +30,7 @@ public:
 private:
     [[noreturn, gnu::cold]] static void refuse(const char* thing, const char* instead);
 
-    std::uint64_t process_ = this_process();
+    std::uint64_t process_;
 };
 
 /// A lock that fork() waits for, so that the child finds it free and what it guards whole.

@@ -122,13 +122,20 @@ public:
             // Decryption in place must hash the ciphertext before it overwrites it.
             hash();
             add_key_stream();
-            a_thread_each(gcm_settle_kernel_for(), p_);
+            settle(p_, bucket_.long_messages);
         }
     }
 
 private:
     void a_thread_each(Kernel<GcmBatchParams> kernel, const GcmBatchParams& p) const {
         launch(kernel, thread_each(device_, p.end - p.first, GcmBatch::other_threads, 16), stream_, p);
+    }
+
+    /// `parts`: several warps share the wiping of a message.
+    void settle(const GcmBatchParams& p, bool parts) const {
+        const std::uint64_t units = parts ? bucket_.units : p.end - p.first;
+        launch(gcm_settle_kernel_for(), WipeShape::shape(device_, units), stream_,
+               GcmSettleParams{p, units, parts ? bucket_.at_once : 0, WipeShape::at_once(device_, units)});
     }
 
     void add_key_stream() const {
@@ -160,7 +167,7 @@ private:
                 hash_under_one_key(bucket_.groups[run.first], part);
                 break;
             }
-            if (!decrypts_) a_thread_each(gcm_settle_kernel_for(), part);
+            if (!decrypts_) settle(part, false);
         });
     }
 

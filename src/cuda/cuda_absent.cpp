@@ -18,7 +18,7 @@ public:
     void enqueue(const MessageGroup&, int, void*) override { refuse(); }
     void enqueue(std::span<const MessageGroup>, int, void*) override { refuse(); }
     void enqueue(const NumbersRun&, int, void*) override { refuse(); }
-    void run(const MessageGroup&, Block*, int) override { refuse(); }
+    void run(const MessageGroup&, int) override { refuse(); }
     void run(const GcmSivRun&, int) override { refuse(); }
     void synchronize(int, void*) override { refuse(); }
     void copy(void*, const void*, std::size_t, int, void*) override { refuse(); }

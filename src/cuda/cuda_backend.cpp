@@ -67,12 +67,19 @@ public:
         cuda::enqueue(gcm_run_of(g, j0, reinterpret_cast<Block*>(g.tag.first)), limits(device), on);
     }
 
-    void run(const MessageGroup& g, Block* tag, int device) override {
+    void run(const MessageGroup& g, int device) override {
         const CurrentDevice current(device);
         cuda::DeviceCalls& calls = share(device).calls;
         if (g.mode != Mode::gcm) return calls.run(run_of(g), limits(device));
         const Block j0 = pre_counter(g);
-        calls.run(gcm_run_of(g, j0, tag), limits(device));
+        Secret<Block> tag;
+        const GcmRun run = gcm_run_of(g, j0, &*tag);
+        if (g.direction == Direction::decrypt) {
+            if (!calls.open(run, {g.tag.first, g.tag_length}, limits(device))) *g.failed = 1;
+        } else {
+            calls.run(run, limits(device));
+            std::copy_n(tag->begin(), g.tag_length, g.tag.first);
+        }
     }
 
     void enqueue(std::span<const MessageGroup> groups, int device, void* stream) override {

@@ -43,4 +43,5 @@ set(WARPAES_CUDA_SOURCES
     kernels/short.cu
     kernels/siv.cu
     kernels/statuses.cu
+    kernels/wipe.cu
     kernels/xts.cu)

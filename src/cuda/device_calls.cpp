@@ -1,10 +1,14 @@
 #include "cuda/device_calls.hpp"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <span>
+
+#include "base/secret.hpp"
 
 namespace warpaes::cuda {
 
@@ -57,7 +61,11 @@ struct DeviceCalls::Memory {
         alignas(64) unsigned long long shares[HostShares::words_each * GcmMessage::radix * GcmMessage::radix];
     };
 
+    static constexpr std::size_t shares_bytes =
+        HostShares::words_each * GcmMessage::radix * GcmMessage::radix * sizeof(unsigned);
+
     GcmMemory gcm;
+    DeviceBuffer shares;  ///< HostShares::kept
     unsigned turn = 0;
 
     Memory() { wipe({gcm.results.reserve(sizeof(Mail)), sizeof(Mail)}); }
@@ -110,22 +118,48 @@ void DeviceCalls::run(const Run& run, const DeviceLimits& limits) {
 }
 
 void DeviceCalls::run(const GcmRun& run, const DeviceLimits& limits) {
+    (void)this->run(run, {}, limits);
+}
+
+bool DeviceCalls::open(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits) {
+    return this->run(run, expected, limits);
+}
+
+bool DeviceCalls::run(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits) {
+    bool right = true;
     with_memory([&](Memory& memory) {
         Memory::Mail& mail = memory.mail();
         GcmRun here = run;
         here.results = &mail.result;
-        const GcmScratch scratch{memory.gcm.scratch, memory.gcm.sum_on(nullptr), {mail.shares, memory.next_turn()}};
+        const std::uint64_t bytes = expected.empty() ? 0 : run.last_bytes;
+        const bool ahead = bytes >= WipeIfWrong::least_ahead;
+        auto* const kept = ahead ? reinterpret_cast<unsigned*>(memory.shares.reserve(memory.shares_bytes)) : nullptr;
+        const GcmScratch scratch{
+            memory.gcm.scratch, memory.gcm.sum_on(nullptr), {mail.shares, memory.next_turn(), kept}};
         const unsigned thread_blocks = enqueue(here, limits, nullptr, &scratch);
+        const Notice notice{&scratch.sum->arrived, &mail.word, scratch.shares.turn};
+        const auto wipe_output = [&](unsigned share_count) {
+            enqueue_wipe({run.output, bytes, expected, kept, share_count}, limits, nullptr, notice);
+        };
+        if (ahead && thread_blocks != 0) wipe_output(thread_blocks);
         const std::span shares = std::span(mail.shares).first(HostShares::words_each * thread_blocks);
         std::size_t come = 0;
         wait(thread_blocks != 0, [&] {
             while (come < shares.size() && load(shares[come]) >> 32 == scratch.shares.turn) ++come;
             return come == shares.size();
         });
-        *run.results = thread_blocks != 0 ? Memory::sum_of(shares) : mail.result;
+        const Secret<Block> tag(thread_blocks != 0 ? Memory::sum_of(shares) : mail.result);
+        right = expected.empty() || CRYPTO_memcmp(tag->data(), expected.data(), expected.size()) == 0;
+        if (!right && bytes != 0) {
+            if (!ahead || thread_blocks == 0) wipe_output(0);
+            wait(true, [&] { return load(mail.word) == notice.value; });
+            mail.word = 0;
+        }
+        if (expected.empty()) *run.results = *tag;
         wipe({reinterpret_cast<std::uint8_t*>(shares.data()), shares.size_bytes()});
         wipe(mail.result);
     });
+    return right;
 }
 
 }  // namespace warpaes::cuda

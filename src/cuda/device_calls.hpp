@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "backend/stretch.hpp"
@@ -32,9 +33,13 @@ public:
     /// held before. Throws Error{DEVICE, DEVICE_MEMORY}.
     void run(const Run& run, const DeviceLimits& limits);
     void run(const GcmRun& run, const DeviceLimits& limits);
+    /// Decrypts a message of GCM. Returns whether its tag is `expected`; if not, its output has been wiped.
+    [[nodiscard]] bool open(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits);
 
 private:
     struct Memory;
+    /// `expected`: empty if the tag is not compared.
+    bool run(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits);
     /// Calls `call(memory)` with memory that no other call uses.
     template <typename Call>
     void with_memory(const Call& call);

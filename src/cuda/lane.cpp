@@ -1,6 +1,7 @@
 #include "cuda/lane.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "cuda/rows.hpp"
 #include "cuda/run.hpp"
@@ -164,7 +165,11 @@ void CudaLane::run(std::span<const MessageGroup> groups) {
     const bool one_by_one = std::all_of(groups.begin(), groups.end(), [this](const MessageGroup& g) {
         return g.direct || is_worth_its_own_launches(g);
     });
-    if (one_by_one) return run_one_by_one(groups);
+    if (one_by_one) {
+        run_one_by_one(groups);
+        if (std::exchange(clearing_, false)) check(cudaStreamSynchronize(stream_.get()), "waiting for the device");
+        return;
+    }
     const CurrentDevice current(device_);
     run_batch({device_, limits_, queues_, &keys_, stream_.get(), batch_, pool_}, groups);
 }
@@ -178,15 +183,18 @@ void CudaLane::copy_rows(void* to, std::size_t to_stride, const void* from, std:
     cuda::copy_rows(to, to_stride, from, from_stride, bytes, rows, stream_.get());
 }
 
-void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows) {
-    if (place_of(memory).kind != Memory::device) return StretchLane::clear_rows(memory, stride, bytes, rows);
+void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
+                          std::span<const std::uint8_t> marks) {
+    if (place_of(memory).kind != Memory::device) return StretchLane::clear_rows(memory, stride, bytes, marks);
     const CurrentDevice current(device_);
-    // The bytes between the rows are not ours.
-    const std::size_t at_once = stride == bytes ? rows : 1;
-    for (std::size_t row = 0; row < rows; row += at_once) {
-        check(cudaMemsetAsync(memory + row * stride, 0, at_once * bytes, stream_.get()), "clearing");
+    clearing_ = true;
+    std::uint8_t* marked = nullptr;
+    if (std::find(marks.begin(), marks.end(), 0) != marks.end()) {
+        marked = gcm_.scratch.reserve(marks.size());  // the run that used it has ended
+        check(cudaMemcpyAsync(marked, marks.data(), marks.size(), cudaMemcpyHostToDevice, stream_.get()),
+              "copying to the device");
     }
-    check(cudaStreamSynchronize(stream_.get()), "waiting for the device");
+    enqueue_wipe({memory, stride, bytes, marks.size(), marked}, limits_, stream_.get());
 }
 
 void CudaLane::wipe_staging(std::size_t bytes) noexcept {

@@ -78,6 +78,28 @@ bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, co
     return start(blocks_kernel_for(run.mode, run.direction, rounds, shape.tables));
 }
 
+void enqueue_wipe(const WipeRun& run, const DeviceLimits& device, cudaStream_t stream) {
+    if (run.rows == 0 || run.bytes == 0) return;
+    const std::uint64_t parts = WipeShape::parts(run.bytes), units = run.rows * parts;
+    launch(
+        wipe_rows_kernel_for(), WipeShape::shape(device, units), stream,
+        WipeParams{run.memory, run.stride, run.bytes, run.rows, parts, run.marks, WipeShape::at_once(device, units)});
+}
+
+void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice) {
+    WipeIfWrongParams p{.output = run.output,
+                        .bytes = run.bytes,
+                        .parts = WipeShape::parts(run.bytes),
+                        .shares = run.shares,
+                        .share_count = run.share_count,
+                        .expected = {},
+                        .mask = {},
+                        .notice = notice};
+    std::memcpy(p.expected, run.expected.data(), run.expected.size());
+    std::memset(p.mask, 0xff, run.expected.size());
+    launch(wipe_if_wrong_kernel_for(), WipeIfWrong::shape(device, p.parts), stream, p);
+}
+
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream) {
     if (run.bytes == 0) return;
     const std::uint64_t per_warp = std::uint64_t{numbers_width} * 32 * numbers_block_bytes(run.kind);

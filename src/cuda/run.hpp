@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <span>
 
 #include "backend/cuda_backend.hpp"
 #include "backend/stretch.hpp"
@@ -26,6 +27,22 @@ void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream
 /// The same, if there is a kernel for short messages that can do this run; it gives notice. Otherwise enqueues nothing
 /// and returns false.
 bool enqueue_short(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
+/// Rows of device memory to be wiped.
+struct WipeRun {
+    std::uint8_t* memory;
+    std::uint64_t stride, bytes, rows;
+    const std::uint8_t* marks = nullptr;  ///< in device memory: 0 for a row that stays; or null: all are wiped
+};
+void enqueue_wipe(const WipeRun& run, const DeviceLimits& device, cudaStream_t stream);
+/// A message that is wiped if its tag is wrong.
+struct WipeIfWrongRun {
+    std::uint8_t* output;
+    std::uint64_t bytes;
+    std::span<const std::uint8_t> expected;
+    unsigned* shares;      ///< HostShares::kept of the run before
+    unsigned share_count;  ///< of its thread blocks; 0: the tag is known to be wrong
+};
+void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
 /// The same for random numbers; the output is memory of the current device.
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream);
 /// Runs GCM-SIV on memory of the current device. Complete on return, after what the default stream held before.

@@ -129,7 +129,7 @@ std::uint64_t SegmentReader::read(std::uint64_t offset, std::uint8_t* output, st
         if (out.device() >= 0) cuda_backend().synchronize(out.device(), nullptr);
         fill(offset, out, length);
     } catch (...) {
-        clear_after_failure(output, static_cast<std::size_t>(length), out.device());
+        clear_after_failure(engine_, output, static_cast<std::size_t>(length), out.device());
         throw;
     }
     return length;

@@ -140,17 +140,18 @@ private:
 class HostOutput {
 public:
     /// `stays`: the device writes the caller's memory itself, so there is no copy.
-    HostOutput(std::uint8_t* data, std::uint64_t bytes, int device, bool stays)
-        : caller_(data), bytes_(static_cast<std::size_t>(bytes)), device_(device) {
+    HostOutput(Engine& engine, std::uint8_t* data, std::uint64_t bytes, int device, bool stays)
+        : engine_(engine), caller_(data), bytes_(static_cast<std::size_t>(bytes)), device_(device) {
         if (device_ >= 0 && !stays) copy_.resize(bytes_);
     }
     [[nodiscard]] std::uint8_t* data() noexcept { return copy_.empty() ? caller_ : copy_.data(); }
     void finish() {
         if (!copy_.empty()) copy_memory(caller_, copy_.data(), bytes_, device_);
     }
-    void clear() noexcept { clear_after_failure(caller_, bytes_, device_); }
+    void clear() noexcept { clear_after_failure(engine_, caller_, bytes_, device_); }
 
 private:
+    Engine& engine_;
     std::uint8_t* caller_;
     std::size_t bytes_;
     int device_;
@@ -553,7 +554,7 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
         parts.emplace_back(static_cast<const std::uint8_t*>(part.data), part.length);
         aad.push_back(parts.back().span());
     }
-    HostOutput output(r.output, result.output_length, to, stays);
+    HostOutput output(engine, r.output, result.output_length, to, stays);
     const bool decrypt = r.direction == Direction::decrypt;
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
     Secret<Block> tag;

@@ -1,7 +1,5 @@
 #include "message/executor.hpp"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <array>
 
@@ -73,8 +71,7 @@ void Executor::run(const MessageGroup& message) {
     const bool tagged = uses_tag(group.mode);
     if (group.length == 0 && !tagged) return;
     CudaBackend& cuda = cuda_backend();
-    const bool gcm = group.mode == Mode::gcm && group.digest == nullptr;
-    if (!device_only_ || (tagged && !gcm && !stream_)) {
+    if (!device_only_ || (tagged && (group.mode != Mode::gcm || group.digest != nullptr) && !stream_)) {
         wait_for_buffers();
         return run_here(group);
     }
@@ -82,14 +79,11 @@ void Executor::run(const MessageGroup& message) {
     const FewTweaks tweaks(group);
     group.tweaks = tweaks.get();
     if (stream_) return cuda.enqueue(group, device_, stream_->stream);
-    Secret<Block> tag;
-    cuda.run(group, &*tag, device_);
-    if (!gcm) return;
-    if (group.direction == Direction::encrypt) {
-        std::copy_n(tag->begin(), group.tag_length, group.tag.first);
-    } else if (CRYPTO_memcmp(tag->data(), group.tag.first, group.tag_length) != 0) {
-        *group.failed = 1;
-    }
+    cuda.run(group, device_);
+}
+
+void Executor::clear(std::uint8_t* output, std::uint64_t bytes) noexcept {
+    clear_after_failure(engine_, output, static_cast<std::size_t>(bytes), output_device_);
 }
 
 void Executor::wait_for_buffers() const {

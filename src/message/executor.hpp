@@ -44,6 +44,9 @@ public:
     void read(void* to, const std::uint8_t* from, std::size_t bytes);
     void write(std::uint8_t* to, const void* from, std::size_t bytes);
 
+    /// Wipes output that must not be handed out.
+    void clear(std::uint8_t* output, std::uint64_t bytes) noexcept;
+
     /// Waits until the device's default stream is done with the buffers, because a lane's stream does not wait for it.
     void wait_for_buffers() const;
 

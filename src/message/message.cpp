@@ -108,7 +108,7 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     }
     const std::size_t kept = pkcs7_unpad(*out);
     if (kept == block_bytes) {
-        clear_memory(r.output, static_cast<std::size_t>(r.input_length), executor.output_device());
+        executor.clear(r.output, r.input_length);
         throw Error(WARPAES_ERROR_PADDING, "input: the padding is wrong: wrong key, wrong IV or damaged data");
     }
     executor.write(r.output + body, out->data(), kept);

@@ -96,7 +96,7 @@ Outcome fill_by_gpu(Engine& engine, const NumbersRun& run) {
     const std::uint64_t each = numbers_block_bytes(run.kind);
     const auto at_once = static_cast<std::size_t>(std::min(run.bytes, most_blocks * each));
     const auto release = [&](void* memory) {
-        clear_after_failure(memory, at_once, device);
+        clear_after_failure(engine, memory, at_once, device);
         cuda.device_free(memory);
     };
     const std::unique_ptr<void, decltype(release)> memory(cuda.device_alloc(device, at_once), release);

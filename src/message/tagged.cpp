@@ -104,8 +104,7 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
 }
 
 Error wrong_tag() {
-    return {WARPAES_ERROR_AUTHENTICATION,
-            "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
+    return {WARPAES_ERROR_AUTHENTICATION, wrong_tag_sentence};
 }
 
 void compare_tags(const Block& tag, std::span<const std::uint8_t> expected) {
@@ -170,13 +169,11 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         } else {
             note_run();
         }
-        if (failed != 0) throw wrong_tag();
     } catch (...) {
-        if (decrypt && output != nullptr) {
-            clear_after_failure(output, static_cast<std::size_t>(r.input_length), executor.output_device());
-        }
+        if (decrypt && output != nullptr) executor.clear(output, r.input_length);
         throw;
     }
+    if (failed != 0) throw wrong_tag();
     if (!decrypt) copy_memory(r.tag, tag->data(), tag_bytes, tag_device);
 }
 

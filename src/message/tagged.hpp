@@ -23,6 +23,8 @@ Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::u
 FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                         Outcome* ran = nullptr);
 
+inline constexpr const char* wrong_tag_sentence =
+    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered";
 /// Error{AUTHENTICATION}, for a tag that does not match the message.
 Error wrong_tag();
 

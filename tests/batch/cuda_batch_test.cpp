@@ -12,6 +12,7 @@
 #include "batch_cases.hpp"
 #include "evp_oracle.hpp"
 #include "standards.hpp"
+#include "warpaes/warpaes.h"
 
 namespace warpaes::test {
 namespace {
@@ -321,6 +322,92 @@ TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
             .count = 70, .length = 16400, .iv_length = 12, .aad_length = 13, .raw_keys = true, .wrong_tags = 20};
         check_mode(Mode::gcm, direction, {many}, 22);
     }
+}
+
+/// Long and short messages together, all of them wrong and a part of them: shares of a warp, and ends that no share
+/// begins with.
+std::vector<GroupSpec> forged_groups(unsigned percent) {
+    std::vector<GroupSpec> groups;
+    for (const Mode mode : {Mode::gcm, Mode::ccm}) {
+        for (const std::uint64_t length : {0u, 1u, 15u, 64u, 1500u, 4096u, 16400u, 65536u, 70001u, 200003u}) {
+            if (mode == Mode::ccm && length > 5000) continue;
+            groups.push_back({.mode = mode,
+                              .direction = Direction::decrypt,
+                              .count = length > 5000 ? 3u : 35u,
+                              .length = length,
+                              .iv_length = 12,
+                              .aad_length = length % 20,
+                              .in_place = length % 4 == 0,
+                              .raw_keys = length % 3 == 0,
+                              .wrong_tags = percent,
+                              .gap = length % 7,
+                              .shift = length % 16});
+        }
+    }
+    return groups;
+}
+
+TEST_P(CudaBatch, ForgedMessagesOfAllLengths) {
+    for (const unsigned percent : {100u, 50u, 3u}) check(forged_groups(percent), 23 + percent);
+}
+
+/// Launches of their own, where messages are long and lie in device memory.
+TEST_P(CudaBatch, ForgedMessagesOfOneKey) {
+    for (const unsigned percent : {100u, 50u, 10u}) {
+        check({{.mode = Mode::gcm,
+                .direction = Direction::decrypt,
+                .count = 21,
+                .length = 5003,
+                .iv_length = 12,
+                .wrong_tags = percent,
+                .gap = 16},
+               {.mode = Mode::gcm,
+                .direction = Direction::decrypt,
+                .count = 3,
+                .length = 70000,
+                .iv_length = 12,
+                .in_place = true,
+                .wrong_tags = percent,
+                .shift = 5}},
+              30 + percent);
+    }
+}
+
+/// On a caller's stream, with statuses on the device.
+void check_enqueued(const std::vector<GroupSpec>& specs, std::uint32_t seed, BatchMemory& device) {
+    check_batch(
+        [&](std::span<const MessageGroup> groups) {
+            std::vector<MessageGroup> on_stream(groups.begin(), groups.end());
+            std::uint64_t messages = 0;
+            for (const MessageGroup& g : groups) messages += g.count;
+            const std::size_t bytes = static_cast<std::size_t>(messages) * sizeof(std::int32_t);
+            std::uint8_t* const statuses = device.allocate(bytes);
+            device.write(statuses, std::vector<std::uint8_t>(bytes, 0x5a));
+            auto* next = reinterpret_cast<std::int32_t*>(statuses);
+            for (MessageGroup& g : on_stream) {
+                g.statuses = next;
+                next += g.count;
+            }
+            cuda_backend().enqueue(on_stream, 0, nullptr);
+            cuda_backend().synchronize(0, nullptr);
+            std::vector<std::int32_t> found(static_cast<std::size_t>(messages));
+            device.read({reinterpret_cast<std::uint8_t*>(found.data()), bytes}, statuses);
+            device.release(statuses, bytes);
+            auto status = found.begin();
+            for (const MessageGroup& g : groups) {
+                for (std::uint64_t i = 0; i < g.count; ++i, ++status) {
+                    ASSERT_TRUE(*status == WARPAES_OK || *status == WARPAES_ERROR_AUTHENTICATION) << *status;
+                    if (g.failed != nullptr && *status != WARPAES_OK) g.failed[i] = 1;
+                }
+            }
+        },
+        specs, seed, device, device);
+}
+
+TEST(CudaStreamBatch, ForgedMessagesOfAllLengths) {
+    if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
+    DeviceMemory device;
+    for (const unsigned percent : {100u, 50u, 3u}) check_enqueued(forged_groups(percent), 50 + percent, device);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaBatch, testing::ValuesIn(all_places()),

@@ -82,6 +82,101 @@ class KeyProgram(KeyedTest):
             inner.write(self.encrypt(stdin=self.read("keyset")))
         self.opened("decrypt", "notes.warpaes", env={"WARPAES_KEYSET": own})
 
+    def seen_by_program(self, *arguments, script="env", **options):
+        """What the program of `exec:SEEN` prints before it prints the keyset."""
+        self.write("look", f"{script} >seen; cat keyset".encode())
+        self.warpaes(*[word.replace("SEEN", "sh look") for word in arguments], **options)
+        return self.read("seen").decode()
+
+    def test_no_variable_in_which_a_key_is(self):
+        self.private("word", b"correct horse\n")
+        self.private("kek", KEYS[256].encode())
+        quick = ("-t", "AES128_GCM_HKDF_4KB", "--passphrase-seconds", "0")
+        self.warpaes("keygen", *quick[:2], "--kek", "kek", "-o", "under")
+        self.warpaes("keygen", *quick, "--passphrase-from", "word", "-o", "locked")
+        names = ("FIRST", "SECOND", "THIRD", "FOURTH", "KEK", "WORD")
+        environment = {name: self.read("keyset").decode() for name in names}
+        environment |= {
+            "KEK": KEYS[256],
+            "WORD": "correct horse",
+            "WARPAES_KEYSET": "clear:env:THIRD",
+            "OTHER": "stays",
+        }
+        for arguments, gone in (
+            (("-k", "exec:SEEN", "-k", "env:FIRST"), {"FIRST", "THIRD"}),
+            (("--keys=env:FIRST", "--keys=exec:SEEN"), {"FIRST", "THIRD"}),
+            (("-kenv:FIRST", "-k", "clear:env:SECOND", "-kexec:SEEN"), {"FIRST", "SECOND", "THIRD"}),
+            (("-qkenv:FIRST", "-qkexec:SEEN"), {"FIRST", "THIRD"}),
+            (("-k", "clear:exec:SEEN", "-k", "under", "--kek", "env:KEK"), {"KEK", "THIRD"}),
+            (("-k", "clear:exec:SEEN", "-k", "under", "--kek=env:KEK"), {"KEK", "THIRD"}),
+            (("-k", "clear:exec:SEEN", "-k", "locked", "--passphrase-from", "env:WORD"), {"WORD", "THIRD"}),
+            # A program may be told of a variable of its own.
+            (("-k", "exec:SEEN; : env:FOURTH"), {"THIRD"}),
+        ):
+            with self.subTest(arguments=arguments):
+                text = self.seen_by_program("decrypt", *arguments, "notes.warpaes", env=environment)
+                seen = {line.split("=")[0] for line in text.splitlines()}
+                self.assertEqual({*names, "WARPAES_KEYSET"} - seen, gone | {"WARPAES_KEYSET"})
+                self.assertLessEqual({"OTHER", "PATH"}, seen)
+        text = self.seen_by_program(
+            "reencrypt", "-k", "exec:SEEN", "--to", "env:SECOND", "-f", "notes.warpaes", env=environment
+        )
+        self.assertNotIn("SECOND", text)
+
+    def test_no_descriptor_but_the_standard_ones(self):
+        self.private("kek", KEYS[256].encode())
+        self.warpaes("keygen", "-t", "AES128_GCM_HKDF_4KB", "--kek", "kek", "-o", "under")
+        with open(self.path("kek"), "rb") as key, open(self.path("notes"), "rb") as other:
+            text = self.seen_by_program(
+                "decrypt", "-k", "clear:exec:SEEN", "-k", "under", "--kek", f"fd:{key.fileno()}", "notes.warpaes",
+                script="ls -l /proc/$$/fd", pass_fds=[key.fileno(), other.fileno()]
+            )  # fmt: skip
+        self.assertIn("/dev/null", text)
+        for name in ("kek", "notes"):
+            self.assertNotIn(f"{self.directory}/{name}\n", text)
+
+    def test_the_name_that_messages_show_is_certain(self):
+        """A word of a secret that the shell reads as one is not taken for the program."""
+        for command, name in (
+            ("false x", "false …"),
+            ("TOKEN='correct horse battery' false", "false"),
+            ("TOKEN=correct' horse 'battery A=1  false x", "false …"),
+            ('PIN="12 3456" false x', "false …"),
+            ('PIN="it\'s 3456" false x', "false …"),
+            ("PIN='a \"b' c=\"d 'e\" false", "false"),
+            ("PIN='a b'; false", "false"),
+            ("PIN=$A false", "false"),
+            ("PIN='a; b' && false x", "false …"),
+            ("/bin/false secret", "/bin/false …"),
+            ("false;true secret", None),
+            # What is not certain is not shown.
+            ("PIN=correct\\ horse false", "…"),
+            ('PIN="correct \\" horse" false', "…"),
+            ("PIN=$(echo correct horse) false", "…"),
+            ("PIN=$((1 + 2)) false", "…"),
+            ('PIN="$(echo "correct horse")" false', "…"),
+            ("PIN=`echo correct horse` false", "…"),
+            ("PIN=${NOTHING:-correct horse} false", "…"),
+            ("PIN=$'correct horse' false", "…"),
+            ("{ PIN='correct horse'; false; }", "…"),
+            ("( PIN='correct horse' false )", "…"),
+            ("! echo correct horse >/dev/null", "…"),
+            ("'false' correct horse", "…"),
+            ('"fal"se correct horse', "…"),
+            ("$NOTHING false correct horse", "…"),
+            ("2>/dev/null false correct horse", "…"),
+            ("</dev/null false correct horse", "…"),
+            ("PIN='a b'", "…"),
+            ("A_1=x B='correct horse' C=battery", "…"),
+        ):
+            with self.subTest(command=command):
+                result = self.run_command(WARPAES, "verify", "-k", "exec:" + command, "notes.warpaes")
+                message = result.stderr.decode()
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn(f"-k exec: '{name or 'false …'}'" if name else "-k exec: '", message)
+                for word in ("correct", "horse", "battery", "3456", "secret"):
+                    self.assertNotIn(word, message)
+
     def test_no_message_repeats_its_arguments(self):
         """And a key among them is warned of."""
         secret = KEYS[256]

@@ -5,6 +5,7 @@ import os
 import shutil
 import stat
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -27,6 +28,15 @@ system_default = system_default_sect
 [system_default_sect]
 MinProtocol = TLSv1.2
 """
+
+
+def setUpModule():
+    """Root's configurations take a module only from where no other user can write; a build tree may be another's."""
+    global MODULE
+    if os.geteuid() == 0 and MODULE:
+        folder = tempfile.mkdtemp(prefix=".warpaes-test-", dir=Path.home())
+        unittest.addModuleCleanup(shutil.rmtree, folder)
+        MODULE = shutil.copy(MODULE, folder)
 
 
 @unittest.skipIf(OPENSSL is None, "there is no command openssl; a machine that has it runs this")
@@ -54,6 +64,51 @@ class Provider(CommandTest):
         providers = run("list", "-providers").stdout
         run("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024")
         return {name for name in ("default", "warpaes", "legacy") if f"\n  {name}\n" in providers}
+
+    @unittest.skipIf(os.geteuid() != 0, "only root makes a configuration of root; any build as root runs this")
+    def test_root_takes_no_module_that_others_can_replace(self):
+        given = self.config(DEBIAN)
+        home = Path(tempfile.mkdtemp(prefix=".warpaes-test-", dir=Path.home()))
+        self.addCleanup(shutil.rmtree, home)
+        home.chmod(0o755)
+        folder = home / "a" / "b"
+        folder.mkdir(parents=True, mode=0o755)
+        module = Path(shutil.copy(MODULE, folder))
+        (folder / "link.so").symlink_to(module)
+        nobody = 65534
+
+        def refused(words, name=module):
+            self.refused_as(
+                STATE, f"module '{module}': {words}|--module FILE", "install", *given, "--module", str(name)
+            )
+            self.assertEqual(Path("openssl.cnf").read_text(), DEBIAN)
+
+        for place in (module, folder, home / "a", home):
+            before = place.stat().st_mode & 0o7777
+            for mode in (before | 0o020, before | 0o002, 0o1777):
+                place.chmod(mode)
+                refused(f"'{place}' can be written by other users (mode {mode:04o})")
+                refused(f"'{place}' can be written by other users", folder / "link.so")
+            place.chmod(before)
+            os.chown(place, nobody, -1)
+            refused(f"'{place}' belongs to user {nobody}")
+            os.chown(place, 0, nobody)
+            place.chmod(before)
+        Path("here.so").write_bytes(module.read_bytes())  # below /tmp
+        if tempfile.gettempdir() == "/tmp":
+            self.refused_as(STATE, "'/tmp' can be written by other users (mode 1777)",
+                            "install", *given, "--module", "here.so")  # fmt: skip
+        self.warpaes("provider", "install", *given, "--module", str(folder / "link.so"))
+        self.assertIn(f"module = {module}\n", Path("openssl.cnf").read_text())
+        self.warpaes("provider", "check", *given)
+        # One that was installed before is found, and not loaded.
+        folder.chmod(0o777)
+        self.refused_as(STATE, f"module '{module}': '{folder}' can be written by other users", "check", *given)
+        # The configuration of another user is his affair.
+        os.chown("openssl.cnf", nobody, -1)
+        self.warpaes("provider", "check", *given)
+        self.warpaes("provider", "install", *given, "--module", str(module))
+        self.assertEqual(os.stat("openssl.cnf").st_uid, nobody)
 
     def test_install_check_and_remove(self):
         configs = {
@@ -213,9 +268,10 @@ class Provider(CommandTest):
         self.config(DEBIAN)
         self.refused_as(STATE, "stays as it is", "install", *given, "--backend", "fast", text=DEBIAN)
         self.refused_as(STATE, "stays as it is", "install", *given, "--threshold", "huge", text=DEBIAN)
-        shutil.copy("openssl.cnf", "module")
+        module = Path(MODULE).with_name("module") if os.geteuid() == 0 else Path("module")
+        shutil.copy("openssl.cnf", module)
         self.refused_as(
-            STATE, "not among the active", "install", "--config", "openssl.cnf", "--module", "module", text=DEBIAN
+            STATE, "not among the active", "install", "--config", "openssl.cnf", "--module", str(module), text=DEBIAN
         )
         self.refused_as(NOT_FOUND, "there is no module", "install", "--config", "openssl.cnf", "--module", "nothing")
         self.refused_as(NOT_FOUND, "nothing.cnf", "install", "--config", "nothing.cnf", "--module", MODULE)

@@ -74,6 +74,14 @@ TEST(HppDrbg, GivesWhatItIsSeededFor) {
     }
 }
 
+template <typename T>
+concept HasNumbers = requires(const warpaes::Numbers& numbers, std::span<T> output) {
+    numbers.template uniform<T>(output);
+    numbers.template normal<T>(output);
+};
+static_assert(HasNumbers<float> && HasNumbers<double>);
+static_assert(!HasNumbers<long double> && !HasNumbers<const double> && !HasNumbers<int>, "there is no such format");
+
 TEST(HppNumbers, AreThoseOfTheKey) {
     const warpaes::Engine engine;
     const warpaes::Key key(Bytes(16, 1));

@@ -24,6 +24,15 @@ protected:
         }
         return WARPAES_OK;
     }
+    template <typename Call>
+    static std::string sentence_of(Call call) {
+        try {
+            call();
+        } catch (const warpaes::Error& e) {
+            return e.what();
+        }
+        return "";
+    }
 
     const Bytes key_bytes = pattern(32), nonce = pattern(12, 7), aad = pattern(21, 9), text = pattern(1000, 3);
     const Bytes sealed = oracle::evp_gcm(key_bytes, nonce, text, aad);
@@ -177,6 +186,53 @@ TEST_F(HppGcm, Segments) {
               WARPAES_ERROR_BUFFER_TOO_SMALL);
     EXPECT_EQ(refused([&](auto& s) { s.plaintext_stride = ~std::uint64_t{0}; }), WARPAES_ERROR_DATA_LENGTH);
     EXPECT_EQ(refused([&](auto& s) { s.nonces = {}; }), WARPAES_OK) << "nothing to do";
+}
+
+/// Lengths and strides as a container's header may give them, which nothing has authenticated yet: a segment that would
+/// reach into the next one, or beyond its buffer, is refused before a byte is read or written.
+TEST_F(HppGcm, SegmentsThatReachTooFar) {
+    constexpr std::uint64_t most = ~std::uint64_t{0};
+    const Bytes nonces = pattern(36, 5);
+    Bytes output(700, 0xa5), tags(48);
+    const auto run = [&](Direction direction, bool inline_tags, std::size_t count, std::uint64_t segment_len,
+                         std::uint64_t last_len, std::uint64_t plaintext_stride, std::uint64_t ciphertext_stride) {
+        warpaes::Segments s{.direction = direction,
+                            .key = &key,
+                            .nonces = warpaes::ConstBytes(nonces.data(), 12 * count),
+                            .segment_len = segment_len,
+                            .last_len = last_len,
+                            .input = warpaes::ConstBytes(text.data(), 700),
+                            .output = output,
+                            .plaintext_stride = plaintext_stride,
+                            .ciphertext_stride = ciphertext_stride};
+        if (!inline_tags) s.tags = tags;
+        return sentence_of([&] { (void)warpaes::crypt_segments(engine, s); });
+    };
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        for (const std::size_t count : {2U, 3U}) {
+            SCOPED_TRACE(count);
+            for (const std::uint64_t stride : {1U, 50U, 99U}) {
+                EXPECT_EQ(run(direction, true, count, 100, 0, stride, 0), "plaintext_stride: less than segment_len");
+                EXPECT_EQ(run(direction, false, count, 100, 0, 0, stride), "ciphertext_stride: less than segment_len");
+            }
+            for (const std::uint64_t stride : {1U, 100U, 115U}) {
+                EXPECT_EQ(run(direction, true, count, 100, 0, 0, stride),
+                          "ciphertext_stride: less than segment_len and the tag's 16 bytes");
+            }
+            for (const std::uint64_t length : {most, most - 15, most / 2, (std::uint64_t{1} << 60) + 1}) {
+                EXPECT_EQ(run(direction, true, count, length, 0, 0, 0), "segment_len: more than 2^60");
+                EXPECT_EQ(run(direction, true, count, length, 0, 1, 1), "segment_len: more than 2^60");
+            }
+            EXPECT_EQ(run(direction, true, count, 100, 0, most / 2, most / 2),
+                      "nonces: the segments take more than 2^60 bytes");
+            EXPECT_EQ(run(direction, true, count, 100, 101, 0, 0), "last_len: more than segment_len");
+            EXPECT_EQ(run(direction, true, count, 100, most, 0, 0), "last_len: more than segment_len");
+        }
+        EXPECT_EQ(output, Bytes(700, 0xa5));
+    }
+    EXPECT_EQ(run(Direction::encrypt, true, 1, 4096, 0, 1, 1), "") << "one segment has no stride";
+    EXPECT_EQ(run(Direction::encrypt, true, 2, 100, 100, 100, 116), "");
+    EXPECT_EQ(run(Direction::encrypt, false, 2, 100, 0, 100, 100), "");
 }
 
 /// What there is room for beyond the segments is left as it is; what is too short is named.

@@ -31,6 +31,13 @@ def bulk(*arguments: object) -> tuple[int, str]:
     return status, said.getvalue()
 
 
+def sentence(said: str) -> str:
+    """What the command said, which a terminal can show."""
+    if any(not character.isprintable() for character in said.replace("\n", "").replace("\r", "")):
+        raise AssertionError("control characters reach the terminal")
+    return SENTENCE + said.strip()[:300]
+
+
 class Names(Format):
     """A list of objects' names: it chooses what is opened, and opens nothing else."""
 
@@ -98,9 +105,7 @@ class Names(Format):
             give(0, b"".join(text for _, text in sorted(found.items())))
             return None
         if status:
-            if any(not character.isprintable() for character in said.replace("\n", "").replace("\r", "")):
-                raise AssertionError("control characters reach the terminal")
-            raise RefusedError(SENTENCE + said.strip()[:300])
+            raise RefusedError(sentence(said))
         return "objects of the dataset"
 
     def readers(self) -> dict[str, Reader]:

@@ -265,6 +265,8 @@ class _FakeTpm(_tpm2.Tpm2Source):
 class _Kme:
     """A key-management entity in this process, which hands out a key to the receiver once."""
 
+    address = "https://kme"
+
     def __init__(self) -> None:
         self.made: dict[str, qkd.QkdKey] = {}
         self.fetched: set[str] = set()
@@ -279,14 +281,15 @@ class _Kme:
         return [key]
 
     def keys(self, sae: str, key_ids: list[str], size: int | None = None) -> list[qkd.QkdKey]:
-        found = [self.made[key_id] for key_id in key_ids if key_id in self.made]
+        found = [self.made[key_id] for key_id in key_ids if key_id in self.made and key_id not in self.fetched]
         if len(found) != len(key_ids) or any(size not in (None, len(key.key) * 8) for key in found):
             raise keysources.UnknownKeyError("KME: it refuses dec_keys (400): one or more keys are not found")
+        self.fetched.update(key_ids)
         return found
 
 
 class Letter(Format):
-    """A file under a QKD key with the line beside it, or in one stream."""
+    """A file under a QKD key with the line beside it, or in one stream. The genuine one opens after an altered one."""
 
     refusals = (
         exceptions.InvalidTag,
@@ -302,7 +305,8 @@ class Letter(Format):
         self.stands_alone = what == "stream"
         self.kme: Any = _Kme()
         self.text = random.Random(3).randbytes(200)
-        self.sealed, self.target = folder / "letter", folder / "opened"
+        self.sealed, self.target, self.state = folder / "letter", folder / "opened", folder / "state"
+        self.state.mkdir(mode=0o700, exist_ok=True)
         made = []
         for number, text in enumerate((self.text, bytes(200))):
             if what == "stream":
@@ -350,7 +354,7 @@ class Letter(Format):
         self.target.unlink(missing_ok=True)
         before = sorted(self.folder.iterdir())
         try:
-            qkd.receive(self.kme, "alice", self.sealed, self.target)
+            qkd.receive(self.kme, "alice", self.sealed, self.target, state=self.state)
         except BaseException:
             if sorted(self.folder.iterdir()) != before:
                 raise AssertionError("receive left a file") from None
@@ -360,12 +364,24 @@ class Letter(Format):
     def receive_stream(self, content: bytes, give: Give) -> None:
         out = io.BytesIO()
         try:
-            qkd.receive_stream(self.kme, "alice", io.BytesIO(content), out)
+            qkd.receive_stream(self.kme, "alice", io.BytesIO(content), out, state=self.state)
         finally:
             give(0, out.getvalue())
 
+    def read(self, content: bytes, give: Give) -> None:
+        receive = self.receive_stream if self.what == "stream" else self.receive
+        self.kme.fetched.clear()
+        try:
+            receive(content, give)
+        except BaseException:
+            opened: list[bytes] = []
+            receive(self._authentic[0], lambda _, data: opened.append(data))
+            if opened != [self.text]:
+                raise AssertionError("the genuine letter does not open after this one") from None
+            raise
+
     def readers(self) -> dict[str, Reader]:
-        return {"receive_stream": self.receive_stream} if self.what == "stream" else {"receive": self.receive}
+        return {"receive_stream" if self.what == "stream" else "receive": self.read}
 
 
 def key_files(folder: pathlib.Path) -> Iterator[Format]:

@@ -21,7 +21,6 @@ import argparse
 import collections
 import contextlib
 import functools
-import importlib
 import io
 import json
 import os
@@ -43,13 +42,12 @@ from bulk_case import MEMORY
 from storage_acts import FOLDER, IS_OLD, Adversary, Bucket, Files, Node, Place, Tree
 from warpaes import keysources
 from warpaes.bulk import cli, keys, manifest, storage
+from warpaes.bulk.local import PART, LocalStorage, LocalUpload
 from warpaes.exceptions import FormatError, InvalidTag, KeysetError
 
 #: Which takes a quarter of the time of a command that does next to nothing.
 make_parser = functools.cache(cli.make_parser)
 
-#: warpaes 1.0 had files in the same module.
-LOCAL = importlib.import_module("warpaes.bulk.storage" if IS_OLD else "warpaes.bulk.local")
 pyarrow.set_cpu_count(1)  # for tables of five rows
 
 #: Of the object store of all runs.
@@ -102,9 +100,9 @@ class Away:
     def happens(self) -> Iterator[None]:
         with contextlib.ExitStack() as patched:
             kinds: list[tuple[Any, str]] = [
-                (LOCAL.LocalStorage, name) for name in ("put", "remove", "stat", "read", "create")
+                (LocalStorage, name) for name in ("put", "remove", "stat", "read", "create")
             ]
-            kinds += [(LOCAL.LocalUpload, "commit"), (LOCAL.LocalUpload, "abort")]
+            kinds += [(LocalUpload, "commit"), (LocalUpload, "abort")]
             if "warpaes.bulk.s3" in sys.modules:
                 s3 = sys.modules["warpaes.bulk.s3"].S3Storage
                 kinds += [(s3, name) for name in ("put_object", "remove", "stat", "read", "create")]
@@ -333,7 +331,7 @@ class World:
                 or before.get(name, ("", b"", 0))[1] == content
             ):
                 continue
-            if command not in ("encrypt", "rekey") and storage.PART not in name:
+            if command not in ("encrypt", "rekey") and PART not in name:
                 raise BrokenError(f"a: {command} has written {name}")
             if content[:1] != b"\x28":
                 raise BrokenError(f"a: {command} has written {name} with another cipher")

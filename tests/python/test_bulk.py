@@ -19,6 +19,7 @@ import warpaes
 from bulk_case import SIZES, Case, bulk, refusal, said_by, tink_open
 from support import needed
 from warpaes.bulk import job, keys, manifest, pool, rows, storage, transfer, worker
+from warpaes.bulk.local import PART, LocalStorage
 from warpaes.bulk.lock import Lock, LockedError
 
 
@@ -296,7 +297,7 @@ class Files(Case):
 
     def test_verify_reads_again_what_was_written(self) -> None:
         self.write([10, 9_000_000])
-        written = storage.LocalStorage.create
+        written = LocalStorage.create
 
         def worse(self: Any, *arguments: Any) -> Any:
             upload = written(self, *arguments)
@@ -309,8 +310,8 @@ class Files(Case):
             upload.commit = commit
             return upload
 
-        storage.LocalStorage.create = worse  # type: ignore[method-assign]
-        self.addCleanup(setattr, storage.LocalStorage, "create", written)
+        LocalStorage.create = worse  # type: ignore[method-assign]
+        self.addCleanup(setattr, LocalStorage, "create", written)
         status, report = bulk("encrypt", "-k", self.key, "--verify", self.source, self.target)
         self.assertEqual((status, report["errors"]), (1, 2))
 
@@ -575,7 +576,7 @@ class Jobs(Case):
         self.assertLess(report["run_objects"], 600)
         bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
         self.assertEqual(self.files(self.folder / "out"), content)
-        self.assertFalse(list(self.target.rglob(f"*{storage.PART}*")))
+        self.assertFalse(list(self.target.rglob(f"*{PART}*")))
 
     def test_other_jobs_targets_are_refused(self) -> None:
         self.write([10])
@@ -699,7 +700,7 @@ class Dying(Case):
         self.assertGreater(report["worker_deaths"], 0)
         bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
         self.assertEqual(self.files(self.folder / "out"), content)
-        self.assertFalse(list(self.target.rglob(f"*{storage.PART}*")))
+        self.assertFalse(list(self.target.rglob(f"*{PART}*")))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from warpaes.bulk import (
     transfer,
     worker,
 )
+from warpaes.bulk.local import PART, LocalStorage
 from warpaes.bulk.lock import Lock, LockedError
 from warpaes.exceptions import Error
 
@@ -207,15 +208,15 @@ class Steps(Case):
         name = self.target / next(iter(content))
         number = "0" * 32
         orphans = [
-            self.target / storage.FOLDER / f".manifest.jsonl{storage.PART}{number}",
-            self.target / storage.FOLDER / f"shards/.x.parquet{storage.PART}{number}",
-            self.target / storage.FOLDER / f"keys/.x.json{storage.PART}{number}",
-            name.with_name(f".{name.name}{storage.KEY_SUFFIX}{storage.PART}{number}"),
+            self.target / storage.FOLDER / f".manifest.jsonl{PART}{number}",
+            self.target / storage.FOLDER / f"shards/.x.parquet{PART}{number}",
+            self.target / storage.FOLDER / f"keys/.x.json{PART}{number}",
+            name.with_name(f".{name.name}{storage.KEY_SUFFIX}{PART}{number}"),
         ]
         for path in orphans:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"half")
-        somebodys = self.target / f".other{storage.PART}{number}"
+        somebodys = self.target / f".other{PART}{number}"
         somebodys.write_bytes(b"somebody's")
         self.assertEqual(bulk(*given)[1]["parts_swept"], 4)
         self.assertEqual([path.exists() for path in [*orphans, somebodys]], [False, False, False, False, True])
@@ -223,7 +224,7 @@ class Steps(Case):
     def test_a_manifest_that_is_replaced_while_it_is_read(self) -> None:
         self.write([10])
         bulk("encrypt", "-k", self.key, self.source, self.target)
-        real, times = storage.LocalStorage.read, [3]
+        real, times = LocalStorage.read, [3]
 
         def read(store: Any, entry: storage.Entry, *where: int) -> bytes:
             if entry.key == manifest.NAME and times[0]:
@@ -233,7 +234,7 @@ class Steps(Case):
                 path.with_name("new").rename(path)
             return real(store, entry, *where)
 
-        with unittest.mock.patch.object(storage.LocalStorage, "read", read):
+        with unittest.mock.patch.object(LocalStorage, "read", read):
             self.assertEqual(bulk("status", self.target)[0], 0)
             times[0] = 10**9
             self.assertIn("has changed", refusal("status", self.target))
@@ -247,7 +248,7 @@ class Steps(Case):
         there.change(0)
         there.save()
         self.assertEqual([row.attempt for row in self.load(self.target).rows], [5])
-        real, failures = storage.LocalStorage.read, [1]
+        real, failures = LocalStorage.read, [1]
 
         def read(store: Any, entry: storage.Entry, *where: int) -> bytes:
             if failures[0] and entry.key == row.key:
@@ -255,13 +256,13 @@ class Steps(Case):
                 raise OSError("a network file system hangs")
             return real(store, entry, *where)
 
-        with unittest.mock.patch.object(storage.LocalStorage, "read", read):
+        with unittest.mock.patch.object(LocalStorage, "read", read):
             status, report = bulk("verify", "-k", self.key, self.target)
         self.assertEqual((status, report["retries"]), (0, 1))
 
     def test_a_full_disk_at_a_checkpoint_does_not_end_the_job(self) -> None:
         self.write([10] * 20)
-        real, failures = storage.LocalStorage.put, []
+        real, failures = LocalStorage.put, []
 
         def put(store: Any, key: str, data: bytes, replace: str | None = None) -> str:
             if key == manifest.NAME and replace is not None and not failures:
@@ -276,7 +277,7 @@ class Steps(Case):
             check(run)
 
         with (
-            unittest.mock.patch.object(storage.LocalStorage, "put", put),
+            unittest.mock.patch.object(LocalStorage, "put", put),
             unittest.mock.patch.object(job.Run, "_every_while", at_once),
         ):
             status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
@@ -286,7 +287,7 @@ class Steps(Case):
     def test_a_save_without_an_answer_is_recognised_afterwards(self) -> None:
         self.write([10])
         bulk("encrypt", "-k", self.key, self.source, self.target)
-        real = storage.LocalStorage.put
+        real = LocalStorage.put
         for number, part in enumerate((manifest.NAME, manifest.SHARDS) * 2):
             lost: list[str] = []
 
@@ -300,7 +301,7 @@ class Steps(Case):
             one = self.load(self.target, self.key)
             one.rows_of(0)[0].attempt = 10 + number
             one.change(0)
-            with unittest.mock.patch.object(storage.LocalStorage, "put", put), self.assertRaises(KeyboardInterrupt):
+            with unittest.mock.patch.object(LocalStorage, "put", put), self.assertRaises(KeyboardInterrupt):
                 one.save()
             self.assertEqual(len(lost), 1)
             one.save()
@@ -314,7 +315,7 @@ class Steps(Case):
         self.write([10])
         with open(self.source / "large", "wb") as file:
             file.truncate(24 * storage.WINDOW)
-        read, real = [0], storage.LocalStorage.read
+        read, real = [0], LocalStorage.read
 
         def counted(store: Any, entry: storage.Entry, *where: int) -> bytes:
             read[0] += 1
@@ -325,7 +326,7 @@ class Steps(Case):
                 raise KeyboardInterrupt
 
         with (
-            unittest.mock.patch.object(storage.LocalStorage, "read", counted),
+            unittest.mock.patch.object(LocalStorage, "read", counted),
             unittest.mock.patch.object(job.Run, "_every_while", interrupt),
             unittest.mock.patch.object(worker.Worker, "poll", lambda one, timeout: []),
         ):
@@ -334,7 +335,7 @@ class Steps(Case):
         self.assertEqual(status, 130, said)
         self.assertIn("goes on", said)
         self.assertLess(read[0], 20)
-        self.assertEqual(list(self.target.rglob(f"*{storage.PART}*")), [])
+        self.assertEqual(list(self.target.rglob(f"*{PART}*")), [])
         self.assertFalse((self.target / lock.NAME).exists())
         self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
 
@@ -372,7 +373,7 @@ class Steps(Case):
         self.assertEqual(status, 130, said)
         self.assertEqual(ended, ["cancelled by the caller"])
         self.assertEqual(len(self.files(self.target)), 1)
-        self.assertEqual(list(self.target.rglob(f"*{storage.PART}*")), [])
+        self.assertEqual(list(self.target.rglob(f"*{PART}*")), [])
         self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
 
     def test_signals_are_handled_as_before_afterwards(self) -> None:

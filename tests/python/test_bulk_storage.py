@@ -19,7 +19,9 @@ from typing import Any
 from bulk_case import Case, bulk, said_by
 from warpaes import _command
 from warpaes._printable import printable
+from warpaes.bulk import local as local_files
 from warpaes.bulk import manifest, metrics, progress, storage
+from warpaes.bulk.local import PART, LocalStorage
 
 ACROSS = "a\x1b]0;x\x07b\x9b31m\x7f\u202ec\u2028d\udcffe\n"
 SHOWN = r"a\x1b]0;x\x07b\x9b31m\x7f\u202ec\u2028d\udcffe\n"
@@ -41,13 +43,13 @@ class Below(Case):
         super().setUp()
         self.outside = self.folder / "outside"
         (self.outside / "b").mkdir(parents=True)
-        for name in ("x", "b/x", ".x" + storage.PART + "0" * 32):
+        for name in ("x", "b/x", ".x" + PART + "0" * 32):
             (self.outside / name).write_bytes(b"outside")
         self.before = seen(self.outside)
         (self.source / "a/b").mkdir(parents=True)
         for name in ("a/x", "a/b/x", "y"):
             (self.source / name).write_bytes(b"inside!")
-        self.local = storage.LocalStorage(str(self.source))
+        self.local = LocalStorage(str(self.source))
 
     def untouched(self) -> None:
         self.assertEqual(seen(self.outside), self.before)
@@ -57,7 +59,7 @@ class Below(Case):
         (self.source / name).rename(self.folder / "swapped")
         (self.source / name).symlink_to(target or self.outside)
 
-    def written(self, local: storage.LocalStorage, key: str, replace: str | None) -> None:
+    def written(self, local: LocalStorage, key: str, replace: str | None) -> None:
         with ThreadPoolExecutor(1) as threads:
             upload = local.create(key, 1, replace, storage.Attempt(), threads)
             upload.write(memoryview(b"1"))
@@ -104,7 +106,7 @@ class Links(Below):
         (self.folder / "link").symlink_to(self.source)
         (self.folder / "one").symlink_to(self.source / "y")
         for root, keys in (("link", ["y", "a/x", "a/b/x"]), ("one", [""])):
-            local = storage.LocalStorage(str(self.folder / root))
+            local = LocalStorage(str(self.folder / root))
             entries = list(local.list())
             self.assertEqual([entry.key for entry in entries], keys)
             self.assertEqual(local.read(entries[0], 0, 7), b"inside!")
@@ -112,7 +114,7 @@ class Links(Below):
     def test_a_folder_that_becomes_a_link_leads_nowhere(self) -> None:
         """Every operation, after its object was listed and its folder used."""
         for swapped, key in (("a", "a/x"), ("a", "a/b/x"), ("a/b", "a/b/x"), ("y", "y"), ("a/x", "a/x")):
-            operations: dict[str, Callable[[storage.LocalStorage, storage.Entry], Any]] = {
+            operations: dict[str, Callable[[LocalStorage, storage.Entry], Any]] = {
                 "stat": lambda local, entry: local.stat(entry.key),
                 "mode_of": lambda local, entry: local.mode_of(entry),
                 "read": lambda local, entry: local.read(entry, 0, 7),
@@ -125,7 +127,7 @@ class Links(Below):
             }
             for name, operation in operations.items():
                 with self.subTest(name, swapped=swapped, key=key):
-                    local = storage.LocalStorage(str(self.source))
+                    local = LocalStorage(str(self.source))
                     entry = local.stat(key)
                     local.read(entry, 0, 7)
                     # A link to a file that has the version of what was listed.
@@ -228,7 +230,7 @@ class Links(Below):
             (self.source / "y").unlink()
             make(self.source / "y")
             # Even if its attributes were the file's.
-            with unittest.mock.patch.object(storage, "_version", lambda info: entry.version):
+            with unittest.mock.patch.object(local_files, "_version", lambda info: entry.version):
                 for operation in (self.local.read, lambda *_: self.local.get("y")):
                     with self.assertRaisesRegex(storage.PermanentError, "/y is "):
                         operation(entry, 0, 7)
@@ -264,7 +266,7 @@ class Links(Below):
             return len(os.listdir("/proc/self/fd"))
 
         count = opened()
-        local = storage.LocalStorage(str(self.source))
+        local = LocalStorage(str(self.source))
         for _ in range(3):
             for entry in local.list():
                 local.read(entry, 0, 7)
@@ -282,7 +284,7 @@ class Walked(Links):
 
     def setUp(self) -> None:
         super().setUp()
-        without = unittest.mock.patch.object(storage, "open_beneath", lambda *_: -1)
+        without = unittest.mock.patch.object(local_files, "open_beneath", lambda *_: -1)
         without.start()
         self.addCleanup(without.stop)
 
@@ -300,7 +302,7 @@ class Modes(Below):
             for replace in (None, self.local.stat("y").version):
                 upload = self.local.create("y" if replace else "n", 1, replace, storage.Attempt(mode=0o666), threads)
                 upload.write(memoryview(b"1"))
-                (part,) = (path for path in self.source.iterdir() if storage.PART in path.name)
+                (part,) = (path for path in self.source.iterdir() if PART in path.name)
                 self.assertEqual(self.mode(part), 0o600)
                 upload.abort()
 

@@ -516,6 +516,43 @@ class Records(Trust):
         self.assertFalse(self.opens(known, "payroll"))
         self.assertEqual(bulk("decrypt", "-k", kek, self.target, self.out)[0], 0)
 
+    def test_an_altered_record_of_an_unsaved_object_is_not_replaced(self) -> None:
+        """An earlier attempt has written record and object, and died before the manifest was saved."""
+        kek, new = self.kek("kek"), self.kek("new")
+        self.put(a="1")
+        encrypt = ("encrypt", "-k", kek, "--envelope", "object", self.source, self.target)
+        rekey = ("rekey", "-k", kek, "--new-key", new, "--envelope", "object", self.target)
+        for command, key in ((encrypt, kek), (rekey, new)):
+            with self.subTest(command[0]):
+                before = self.load(self.target).rows[0] if command is rekey else None
+                self.assertEqual(bulk(*command)[0], 0)
+                there = self.load(self.target, key)
+                (row,) = there.rows_of(0)
+                if before is None:
+                    row.state, row.wrapped, row.key_id, row.sha256, row.out_version = "pending", "", "", "", ""
+                else:
+                    row.todo, row.wrapped, row.key_id, row.sha256 = (
+                        "rekey",
+                        before.wrapped,
+                        before.key_id,
+                        before.sha256,
+                    )
+                    row.out_version = before.out_version
+                there.job.finished = False
+                there.change(0)
+                there.save()
+                path = self.target / "a.warpaes-key"
+                good = path.read_bytes()
+                path.write_bytes(good.replace(b'"attempt": "', b'"attempt": "0'))
+                for _ in range(2):
+                    status, report = bulk(*command)
+                    self.assertEqual(status, 1)
+                    self.assertIn("a.warpaes-key was altered", report["first_errors"][0]["error"])
+                path.write_bytes(good)
+                status, report = bulk(*command)
+                self.assertEqual((status, report["adopted"]), (0, 1))
+                self.assertEqual(bulk("verify", "-k", key, self.target)[0], 0)
+
     def test_a_record_of_who_may_only_wrap(self) -> None:
         """As a producer may with a key manager: it makes every record that it wants, but cannot sign it."""
         kek = self.kek("kek")
@@ -753,7 +790,7 @@ class Drivers(Trust):
 
         def run() -> None:
             parsed = cli.make_parser().parse_args([*map(str, command), "-q", "--threads", "1"])
-            waited.run = cli.Run(cli.options_of(parsed))
+            waited.run = cli.make_run(cli.options_of(parsed))
             reports.append(waited.run.run())
 
         with unittest.mock.patch.object(worker.Worker, "_encrypt", together):

@@ -16,13 +16,16 @@ import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from collections.abc import Callable, Iterator
 
 from alterations import HEADING, Count, Format, judged
 from altered_bulk import bulk_files
 from altered_command import keysets_by_command, sealed_by_command
+from altered_dataset import dataset_files
 from altered_files import small_files, template_files, tensor_files
 from altered_keys import key_files
+from warpaes import exceptions, keysources
 
 #: Groups of formats, with how many alterations of a kind the tests draw; None: all of them.
 GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]] = {
@@ -31,6 +34,7 @@ GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]]
     "tensors": (tensor_files, 400),
     "keys": (key_files, 600),
     "bulk": (bulk_files, 60),
+    "dataset": (dataset_files, 20),
 }
 #: With the command: of files in directories, of files by themselves, and of keysets.
 COMMAND = {"directories": 25, "files": 3, "keysets": 8}
@@ -85,11 +89,25 @@ class Altered(unittest.TestCase):
     def test_what_bulk_reads(self) -> None:
         self.check("bulk")
 
+    def test_datasets(self) -> None:
+        self.check("dataset")
+
     @unittest.skipUnless(
         os.environ.get("WARPAES"), "WARPAES does not name the command; a build with the command runs it"
     )
     def test_command(self) -> None:
         self.judge(list(run_command()))
+
+
+class Bounds(unittest.TestCase):
+    """Input that costs more than its length is refused before that."""
+
+    def test_a_keyset_is_at_most_as_long_as_for_the_command(self) -> None:
+        source = keysources.LocalSource("test", lambda: bytes(range(32)))
+        with unittest.mock.patch("json.loads", side_effect=AssertionError("parsed")):
+            for inner in (b"{}," * (1 << 19), b"[" * (2 << 20), b'"' + b"A" * (2 << 20)):
+                with self.assertRaisesRegex(exceptions.KeysetError, "longer than 1 MiB"):
+                    keysources.read_keyset(b'{"encryptedKeyset": ' + inner, source)
 
 
 def main() -> int:

@@ -264,7 +264,28 @@ class Altered(SafetensorsTest):
         for other in others:
             self.assertNotEqual(other, text)
             self.assertIsNone(self.opens(struct.pack("<Q", len(other)) + other + data), other)
-        self.refused(exceptions.FormatError, "not in the form", struct.pack("<Q", length + 8) + text + b" " * 8 + data)
+        self.refused(exceptions.FormatError, "multiple of 8", struct.pack("<Q", length + 8) + text + b" " * 8 + data)
+
+    def test_a_header_is_parsed_after_its_signature_was_verified(self) -> None:
+        """Nested or long JSON that nobody signed costs no more than its bytes, and no error quotes it."""
+        file = self.small()
+        length = struct.unpack("<Q", file[:8])[0]
+        text, data = file[8 : 8 + length], file[8 + length :]
+        member = text[text.index(b',"__signature__"') : text.index(b'"__signature__"') + 16 + 90]
+        with unittest.mock.patch.object(self.ours.json, "loads", side_effect=AssertionError("parsed")):
+            for inner in (
+                b"[]," * 1000 + b"[]",
+                b"[" * 100_000 + b"]" * 100_000,
+                b'"\xff"',
+                b'"' + b"A" * 10_000 + b'"',
+            ):
+                for signed in (member, b""):
+                    other = b'{"__metadata__":{"a":' + inner + signed + b"}}"
+                    other += b" " * (-len(other) % 8)
+                    self.path.write_bytes(struct.pack("<Q", len(other)) + other + data)
+                    with self.assertRaises((exceptions.InvalidSignature, exceptions.FormatError)) as caught:
+                        self.ours.safe_open(self.path, **self.keys)
+                    self.assertLess(len(str(caught.exception)), 300)
 
     def test_parts_that_are_swapped(self) -> None:
         """Within a file and between two files of the same keys: data, entries, keys, tags, headers."""

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -83,6 +84,12 @@ constexpr bool is_shuffle(WarpFunction function) {
 
 bool same_line(const Where& a, const Where& b) {
     return a.line() == b.line() && (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
+}
+
+/// Not destroyed: a static object's destructor may still launch.
+std::function<void()>& block_observer() {
+    static auto& observer = *new std::function<void()>;
+    return observer;
 }
 
 class Executor;
@@ -223,6 +230,7 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
         block_index_ = {static_cast<unsigned>(b % grid.x), static_cast<unsigned>(b / grid.x % grid.y),
                         static_cast<unsigned>(b / grid.x / grid.y)};
         run_block();
+        if (block_observer()) block_observer()();
     }
     current = nullptr;
     if (keeps_shared) return;
@@ -464,6 +472,10 @@ private:
 };
 
 }  // namespace
+
+void on_block(std::function<void()> observer) {
+    block_observer() = std::move(observer);
+}
 
 void execute(const dim3& grid, const dim3& block, std::size_t shared_bytes, const Launch& launch) {
     if (current != nullptr) executor("launch").fail("a kernel launches a kernel", Where::current());

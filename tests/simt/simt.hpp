@@ -62,6 +62,10 @@ void set_capture(cudaStreamCaptureStatus status);
 /// Sets a function that is called before every launch with its configuration. An empty function removes it.
 void on_launch(std::function<void(const cudaLaunchConfig_t&)> observer);
 
+/// Sets a function that is called after every thread block of a kernel, and must not call the runtime's functions. An
+/// empty function removes it. No kernel may be running.
+void on_block(std::function<void()> observer);
+
 /// The resources that exist and have not been freed.
 struct Usage {
     std::size_t device_allocations = 0;

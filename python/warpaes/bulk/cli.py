@@ -12,13 +12,15 @@ from typing import Any
 from .._native import Keyset
 from .._printable import printable
 from ..exceptions import Error, InvalidTag, InvalidUnwrap, KeysetError
+from .commands import make_run
 from .dispatch import StoppedError
-from .job import Run, status
+from .job import Run
 from .listing import Options, Refused
 from .lock import EXPIRY, LockedError
 from .pool import NoWorkerError
 from .progress import human
 from .storage import ChangedError, ExistsError, MissingError, PermanentError
+from .verify import status
 from .worker import TEMPLATE
 
 #: What ends a job, and is said in a sentence.
@@ -420,7 +422,7 @@ def main(arguments: list[str] | None = None) -> int:
             if parsed.command == "status":
                 report = status(options.target, options.target_options, options.key)
             else:
-                run = Run(options)
+                run = make_run(options)
                 report = run.run()
     except FAILURES as error:
         print(f"warpaes bulk: {printable(str(error))}", file=sys.stderr)

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
-import itertools
 import json
-import secrets
 import time
 from collections.abc import Callable
 from typing import Any
 
-from .._native import Keyset
 from .._places import keep_from_programs
 from . import keys, manifest_1
-from .dispatch import ADOPT, DECRYPT, ENCRYPT, REKEY, REMOVE, REWRAP, VERIFY, WAIT, Dispatcher, StoppedError, Task
+from .dispatch import WAIT, Dispatcher, StoppedError, Task
 from .listing import Listing, Options, Refused
-from .lock import Claims, Lock, LockedError, read_lock
-from .manifest import NAME, NAME_1, Job, Manifest, ManifestError, Signer
+from .lock import Claims, Lock, LockedError
+from .manifest import NAME, NAME_1, Manifest
 from .pool import RayPool, make_pool
 from .progress import SHOWN, Progress
 from .rows import ERROR, PENDING, Row
 from .storage import (
     FOLDER,
-    GETS,
-    KEY_SUFFIX,
-    LOCK,
     ExistsError,
     MissingError,
     PermanentError,
     Storage,
-    is_within,
     open_storage,
 )
 from .worker import BARE, BOUND, TEMPLATE, UNBOUND, Config, use_backend
@@ -39,8 +33,8 @@ SETTLE = 3.0
 LEFT_OUT = 5
 
 
-class Run:
-    """One run of a job, which may be the first or continue another."""
+class Run(abc.ABC):
+    """One run of a command, which may begin a job or continue one. Each command is a class of its own."""
 
     def __init__(self, options: Options) -> None:
         """Open storages and keys."""
@@ -62,8 +56,6 @@ class Run:
             self.source.is_shared and self.target.is_shared
         ):
             raise Refused("memory:// lies in this process: leave out --workers and --address")
-        if options.command in ("encrypt", "decrypt"):
-            self._apart()
         if options.no_manifest and (options.pin or options.at_least or options.name):
             raise Refused("--no-manifest: --pin, --at-least and --name need a manifest; leave them out")
         self.listing = Listing(options, self.source, self.target)
@@ -104,15 +96,16 @@ class Run:
     def run(self) -> dict[str, Any]:
         """Do it; return the report."""
         try:
-            if self.options.command == "verify":
-                self._verify()
-                return self._report()
             with contextlib.ExitStack() as held:
                 self._take_part(held)
-                getattr(self, "_" + self.options.command)()
+                self.do()
                 return self._report()
         finally:
             self.progress.close()
+
+    @abc.abstractmethod
+    def do(self) -> None:
+        """Do what the command is for."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
         """Lock the target; with --share, join the driver that has locked it."""
@@ -219,126 +212,6 @@ class Run:
             bound = BOUND if options.dataset else BARE
             config.old_binding = UNBOUND if options.bind_names is False else bound
 
-    # -------------------------------------------------------------------------------------------- encrypt, decrypt
-
-    def _encrypt(self) -> None:
-        options = self.options
-        there = self._loaded(lambda: self._load(self.target))
-        kept = {"envelope": options.envelope, "suffix": options.suffix}
-        if there is None:
-            self._refuse_sealed_source()
-            kept["template"] = self.config.template
-            kept["binding"] = UNBOUND if options.bind_names is False else BOUND
-            job = Job(secrets.token_hex(16), "encrypt", self.source.url, self.target.url, kept)
-            dataset = secrets.token_hex(16)
-            self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
-            self.manifest.fill(self.listing.rows(None))
-        else:
-            self._same_job(there, kept)
-            self._under_primary(there)
-            self._manifest = there
-            if not self._joins:
-                self._again()
-            if options.update and not self._joins:
-                there.merge(self.listing.rows(None), self._join)
-            if there.job.finished:
-                there.job.id, there.job.command = secrets.token_hex(16), "encrypt"
-        if self.manifest.total("todo"):
-            self._choose_key(self.specs)
-        self._write_with(self.specs)
-        self._work(ENCRYPT)
-        self._remove_source()
-
-    def _refuse_sealed_source(self) -> None:
-        """Refuse to encrypt an encrypted dataset. That its manifest is not authenticated here does no harm."""
-        if self.source.place() == self.target.place():
-            return
-        already = Manifest.load(self.source)
-        old = manifest_1.load(self.source) if already is None else None
-        if (already is not None and not already.job.is_decrypted) or (old is not None and old.command != "decrypt"):
-            raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key")
-
-    def _under_primary(self, there: Manifest) -> None:
-        """Refuse to encrypt into a dataset that is not under the key that the command line names for that."""
-        assert there.signer is not None
-        held, primary = there.signer.holder, self.holders[0]
-        if held is not primary:
-            command = "`warpaes bulk rekey`" if not self.options.envelope else "`warpaes bulk rewrap` or `rekey`"
-            keep = f"; --keep-key {held.key_id} continues under the old key" if held.key_id else ""
-            raise Refused(
-                f"{self.target.url} is under {held}, and -k encrypts with {primary}: {command} puts it under that{keep}"
-            )
-
-    def _decrypt(self) -> None:
-        options = self.options
-        sealed = self._sealed(self.source)
-        there = self._loaded(lambda: Manifest.load(self.target, self.holders))
-        kept = {"suffix": options.suffix, "dataset": sealed.dataset if sealed is not None else options.dataset}
-        if there is None:
-            if manifest_1.exists(self.target):
-                raise Refused(
-                    f"{self.target.url}/{NAME_1} is a manifest of warpaes 1.0, which nothing authenticates: decrypt to "
-                    "another place, or remove it"
-                )
-            job = Job(secrets.token_hex(16), "decrypt", self.source.url, self.target.url, kept)
-            dataset = secrets.token_hex(16)
-            self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
-            self.manifest.fill(self.listing.rows(sealed))
-        else:
-            self._same_job(there, kept)
-            self._manifest = there
-            if not self._joins:
-                self._again()
-            if options.update and not self._joins:
-                there.merge(self.listing.rows(sealed), self._join)
-        self._read_with(sealed)
-        self._work(DECRYPT)
-        self._remove_source()
-
-    def _remove_source(self) -> None:
-        if self.options.remove_source and not self._joins:
-            # Before an original goes, the manifest durably has its copy.
-            self._dispatch(REMOVE)
-            self._save()
-
-    def _apart(self) -> None:
-        """Refuse a source inside the target or the reverse: the job would read its own output."""
-        into, out = is_within(self.target, self.source), is_within(self.source, self.target)
-        if into and out:
-            if not self.options.suffix:
-                raise Refused("source and target are the same: give another target, or --suffix")
-        elif into:
-            raise Refused(f"{self.target.url} lies in {self.source.url}: give a target outside of the source")
-        elif out:
-            try:
-                self.source.stat("")
-            except MissingError:
-                sentence = "give a target that does not hold the source"
-                raise Refused(f"{self.source.url} lies in {self.target.url}: {sentence}") from None
-            if not self.options.suffix and self.source.url.rpartition("/")[0] == self.target.url:
-                raise Refused(f"{self.source.url} would become itself: give another target, or --suffix")
-
-    def _same_job(self, there: Manifest, kept: dict[str, Any]) -> None:
-        """Refuse to continue another job, or this one with other options."""
-        job, decrypts = there.job, self.options.command == "decrypt"
-        if job.is_decrypted != decrypts or job.source != self.source.url:
-            was = "decrypt" if job.is_decrypted else "encrypt"
-            raise Refused(f"{self.target.url} has the manifest of another job, {was} of {job.source}: take another")
-        if job.command not in ("encrypt", "decrypt") and not job.finished:
-            raise Refused(f"{self.target.url}: its {job.command} has not ended: run that again first")
-        if job.options.get("binding") == BARE:
-            raise Refused(
-                f"the objects of {self.target.url} are bound to their names as by warpaes 1.0: rekey it first"
-            )
-        if self.options.bind_names is False and job.options.get("binding") == BOUND:
-            raise Refused(f"the objects of {self.target.url} are bound to their names: leave out --no-bind-names")
-        if self.options.template and self.options.envelope:
-            kept = {**kept, "template": self.options.template}
-        for name, value in kept.items():
-            if job.options.get(name) != value:
-                raise Refused(f"this job was begun with --{name} {job.options.get(name)!r}, not {value!r}")
-        self.config.template = job.options.get("template") or TEMPLATE
-
     def _again(self) -> None:
         """Try failed rows again, apart from those that the listing has refused."""
         manifest = self.manifest
@@ -352,17 +225,6 @@ class Run:
                     row.error, row.attempt = "", 0
                     manifest.change(number)
             manifest.close(number)
-
-    def _join(self, old: Row, new: Row) -> bool:
-        """Let a row of a new listing alter that of the manifest; return whether it has."""
-        if new.size < 0 or (old.size, old.version, old.old_sha256) == (new.size, new.version, new.old_sha256):
-            return False  # the same, or of a list of names, which contains no more
-        if old.is_sealed and not self.options.overwrite:
-            old.error = f"{new.source} has changed: --overwrite does it again"
-            return True
-        old.size, old.version, old.state, old.error, old.attempt = new.size, new.version, new.state, new.error, 0
-        old.wrapped, old.old_key_id, old.old_sha256 = new.wrapped, new.old_key_id, new.old_sha256
-        return True
 
     # -------------------------------------------------------------------------------------------------------- keys
 
@@ -416,104 +278,6 @@ class Run:
             if there != text:
                 self.target.put(name, text, version)
 
-    # ------------------------------------------------------------------------------------------------ rekey, rewrap
-
-    def _of_target(self) -> Manifest:
-        """Return the manifest of the target, which rekey and rewrap need."""
-        there = self._loaded(lambda: self._load(self.target))
-        if there is None:
-            raise Refused(
-                f"{self.target.url} has no manifest: restore {NAME}, or `warpaes bulk adopt` makes one of the objects "
-                "that lie there"
-            )
-        if there.job.is_decrypted:
-            raise Refused(f"{self.target.url} was made by decrypt: there is nothing to re-encrypt")
-        return there
-
-    def _rekey(self) -> None:
-        options = self.options
-        there = self._manifest = self._of_target()
-        job = there.job
-        assert there.signer is not None
-        # Only the new key can have saved this, so a holder of the old one has not decided what is done already.
-        begun = there.signer.holder is self.holders[0] and job.command == "rekey"
-        if begun and (there.total("todo") or job.options.get("unlisted") or not options.envelope):
-            if job.options.get("envelope", "") != options.envelope:
-                raise Refused(f"this rekey was begun with --envelope {job.options.get('envelope')!r}")
-            if not self._joins:
-                if options.drop_missing:
-                    self._drop_missing()
-                self._again()
-        else:
-            if job.command != "rekey":  # of one under the old key only that key's holders know
-                self._ended(there)
-            self._begin_rekey(there)
-        self.config.template = job.options["template"]
-        self._choose_key(self.new_specs or self.specs)
-        self._write_with(self.new_specs or self.specs)
-        self._work(REKEY)
-        if self._joins:
-            return
-        self._find_unlisted()
-        job.options["unlisted"] = len(self.unlisted)  # if there are any, the same command looks for them again
-        if job.finished and not self.progress.errors:
-            if options.drop_old_keys:
-                self._drop_keys()
-            job.options.pop("old_binding", None)
-        self._save()
-
-    def _drop_missing(self) -> None:
-        """Take failed rows whose objects are gone out of the manifest, so that a rekey can end without them."""
-
-        def is_missing(row: Row) -> bool:
-            if row.todo and row.error:
-                try:
-                    self.target.stat(row.key)
-                except MissingError:
-                    return True
-            return False
-
-        missing = self.manifest.drop(is_missing)
-        self.notes += [f"{row.key} is missing, and was taken out of the manifest" for row in missing[:SHOWN]]
-        if len(missing) > SHOWN:
-            self.notes.append(f"and {len(missing) - SHOWN} more")
-
-    def _begin_rekey(self, there: Manifest) -> None:
-        options, job, holder = self.options, there.job, self.holders[0]
-        assert there.signer is not None
-        if not options.envelope and not job.options.get("envelope"):
-            if there.signer.holder is holder:
-                raise Refused(f"all of {self.target.url} is under {holder}: give --new-key, or rotate KEY")
-            if holder.key_id in job.used:
-                raise Refused(
-                    f"{holder}: objects of {self.target.url} were under it before, and old copies of them could come "
-                    "back: give a new key"
-                )
-        self._try_old_keys(there)
-        job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
-        old = job.options.get("old_binding", job.options.get("binding", BOUND))
-        job.options = {
-            **job.options,
-            "envelope": options.envelope,
-            "template": options.template or job.options.get("template") or TEMPLATE,
-            "binding": BOUND,
-            "old_binding": old,
-        }
-        job.keys = {key_id: keys.replaced(record) for key_id, record in job.keys.items()}
-        self._mark("rekey", lambda row: row.is_sealed)
-        job.wraps = job.wraps if there.signer.holder is holder else 0
-        there.resign(holder)
-
-    def _try_old_keys(self, there: Manifest) -> None:
-        """Refuse keys that open none of the dataset's wrapped keys, before anything is changed."""
-        records = [record for record in there.job.keys.values() if not record.get("replaced")]
-        if not records and there.job.options.get("envelope"):
-            rows = (row for _, each in there.each() for row in each if row.is_sealed and row.wrapped)
-            records = [json.loads(row.wrapped)[0] for row in itertools.islice(rows, 1)]
-        sources = [spec.open() for spec in self.specs]
-        for record in records:
-            keys.unwrap(sources, record)
-
     def _mark(self, todo: str, wanted: Callable[[Row], bool]) -> int:
         """Note that a command has to process these rows; return how many."""
         count = 0
@@ -524,154 +288,6 @@ class Run:
                     count += 1
             self.manifest.change(number)
         return count
-
-    def _find_unlisted(self) -> None:
-        """Find objects of the target that no row has: they are still under the old key."""
-        manifest = self.manifest
-        suffix = manifest.job.options.get("suffix") or ""
-        in_place = bool(suffix) and manifest.job.source == self.target.url
-        for entry in self.target.list():
-            key = entry.key
-            if key.startswith(FOLDER) or (in_place and not key.endswith((suffix, suffix + KEY_SUFFIX))):
-                continue
-            row = manifest.find(key.removesuffix(suffix))
-            if row is None and key.endswith(KEY_SUFFIX):
-                row = manifest.find(key.removesuffix(KEY_SUFFIX).removesuffix(suffix))
-            if row is None or not row.is_sealed:
-                self.unlisted.append(key)
-        self.progress.errors += len(self.unlisted)
-
-    def _drop_keys(self) -> None:
-        """Forget the wrapped data keys that this rekey has replaced."""
-        job = self.manifest.job
-        old = [key_id for key_id, record in job.keys.items() if record.get("job") != job.id]
-        for key_id in old:
-            del job.keys[key_id]
-        self._save()
-        for key_id in old:
-            with contextlib.suppress(MissingError):
-                self.target.remove(self.target.stat(keys.record_name(key_id)))
-
-    def _rewrap(self) -> None:
-        there = self._manifest = self._of_target()
-        job = there.job
-        if not job.options.get("envelope"):
-            raise Refused(
-                f"{self.target.url} is encrypted with a keyset itself, so nothing is wrapped: rekey changes its key"
-            )
-        if not self.new_specs:
-            raise Refused("--new-key is missing: the key that is to wrap the data keys")
-        assert there.signer is not None
-        if not (there.signer.holder is self.holders[0] and job.command == "rewrap" and there.total("todo")):
-            self._ended(there)
-            old = [spec.open() for spec in [*self.specs, *self.new_specs]]
-            records, left = keys.rewrap_all(list(job.keys.values()), old, self.holders[0].source)
-            job.keys = {record["key_id"]: record for record in records}
-            if left:
-                self.notes.append(f"{len(left)} wrapped keys that a rekey has replaced stay under their old key")
-            job.command, job.finished = "rewrap", False
-            self._mark("rewrap", lambda row: row.is_sealed and bool(row.wrapped))
-            job.wraps = job.wraps if there.signer.holder is self.holders[0] else 0
-            there.resign(self.holders[0])
-        else:
-            self._again()
-        self._write_with(self.new_specs)
-        self._work(REWRAP)
-
-    # -------------------------------------------------------------------------------------------------------- adopt
-
-    def _adopt(self) -> None:
-        """Take over a dataset whose manifest nothing authenticates, or that has none: every object is authenticated."""
-        options = self.options
-        there = self._load(self.target)
-        if there is not None and (there.job.command != "adopt" or there.job.finished):
-            raise Refused(f"{self.target.url}/{NAME} is authentic already: there is nothing to adopt")
-        old = manifest_1.load(self.target)
-        if old is not None and old.command == "decrypt":
-            raise Refused(f"{self.target.url} was made by decrypt: there is nothing to adopt; remove {NAME_1}")
-        bound = options.bind_names
-        if bound is None and old is not None:
-            bound = bool(old.options.get("bind_names"))
-        binding = UNBOUND if bound is False else BOUND if options.dataset else BARE
-        if there is None:
-            rows = self._rows_of_1(old) if old is not None else list(self.listing.rows(None))
-            envelope = str((old.options if old is not None else {}).get("envelope") or "")
-            if not envelope:
-                envelope = "object" if any(row.wrapped for row in rows) else "job" if self.listing.records else ""
-            template, suffix = (str((old.options if old else {}).get(name) or "") for name in ("template", "suffix"))
-            kept = {
-                "envelope": envelope,
-                "template": template or options.template or TEMPLATE,
-                "suffix": suffix,
-                "binding": binding,
-            }
-            job = Job(secrets.token_hex(16), "adopt", old.source if old else "", self.target.url, kept)
-            job.keys = dict(old.keys if old is not None else self.listing.records)
-            dataset = options.dataset or secrets.token_hex(16)
-            self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
-            sources = [spec.open() for spec in self.specs]
-            place = keys.Place(dataset, "", job.id)
-            for key_id, record in job.keys.items():
-                job.keys[key_id] = keys.rewrap(record, sources, self.holders[0].source, place)
-            self.manifest.fill(sorted(rows, key=lambda row: job.plain_name(row).encode()))
-            if not envelope:
-                job.used = [str(key_id) for key_id in keys.key_ids(keys.merged(self.specs) or Keyset())]
-        else:
-            self._manifest = there
-            self._again()
-        if not self.manifest.job.options.get("envelope") and self.specs[0].keyset is None:
-            raise Refused(
-                f"{self.specs[0].name} only wraps keys, and the objects have no wrapped keys: give the keyset"
-            )
-        self._write_with(self.specs)
-        if binding == UNBOUND:
-            self.notes.append("the objects are not bound to their names: rekey binds them")
-        self._work(ADOPT)
-        if self.manifest.job.finished:
-            if old is not None:
-                self.target.remove(self.target.stat(NAME_1))
-            if any(shard.states.get(PENDING) for shard in self.manifest.shards):
-                self.manifest.job.command, self.manifest.job.finished = "encrypt", False
-                self._save()
-
-    def _rows_of_1(self, old: manifest_1.Manifest1) -> list[Row]:
-        """Return the rows of an old manifest: written objects are checked, the others remain to be encrypted."""
-        rows = []
-        for row in old.rows:
-            if row.is_sealed:
-                row.todo = "adopt"
-            else:
-                row = Row(row.key, row.source, row.size, row.version)
-            rows.append(row)
-        return rows
-
-    # ------------------------------------------------------------------------------------------------------- verify
-
-    def _verify(self) -> None:
-        manifest = self._sealed(self.target)
-        if manifest is None:
-            self._manifest = Manifest.in_memory(self.target, self.listing.rows(None))
-        elif self.options.name:
-            self._manifest = Manifest.in_memory(
-                self.target, [self._find(manifest, name) for name in sorted(set(self.options.name))]
-            )
-        else:
-            self._manifest = manifest
-            manifest.read_only = True
-        self._read_with(manifest)
-        progress = self.progress
-        progress.objects, progress.bytes = self.manifest.total("rows"), self.manifest.total("bytes")
-        progress.errors = progress.objects - sum(VERIFY.has(shard) for shard in self.manifest.shards)
-        for row in self.manifest.failed(SHOWN):
-            if not row.is_sealed:
-                progress.note_error(row.key, row.error)
-        self._dispatch(VERIFY)
-
-    def _find(self, manifest: Manifest, name: str) -> Row:
-        row = manifest.find(name.removesuffix(manifest.job.options.get("suffix") or ""))
-        if row is None or row.key != name:
-            raise Refused(f"--name: the manifest of {self.target.url} has no object {name!r}")
-        return row
 
     # ----------------------------------------------------------------------------------------------------- the work
 
@@ -818,55 +434,3 @@ class Run:
             "parts_swept": self.swept,
             "notes": self.notes,
         }
-
-
-def status(url: str, options: dict[str, Any], places: list[str]) -> dict[str, Any]:
-    """Return a summary of a target's manifest, authenticated if there are keys, and its lock."""
-    storage: Storage = open_storage(url, options)
-    holders = [holder for place in places for holder in keys.KeySpec.read(place).holders()]
-    for again in range(GETS):
-        try:
-            return _status(storage, url, holders)
-        except ManifestError:
-            # A running job may have replaced a shard since the root was read.
-            if again + 1 == GETS or not Manifest.exists(storage):
-                raise
-            time.sleep(0.1)
-    raise AssertionError
-
-
-def _status(storage: Storage, url: str, holders: list[keys.Holder]) -> dict[str, Any]:
-    manifest = Manifest.load(storage, holders or None)
-    if manifest is None:
-        if manifest_1.exists(storage):
-            raise Refused(f"{url}/{NAME_1} is a manifest of warpaes 1.0: `warpaes bulk adopt` takes it over")
-        raise Refused(f"{url} has no manifest: bulk has done nothing here")
-    manifest.read_only = True
-    try:
-        lock = read_lock(storage.get(FOLDER + LOCK)[0])
-    except MissingError:
-        lock = None
-    job, signer = manifest.job, manifest.signer
-    states: dict[str, int] = {}
-    for shard in manifest.shards:
-        for state, count in shard.states.items():
-            states[state] = states.get(state, 0) + count
-    return {
-        "command": job.command,
-        "source": job.source,
-        "target": job.target,
-        "authentic": signer is not None,
-        "dataset": manifest.dataset,
-        "save": manifest.save_number,
-        "manifest_key": signer.fingerprint if signer is not None else None,
-        "under": str(signer.holder) if signer is not None else None,
-        "finished": job.finished,
-        "objects": manifest.total("rows"),
-        "todo": manifest.total("todo"),
-        "states": states,
-        "bytes": manifest.total("bytes"),
-        "key_ids": [job.key_id] if job.key_id and not job.options.get("envelope") else [],
-        "lock": lock,
-        "errors": manifest.total("errors"),
-        "first_errors": [{"key": row.source or row.key, "error": row.error} for row in manifest.failed(SHOWN)],
-    }

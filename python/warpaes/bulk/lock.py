@@ -34,7 +34,7 @@ def _begun(process: int) -> str:
         with open(f"/proc/{process}/stat") as file:
             state, *rest = file.read().rpartition(")")[2].split()
             return "" if state == "Z" else rest[18]
-    except OSError:
+    except (OSError, ValueError):  # ValueError: what a lock names is no process
         return ""
 
 

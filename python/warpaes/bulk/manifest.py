@@ -199,7 +199,7 @@ class Manifest:
             data, version = storage.get(NAME)
         except MissingError:
             return None
-        text, _, code = data.rstrip(b"\n").partition(b"\n")
+        text, _, code = data.partition(b"\n")
         try:
             root = json.loads(text)
             if root["format"] != FORMAT:
@@ -208,6 +208,8 @@ class Manifest:
                 )
             dataset, held, found = root["dataset"], root["manifest_key"], json.loads(code)["hmac_sha256"]
             if not all(isinstance(each, str) for each in (dataset, held["key_id"], held["wrapped"], found)):
+                raise ValueError
+            if code != _code_line(found):
                 raise ValueError
             wrapped = bytes.fromhex(held["wrapped"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -472,7 +474,7 @@ class Manifest:
             "shards": [asdict(shard) for shard in self.shards],
         }
         text = json.dumps(root, separators=(",", ":")).encode()
-        return text + b"\n" + json.dumps({"hmac_sha256": self.signer.code(text)}).encode() + b"\n"
+        return text + b"\n" + _code_line(self.signer.code(text))
 
     def _look_again(self) -> bool:
         """Take up what another driver has saved, or this one without an answer; False: it is not of this job."""
@@ -549,12 +551,19 @@ def _order(name: str) -> bytes:
     return name.encode(errors="surrogateescape")
 
 
+def _code_line(code: str) -> bytes:
+    """Return the end of a root, in the only form in which it is read."""
+    return json.dumps({"hmac_sha256": code}).encode() + b"\n"
+
+
 def _check_types(manifest: Manifest) -> None:
     """Raise if a root that anyone can have written is not of the types that an authentic one has."""
     job = manifest.job
     texts = [job.id, job.command, job.source, job.target, job.key_id, *job.used]
     for shard in manifest.shards:
         texts += [shard.sha256, shard.first]
+        if not isinstance(shard.states, dict):
+            raise TypeError
         numbers = [shard.rows, shard.todo, shard.errors, shard.bytes, shard.done_bytes, *shard.states.values()]
         if not all(isinstance(number, int) for number in numbers) or len(shard.sha256) != 64:
             raise TypeError

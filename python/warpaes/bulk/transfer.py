@@ -10,7 +10,8 @@ from concurrent.futures import Executor, Future
 from typing import Literal
 
 from .._native import Keyset, Reader, Writer, _crypt_file
-from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, ChangedError, Entry, LocalStorage, LocalUpload, Storage, Upload
+from .local import LocalStorage, LocalUpload
+from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, ChangedError, Entry, Storage, Upload
 
 #: Windows that are asked for before they are needed.
 AHEAD = 3
@@ -142,7 +143,7 @@ class Opened:
         self._expected = expected
         self.ahead = ReadAhead(storage, entry, threads, digest or bool(expected))
         try:
-            self._reader = Reader(self.ahead.fill, keyset, associated, size=entry.size)
+            self._reader = Reader(self.ahead.fill, keyset, associated, size=entry.size, _own=True)
         except BaseException:
             self.ahead.close()
             raise
@@ -211,7 +212,7 @@ def write(
             for piece in pieces:
                 out.write(piece)
         else:
-            writer = Writer(out.write, keyset, associated)
+            writer = Writer(out.write, keyset, associated, _own=True)
             try:
                 for piece in pieces:
                     if plain is not None:

@@ -20,6 +20,7 @@ from .. import _native
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from . import keys, transfer
+from .local import LocalStorage
 from .rows import DONE, REMOVED, Row
 from .storage import (
     KEY_SUFFIX,
@@ -28,7 +29,6 @@ from .storage import (
     ChangedError,
     Entry,
     ExistsError,
-    LocalStorage,
     MissingError,
     PermanentError,
     is_local,
@@ -280,11 +280,42 @@ class Worker:
                 text, version = self.target.get(name)
                 found = keys.parse_records(text, name)
             earlier = [each for each in found if keys.is_signed(each, self.config.record_key, place)]
+            if len(earlier) < len(found):
+                self._check_records(row, name, earlier)
             try:
                 self.target.put(name, keys.to_json([record, *earlier, *old]).encode(), version)
             except ExistsError:  # another attempt was first
                 continue
             return OwnKey(keyset, [record, *earlier], old)
+
+    def _check_records(self, row: Row, name: str, earlier: list[dict[str, Any]]) -> None:
+        """Refuse to replace records that are not authentic, if one of them may be the only copy of a key in use.
+
+        It is not, if there is no object, or the object that the manifest has, or one that opens with another record.
+        """
+        try:
+            entry = self.target.stat(row.key)
+        except MissingError:
+            return
+        if self.config.command == "rekey":
+            try:
+                with closing(self._opened(row)) as there:
+                    for _ in there.pieces():
+                        pass
+                return
+            except (ChangedError, InvalidTag, FormatError):
+                pass
+        for record in earlier:
+            try:
+                self._there(entry, self.new_keys.open(record)).close()
+                return
+            except (InvalidTag, FormatError, PermanentError):
+                continue
+        if self.config.command == "encrypt" and self.config.overwrite:
+            return
+        raise PermanentError(
+            f"{name} was altered, and may have contained the key of {row.key}: restore it, or remove both"
+        )
 
     # ------------------------------------------------------------------------------------------ what is done to rows
 

@@ -14,6 +14,8 @@ from ._source import KeySource
 
 MATERIALS = ["UNKNOWN_KEYMATERIAL", "SYMMETRIC", "ASYMMETRIC_PRIVATE", "ASYMMETRIC_PUBLIC", "REMOTE"]
 STATES = ["UNKNOWN_STATUS", "ENABLED", "DISABLED", "DESTROYED"]
+#: As long as a keyset may be for the command and the library.
+MOST_TEXT = 1 << 20
 PREFIXES = ["UNKNOWN_PREFIX", "TINK", "LEGACY", "RAW", "CRUNCHY"]
 
 
@@ -111,7 +113,11 @@ def _parse(message: bytes) -> dict[str, Any]:
                     key["keyId"] = part
                 elif inner == 4:
                     key["outputPrefixType"] = _name(PREFIXES, part)
+            if not isinstance(key.get("keyId"), int) or not {"status", "outputPrefixType"} <= key.keys():
+                raise KeysetError("a key of the keyset has no number, status or prefix")
             keyset["key"].append(key)
+        if not isinstance(keyset["primaryKeyId"], int):
+            raise KeysetError("the keyset's primary key is not a number")
     except (KeyError, UnicodeDecodeError):
         raise KeysetError("encryptedKeyset does not hold a keyset of Tink's") from None
     return keyset
@@ -156,6 +162,8 @@ def write_keyset(keyset: Keyset, source: KeySource, associated_data: bytes = b""
 
 def parse_object(text: bytes | str) -> dict[str, Any]:
     """Parse a JSON object in which no field stands twice; ``KeysetError`` otherwise."""
+    if len(text) > MOST_TEXT:
+        raise KeysetError("is longer than 1 MiB")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):

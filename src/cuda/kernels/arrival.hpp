@@ -24,6 +24,8 @@ struct HostShares {
     static constexpr unsigned words_each = 4;
     unsigned long long* words = nullptr;  ///< null: nobody polls, and the thread blocks make the sum
     unsigned turn = 0;                    ///< not what the words held before
+    /// In device memory: the shares once more, for a kernel that follows; or null.
+    unsigned* kept = nullptr;
 };
 
 }  // namespace warpaes::cuda

@@ -1,5 +1,6 @@
 #include "cuda/kernels/batch_gcm.cuh"
 #include "cuda/kernels/catalogue.hpp"
+#include "cuda/kernels/wipe.cuh"
 
 namespace warpaes::cuda {
 
@@ -59,22 +60,27 @@ __global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ Gcm
     }
 }
 
-/// Makes tags from digests. Decryption compares them, and a whole warp wipes each output that is not authentic.
-__global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__ GcmBatchParams p) {
-    const std::uint64_t threads = global_threads();
-    for (std::uint64_t first = p.first + global_thread() - lane_id(); first < p.end; first += threads) {
-        const std::uint64_t number = first + lane_id();
-        bool authentic = true;
-        if (number < p.end) {
-            const BatchMessage m(p, number);
-            authentic = settle_tag(m, take(p.digests + number) ^ take(p.pads + number), p.decrypts != 0);
+/// Makes tags from digests. Decryption compares them, and wipes each output that is not authentic. Every part of a
+/// message compares its tag once more: that takes less time than to wait until others have done so.
+__global__ void __launch_bounds__(WipeShape::threads) gcm_settle_kernel(const __grid_constant__ GcmSettleParams p) {
+    const GcmBatchParams& batch = p.batch;
+    wipe_parts(p.units, p.at_once, [&](std::uint64_t unit) -> Stretch {
+        const bool cut = p.windows != 0;
+        const std::uint32_t group = cut ? find_group<&BatchGroup::first_unit>(batch, unit)
+                                        : find_group<&BatchGroup::first_message>(batch, batch.first + unit);
+        const BatchGroup& g = batch.groups[group];
+        std::uint64_t index = cut ? unit - g.first_unit : batch.first + unit - g.first_message, part = 0, parts = 1;
+        if (cut) {
+            parts = CounterParams::tasks_of(g.length, p.windows);
+            part = index % parts;
+            index /= parts;
         }
-        for (unsigned wrong = __ballot_sync(full_warp, !authentic); wrong != 0; wrong &= wrong - 1) {
-            const BatchMessage m(p, first + static_cast<unsigned>(__ffs(static_cast<int>(wrong)) - 1));
-            std::uint8_t* const out = m.group->output + m.index * m.group->output_stride;
-            for (std::uint64_t at = lane_id(); at < m.group->length; at += warp_lanes) out[at] = 0;
-        }
-    }
+        const BatchMessage m(&g, index);
+        const std::uint64_t number = g.first_message + index;
+        const uint4 tag = batch.digests[number] ^ batch.pads[number];
+        if (settle_tag(m, tag, batch.decrypts != 0, part == 0)) return {};
+        return part_of(g.output + m.index * g.output_stride, g.length, part, parts);
+    });
 }
 
 }  // namespace
@@ -97,7 +103,7 @@ Kernel<GcmBatchParams> gcm_j0_kernel_for() {
     return &gcm_j0_kernel;
 }
 
-Kernel<GcmBatchParams> gcm_settle_kernel_for() {
+Kernel<GcmSettleParams> gcm_settle_kernel_for() {
     return &gcm_settle_kernel;
 }
 

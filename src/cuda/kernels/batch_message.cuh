@@ -15,6 +15,8 @@ struct BatchMessage {
     template <typename Params>
     __device__ __forceinline__ BatchMessage(const Params& p, std::uint64_t number)
         : group(p.groups + find_group<&BatchGroup::first_message>(p, number)), index(number - group->first_message) {}
+    __device__ __forceinline__ BatchMessage(const BatchGroup* its_group, std::uint64_t its_index)
+        : group(its_group), index(its_index) {}
     [[nodiscard]] __device__ __forceinline__ const uint4* key_slot() const {
         return group->keys + index * group->key_stride;
     }
@@ -28,9 +30,9 @@ __device__ __forceinline__ void store_tail(std::uint8_t* p, uint4 block, unsigne
     }
 }
 
-/// Encryption writes the message's tag. Decryption compares it in constant time, records the result in `failed`, and
-/// returns whether the tag was right.
-__device__ __forceinline__ bool settle_tag(const BatchMessage& m, uint4 tag, bool decrypts) {
+/// Encryption writes the message's tag. Decryption compares it in constant time, records the result in `failed` if it
+/// `records`, and returns whether the tag was right.
+__device__ __forceinline__ bool settle_tag(const BatchMessage& m, uint4 tag, bool decrypts, bool records = true) {
     const BatchGroup& g = *m.group;
     std::uint8_t* const at = g.tag + m.index * g.tag_stride;
     if (!decrypts) {
@@ -42,7 +44,7 @@ __device__ __forceinline__ bool settle_tag(const BatchMessage& m, uint4 tag, boo
     for (unsigned i = 0; i < block_bytes; ++i) {
         if (i < g.tag_length) difference |= at[i] ^ ((word_of(tag, i / 4) >> (8 * (i % 4))) & 0xff);
     }
-    if (g.failed != nullptr) g.failed[m.index] = difference != 0 ? 1 : 0;
+    if (records && g.failed != nullptr) g.failed[m.index] = difference != 0 ? 1 : 0;
     return difference == 0;
 }
 

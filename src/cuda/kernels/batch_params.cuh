@@ -137,6 +137,16 @@ struct GcmBatchParams {
     std::uint32_t decrypts;
 };
 
+/// The end of GCM (batch_gcm.cuh): tags, and what is not authentic is wiped. Units are parts of messages.
+struct GcmSettleParams {
+    GcmBatchParams batch;
+    std::uint64_t units;
+    /// Nonzero: messages are long, and units are the tasks that counters cut them into (CounterParams). 0: a unit is a
+    /// message, with its number.
+    std::uint32_t windows;
+    std::uint32_t at_once;  ///< units that a warp takes at a time
+};
+
 /// GHASH of long messages under keys of their own (ghash_keys.cuh): every text is `rows` rows of `row_blocks` blocks,
 /// with zeros in front.
 struct GhashKeysParams {

@@ -19,6 +19,7 @@
 #include "cuda/kernels/copy_async.cuh"
 #include "cuda/kernels/field.cuh"
 #include "cuda/kernels/ghash.cuh"
+#include "cuda/kernels/wipe.cuh"
 
 namespace warpaes::cuda {
 
@@ -31,10 +32,6 @@ inline constexpr unsigned serial_shared_bytes_per_warp = serial_stages * stage_b
 /// two times four lanes that read the four blocks of a message, access eight different groups of four banks.
 __device__ __forceinline__ unsigned staged_at(unsigned message, unsigned block) {
     return (message * stage_blocks + (block ^ (message / 2 % stage_blocks))) * static_cast<unsigned>(block_bytes);
-}
-
-__device__ __forceinline__ std::uint64_t shuffle(std::uint64_t v, unsigned source_lane) {
-    return __shfl_sync(full_warp, static_cast<unsigned long long>(v), static_cast<int>(source_lane));
 }
 
 /// The minimum over the warp. The compiler knows that all lanes have the same result, and keeps what follows from it in
@@ -348,6 +345,7 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
         done = std::uint64_t{chunks} * stage_blocks;
     }
 
+    [[maybe_unused]] Stretch wrong;
     if (mine) {
         const std::uint64_t blocks = M == Mode::cmac && length == 0 ? 1 : length / unit + (length % unit != 0 ? 1 : 0);
 #pragma unroll 1
@@ -370,15 +368,11 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
             }
         }
         if constexpr (uses_tag(M)) {
-            if (!settle_tag(m, chain.tag(), p.decrypts != 0) && Chain::has_output) {
-                for (std::uint64_t i = 0; i < length / block_bytes; ++i) {
-                    store_block(out + i * block_bytes, make_uint4(0, 0, 0, 0), g.alignment);
-                }
-                store_tail(out + length / block_bytes * block_bytes, make_uint4(0, 0, 0, 0),
-                           static_cast<unsigned>(length % block_bytes));
-            }
+            if (!settle_tag(m, chain.tag(), p.decrypts != 0) && Chain::has_output) wrong = {out, length};
         }
     }
+    // One thread has encrypted each message, so a warp wipes 32 of them in no time.
+    if constexpr (uses_tag(M) && Chain::has_output) wipe_stretches(wrong);
     __syncwarp();
 }
 

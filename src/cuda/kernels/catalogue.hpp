@@ -68,6 +68,10 @@ Kernel<GcmShortParams> gcm_short_kernel_for(int rounds);
 Kernel<GcmPartsParams> gcm_medium_kernel_for(int rounds, int tables, bool wide);
 /// The same for a long message, with wide_mma.
 Kernel<GcmPartsParams> gcm_long_kernel_for(int rounds, Direction direction);
+/// Wipes rows.
+Kernel<WipeParams> wipe_rows_kernel_for();
+/// Wipes a message if the tag that the kernel before it has computed is not the expected one.
+Kernel<WipeIfWrongParams> wipe_if_wrong_kernel_for();
 /// Level 0 of GHASH, by integer products.
 Kernel<RowParams> ghash_rows_kernel_for();
 /// The same on tensor cores. `wide`: with wide_mma, on compute capability 9.0.
@@ -99,7 +103,7 @@ Kernel<GcmBatchParams> ghash_batch_kernel_for(int lanes);
 Kernel<GcmBatchParams> ghash_pieces_kernel_for();
 Kernel<GcmBatchParams> gcm_finish_kernel_for();
 Kernel<GcmBatchParams> gcm_j0_kernel_for();
-Kernel<GcmBatchParams> gcm_settle_kernel_for();
+Kernel<GcmSettleParams> gcm_settle_kernel_for();
 Kernel<StatusParams> statuses_kernel_for();
 /// GHASH of long messages under their own keys; the kernels run in this order. `lanes` per message: 4 or 32.
 Kernel<GhashKeysParams> ghash_powers_kernel_for();

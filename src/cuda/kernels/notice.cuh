@@ -32,17 +32,19 @@ __device__ __forceinline__ void give_notice(const Notice& n) {
     *static_cast<volatile unsigned*>(n.word) = n.value;
 }
 
-/// Called by all threads of every thread block after their last write.
-__device__ __forceinline__ void arrive(const Notice& n) {
-    if (n.word == nullptr) return;
+/// Called by all threads of every thread block after their last write. Returns true in one thread of the grid, when no
+/// other has anything left to do.
+__device__ __forceinline__ bool arrive(const Notice& n) {
+    if (n.word == nullptr) return false;
     __syncthreads();
-    if (threadIdx.x != 0) return;
+    if (threadIdx.x != 0) return false;
     if (gridDim.x > 1) {
         fence_device();
-        if (atomicAdd(n.arrived, 1u) != gridDim.x - 1) return;
+        if (atomicAdd(n.arrived, 1u) != gridDim.x - 1) return false;
         *n.arrived = 0;
     }
     give_notice(n);
+    return true;
 }
 
 /// Called by one thread of each thread block, which has executed fence_system() since the block's last write.
@@ -51,6 +53,11 @@ __device__ __forceinline__ void give_share(const HostShares& s, uint4 share) {
 #pragma unroll
     for (unsigned k = 0; k < HostShares::words_each; ++k) {
         words[k] = (static_cast<unsigned long long>(s.turn) << 32) | word_of(share, k);
+    }
+    if (s.kept == nullptr) return;
+#pragma unroll
+    for (unsigned k = 0; k < HostShares::words_each; ++k) {
+        s.kept[blockIdx.x * HostShares::words_each + k] = word_of(share, k);
     }
 }
 

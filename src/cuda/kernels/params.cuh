@@ -52,6 +52,25 @@ struct ShortXtsParams : ShortParams {
     uint4 tweaks[ShortXts::most_pieces];  ///< tweak of the first block of each piece
 };
 
+/// Rows of `bytes` bytes to be wiped, each in `parts` parts (wipe.cuh).
+struct WipeParams {
+    std::uint8_t* memory;
+    std::uint64_t stride, bytes, rows, parts;
+    const std::uint8_t* marks;  ///< one byte per row, 0 for a row that stays; or null: all are wiped
+    std::uint32_t at_once;      ///< parts that a warp takes at a time
+};
+
+/// A message to be wiped if its tag is wrong.
+struct WipeIfWrongParams {
+    std::uint8_t* output;
+    std::uint64_t bytes, parts;
+    /// What the tag is the sum of, HostShares::words_each words each; of none it is wrong.
+    unsigned* shares;
+    unsigned share_count;
+    std::uint32_t expected[HostShares::words_each], mask[HostShares::words_each];  ///< the tag's words; their bits
+    Notice notice;                                                                 ///< given if it was wiped
+};
+
 /// Threads per block of the kernel that makes numbers.
 inline constexpr int numbers_threads = 1024;
 

@@ -73,6 +73,10 @@ __device__ __forceinline__ std::uint32_t byte_swap(std::uint32_t v) {
     return __byte_perm(v, 0, 0x0123);
 }
 
+__device__ __forceinline__ std::uint64_t shuffle(std::uint64_t v, unsigned source_lane) {
+    return __shfl_sync(full_warp, static_cast<unsigned long long>(v), static_cast<int>(source_lane));
+}
+
 __device__ __forceinline__ uint4 shuffle(uint4 v, int source_lane) {
     return make_uint4(__shfl_sync(full_warp, v.x, source_lane), __shfl_sync(full_warp, v.y, source_lane),
                       __shfl_sync(full_warp, v.z, source_lane), __shfl_sync(full_warp, v.w, source_lane));

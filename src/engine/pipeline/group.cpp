@@ -44,7 +44,7 @@ public:
 
     /// Combines the digests of all chunks: into the stretch's digest, or into the message's tag, which is written or
     /// compared.
-    void finish(const MemoryBuffer& output) const {
+    void finish(Engine& engine, const MemoryBuffer& output) const {
         const MessageGroup& g = group_;
         const FieldElement sum = digest();
         if (g.digest != nullptr) {
@@ -56,7 +56,7 @@ public:
             std::copy_n(tag->begin(), g.tag_length, g.tag.first);
         } else if (CRYPTO_memcmp(tag->data(), g.tag.first, g.tag_length) != 0) {
             *g.failed = 1;
-            clear_memory(output.data, static_cast<std::size_t>(output.bytes), output.device);
+            clear_memory(engine, output.data, static_cast<std::size_t>(output.bytes), output.device);
         }
     }
 
@@ -87,7 +87,7 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
         const Block j0 = g.digest == nullptr ? pre_counter(g) : Block{};
         GcmStage stage(g, j0, ends.plan.chunk_bytes);
         const Outcome outcome = run_pipeline(engine, ends.plan, stage, source, sink);
-        stage.finish(ends.out);
+        stage.finish(engine, ends.out);
         return outcome;
     }
     Cipher cipher{.mode = g.mode,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "backend/cuda_backend.hpp"
 #include "base/secret.hpp"
@@ -40,9 +41,24 @@ void clear_memory(void* memory, std::size_t bytes, int device) {
     }
 }
 
-void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept {
+void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device) {
+    constexpr std::size_t least = std::size_t{1} << 20;
+    const std::size_t parts = std::min<std::size_t>(engine.options().threads, bytes / least);
+    if (device >= 0 || parts < 2) return clear_memory(memory, bytes, device);
+    auto* const first = static_cast<std::uint8_t*>(memory);
     try {
-        clear_memory(memory, bytes, device);
+        engine.pool().for_each(parts, [&](std::size_t i) {
+            const std::size_t begin = bytes / parts * i, end = i + 1 == parts ? bytes : bytes / parts * (i + 1);
+            wipe({first + begin, end - begin});
+        });
+    } catch (const std::bad_alloc&) {  // before any part was begun
+        wipe({first, bytes});
+    }
+}
+
+void clear_after_failure(Engine& engine, void* memory, std::size_t bytes, int device) noexcept {
+    try {
+        clear_memory(engine, memory, bytes, device);
     } catch (const std::exception&) {
         // The device failed, and its memory is lost with it.
     }

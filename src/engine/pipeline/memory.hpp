@@ -16,8 +16,10 @@ void copy_memory(void* to, const void* from, std::size_t bytes, int device, void
 void copy_anywhere(void* to, const void* from, std::size_t bytes);
 /// Overwrites `memory`, which lies on `device` or in host memory, with zeros. No work may be using it.
 void clear_memory(void* memory, std::size_t bytes, int device);
+/// The same by all threads of the engine: what all of them have decrypted, one of them would wipe more slowly.
+void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device);
 /// The same after work has failed. Ignores errors, because the device and its memory may be lost.
-void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept;
+void clear_after_failure(Engine& engine, void* memory, std::size_t bytes, int device) noexcept;
 
 /// A caller's memory and its place.
 struct Located {

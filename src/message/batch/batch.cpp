@@ -198,7 +198,7 @@ void Batch::wipe_outputs(std::span<const Slice> slices, bool staged, int device)
         if (!opens(g) || g.output.first == nullptr || (staged && in_place(g))) continue;
         const int its = shapes_[s.entry].output_on_host ? -1 : device;
         for (std::uint64_t m = 0; m < g.count; ++m) {
-            clear_after_failure(g.output.at(m), static_cast<std::size_t>(g.bytes()), its);
+            clear_after_failure(engine_, g.output.at(m), static_cast<std::size_t>(g.bytes()), its);
         }
     }
 }

@@ -1,0 +1,165 @@
+"""Encryption of a source into a dataset, and decryption of a dataset."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from . import manifest_1
+from .dispatch import DECRYPT, ENCRYPT, REMOVE
+from .job import Run
+from .listing import Options, Refused
+from .manifest import NAME_1, Job, Manifest, Signer
+from .rows import ERROR, Row
+from .storage import MissingError, is_within
+from .worker import BARE, BOUND, TEMPLATE, UNBOUND
+
+
+class Transfer(Run):
+    """A job from a source to a target."""
+
+    def __init__(self, options: Options) -> None:
+        """Open storages and keys."""
+        super().__init__(options)
+        self._apart()
+
+    def _remove_source(self) -> None:
+        if self.options.remove_source and not self._joins:
+            # Before an original goes, the manifest durably has its copy.
+            self._dispatch(REMOVE)
+            self._save()
+
+    def _apart(self) -> None:
+        """Refuse a source inside the target or the reverse: the job would read its own output."""
+        into, out = is_within(self.target, self.source), is_within(self.source, self.target)
+        if into and out:
+            if not self.options.suffix:
+                raise Refused("source and target are the same: give another target, or --suffix")
+        elif into:
+            raise Refused(f"{self.target.url} lies in {self.source.url}: give a target outside of the source")
+        elif out:
+            try:
+                self.source.stat("")
+            except MissingError:
+                sentence = "give a target that does not hold the source"
+                raise Refused(f"{self.source.url} lies in {self.target.url}: {sentence}") from None
+            if not self.options.suffix and self.source.url.rpartition("/")[0] == self.target.url:
+                raise Refused(f"{self.source.url} would become itself: give another target, or --suffix")
+
+    def _same_job(self, there: Manifest, kept: dict[str, Any]) -> None:
+        """Refuse to continue another job, or this one with other options."""
+        job, decrypts = there.job, self.options.command == "decrypt"
+        if job.is_decrypted != decrypts or job.source != self.source.url:
+            was = "decrypt" if job.is_decrypted else "encrypt"
+            raise Refused(f"{self.target.url} has the manifest of another job, {was} of {job.source}: take another")
+        if job.command not in ("encrypt", "decrypt") and not job.finished:
+            raise Refused(f"{self.target.url}: its {job.command} has not ended: run that again first")
+        if job.options.get("binding") == BARE:
+            raise Refused(
+                f"the objects of {self.target.url} are bound to their names as by warpaes 1.0: rekey it first"
+            )
+        if self.options.bind_names is False and job.options.get("binding") == BOUND:
+            raise Refused(f"the objects of {self.target.url} are bound to their names: leave out --no-bind-names")
+        if self.options.template and self.options.envelope:
+            kept = {**kept, "template": self.options.template}
+        for name, value in kept.items():
+            if job.options.get(name) != value:
+                raise Refused(f"this job was begun with --{name} {job.options.get(name)!r}, not {value!r}")
+        self.config.template = job.options.get("template") or TEMPLATE
+
+    def _join(self, old: Row, new: Row) -> bool:
+        """Let a row of a new listing alter that of the manifest; return whether it has."""
+        if new.size < 0 or (old.size, old.version, old.old_sha256) == (new.size, new.version, new.old_sha256):
+            return False  # the same, or of a list of names, which contains no more
+        if old.is_sealed and not self.options.overwrite:
+            old.error = f"{new.source} has changed: --overwrite does it again"
+            return True
+        old.size, old.version, old.state, old.error, old.attempt = new.size, new.version, new.state, new.error, 0
+        old.wrapped, old.old_key_id, old.old_sha256 = new.wrapped, new.old_key_id, new.old_sha256
+        return True
+
+
+class Encrypt(Transfer):
+    """Encrypts the objects of a source."""
+
+    def do(self) -> None:
+        """Encrypt the rows that are pending."""
+        options = self.options
+        there = self._loaded(lambda: self._load(self.target))
+        kept = {"envelope": options.envelope, "suffix": options.suffix}
+        if there is None:
+            self._refuse_sealed_source()
+            kept["template"] = self.config.template
+            kept["binding"] = UNBOUND if options.bind_names is False else BOUND
+            job = Job(secrets.token_hex(16), "encrypt", self.source.url, self.target.url, kept)
+            dataset = secrets.token_hex(16)
+            self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
+            self.manifest.fill(self.listing.rows(None))
+        else:
+            self._same_job(there, kept)
+            self._under_primary(there)
+            self._manifest = there
+            failed = there.total(ERROR)
+            if not self._joins:
+                self._again()
+            if options.update and not self._joins:
+                there.merge(self.listing.rows(None), self._join)
+            there.job.command = "encrypt"
+            if there.job.finished and not failed:  # else objects of failed attempts may be there
+                there.job.id = secrets.token_hex(16)
+        if self.manifest.total("todo"):
+            self._choose_key(self.specs)
+        self._write_with(self.specs)
+        self._work(ENCRYPT)
+        self._remove_source()
+
+    def _refuse_sealed_source(self) -> None:
+        """Refuse to encrypt an encrypted dataset. That its manifest is not authenticated here does no harm."""
+        if self.source.place() == self.target.place():
+            return
+        already = Manifest.load(self.source)
+        old = manifest_1.load(self.source) if already is None else None
+        if (already is not None and not already.job.is_decrypted) or (old is not None and old.command != "decrypt"):
+            raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key")
+
+    def _under_primary(self, there: Manifest) -> None:
+        """Refuse to encrypt into a dataset that is not under the key that the command line names for that."""
+        assert there.signer is not None
+        held, primary = there.signer.holder, self.holders[0]
+        if held is not primary:
+            command = "`warpaes bulk rekey`" if not self.options.envelope else "`warpaes bulk rewrap` or `rekey`"
+            keep = f"; --keep-key {held.key_id} continues under the old key" if held.key_id else ""
+            raise Refused(
+                f"{self.target.url} is under {held}, and -k encrypts with {primary}: {command} puts it under that{keep}"
+            )
+
+
+class Decrypt(Transfer):
+    """Decrypts the objects of a dataset."""
+
+    def do(self) -> None:
+        """Decrypt the rows that are pending."""
+        options = self.options
+        sealed = self._sealed(self.source)
+        there = self._loaded(lambda: Manifest.load(self.target, self.holders))
+        kept = {"suffix": options.suffix, "dataset": sealed.dataset if sealed is not None else options.dataset}
+        if there is None:
+            if manifest_1.exists(self.target):
+                raise Refused(
+                    f"{self.target.url}/{NAME_1} is a manifest of warpaes 1.0, which nothing authenticates: decrypt to "
+                    "another place, or remove it"
+                )
+            job = Job(secrets.token_hex(16), "decrypt", self.source.url, self.target.url, kept)
+            dataset = secrets.token_hex(16)
+            self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
+            self.manifest.fill(self.listing.rows(sealed))
+        else:
+            self._same_job(there, kept)
+            self._manifest = there
+            if not self._joins:
+                self._again()
+            if options.update and not self._joins:
+                there.merge(self.listing.rows(sealed), self._join)
+        self._read_with(sealed)
+        self._work(DECRYPT)
+        self._remove_source()

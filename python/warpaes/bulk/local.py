@@ -1,0 +1,472 @@
+"""Files of a local or mounted file system."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import threading
+from collections.abc import Container, Iterator, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+from .._output import Output
+from .beneath import open_beneath
+from .storage import (
+    FOLDER,
+    KEY_SUFFIX,
+    LOCK,
+    Attempt,
+    ChangedError,
+    Entry,
+    ExistsError,
+    MissingError,
+    PermanentError,
+    Storage,
+    Upload,
+)
+
+#: Part of the names of files that are not complete.
+PART = ".warpaes-part-"
+#: What a file's name and its path below a root may hold, in bytes.
+MAX_NAME, MAX_PATH = 255, 4095
+
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+def _version(info: os.stat_result) -> str:
+    return f"{info.st_ino}-{info.st_size}-{info.st_mtime_ns}"
+
+
+@contextlib.contextmanager
+def _locked(folder: int) -> Iterator[None]:
+    """Keep other processes and threads of warpaes from replacing files in this folder."""
+    descriptor = os.open(".", _READ_FOLDER, dir_fd=folder)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sync(folder: int) -> None:
+    descriptor = os.open(".", _READ_FOLDER, dir_fd=folder)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make_root(path: Path) -> None:
+    """Make a storage's root and the folders above it, so that they are still there after a loss of power."""
+    if path.is_dir():
+        return
+    _make_root(path.parent)
+    try:
+        path.mkdir(exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise _in_the_way(path) from None
+    parent = os.open(path.parent, _FOLDER)
+    try:
+        _sync(parent)
+    finally:
+        os.close(parent)
+
+
+def _in_the_way(path: Path | str) -> PermanentError:
+    return PermanentError(f"{path} is a file, and would have to be a folder: rename one of the two")
+
+
+def _kind(mode: int) -> str:
+    """Return what a file is that is not a regular one."""
+    return "a symbolic link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+
+
+class LocalStorage(Storage):
+    """Files of a local or mounted file system.
+
+    The root's path is the caller's: links in it are followed. Anyone may be able to write below the root. There every
+    file is reached folder by folder from the root's descriptor, and a link that takes a folder's place leads nowhere.
+    """
+
+    def __init__(self, path: str, follow: bool = False) -> None:
+        """Take a folder or a file, which need not exist; `follow`: links to files are read as files."""
+        super().__init__()
+        self.root = Path(path).absolute()
+        self.url = str(self.root)
+        self.follow = follow
+        self._turn = threading.Lock()
+        self._root = -1
+
+    def __del__(self) -> None:
+        """Close the root."""
+        if getattr(self, "_root", -1) >= 0:
+            os.close(self._root)
+
+    def place(self) -> tuple[str, str]:
+        """Return the path without links."""
+        return "", os.path.realpath(self.root)
+
+    def _say(self, key: str) -> str:
+        return f"{self.url}/{key}" if key else self.url
+
+    def check_key(self, key: str) -> None:
+        """Refuse names that would lie elsewhere or that no file can have."""
+        if not key:
+            raise PermanentError("an empty name cannot be the name of a file: rename the object, or leave it out")
+        self._check(key)
+        if any(len(os.fsencode(part)) > MAX_NAME - len(PART) - 33 for part in key.split("/")):
+            raise PermanentError(f"{key!r} has a part that is too long for the name of a file")
+
+    def _check(self, key: str) -> None:
+        """Refuse what is not a name below the root; lists and manifests of others may contain anything."""
+        try:
+            encoded = os.fsencode(key)
+        except UnicodeEncodeError:
+            encoded = b"\0"
+        if b"\0" in encoded or any(part in ("", ".", "..") for part in key.split("/")):
+            raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or leave it out")
+        if len(encoded) > MAX_PATH or any(len(part) > MAX_NAME for part in encoded.split(b"/")):
+            raise PermanentError(f"{key[:40]!r}… ({len(encoded)} bytes) is too long for the name of a file")
+
+    # -------------------------------------------------------------------------------------- the way from the root
+
+    def _top(self, make: bool) -> int:
+        """Return the root's descriptor. It is opened once: another folder that gets its name is not the root."""
+        if self._root < 0:
+            with self._turn:
+                if self._root < 0:
+                    if make:
+                        _make_root(self.root)
+                    self._root = os.open(self.root, _FOLDER)
+        return self._root
+
+    def _folder(self, parts: list[str], make: bool = False) -> int:
+        """Open a folder below the root, for the caller to close."""
+        top = self._top(make)
+        if parts and (descriptor := open_beneath(top, "/".join(parts), _FOLDER)) >= 0:
+            return descriptor
+        # Step by step: to make what is missing, or to find what is wrong.
+        descriptor = os.dup(top)
+        path = self.url
+        try:
+            for part in parts:
+                path = f"{path}/{part}"
+                inner = self._step(descriptor, part, path, make)
+                os.close(descriptor)
+                descriptor = inner
+        except OSError as error:  # which names a part of the path
+            os.close(descriptor)
+            raise OSError(error.errno, error.strerror, path) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _step(self, outer: int, name: str, path: str, make: bool) -> int:
+        """Open a folder within another."""
+        try:
+            return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=outer)
+        except FileNotFoundError:
+            if not make:
+                raise
+        except NotADirectoryError:
+            if stat.S_ISLNK(os.stat(name, dir_fd=outer, follow_symlinks=False).st_mode):
+                raise self._refused(path, stat.S_IFLNK) from None
+            if make:
+                raise _in_the_way(path) from None
+            raise
+        with contextlib.suppress(FileExistsError):  # another thread was first
+            os.mkdir(name, dir_fd=outer)
+            _sync(outer)
+        return self._step(outer, name, path, False)
+
+    @staticmethod
+    def _refused(path: str, mode: int) -> PermanentError:
+        if stat.S_ISLNK(mode):
+            return PermanentError(f"{path} is a symbolic link, which is not followed: put a file or a folder there")
+        return PermanentError(f"{path} is {_kind(mode)}: rename it")
+
+    @contextlib.contextmanager
+    def _at(self, key: str) -> Iterator[tuple[int | None, str, bool]]:
+        """Give a file's folder, its name there, and whether a link of that name is followed; the root may be a file."""
+        try:
+            if not key:
+                yield None, self.url, True
+                return
+            self._check(key)
+            *folders, name = key.split("/")
+            descriptor = self._folder(folders)
+            try:
+                yield descriptor, name, self.follow
+            finally:
+                os.close(descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingError(f"{self._say(key)}: no such file") from None
+
+    def _fast(self, key: str, flags: int) -> int:
+        """Open a file by one call of the system, or return -1."""
+        if not key or self.follow or self._root < 0:
+            return -1
+        self._check(key)
+        return open_beneath(self._root, key, flags)
+
+    def _look(self, key: str) -> os.stat_result:
+        """Return a regular file's attributes."""
+        descriptor = self._fast(key, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        if descriptor >= 0:
+            try:
+                info = os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
+        else:
+            with self._at(key) as (folder, name, follow):
+                info = os.stat(name, dir_fd=folder, follow_symlinks=follow)
+        if stat.S_ISREG(info.st_mode):
+            return info
+        if not key:
+            raise MissingError(f"{self.url} is not a regular file")
+        raise self._refused(self._say(key), info.st_mode)
+
+    # -------------------------------------------------------------------------------------------------- reading
+
+    def list(self, key: str = "") -> Iterator[Entry]:
+        """Walk the folder. Links to folders are left out, links to files if they are not followed."""
+        try:
+            is_folder = stat.S_ISDIR(os.stat(self.root).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingError(f"{self.url}: no such file or folder") from None
+        if not is_folder:
+            yield self.stat("")
+            return
+        for folder, descriptor, names in self._walk(key):
+            for name in names:
+                found = folder + name
+                if _is_part(name) or not found.startswith(key):
+                    continue
+                try:
+                    info = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                except FileNotFoundError:  # removed since the folder was read
+                    continue
+                if self.follow and stat.S_ISLNK(info.st_mode):
+                    with contextlib.suppress(OSError):  # a link to nothing is left out
+                        info = os.stat(name, dir_fd=descriptor)
+                if stat.S_ISREG(info.st_mode):
+                    yield Entry(found, info.st_size, _version(info))
+                else:
+                    self.left_out[found] = "a link to a folder" if stat.S_ISDIR(info.st_mode) else _kind(info.st_mode)
+
+    def _walk(self, key: str = "") -> Iterator[tuple[str, int, Sequence[str]]]:
+        """Give each folder that may hold names that begin with `key`, its descriptor, and its files, links and such."""
+        folders = [""]
+        while folders:
+            folder = folders.pop()
+            inside = self._folder(folder.split("/")[:-1])
+            try:
+                descriptor = os.open(".", _READ_FOLDER, dir_fd=inside)
+            finally:
+                os.close(inside)
+            try:
+                with os.scandir(descriptor) as found:
+                    kinds = sorted((each.name, each.is_dir(follow_symlinks=False)) for each in found)
+                yield folder, descriptor, [name for name, is_folder in kinds if not is_folder]
+            finally:
+                os.close(descriptor)
+            for name in [name for name, is_folder in reversed(kinds) if is_folder]:
+                below = f"{folder}{name}/"
+                if len(os.fsencode(below)) > MAX_PATH:
+                    self.left_out[below] = "a folder with too long a path"
+                elif below.startswith(key) or key.startswith(below):
+                    folders.append(below)
+
+    def stat(self, key: str) -> Entry:
+        """Look at a file."""
+        info = self._look(key)
+        return Entry(key, info.st_size, _version(info))
+
+    def mode_of(self, entry: Entry) -> int | None:
+        """Return a file's permissions, without its set-id bits."""
+        return self._look(entry.key).st_mode & 0o777
+
+    def read(self, entry: Entry, offset: int, length: int) -> bytes:
+        """Read from a file that is the same before and after."""
+        with self.opened(entry) as descriptor:
+            data = os.pread(descriptor, length, offset)
+            while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
+                data += more
+            if len(data) < length:
+                raise ChangedError(f"{self._say(entry.key)} has changed since it was listed")
+            return data
+
+    def _open(self, key: str) -> int:
+        """Open a file to read it. A pipe that has taken its place is not waited for."""
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        descriptor = self._fast(key, flags | os.O_NOFOLLOW)
+        if descriptor >= 0:
+            return descriptor
+        with self._at(key) as (folder, name, follow):
+            try:
+                return os.open(name, flags if follow else flags | os.O_NOFOLLOW, dir_fd=folder)
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise self._refused(self._say(key), stat.S_IFLNK) from None
+                if error.errno == errno.ENXIO:
+                    raise self._refused(self._say(key), stat.S_IFSOCK) from None
+                raise
+
+    @contextlib.contextmanager
+    def opened(self, entry: Entry) -> Iterator[int]:
+        """Open a file, which must be this version at the beginning, and its name's in the end."""
+        path = self._say(entry.key)
+
+        def check(info: os.stat_result) -> None:
+            if _version(info) != entry.version:
+                raise ChangedError(f"{path} has changed since it was listed")
+            if info.st_size != entry.size:
+                raise ChangedError(f"{path} has {info.st_size} bytes, and {entry.size} by the list")
+
+        descriptor = self._open(entry.key)
+        try:
+            info = os.fstat(descriptor)
+            if not stat.S_ISREG(info.st_mode):
+                raise self._refused(path, info.st_mode)
+            check(info)
+            try:
+                yield descriptor
+            finally:  # what has failed meanwhile may have failed for that
+                try:
+                    check(self._look(entry.key))
+                except MissingError:
+                    raise ChangedError(f"{path} is gone since it was opened") from None
+        finally:
+            os.close(descriptor)
+
+    # -------------------------------------------------------------------------------------------------- writing
+
+    def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
+        """Begin a file under a temporary name."""
+        return LocalUpload(self, key, replace, attempt)
+
+    def put(self, key: str, data: bytes, replace: str | None = None) -> str:
+        """Write a file."""
+        upload = LocalUpload(self, key, replace, Attempt())
+        try:
+            upload.write(memoryview(data))
+            return upload.commit()
+        except BaseException:
+            upload.abort()
+            raise
+
+    def remove(self, entry: Entry) -> None:
+        """Remove a file if it is this version."""
+        try:
+            if _version(self._look(entry.key)) != entry.version:
+                raise ChangedError(f"{self._say(entry.key)} has changed, and is not removed")
+            with self._at(entry.key) as (folder, name, _):
+                os.unlink(name, dir_fd=folder)
+        except MissingError:
+            return
+
+    def sweep(self, keys: Container[str]) -> int:
+        """Remove temporary files, of objects and of what lies beside them."""
+        count = 0
+        if not self.root.is_dir():
+            return count
+        for folder, descriptor, names in self._walk():
+            for name in filter(_is_part, names):
+                key = folder + name.rpartition(PART)[0][1:]
+                own = key.startswith(FOLDER) and key != FOLDER + LOCK  # of the lock one may be in use
+                if key in keys or key.removesuffix(KEY_SUFFIX) in keys or own:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(name, dir_fd=descriptor)
+                    count += 1
+        return count
+
+
+def _is_part(name: str) -> bool:
+    begin, mark, attempt = name.rpartition(PART)
+    return bool(mark) and begin.startswith(".") and len(attempt) == 32
+
+
+class LocalUpload(Upload):
+    """A file under a temporary name."""
+
+    def __init__(self, storage: LocalStorage, key: str, replace: str | None, attempt: Attempt) -> None:
+        """Create it, empty: what goes into it is written here or to its descriptor."""
+        storage.check_key(key)
+        self._storage, self._key, self._replace = storage, key, replace
+        *self._folders, name = key.split("/")
+        folder = storage._folder(self._folders, make=True)
+        try:
+            self._within = _identity(folder)
+            self._output = Output(
+                name,
+                folder=folder,
+                replace=replace is not None,
+                secret=True,
+                mode=attempt.mode,
+                temporary=f".{name}{PART}{attempt.id}",
+            )
+        except FileExistsError:
+            raise ExistsError(f"{storage._say(key)} exists") from None
+        except OSError as error:
+            raise self._failed(error) from None
+        finally:
+            os.close(folder)
+        self._output.path = storage._say(key)  # of which errors speak
+
+    @property
+    def descriptor(self) -> int:
+        """Return the descriptor of the temporary file; -1 after the end."""
+        return self._output.descriptor
+
+    def _failed(self, error: OSError) -> Exception:
+        """Return the error of a file that cannot be replaced, or another one with the whole path."""
+        path = self._storage._say(self._key)
+        if error.errno == errno.ELOOP:
+            return self._storage._refused(path, stat.S_IFLNK)
+        if error.errno in (errno.EISDIR, errno.EINVAL):
+            return PermanentError(f"{path}: {error.strerror}")
+        return OSError(error.errno, error.strerror, path)
+
+    def write(self, data: memoryview) -> None:
+        """Take the next bytes."""
+        self._output.write(data)
+
+    def commit(self) -> str:
+        """Make it durable, and give it its name."""
+        path = self._storage._say(self._key)
+        try:
+            folder = self._storage._folder(self._folders)
+        except (FileNotFoundError, NotADirectoryError):
+            raise ChangedError(f"the folder of {path} was removed while the file was written") from None
+        try:
+            if _identity(folder) != self._within:
+                raise ChangedError(f"the folder of {path} was renamed while the file was written")
+            if self._replace is None:
+                return _version(self._output.commit())
+            os.fsync(self.descriptor)  # others wait for the lock
+            with _locked(folder):
+                try:
+                    now = self._storage.stat(self._key).version
+                except MissingError:
+                    now = ""
+                if now != self._replace:
+                    raise ExistsError(f"{path} has changed, and is not replaced")
+                return _version(self._output.commit())
+        except FileExistsError:
+            raise ExistsError(f"{path} exists") from None
+        finally:
+            os.close(folder)
+
+    def abort(self) -> None:
+        """Remove it."""
+        self._output.abort()
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    info = os.fstat(descriptor)
+    return info.st_dev, info.st_ino

@@ -1,0 +1,181 @@
+"""Another key for a dataset: for its objects (rekey) or for its wrapped data keys (rewrap)."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import secrets
+
+from . import keys
+from .dispatch import REKEY, REWRAP
+from .job import Run
+from .listing import Refused
+from .manifest import NAME, Manifest
+from .progress import SHOWN
+from .rows import Row
+from .storage import FOLDER, KEY_SUFFIX, MissingError
+from .worker import BOUND, TEMPLATE
+
+
+class OfTarget(Run):
+    """A command that changes a dataset in its place."""
+
+    def _of_target(self) -> Manifest:
+        """Return the manifest of the target, which rekey and rewrap need."""
+        there = self._loaded(lambda: self._load(self.target))
+        if there is None:
+            raise Refused(
+                f"{self.target.url} has no manifest: restore {NAME}, or `warpaes bulk adopt` makes one of the objects "
+                "that lie there"
+            )
+        if there.job.is_decrypted:
+            raise Refused(f"{self.target.url} was made by decrypt: there is nothing to re-encrypt")
+        return there
+
+
+class Rekey(OfTarget):
+    """Encrypts the objects of a dataset again, with another key."""
+
+    def do(self) -> None:
+        """Encrypt every object again, and look for objects that no row has."""
+        options = self.options
+        there = self._manifest = self._of_target()
+        job = there.job
+        assert there.signer is not None
+        # Only the new key can have saved this, so a holder of the old one has not decided what is done already.
+        begun = there.signer.holder is self.holders[0] and job.command == "rekey"
+        if begun and (there.total("todo") or job.options.get("unlisted") or not options.envelope):
+            if job.options.get("envelope", "") != options.envelope:
+                raise Refused(f"this rekey was begun with --envelope {job.options.get('envelope')!r}")
+            if not self._joins:
+                if options.drop_missing:
+                    self._drop_missing()
+                self._again()
+        else:
+            if job.command != "rekey":  # of one under the old key only that key's holders know
+                self._ended(there)
+            self._begin_rekey(there)
+        self.config.template = job.options["template"]
+        self._choose_key(self.new_specs or self.specs)
+        self._write_with(self.new_specs or self.specs)
+        self._work(REKEY)
+        if self._joins:
+            return
+        self._find_unlisted()
+        job.options["unlisted"] = len(self.unlisted)  # if there are any, the same command looks for them again
+        if job.finished and not self.progress.errors:
+            if options.drop_old_keys:
+                self._drop_keys()
+            job.options.pop("old_binding", None)
+        self._save()
+
+    def _drop_missing(self) -> None:
+        """Take failed rows whose objects are gone out of the manifest, so that a rekey can end without them."""
+
+        def is_missing(row: Row) -> bool:
+            if row.todo and row.error:
+                try:
+                    self.target.stat(row.key)
+                except MissingError:
+                    return True
+            return False
+
+        missing = self.manifest.drop(is_missing)
+        self.notes += [f"{row.key} is missing, and was taken out of the manifest" for row in missing[:SHOWN]]
+        if len(missing) > SHOWN:
+            self.notes.append(f"and {len(missing) - SHOWN} more")
+
+    def _begin_rekey(self, there: Manifest) -> None:
+        options, job, holder = self.options, there.job, self.holders[0]
+        assert there.signer is not None
+        if not options.envelope and not job.options.get("envelope"):
+            if there.signer.holder is holder:
+                raise Refused(f"all of {self.target.url} is under {holder}: give --new-key, or rotate KEY")
+            if holder.key_id in job.used:
+                raise Refused(
+                    f"{holder}: objects of {self.target.url} were under it before, and old copies of them could come "
+                    "back: give a new key"
+                )
+        self._try_old_keys(there)
+        job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
+        old = job.options.get("old_binding", job.options.get("binding", BOUND))
+        job.options = {
+            **job.options,
+            "envelope": options.envelope,
+            "template": options.template or job.options.get("template") or TEMPLATE,
+            "binding": BOUND,
+            "old_binding": old,
+        }
+        job.keys = {key_id: keys.replaced(record) for key_id, record in job.keys.items()}
+        self._mark("rekey", lambda row: row.is_sealed)
+        job.wraps = job.wraps if there.signer.holder is holder else 0
+        there.resign(holder)
+
+    def _try_old_keys(self, there: Manifest) -> None:
+        """Refuse keys that open none of the dataset's wrapped keys, before anything is changed."""
+        records = [record for record in there.job.keys.values() if not record.get("replaced")]
+        if not records and there.job.options.get("envelope"):
+            rows = (row for _, each in there.each() for row in each if row.is_sealed and row.wrapped)
+            records = [json.loads(row.wrapped)[0] for row in itertools.islice(rows, 1)]
+        sources = [spec.open() for spec in self.specs]
+        for record in records:
+            keys.unwrap(sources, record)
+
+    def _find_unlisted(self) -> None:
+        """Find objects of the target that no row has: they are still under the old key."""
+        manifest = self.manifest
+        suffix = manifest.job.options.get("suffix") or ""
+        in_place = bool(suffix) and manifest.job.source == self.target.url
+        for entry in self.target.list():
+            key = entry.key
+            if key.startswith(FOLDER) or (in_place and not key.endswith((suffix, suffix + KEY_SUFFIX))):
+                continue
+            row = manifest.find(key.removesuffix(suffix))
+            if row is None and key.endswith(KEY_SUFFIX):
+                row = manifest.find(key.removesuffix(KEY_SUFFIX).removesuffix(suffix))
+            if row is None or not row.is_sealed:
+                self.unlisted.append(key)
+        self.progress.errors += len(self.unlisted)
+
+    def _drop_keys(self) -> None:
+        """Forget the wrapped data keys that this rekey has replaced."""
+        job = self.manifest.job
+        old = [key_id for key_id, record in job.keys.items() if record.get("job") != job.id]
+        for key_id in old:
+            del job.keys[key_id]
+        self._save()
+        for key_id in old:
+            with contextlib.suppress(MissingError):
+                self.target.remove(self.target.stat(keys.record_name(key_id)))
+
+
+class Rewrap(OfTarget):
+    """Wraps the data keys of a dataset with another key."""
+
+    def do(self) -> None:
+        """Wrap every data key again."""
+        there = self._manifest = self._of_target()
+        job = there.job
+        if not job.options.get("envelope"):
+            raise Refused(
+                f"{self.target.url} is encrypted with a keyset itself, so nothing is wrapped: rekey changes its key"
+            )
+        if not self.new_specs:
+            raise Refused("--new-key is missing: the key that is to wrap the data keys")
+        assert there.signer is not None
+        if not (there.signer.holder is self.holders[0] and job.command == "rewrap" and there.total("todo")):
+            self._ended(there)
+            old = [spec.open() for spec in [*self.specs, *self.new_specs]]
+            records, left = keys.rewrap_all(list(job.keys.values()), old, self.holders[0].source)
+            job.keys = {record["key_id"]: record for record in records}
+            if left:
+                self.notes.append(f"{len(left)} wrapped keys that a rekey has replaced stay under their old key")
+            job.command, job.finished = "rewrap", False
+            self._mark("rewrap", lambda row: row.is_sealed and bool(row.wrapped))
+            job.wraps = job.wraps if there.signer.holder is self.holders[0] else 0
+            there.resign(self.holders[0])
+        else:
+            self._again()
+        self._write_with(self.new_specs)
+        self._work(REWRAP)
