@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import warpaes
-from warpaes.bulk import keys, manifest, storage
+from warpaes.bulk import keys, manifest, rows, storage
 
 if TYPE_CHECKING:
     from storage_adversary import World
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 Node = tuple[str, bytes, int]
 Tree = dict[str, Node]
 FOLDER = storage.FOLDER
-#: warpaes 1.0 had one manifest, which nothing authenticated.
-IS_OLD = not hasattr(manifest, "NAME_1")
 
 
 class Files:
@@ -317,12 +315,9 @@ class Adversary:
         record: dict[str, Any] = {}
         if world.may_wrap and chance.random() < 0.7:
             record = {"key_id": "0" * 32, "template": chance.choice(["AES256_GCM_HKDF_4KB", "AES128_GCM_HKDF_4KB"])}
-            if not IS_OLD:
-                job = self._job()
-                record |= {"dataset": self.dataset(), "name": name, "job": job, "attempt": "0" * 16}
-                data = keys._record_data(record)
-            else:
-                data = b"warpaes bulk data key " + record["key_id"].encode()
+            job = self._job()
+            record |= {"dataset": self.dataset(), "name": name, "job": job, "attempt": "0" * 16}
+            data = keys._record_data(record)
             key = world.planted_key if "256" in record["template"] else world.planted_key[:16]
             record |= {"source": "x", "wrapped": base64.b64encode(world.wrap(key, data)).decode()}
         elif world.records:
@@ -344,7 +339,7 @@ class Adversary:
     def sign(self, chance: random.Random) -> str:
         """A root under a manifest key of his own, which he may have wrapped by the owner's key manager."""
         world = self.world
-        if IS_OLD or not world.may_wrap:
+        if not world.may_wrap:
             return "nothing"
         try:
             text = self.content(manifest.NAME).partition(b"\n")[0]
@@ -362,45 +357,31 @@ class Adversary:
         return "sign a root"
 
     def manifest_1(self, chance: random.Random) -> str:
-        """Rows and fields of a manifest that nothing authenticates."""
-        if not IS_OLD:
-            return "nothing"
-        try:
-            there = manifest.Manifest.parse(self.content(manifest.NAME))
-        except Exception:
-            return "nothing"
-        job, rows = there.job, there.rows
-        how = chance.choice(["key", "record", "command", "bind", "swap", "drop", "state"])
-        if how == "key":
-            job.key_id = chance.choice(self.world.key_ids or [""])
-        elif how == "record" and self.world.records:
-            record = chance.choice(self.world.records)
-            job.keys[record["key_id"]] = record
-            job.key_id = record["key_id"]
-        elif how == "command":
-            job.command, job.finished = "rekey", False
-            job.options["envelope"] = self.world.envelope
-        elif how == "bind":
-            job.options["bind_names"] = chance.choice([True, False])
-        elif how == "swap" and len(rows) > 1:
-            a, b = chance.sample(rows, 2)
-            for name in ("sha256", "out_size", "out_version", "wrapped"):
-                one, two = getattr(a, name), getattr(b, name)
-                setattr(a, name, two)
-                setattr(b, name, one)
-            if isinstance(self.place, Files):
-                with contextlib.suppress(OSError):
-                    one, two = self.place.folder / a.key, self.place.folder / b.key
-                    between = self.place.folder / "between"
-                    one.rename(between)
-                    two.rename(one)
-                    between.rename(two)
-        elif how == "drop" and rows:
-            rows.pop(chance.randrange(len(rows)))
-        elif rows:
-            chance.choice(rows).state = chance.choice(["pending", "done", "error"])
-        self.alter(manifest.NAME, there.to_bytes())
-        return f"{how} in the manifest"
+        """A manifest as warpaes 1.0 had it, which nothing authenticates."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        job = {
+            "id": "0" * 32,
+            "command": chance.choice(["encrypt", "rekey", "decrypt"]),
+            "source": self.world.target_url,
+        }
+        job |= {
+            "target": self.world.target_url,
+            "options": {"envelope": self.world.envelope},
+            "keys": {},
+            "key_id": "1",
+        }
+        job |= {"listed": True, "finished": chance.random() < 0.5, "saved": "0", "version": 1}
+        every = [rows.Row(name, name, 1, "", state="done") for name in self.objects()]
+        schema = pa.schema([field for field in rows.SCHEMA if field.name not in ("todo", "old_sha256")])
+        table = pa.table({name: [getattr(row, name) for row in every] for name in schema.names}, schema)
+        out = io.BytesIO()
+        pq.write_table(table.replace_schema_metadata({b"warpaes": json.dumps(job).encode()}), out)
+        if chance.random() < 0.5:
+            self.place.set(manifest.NAME, None)
+        self.alter(manifest.NAME_1, out.getvalue())
+        return "a manifest of 1.0"
 
     def lock(self, chance: random.Random) -> str:
         content = chance.choice(

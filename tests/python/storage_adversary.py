@@ -39,7 +39,7 @@ from typing import Any
 import pyarrow
 import warpaes
 from bulk_case import MEMORY
-from storage_acts import FOLDER, IS_OLD, Adversary, Bucket, Files, Node, Place, Tree
+from storage_acts import FOLDER, Adversary, Bucket, Files, Node, Place, Tree
 from warpaes import keysources
 from warpaes.bulk import cli, keys, manifest, storage
 from warpaes.bulk.local import PART, LocalStorage, LocalUpload
@@ -216,7 +216,7 @@ class World:
             if name == "hostile":
                 key.write_bytes(self.known[0].to_json())
             envelope = ["--envelope", self.envelope] if self.envelope else []
-            bind = [] if IS_OLD else ["--bind-names" if self.bind else "--no-bind-names"]
+            bind = ["--bind-names" if self.bind else "--no-bind-names"]
             made = self.root / name
             status, _, said = self.run(
                 "encrypt", "-k", str(key), *envelope, *bind, "--template", TEMPLATE, str(theirs), str(made)
@@ -370,7 +370,7 @@ class World:
         if (
             status == 0
             and not (files and set(files.values()) == {THEIRS} and not self.careful)
-            and set(files) not in self.truths[self.sure if self.careful and not IS_OLD else 0 :]
+            and set(files) not in self.truths[self.sure if self.careful else 0 :]
         ):
             raise BrokenError(
                 f"b: decrypt with exit status 0 gave {sorted(files)}, and {sorted(self.truths[-1])} were encrypted"
@@ -386,8 +386,6 @@ class World:
 
     def checks(self, words: list[str]) -> list[str]:
         """What an owner who is careful adds, and who lets others wrap keys."""
-        if IS_OLD:
-            return []
         found = ["--at-least", str(self.save)] if self.careful and self.save else []
         return [*found, "--pin", self.pin] if (self.may_wrap or self.careful) and self.pin else found
 
@@ -415,7 +413,7 @@ class World:
                 self.listed.append(name)
             self.truths.append(set(self.listed))
             self.has_ended = False
-            bind = ([] if IS_OLD else ["--no-bind-names"]) if not self.bind else ["--bind-names"]
+            bind = ["--bind-names" if self.bind else "--no-bind-names"]
             suffix = ["--suffix", self.suffix] if self.suffix else []
             update = [] if first else ["--update"]
             words = ["encrypt", *self.keys_given(), *envelope, *bind, *suffix, *update]
@@ -428,7 +426,7 @@ class World:
             if self.pending is not None:
                 return [
                     *self.pending[1],
-                    *(["--at-least", str(self.save)] if self.careful and self.save and not IS_OLD else []),
+                    *(["--at-least", str(self.save)] if self.careful and self.save else []),
                 ]
             new, rotated = self.new_key(), kind == "rekey" and chance.random() < 0.5
             words = [kind, "-k", str(self.key), "--new-key", str(new)]
@@ -442,7 +440,7 @@ class World:
         if kind == "verify":
             words = ["verify", *self.keys_given()]
             return [*words, *self.checks(words), *self.options, self.target_url]
-        return ["status", *([] if IS_OLD else self.keys_given()), *self.options[6:], self.target_url]
+        return ["status", *self.keys_given(), *self.options[6:], self.target_url]
 
     def one(self, kind: str, chance: random.Random, fault: Away | None) -> tuple[int, list[str]]:
         """Run a command of a kind, and note what follows for the owner and the adversary."""
@@ -481,7 +479,7 @@ class World:
                 self.key_ids += [str(each["key_id"]) for keyset in self.earlier for each in keyset.keys()]  # noqa: SIM118
             self.key = self.pending[0]
             self.pending = None
-        if kind == "verify" and not IS_OLD:
+        if kind == "verify":
             status, _, out = self.command(self.words("decrypt", random.Random(0)))
             if status != 0:
                 raise BrokenError("b: verify had exit status 0, and a decrypt of the same state has not")
