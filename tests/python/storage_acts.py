@@ -36,16 +36,26 @@ class Files:
 
     def tree(self) -> Tree:
         found: Tree = {}
-        for path in sorted(self.folder.rglob("*")):
-            info = path.lstat()
-            name, mode = path.relative_to(self.folder).as_posix(), stat.S_IMODE(info.st_mode)
-            if stat.S_ISLNK(info.st_mode):
-                found[name] = "link", os.fsencode(os.readlink(path)), 0
-            elif stat.S_ISREG(info.st_mode):
-                found[name] = "file", path.read_bytes(), mode
-            else:
-                found[name] = "folder" if stat.S_ISDIR(info.st_mode) else "pipe", b"", mode
+        folders = [self.folder]
+        while folders:
+            folder = folders.pop()
+            for name in sorted(os.listdir(folder)):
+                path = folder / name
+                with contextlib.suppress(FileNotFoundError):  # a temporary file of a worker that was given up
+                    node = found[path.relative_to(self.folder).as_posix()] = self.node(path)
+                    if node[0] == "folder":
+                        folders.append(path)
         return found
+
+    @staticmethod
+    def node(path: pathlib.Path) -> Node:
+        info = path.lstat()
+        mode = stat.S_IMODE(info.st_mode)
+        if stat.S_ISLNK(info.st_mode):
+            return "link", os.fsencode(os.readlink(path)), 0
+        if stat.S_ISREG(info.st_mode):
+            return "file", path.read_bytes(), mode
+        return "folder" if stat.S_ISDIR(info.st_mode) else "pipe", b"", mode
 
     def clear(self, name: str) -> None:
         path = self.folder / name
@@ -60,12 +70,13 @@ class Files:
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def set(self, name: str, node: Node | None) -> None:
-        if node is not None and node[0] == "folder" and (self.folder / name).is_dir():
+        path = self.folder / name
+        if node is not None and node[0] == "folder" and path.is_dir() and not path.is_symlink():
             return
         self.clear(name)
         if node is None:
             return
-        path, (kind, content, mode) = self.folder / name, node
+        kind, content, mode = node
         if kind == "link":
             path.symlink_to(os.fsdecode(content))
         elif kind == "folder":

@@ -299,7 +299,7 @@ class World:
         if report.get("manifest_key") and name in ("encrypt", "rekey", "rewrap", "verify"):
             self.save, self.pin = int(report["save"]), str(report["manifest_key"])
         self.history.append(after)
-        self.note_written(status, before, after)
+        self.note_written(before, after)
         return status, words, out
 
     def associated(self, name: str, tree: Tree) -> set[bytes]:
@@ -496,17 +496,13 @@ class World:
             if before.get(name) != after.get(name):
                 self.damage[name] = self.damage.get(name, (before.get(name),))[0], after.get(name)
 
-    def note_written(self, status: int, before: Tree, after: Tree) -> None:
+    def note_written(self, before: Tree, after: Tree) -> None:
         """Forget the damage that the owner has overwritten; one who has worked on false states cannot undo that."""
         own = any(name.startswith(FOLDER) and name != FOLDER + "lock" for name in self.damage)
         if own and any(name.startswith(FOLDER) and before.get(name) != after.get(name) for name in {*before, *after}):
             self.is_mixed = True
-        for name, (clean, dirty) in list(self.damage.items()):
-            if after.get(name) != dirty:
-                if status != 0 and name.endswith(storage.KEY_SUFFIX):  # which a copy of before brings back
-                    self.damage[name] = clean, after.get(name)
-                else:
-                    del self.damage[name]
+        for name in [name for name, (_, dirty) in self.damage.items() if after.get(name) != dirty]:
+            del self.damage[name]
 
     def mend(self) -> None:
         """Undo what the adversary has done."""
