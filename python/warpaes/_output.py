@@ -120,7 +120,7 @@ class Output:
             return
         try:
             if self._process == os.getpid():
-                with contextlib.suppress(FileNotFoundError):
+                with contextlib.suppress(OSError):  # gone, or something else has its name by now
                     os.unlink(self.temporary, dir_fd=self._folder)
         finally:
             self._close()
