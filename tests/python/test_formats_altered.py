@@ -30,11 +30,11 @@ from warpaes import exceptions, keysources
 #: Groups of formats, with how many alterations of a kind the tests draw; None: all of them.
 GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]] = {
     "small": (small_files, None),
-    "templates": (template_files, 12),
-    "tensors": (tensor_files, 400),
+    "templates": (template_files, 8),
+    "tensors": (tensor_files, 150),
     "keys": (key_files, 600),
     "bulk": (bulk_files, 60),
-    "dataset": (dataset_files, 20),
+    "dataset": (dataset_files, 6),
 }
 #: With the command: of files in directories, of files by themselves, and of keysets.
 COMMAND = {"directories": 25, "files": 3, "keysets": 8}
