@@ -92,7 +92,10 @@ class Choices(Trust):
         self.assertIn("rekey", said)
         self.assertIn(f"--keep-key {self.old_id}", said)
         self.assertFalse((self.target / "tuesday").exists())
+        _, report = bulk("verify", "-k", self.key, self.target)
+        self.assertIn(f"is under the key {self.old_id}", report["notes"][0])
         self.assertEqual(bulk("rekey", "-k", self.key, self.target)[0], 0)
+        self.assertEqual(bulk("verify", "-k", self.key, self.target)[1]["notes"], [])
         self.assertEqual(bulk(*again)[0], 0)
         for name in ("monday", "tuesday"):
             self.assertFalse(self.opens(self.leaked, name))
@@ -467,8 +470,10 @@ class Objects(Trust):
                 self.assertEqual(bulk("verify", "-k", new, target)[0], 0)
                 (target / "x").unlink()
                 self.assertEqual(bulk(*rekey)[0], 0)
-                # It has ended, so this would be another one, for which KEY is needed.
-                self.assertIn("unwrap", refusal(*rekey))
+                self.assertEqual(bulk(*rekey)[1]["run_objects"], 0)  # it has ended
+                # With the key that opens the dataset it is another one.
+                again = ("rekey", "-k", new, "--envelope", envelope, target)
+                self.assertEqual(bulk(*again)[1]["run_objects"], 1)
                 self.assertEqual(bulk("verify", "-k", new, target)[0], 0)
 
     def test_bound_names_are_demanded_as_said(self) -> None:

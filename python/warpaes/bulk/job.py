@@ -199,6 +199,13 @@ class Run(abc.ABC):
         if manifest.job.is_decrypted:
             raise Refused(f"{storage.url} was made by decrypt: take its source, {manifest.job.source}")
         self._ended(manifest)
+        assert manifest.signer is not None
+        held, primary = manifest.signer.holder, self.holders[0]
+        if held.key_id and held is not primary:
+            self.notes.append(
+                f"{storage.url} is under {held}, not under {primary}: after a rekey that is a forgery, by a holder of that "
+                "key; disable keys that are not needed any more"
+            )
         return manifest
 
     def _read_with(self, sealed: Manifest | None) -> None:

@@ -14,7 +14,7 @@ from .listing import Refused
 from .manifest import NAME, Manifest
 from .progress import SHOWN
 from .rows import Row
-from .storage import FOLDER, KEY_SUFFIX, MissingError
+from .storage import FOLDER, KEY_SUFFIX, MissingError, PermanentError
 from .worker import BOUND, TEMPLATE
 
 
@@ -45,7 +45,7 @@ class Rekey(OfTarget):
         assert there.signer is not None
         # Only the new key can have saved this, so a holder of the old one has not decided what is done already.
         begun = there.signer.holder is self.holders[0] and job.command == "rekey"
-        if begun and (there.total("todo") or job.options.get("unlisted") or not options.envelope):
+        if begun and (there.total("todo") or self._has_ended(there)):
             if job.options.get("envelope", "") != options.envelope:
                 raise Refused(f"this rekey was begun with --envelope {job.options.get('envelope')!r}")
             if not self._joins:
@@ -63,12 +63,21 @@ class Rekey(OfTarget):
         if self._joins:
             return
         self._find_unlisted()
-        job.options["unlisted"] = len(self.unlisted)  # if there are any, the same command looks for them again
         if job.finished and not self.progress.errors:
             if options.drop_old_keys:
                 self._drop_keys()
             job.options.pop("old_binding", None)
         self._save()
+
+    def _has_ended(self, there: Manifest) -> bool:
+        """Return whether KEY, the old key, opens nothing any more: then only unlisted objects are looked for again."""
+        if not self.options.envelope:
+            return True  # all is under the new key, which is another
+        try:
+            self._try_old_keys(there)
+        except PermanentError:
+            return True
+        return False
 
     def _drop_missing(self) -> None:
         """Take failed rows whose objects are gone out of the manifest, so that a rekey can end without them."""
