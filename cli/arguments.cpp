@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -26,6 +27,25 @@ bool is_path(const std::string& text) {
     if (::access(text.c_str(), F_OK) == 0) return true;
     const std::size_t slash = text.rfind('/');
     return slash != std::string::npos && slash != 0 && ::access(text.substr(0, slash).c_str(), F_OK) == 0;
+}
+
+/// The length of the character in UTF-8 at the beginning of `text`; 0 if a terminal must not get it: a control
+/// character, one that changes the direction of writing, or a byte that is not UTF-8.
+std::size_t shown_bytes(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+    if (byte(0) < 0x80) return byte(0) < 0x20 || byte(0) == 0x7f ? 0 : 1;
+    const std::size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+    std::uint32_t code = byte(0) & (0xffU >> (length + 1));
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xc0) != 0x80) return 0;
+        code = code << 6 | (byte(i) & 0x3f);
+    }
+    constexpr std::uint32_t least[] = {0xa0, 0x800, 0x10000};
+    const bool turns =
+        (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+    const bool valid = byte(0) >= 0xc2 && byte(0) <= 0xf4 && code >= least[length - 2] && code <= 0x10ffff &&
+                       (code < 0xd800 || code > 0xdfff);
+    return valid && !turns ? length : 0;
 }
 
 void hide(std::string& sentence, std::string_view text) {
@@ -80,17 +100,17 @@ std::string without_keys(std::string sentence) {
 
 std::string one_line(std::string_view text) {
     std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-        if (byte < 0x20 || byte == 0x7f) {
-            out += fmt::format("\\x{:02x}", byte);
-        } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F in UTF-8
-            out += fmt::format("\\x{:02x}", next);
-            ++i;
-        } else {
-            out += text[i];
+    while (!text.empty()) {
+        const std::size_t length = shown_bytes(text);
+        if (length != 0) {
+            out += text.substr(0, length);
+            text.remove_prefix(length);
+            continue;
         }
+        // U+0080 to U+009F, in UTF-8, are written like the bytes of which they are other encodings.
+        if (text.size() > 1 && text[0] == '\xc2' && (text[1] & '\xe0') == '\x80') text.remove_prefix(1);
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+        text.remove_prefix(1);
     }
     return out;
 }

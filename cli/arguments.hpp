@@ -18,8 +18,9 @@ std::string variable_named_by(std::string_view place);
 /// `sentence` without those arguments, or parts of arguments, that look like a key and are not the name of a file.
 std::string without_keys(std::string sentence);
 
-/// `text` with its control characters written as \x0a, \x1b: a line break in a name adds no line to the output, and no
-/// name sends control sequences to the terminal.
+/// `text` with its control characters written as \x0a, \x1b, and likewise bytes that are not UTF-8 and characters that
+/// change the direction of writing: a line break in a name adds no line to the output, and no name sends control
+/// sequences to the terminal, or looks like another one.
 std::string one_line(std::string_view text);
 
 }  // namespace cli

@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "command.hpp"
 #include "enc_options.hpp"
@@ -29,9 +31,6 @@ struct JobSecrets {
 };
 
 std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
-    // An option that another one overrides is still a secret.
-    if (o.passphrase_file) conceal(o.passphrase);
-    if (o.passphrase_file || o.passphrase != nullptr) conceal(o.pass);
     if (o.passphrase_file) return read_passphrase_file("-kfile", *o.passphrase_file);
     if (o.passphrase != nullptr) {
         return take_argument("-k", o.passphrase, "use -pass env:NAME, file:PATH, fd:N or stdin, or leave it out");
@@ -47,15 +46,38 @@ std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
     return answer;
 }
 
+/// Refuses options that would have no effect on keys and IV: who gives them relies on them.
+void refuse_idle_options(const EncOptions& o) {
+    const auto refuse = [](const std::string& option, const std::string& why) {
+        throw UsageError(fmt::format("{}: {}; leave it out", option, why));
+    };
+    std::vector<std::string> passphrases;
+    if (o.passphrase_file) passphrases.emplace_back("-kfile");
+    if (o.passphrase != nullptr) passphrases.emplace_back("-k");
+    if (o.pass != nullptr) passphrases.emplace_back("-pass");
+    if (passphrases.size() > 1) refuse(passphrases[1], passphrases[0] + " gives the passphrase");
+    if (o.iv && o.mode == WARPAES_ECB) refuse("-iv", "ECB has no IV");
+    if (o.salt && o.no_salt) refuse("-S", "contradicts -nosalt");
+    if (o.key == nullptr) return;
+    // Such a file of openssl has a salt, which decryption skips if it takes the same options.
+    if (!passphrases.empty() && !o.decrypt && (o.iv || o.mode == WARPAES_ECB)) {
+        refuse(passphrases[0], "nothing of the passphrase is used with -K, which is the key itself, and an IV");
+    }
+    if (!passphrases.empty()) return;
+    const std::string why = "is for passphrases, and -K is the key itself";
+    if (o.pbkdf2) refuse("-pbkdf2", why);
+    if (o.iterations) refuse("-iter", why);
+    if (o.digest) refuse("-md", why);
+    if (o.salt) refuse("-S", why);
+}
+
 void set_keys(const EncOptions& o, JobSecrets& secrets, warpaes_file_job& job) {
     if (o.key != nullptr) {
         const SecretBytes bytes = read_key("-K", o.key, o.key_bits / 8);
         secrets.key = create_key(bytes.bytes(), bytes.size());
         job.key = secrets.key.get();
     }
-    if (o.iv && o.mode == WARPAES_ECB) {
-        warn("-iv: ECB has no IV; ignored");
-    } else if (o.iv) {
+    if (o.iv) {
         secrets.iv = parse_hex("-iv", *o.iv, 16, WARPAES_ERROR_IV_LENGTH);
         job.iv = secrets.iv.data();
         job.iv_len = secrets.iv.size();
@@ -141,6 +163,7 @@ void run_job(const EncOptions& o) {
     if (o.output.empty() && !o.decrypt && !o.base64 && !o.force && ::isatty(STDOUT_FILENO) != 0) {
         throw UsageError("ciphertext is not for a terminal: give -out FILE, a pipe, -a for base64, or -f");
     }
+    refuse_idle_options(o);
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
     JobSecrets secrets;
     set_data(o, job);

@@ -67,7 +67,6 @@ const Flag flags[] = {
      [](EncOptions& o, char* v) {
          conceal(o.passphrase);
          o.passphrase = v;
-         o.passphrase_file.reset();  // the last option wins
      }},
     {"kfile", true, [](EncOptions& o, char* v) { o.passphrase_file = v; }},
     {"pbkdf2", false, [](EncOptions& o, char*) { o.pbkdf2 = true; }},

@@ -216,6 +216,14 @@ int run_inspect(int argc, char** argv) {
 
     std::vector<Keys> keys;
     Engine engine;
+    if (o.keys.keys.empty()) {
+        const char* idle = o.keys.kek.place         ? "--kek"
+                           : o.keys.passphrase_from ? "--passphrase-from"
+                           : o.aad                  ? "--aad"
+                           : o.aad_file             ? "--aad-file"
+                                                    : nullptr;
+        if (idle != nullptr) throw UsageError(fmt::format("{}: is for -k, which is missing", idle));
+    }
     const std::string aad = read_aad(o.aad, o.aad_file);
     if (!o.keys.keys.empty()) {
         keys = load_each(o.keys);

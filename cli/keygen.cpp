@@ -74,7 +74,7 @@ void check_output(const std::string& path) {
 void put(const std::string& path, std::string_view text, const std::string& what) {
     if (is_file(path)) {
         create_key_file(path, text);
-        say(fmt::format("{} in '{}', for you alone to read: who loses it loses the files\n", what, path));
+        say(fmt::format("{} in '{}', for you alone to read: who loses it loses the files\n", what, one_line(path)));
         return;
     }
     warn_if_others_can_read("the file that standard output is", STDOUT_FILENO);
@@ -107,6 +107,7 @@ int run_keygen(int argc, char** argv) {
         throw UsageError(
             fmt::format("{}: {} has raw keys, and no keyset to encrypt", wrapped ? "--passphrase" : "--kek", format));
     }
+    if (!wrapped) passphrase.refuse_cost();
     refuse_unknown_template(format);
     check_output(output);
     warpaes_keyset* made = nullptr;

@@ -207,6 +207,7 @@ int run_keys(int argc, char** argv) {
 
     auto* lock = command("passphrase", [&] {
         if (remove && passphrase.is_given()) throw UsageError("--remove: contradicts --new-passphrase-from");
+        if (remove) passphrase.refuse_cost();
         bool under_kek = false;
         change(options, [&](KeysetFile& file) {
             under_kek = file.lock() && file.lock()->kek;

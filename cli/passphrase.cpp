@@ -71,10 +71,14 @@ void NewPassphrase::add_options(CLI::App& app) {
     app.add_option("--passphrase-seconds", seconds_);
 }
 
+void NewPassphrase::refuse_cost() const {
+    if (seconds_) throw UsageError("--passphrase-seconds: is for a new passphrase, and there is none; leave it out");
+}
+
 Lock NewPassphrase::take(const std::string& what) const {
     Lock lock;
     lock.passphrase = take_passphrase(from_option_, from_, "New passphrase of " + what, true);
-    check(warpaes_scrypt_choose(seconds_, &lock.cost));
+    check(warpaes_scrypt_choose(seconds_.value_or(1), &lock.cost));
     return lock;
 }
 

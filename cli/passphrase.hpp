@@ -35,13 +35,15 @@ public:
     void add_options(CLI::App& app);
     /// Whether a place was given.
     [[nodiscard]] bool is_given() const noexcept { return from_.has_value(); }
+    /// Throws UsageError if the cost of a guess was given although there is to be no passphrase.
+    void refuse_cost() const;
     /// Asks for the passphrase, and chooses the cost of a guess. The question contains `what`, its purpose.
     [[nodiscard]] Lock take(const std::string& what) const;
 
 private:
     const char* from_option_;
     std::optional<std::string> from_;
-    double seconds_ = 1;
+    std::optional<double> seconds_;  ///< nothing: 1
 };
 
 /// --passphrase is a flag, so an argument at or after it is likely a passphrase. Throws UsageError and hides it in

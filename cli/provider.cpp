@@ -331,24 +331,24 @@ int install(const ProviderOptions& options) {
         if (!checked.wrong.empty()) {
             throw Failure(WARPAES_ERROR_STATE, fmt::format("'{}' stays as it is: {}", path, checked.wrong));
         }
-        note(fmt::format("tested: {}\n", checked.build_info));
+        note(fmt::format("tested: {}\n", one_line(checked.build_info)));
     }
     next.take_its_place();
     note(
         fmt::format("'{}' now activates default and warpaes, and prefers warpaes. Programs that start from now on use "
                     "it;\n`warpaes provider remove` undoes it\n",
-                    path));
+                    one_line(path)));
     return 0;
 }
 
 int remove_block(const ProviderOptions& options) {
     const std::string path = config_of(options), before = read_file(path), text = without_provider(before);
     if (text == before) {
-        note(fmt::format("'{}' has no block of warpaes; nothing to do\n", path));
+        note(fmt::format("'{}' has no block of warpaes; nothing to do\n", one_line(path)));
         return 0;
     }
     Replacement(path, text).take_its_place();
-    note(fmt::format("'{}' is as it was before\n", path));
+    note(fmt::format("'{}' is as it was before\n", one_line(path)));
     return 0;
 }
 
@@ -367,7 +367,7 @@ int check_installed(const ProviderOptions& options) {
                    2);
     }
     if (!checked.wrong.empty()) throw Failure(WARPAES_ERROR_STATE, fmt::format("'{}': {}", path, checked.wrong));
-    if (!options.json) fmt::print("{}: works, {}\n", path, checked.build_info);
+    if (!options.json) fmt::print("{}: works, {}\n", one_line(path), one_line(checked.build_info));
     return 0;
 }
 
@@ -386,8 +386,8 @@ int stats(const ProviderOptions& options) {
     const Counts counts(counters);
     json list = json::array();
     if (!options.json) {
-        fmt::print("{}: loaded {} times\n{:<9}{:<11}{:>14}  {}\n", counters, counts.loads(), "mode", "where", "calls",
-                   "bytes");
+        fmt::print("{}: loaded {} times\n{:<9}{:<11}{:>14}  {}\n", one_line(counters), counts.loads(), "mode", "where",
+                   "calls", "bytes");
     }
     for (std::size_t kind = 0; kind < Counts::kinds.size(); ++kind) {
         for (std::size_t where = 0; where < Counts::wheres.size(); ++where) {
@@ -423,14 +423,25 @@ int run_provider(int argc, char** argv) {
     app.add_flag("--cbc", o.cbc);
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, provider_help)) return 0;
+    if (o.verb.empty()) throw UsageError("provider: install, check, remove or stats? See `warpaes provider --help`");
+    const std::vector<std::string> verbs{"install", "check", "remove", "stats"};
+    if (std::find(verbs.begin(), verbs.end(), o.verb) == verbs.end()) {
+        throw UsageError(fmt::format("provider: '{}' is none of install, check, remove and stats{}", o.verb,
+                                     did_you_mean(o.verb, verbs)));
+    }
+    const auto is_for = [&](const char* option, std::initializer_list<std::string_view> taken_by) {
+        if (app.count(option) == 0) return;
+        if (std::find(taken_by.begin(), taken_by.end(), o.verb) != taken_by.end()) return;
+        throw UsageError(fmt::format("{}: has no effect on `provider {}`; leave it out", option, o.verb));
+    };
+    for (const char* option : {"--module", "--backend", "--threads", "--threshold", "--cbc"})
+        is_for(option, {"install"});
+    is_for("--counters", {"install", "stats"});
+    is_for("--json", {"check", "stats"});
     if (o.verb == "install") return install(o);
     if (o.verb == "remove") return remove_block(o);
     if (o.verb == "check") return check_installed(o);
-    if (o.verb == "stats") return stats(o);
-    if (o.verb.empty()) throw UsageError("provider: install, check, remove or stats? See `warpaes provider --help`");
-    const std::vector<std::string> verbs{"install", "check", "remove", "stats"};
-    throw UsageError(fmt::format("provider: '{}' is none of install, check, remove and stats{}", o.verb,
-                                 did_you_mean(o.verb, verbs)));
+    return stats(o);
 }
 
 }  // namespace cli

@@ -162,7 +162,7 @@ void write_to(int fd, const std::string& text) {
 }
 
 SecretBytes ask(int terminal, const std::string& question) {
-    write_to(terminal, question + ": ");
+    write_to(terminal, one_line(question) + ": ");
     SecretBytes answer;
     {
         const SilentTerminal silent(terminal);

@@ -67,9 +67,36 @@ class CommandLine(CommandTest):
         self.refused(IV_LENGTH, "-iv|got 2", *base, "-iv", "00")
         self.refused(IV_LENGTH, "-iv|got 34", *base, "-iv", IV + "00")
         self.refused(ARGUMENT, "-iv|character 1", *base, "-iv", "x" + IV[1:])
-        result = self.run_command(WARPAES, "enc", "-aes-128-ecb", "-K", KEYS[128], "-iv", IV)
-        self.assertEqual(result.returncode, 0)
-        self.assertIn(b"-iv: ECB has no IV; ignored", result.stderr)
+
+    def test_options_of_keys_that_would_have_no_effect(self):
+        """Each of them alone is taken; together one would count, and the other do nothing."""
+        self.private("pw", b"secret\n")
+        key, iv, salt = ("-K", KEYS[128]), ("-iv", IV), ("-S", "0123456789abcdef")
+        for mode, flags, words in (
+            ("ecb", (*key, *iv), "-iv: ECB has no IV"),
+            ("ecb", ("-k", "x", *iv), "-iv: ECB has no IV"),
+            ("ctr", (*key, *iv, "-pbkdf2"), "-pbkdf2: is for passphrases, and -K is the key itself"),
+            ("ctr", (*key, *iv, "-iter", "1000"), "-iter: is for passphrases"),
+            ("ctr", (*key, *iv, "-md", "sha512"), "-md: is for passphrases"),
+            ("ctr", (*key, *iv, *salt), "-S: is for passphrases"),
+            ("ecb", (*key, "-pbkdf2"), "-pbkdf2: is for passphrases"),
+            ("ctr", ("-k", "x", "-nosalt", *salt), "-S: contradicts -nosalt"),
+            ("ctr", ("-k", "x", "-kfile", "pw"), "-k: -kfile gives the passphrase"),
+            ("ctr", ("-kfile", "pw", "-k", "x"), "-k: -kfile gives the passphrase"),
+            ("ctr", ("-pass", "pass:y", "-k", "x"), "-pass: -k gives the passphrase"),
+            ("ctr", ("-pass", "file:pw", "-kfile", "pw"), "-pass: -kfile gives the passphrase"),
+        ):
+            for direction in ("-e", "-d"):
+                with self.subTest(mode=mode, flags=flags):
+                    self.refused(ARGUMENT, words + "|leave it out",
+                                 "enc", f"-aes-128-{mode}", direction, "-out", "out", *flags)  # fmt: skip
+        for mode, flags in (("ctr", (*key, *iv, "-k", "x")), ("cbc", (*key, *iv, "-pass", "pass:x", "-pbkdf2")),
+                            ("ecb", (*key, "-kfile", "pw"))):  # fmt: skip
+            self.refused(ARGUMENT, "nothing of the passphrase is used with -K",
+                         "enc", f"-aes-128-{mode}", "-out", "out", *flags)  # fmt: skip
+        # Here it gives the IV.
+        self.warpaes("enc", "-aes-128-ctr", *key, "-kfile", "pw", "-pbkdf2")
+        self.warpaes("enc", "-aes-128-ctr", *iv, "-kfile", "pw", "-pbkdf2")
 
     def test_passphrases(self):
         base = ("enc", "-aes-128-ctr", "-pbkdf2", "-out", "out")

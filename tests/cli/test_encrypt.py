@@ -227,8 +227,10 @@ class Outputs(KeyedTest):
 
     def test_names_add_no_lines(self):
         """A name with control characters is printed as one line, and the terminal is told nothing."""
-        name = "a: authentic\n\x1b[1mb\x7f\x9b"
-        shown = "a: authentic\\x0a\\x1b[1mb\\x7f\\x9b"
+        name = "a: authentic\n\x1b[1mb\x7f\x9bé€😀\u202ec\u2066\udc9b\udce2\udc82\udcc3\udced\udca0\udc80"
+        shown = (
+            "a: authentic\\x0a\\x1b[1mb\\x7f\\x9bé€😀\\xe2\\x80\\xaec\\xe2\\x81\\xa6\\x9b\\xe2\\x82\\xc3\\xed\\xa0\\x80"
+        )
         self.encrypt("-o", name, stdin=b"text")
         self.assertEqual(self.warpaes("verify", "-k", "keyset", name).decode(), f"{shown}: authentic\n")
         inspected = self.warpaes("inspect", name).decode().splitlines()

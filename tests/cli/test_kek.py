@@ -332,6 +332,17 @@ class InClear(Keks):
         for command in (("encrypt", "-k", "keyset", "notes"), ("keys", "list", "keyset"), ("keys", "add", "keyset")):
             self.refused(ARGUMENT, "--passphrase-from: none of the keysets is under a passphrase", *command, *both)
 
+    def test_options_for_keys_that_are_not_there(self):
+        for option in (("--kek", "kek"), ("--passphrase-from", "word"), ("--aad", "x"), ("--aad-file", "word")):
+            self.refused(ARGUMENT, f"{option[0]}: is for -k, which is missing", "inspect", "forged", *option)
+        self.warpaes("keygen", *SMALL, "-o", "second")
+        self.refused(ARGUMENT, "--template: is for raw keys, and none of -k is one",
+                     "decrypt", "-k", "planted", "-k", "second", *SMALL, "forged")  # fmt: skip
+        seconds = ("--passphrase-seconds", "9")
+        for command in (("keygen", "-o", "new"), ("keygen", "--kek", "kek", "-o", "new"),
+                        ("keys", "passphrase", "--remove", "--kek", "kek", "keyset")):  # fmt: skip
+            self.refused(ARGUMENT, "--passphrase-seconds: is for a new passphrase", *command, *seconds)
+
     def test_both_kinds_of_lock(self):
         quick = ("--passphrase-from", "word", "--passphrase-seconds", "0", *SMALL)
         self.warpaes("keygen", *quick, "-o", "locked")

@@ -249,6 +249,20 @@ class Provider(CommandTest):
         if text is not None:
             self.assertEqual(Path("openssl.cnf").read_text(), text)
 
+    def test_options_of_another_verb(self):
+        given = self.config(DEBIAN)
+        of_install = (("--module", "x"), ("--backend", "vaes"), ("--threads", "2"), ("--threshold", "1M"), ("--cbc",))
+        idle = {
+            "install": (("--json",),),
+            "check": (*of_install, ("--counters", "x")),
+            "remove": (*of_install, ("--counters", "x"), ("--json",)),
+            "stats": of_install,
+        }
+        for verb, options in idle.items():
+            for option in options:
+                self.refused_as(ARGUMENT, f"{option[0]}: has no effect on `provider {verb}`; leave it out",
+                                verb, *given, *option, text=DEBIAN)  # fmt: skip
+
     def test_no_place_for_temporary_files(self):
         self.install(DEBIAN)
         check = ("provider", "check", "--config", "openssl.cnf")
@@ -280,7 +294,7 @@ class Provider(CommandTest):
         self.refused_as(FORMAT, "no file of the provider", "stats", "--counters", "openssl.cnf")
         self.refused_as(ARGUMENT, "did you mean 'install'", "instal")
         self.refused_as(ARGUMENT, "install, check, remove or stats")
-        os.remove("module")
+        os.remove(module)
         os.remove("openssl.cnf")
 
 
