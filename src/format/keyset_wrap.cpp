@@ -30,8 +30,9 @@ std::string objection(const Scrypt& cost) {
     if (cost.r == 0 || cost.p == 0) return "r and p must be 1 or more";
     constexpr std::uint64_t most = most_scrypt_work / 128;
     constexpr std::uint64_t blocks = most_scrypt_memory / 128;
+    // Besides the memory of the formula, libcrypto takes 128 r (p + 2) bytes, which are most of it if n is small.
     if (cost.n > most || cost.r > most || cost.p > most || cost.n * cost.r > blocks ||
-        std::uint64_t{cost.r} * cost.p > blocks) {
+        cost.r * (std::uint64_t{cost.p} + 2) > blocks / 16) {
         return "takes more than " + std::to_string(most_scrypt_memory >> 20) + " MiB of memory, which is the most";
     }
     if (cost.n * cost.r * cost.p > most) {

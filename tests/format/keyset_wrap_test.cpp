@@ -106,6 +106,7 @@ TEST(KeysetWrap, NoCostTakesAllMemoryOrHours) {
                                   {"1048576", "9", "1"},
                                   {"2", "4294967295", "1"},
                                   {"2", "1", "33554432"},
+                                  {"2", "1048576", "1"},  // 640 MiB besides the 256 of the formula
                                   {"2147483648", "4294967295", "4294967295"}}) {
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { open_under_passphrase(wrapped_under_passphrase(n, r, p)); });
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { (void)peek_keyset(wrapped_under_passphrase(n, r, p)); });

@@ -72,7 +72,7 @@ class Altered(unittest.TestCase):
         self.assertNotEqual(counts, [])
         self.assertEqual([fault for count in counts for fault in count.faults[:3]], [])
         for count in counts:
-            self.assertGreater(sum(count.kinds.values()), 20, count.line())
+            self.assertGreaterEqual(sum(count.kinds.values()), COMMAND["files"], count.line())
 
     def test_sealed_files(self) -> None:
         self.check("small")
