@@ -203,8 +203,8 @@ class Run(abc.ABC):
         held, primary = manifest.signer.holder, self.holders[0]
         if held.key_id and held is not primary:
             self.notes.append(
-                f"{storage.url} is under {held}, not under {primary}: after a rekey that is a forgery, by a holder of that "
-                "key; disable keys that are not needed any more"
+                f"{storage.url} is under {held}, not under {primary}: after a rekey that is a forgery by a holder of "
+                "that key; disable keys that are not needed any more"
             )
         return manifest
 
