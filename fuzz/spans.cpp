@@ -1,5 +1,6 @@
 // The functions of the C++ headers that take spans: any numbers beside buffers that end with their last byte. What they
 // give is for other targets; here nothing may be touched outside the spans, and nothing may be thrown but Error.
+#include <cstring>
 #include <warpaes/drbg.hpp>
 #include <warpaes/gcm.hpp>
 #include <warpaes/numbers.hpp>
