@@ -203,7 +203,7 @@ private:
         }
         if (wrong.empty() || g.length == 0) return;
         lane_.clear_rows(g.output.first, static_cast<std::size_t>(g.output.stride), static_cast<std::size_t>(g.length),
-                         wrong);
+                         wrong, g.beyond_caches);
     }
 
     StretchLane& lane_;
@@ -300,8 +300,8 @@ bool continues(const MessageGroup& g, const MessageGroup& next) {
            next.tag_length == g.tag_length && GcmMessages::takes(g);
 }
 
-/// From this length on, a message's input and output do not fit in the last-level cache together, or in one processor's
-/// share of a large cache.
+}  // namespace
+
 std::uint64_t cached_bytes() {
     static const std::uint64_t bytes = [] {
         constexpr long most = long{32} << 20;
@@ -310,8 +310,6 @@ std::uint64_t cached_bytes() {
     }();
     return bytes;
 }
-
-}  // namespace
 
 bool is_beyond_caches(const MessageGroup& g) {
     return g.input.first != g.output.first && g.count * g.bytes() >= cached_bytes();
@@ -403,9 +401,11 @@ void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, s
 }
 
 void StretchLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
-                             std::span<const std::uint8_t> marks) {
+                             std::span<const std::uint8_t> marks, bool beyond_caches) {
     for (std::size_t i = 0; i < marks.size(); ++i) {
-        if (marks[i] != 0) wipe({memory + i * stride, bytes});
+        if (marks[i] == 0) continue;
+        const std::span row(memory + i * stride, bytes);
+        beyond_caches ? wipe_far(row) : wipe(row);
     }
 }
 

@@ -91,7 +91,7 @@ public:
     /// Writes zeros over rows of `bytes` bytes of the output of a direct group: those whose mark is not 0. Complete
     /// when run() returns.
     virtual void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
-                            std::span<const std::uint8_t> marks);
+                            std::span<const std::uint8_t> marks, bool beyond_caches);
 };
 
 /// The run of a message, or of a stretch of one, in any mode but GCM.

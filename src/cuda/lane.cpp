@@ -184,8 +184,10 @@ void CudaLane::copy_rows(void* to, std::size_t to_stride, const void* from, std:
 }
 
 void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
-                          std::span<const std::uint8_t> marks) {
-    if (place_of(memory).kind != Memory::device) return StretchLane::clear_rows(memory, stride, bytes, marks);
+                          std::span<const std::uint8_t> marks, bool beyond_caches) {
+    if (place_of(memory).kind != Memory::device) {
+        return StretchLane::clear_rows(memory, stride, bytes, marks, beyond_caches);
+    }
     const CurrentDevice current(device_);
     clearing_ = true;
     std::uint8_t* marked = nullptr;

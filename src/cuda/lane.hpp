@@ -43,8 +43,8 @@ public:
     void run_gcm(const GcmRun& run) override;
     void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
                    std::size_t rows) override;
-    void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
-                    std::span<const std::uint8_t> marks) override;
+    void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::span<const std::uint8_t> marks,
+                    bool beyond_caches) override;
     /// Device memory is wiped in stream order, before anything that comes later.
     void wipe_staging(std::size_t bytes) noexcept override;
 

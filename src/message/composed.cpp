@@ -139,22 +139,29 @@ private:
 /// The same for output: finish() copies what was written to device memory.
 class HostOutput {
 public:
-    /// `stays`: the device writes the caller's memory itself, so there is no copy.
-    HostOutput(Engine& engine, std::uint8_t* data, std::uint64_t bytes, int device, bool stays)
-        : engine_(engine), caller_(data), bytes_(static_cast<std::size_t>(bytes)), device_(device) {
+    /// `stays`: the device writes the caller's memory itself, so there is no copy. `wipes`: unless finish() is called,
+    /// the output is wiped; in the destructor, because catching an exception and throwing it again takes microseconds.
+    HostOutput(Engine& engine, std::uint8_t* data, std::uint64_t bytes, int device, bool stays, bool wipes)
+        : engine_(engine), caller_(data), bytes_(static_cast<std::size_t>(bytes)), device_(device), wipes_(wipes) {
         if (device_ >= 0 && !stays) copy_.resize(bytes_);
+    }
+    HostOutput(const HostOutput&) = delete;
+    HostOutput& operator=(const HostOutput&) = delete;
+    ~HostOutput() {
+        if (wipes_) clear_after_failure(engine_, caller_, bytes_, device_);
     }
     [[nodiscard]] std::uint8_t* data() noexcept { return copy_.empty() ? caller_ : copy_.data(); }
     void finish() {
         if (!copy_.empty()) copy_memory(caller_, copy_.data(), bytes_, device_);
+        wipes_ = false;
     }
-    void clear() noexcept { clear_after_failure(engine_, caller_, bytes_, device_); }
 
 private:
     Engine& engine_;
     std::uint8_t* caller_;
     std::size_t bytes_;
     int device_;
+    bool wipes_;
     SecretVector copy_;
 };
 
@@ -554,19 +561,14 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
         parts.emplace_back(static_cast<const std::uint8_t*>(part.data), part.length);
         aad.push_back(parts.back().span());
     }
-    HostOutput output(engine, r.output, result.output_length, to, stays);
     const bool decrypt = r.direction == Direction::decrypt;
+    HostOutput output(engine, r.output, result.output_length, to, stays, decrypt);
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
     Secret<Block> tag;
-    try {
-        if (decrypt) copy_anywhere(tag->data(), r.tag, tag_bytes);
-        result.output_length =
-            HostMessage(engine, r, plan, {iv.span(), input.span(), output.data(), aad, &*tag, device}).run();
-        output.finish();
-    } catch (...) {
-        if (decrypt) output.clear();
-        throw;
-    }
+    if (decrypt) copy_anywhere(tag->data(), r.tag, tag_bytes);
+    result.output_length =
+        HostMessage(engine, r, plan, {iv.span(), input.span(), output.data(), aad, &*tag, device}).run();
+    output.finish();
     if (!decrypt) copy_anywhere(r.tag, tag->data(), tag_bytes);
     result.backend = stays ? cuda_backend().name() : plan.backend->name();
     result.device = device;

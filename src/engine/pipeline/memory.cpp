@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include "backend/cuda_backend.hpp"
+#include "backend/group.hpp"
 #include "base/secret.hpp"
 
 namespace warpaes {
@@ -43,16 +45,19 @@ void clear_memory(void* memory, std::size_t bytes, int device) {
 
 void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device) {
     constexpr std::size_t least = std::size_t{1} << 20;
-    const std::size_t parts = std::min<std::size_t>(engine.options().threads, bytes / least);
-    if (device >= 0 || parts < 2) return clear_memory(memory, bytes, device);
+    if (device >= 0 || bytes < least) return clear_memory(memory, bytes, device);
+    const std::size_t parts = std::min<std::size_t>(std::max(engine.options().threads, 1U), bytes / least);
     auto* const first = static_cast<std::uint8_t*>(memory);
+    const auto wipe_part = [far = bytes >= cached_bytes()](std::span<std::uint8_t> part) {
+        far ? wipe_far(part) : wipe(part);
+    };
     try {
         engine.pool().for_each(parts, [&](std::size_t i) {
             const std::size_t begin = bytes / parts * i, end = i + 1 == parts ? bytes : bytes / parts * (i + 1);
-            wipe({first + begin, end - begin});
+            wipe_part({first + begin, end - begin});
         });
     } catch (const std::bad_alloc&) {  // before any part was begun
-        wipe({first, bytes});
+        wipe_part({first, bytes});
     }
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 
@@ -169,11 +170,7 @@ void Batch::settle(BatchScratch& scratch) {
             std::copy_n(g.output.at(m), g.bytes(), output.at(m));
         }
         if (g.failed == nullptr) continue;
-        const auto begin = scratch.failed.begin() + static_cast<std::ptrdiff_t>(failed);
-        const auto end = begin + static_cast<std::ptrdiff_t>(g.count);
-        for (auto it = std::find(begin, end, 1); it != end; it = std::find(it + 1, end, 1)) {
-            outcomes_.reject(slice.entry, slice.first + static_cast<std::uint64_t>(it - begin));
-        }
+        outcomes_.reject(slice.entry, slice.first, std::span(scratch.failed).subspan(failed, g.count));
     }
 }
 
@@ -284,7 +281,7 @@ void Batch::run_solo(std::uint32_t entry, std::uint64_t message) {
     } catch (...) {
         const Error error = current_error();
         if (error.status() == WARPAES_ERROR_AUTHENTICATION) {
-            outcomes_.reject(entry, message);
+            outcomes_.reject(entry, message, std::array<std::uint8_t, 1>{1});
             count();
         } else {
             outcomes_.fail(entry, error);

@@ -62,12 +62,18 @@ void Outcomes::fail(std::uint64_t entry, warpaes_status status, const char* sent
     }
 }
 
-void Outcomes::reject(std::uint64_t entry, std::uint64_t message) noexcept {
+void Outcomes::reject(std::uint64_t entry, std::uint64_t first, std::span<const std::uint8_t> marks) noexcept {
+    const auto begin = marks.begin(), end = marks.end();
+    const auto bad = std::find(begin, end, 1);
+    if (bad == end) return;
     warpaes_entry_result& its = request_.result(entry);
-    std::atomic_ref(its.failures).fetch_add(1, std::memory_order_relaxed);
-    lower_to(std::atomic_ref(its.first_failure), message);
+    std::atomic_ref(its.failures)
+        .fetch_add(static_cast<std::uint64_t>(std::count(bad, end, 1)), std::memory_order_relaxed);
+    lower_to(std::atomic_ref(its.first_failure), first + static_cast<std::uint64_t>(bad - begin));
     warpaes_status* const statuses = request_.entry(entry).statuses;
-    if (statuses != nullptr) statuses[message] = WARPAES_ERROR_AUTHENTICATION;
+    for (auto it = bad; statuses != nullptr && it != end; it = std::find(it + 1, end, 1)) {
+        statuses[first + static_cast<std::uint64_t>(it - begin)] = WARPAES_ERROR_AUTHENTICATION;
+    }
     (void)spoil(entry, WARPAES_ERROR_AUTHENTICATION);
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/error.hpp"
@@ -27,8 +28,9 @@ public:
     /// Records that the entry, or a part of it, failed. The first such status of an entry stays.
     void fail(std::uint64_t entry, warpaes_status status, const char* sentence) noexcept;
     void fail(std::uint64_t entry, const Error& error) noexcept { fail(entry, error.status(), error.what()); }
-    /// Records that a message is not authentic.
-    void reject(std::uint64_t entry, std::uint64_t message) noexcept;
+    /// Records which messages from `first` on are not authentic: those whose mark is 1. All at once, because other
+    /// threads count failures of the same entry.
+    void reject(std::uint64_t entry, std::uint64_t first, std::span<const std::uint8_t> marks) noexcept;
     /// Ends the batch: gives the messages of failed entries their entry's status.
     void close() noexcept;
 
