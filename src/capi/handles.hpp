@@ -1,9 +1,12 @@
 // The types behind the opaque handles of the C ABI.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "engine/arena.hpp"
 #include "engine/engine.hpp"
@@ -73,6 +76,7 @@ struct warpaes_keyset {
 
 struct warpaes_reader {
     warpaes::SegmentReader impl;
+    std::optional<struct stat> file{};  ///< that it reads; nothing: it reads memory, or calls a function
 };
 
 struct warpaes_writer {
