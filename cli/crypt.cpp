@@ -108,11 +108,11 @@ public:
     void run() {
         // Results among many files are readable by the owner only until each gets its permissions.
         const mode_t before = o_.output_dir ? ::umask(0077) : 0;
-        std::vector<std::string> places;
+        std::vector<MadeDirectory> places;
         for (const DirectoryTask& directory : list_.directories) {
             make_directory(directory.output);
-            places.push_back(place_of(directory.output));
-            open_to_owner(places.back());
+            places.push_back(made_directory(directory.output));
+            open_to_owner(places.back().path);
         }
         std::vector<std::size_t> small, large;
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -314,6 +314,7 @@ private:
         if (!task.output.empty()) job.output_path = task.output.c_str();
         if (o_.force) job.flags |= WARPAES_FILE_OVERWRITE;
         if (o_.no_sync) job.flags |= WARPAES_FILE_NO_SYNC;
+        if (o_.output_dir) job.flags |= WARPAES_FILE_KEEP_ATTRIBUTES;
         if (o_.action == Action::verify) job.flags |= WARPAES_FILE_VERIFY;
         if (o_.range) {
             const FirstLast range = parse_range(*o_.range);
@@ -325,7 +326,6 @@ private:
         job.progress_user = &progress;
         if (o_.output_dir) make_directory(std::filesystem::path(task.output).parent_path());
         if (o_.action != Action::verify) refuse_needed_file(task.output);
-        const std::string place = o_.output_dir ? place_of(task.output) : std::string();
         warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
         const warpaes_status status = warpaes_file_run(engine, &job, &result);
         outcome.bytes_read = result.bytes_read;
@@ -340,7 +340,6 @@ private:
                 fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
         }
         if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.input, result.bytes_read);
-        if (o_.output_dir) keep_attributes(task.input, place);
     }
 
     /// The failure of a file that no key opens, plus what else is known about the file.

@@ -235,11 +235,16 @@ FileList list_files(const CryptOptions& options, bool unmarked) {
     return list;
 }
 
-std::string place_of(const std::string& output) {
+MadeDirectory made_directory(const std::string& path) {
     std::error_code error;
-    if (!fs::is_symlink(fs::symlink_status(output, error))) return output;
-    const fs::path place = fs::canonical(output, error);
-    return error ? output : place.string();
+    const fs::path place = fs::canonical(path, error);
+    MadeDirectory made{error ? path : place.string(), 0, 0};
+    struct stat status {};
+    if (::lstat(made.path.c_str(), &status) == 0) {
+        made.device = status.st_dev;
+        made.inode = status.st_ino;
+    }
+    return made;
 }
 
 void open_to_owner(const std::string& directory) {
@@ -249,17 +254,20 @@ void open_to_owner(const std::string& directory) {
     (void)::fchmod(file.get(), (status.st_mode & 0777) | 0700);  // if this fails, the file made there reports it
 }
 
-void keep_attributes(const std::string& input, const std::string& output) {
+void keep_attributes(const std::string& input, const MadeDirectory& output) {
     struct stat from {
     }, to{};
     if (::stat(input.c_str(), &from) != 0) return;
-    // Another user who may write in the directory could have put a link to a file of a third user in this place.
-    const Descriptor file(output.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const Descriptor file(output.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     const bool open = file.get() >= 0 && ::fstat(file.get(), &to) == 0;
-    if (open && (from.st_mode & S_IFMT) != (to.st_mode & S_IFMT)) return;  // a pipe or a device keeps its own
+    // Another user who may write above it could have put a link to a directory of a third user in this place.
+    if (open && (to.st_dev != output.device || to.st_ino != output.inode)) {
+        warn(fmt::format("'{}': another directory took its place, which stays as it is", output.path));
+        return;
+    }
     const timespec times[] = {from.st_atim, from.st_mtim};
     if (!open || ::fchmod(file.get(), from.st_mode & 0777) != 0 || ::futimens(file.get(), times) != 0) {
-        warn(fmt::format("'{}': cannot set permissions and time: {}", output, std::strerror(errno)));
+        warn(fmt::format("'{}': cannot set permissions and time: {}", output.path, std::strerror(errno)));
     }
 }
 

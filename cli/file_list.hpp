@@ -1,6 +1,8 @@
 // Turns the command line's files and directories into the list of files to process, with the place of each result.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,8 +37,13 @@ struct FileList {
 /// would replace an input. Warns of everything that it skips.
 FileList list_files(const CryptOptions& options, bool unmarked);
 
-/// Where a result will be: the target, if `path` is an existing link.
-std::string place_of(const std::string& output);
+/// A directory of results.
+struct MadeDirectory {
+    std::string path;  ///< with a link at its end resolved
+    dev_t device;
+    ino_t inode;
+};
+MadeDirectory made_directory(const std::string& path);
 
 /// Why the file at the place of a result is not a result, for --skip-existing; nothing if it is one, or if there is no
 /// file. `raw_template`: template of a raw key whose files have no mark; else nothing.
@@ -47,8 +54,8 @@ std::string objection_to_result(const CryptOptions& options, const std::string& 
 /// permission. keep_attributes() removes the permission at the end.
 void open_to_owner(const std::string& directory);
 
-/// Gives `output` the permissions and the time of `input`, as far as possible, and warns otherwise. It changes nothing
-/// of another kind, and follows no link: place_of() was called before `output` was made.
-void keep_attributes(const std::string& input, const std::string& output);
+/// Gives `output` the permissions and the time of `input`, as far as possible, and warns otherwise. It changes no other
+/// directory that has taken the place of `output`.
+void keep_attributes(const std::string& input, const MadeDirectory& output);
 
 }  // namespace cli

@@ -1,11 +1,12 @@
 #include "keyset_file.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -20,46 +21,57 @@ namespace {
     throw Failure(status, fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno)));
 }
 
-/// A complete file beside `path`, which is removed unless it replaces `path`.
+bool is_same(const struct stat& a, const struct stat& b) {
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/// A complete file beside `path`, which is removed unless it replaces `path`. The folder is opened once: another user
+/// who changes what the path leads to moves no keys elsewhere, and no other file is replaced.
 class Draft {
 public:
     /// `owner`: attributes of the file that it replaces. Changing another user's keyset does not change its owner.
-    Draft(const std::string& path, std::string_view content, const struct stat* owner = nullptr) : path_(path) {
+    Draft(const std::string& path, std::string_view content, const struct stat* owner = nullptr)
+        : path_(path), leaf_(std::filesystem::path(path).filename()) {
         const auto folder = std::filesystem::path(path).parent_path();
-        name_ = (folder.empty() ? "." : folder.string()) + "/.warpaes-XXXXXX";
-        const int fd = ::mkostemp(name_.data(), O_CLOEXEC);  // mode 0600
-        if (fd < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
+        folder_ = Descriptor(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY);
+        if (folder_.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
+        const Descriptor file(create());
+        if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
         while (!content.empty()) {
-            const ssize_t n = ::write(fd, content.data(), content.size());
+            const ssize_t n = ::write(file.get(), content.data(), content.size());
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) break;
             content.remove_prefix(static_cast<std::size_t>(n));
         }
-        const bool owned = owner == nullptr || ::fchown(fd, owner->st_uid, owner->st_gid) == 0 || errno == EPERM;
-        const bool complete = content.empty() && owned && ::fsync(fd) == 0;
-        ::close(fd);
-        if (!complete) {
-            ::unlink(name_.c_str());
-            fail(WARPAES_ERROR_WRITE, "write", path);
-        }
+        const bool owned =
+            owner == nullptr || ::fchown(file.get(), owner->st_uid, owner->st_gid) == 0 || errno == EPERM;
+        if (content.empty() && owned && ::fsync(file.get()) == 0) return;
+        const int error = errno;
+        remove();
+        errno = error;
+        fail(WARPAES_ERROR_WRITE, "write", path);
     }
     Draft(const Draft&) = delete;
     Draft& operator=(const Draft&) = delete;
-    ~Draft() {
-        if (!name_.empty()) ::unlink(name_.c_str());
-    }
+    ~Draft() { remove(); }
 
-    void replace() {
+    /// Replaces the file with the attributes `old`, and no other.
+    void replace(const struct stat& old) {
         refuse_if_interrupted();
-        if (::rename(name_.c_str(), path_.c_str()) != 0) fail(WARPAES_ERROR_WRITE, "replace", path_);
+        struct stat now {};
+        if (::fstatat(folder_.get(), leaf_.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 || !is_same(now, old)) {
+            throw Failure(WARPAES_ERROR_READ,
+                          fmt::format("'{}' was replaced by another file meanwhile; it was left as it is now", path_));
+        }
+        if (rename(0) != 0) fail(WARPAES_ERROR_WRITE, "replace", path_);
         settle();
     }
     void appear() {
         refuse_if_interrupted();
-        int result = ::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE);
+        int result = rename(RENAME_NOREPLACE);
         if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {  // unsupported here; link() does not replace either
-            result = ::link(name_.c_str(), path_.c_str());
-            if (result == 0) ::unlink(name_.c_str());
+            result = ::linkat(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), 0);
+            if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
         }
         if (result != 0 && errno == EEXIST) {
             throw Failure(WARPAES_ERROR_EXISTS, fmt::format("'{}' exists, and keys are never overwritten", path_));
@@ -73,14 +85,33 @@ private:
     static void refuse_if_interrupted() {
         if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
     }
-    void settle() {
-        const auto folder = std::filesystem::path(name_).parent_path();
+    /// A new file with a random name and mode 0600; negative, and errno says why.
+    int create() {
+        for (int attempt = 0; attempt < 100; ++attempt) {
+            std::uint64_t number = 0;
+            if (::getrandom(&number, sizeof number, 0) != sizeof number) return -1;
+            name_ = fmt::format(".warpaes-{:016x}", number);
+            const int fd =
+                ::openat(folder_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+            if (fd >= 0 || errno != EEXIST) return fd;
+        }
+        return -1;
+    }
+    int rename(unsigned flags) {
+        return ::renameat2(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), flags);
+    }
+    void remove() {
+        if (!name_.empty()) ::unlinkat(folder_.get(), name_.c_str(), 0);
         name_.clear();
-        const Descriptor directory(folder.c_str(), O_RDONLY | O_DIRECTORY);
+    }
+    void settle() {
+        name_.clear();
+        const Descriptor directory(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (directory.get() >= 0) ::fsync(directory.get());
     }
 
-    std::string path_;
+    std::string path_, leaf_;
+    Descriptor folder_;
     std::string name_;
 };
 
@@ -106,7 +137,7 @@ Descriptor open_locked(const std::string& path) {
         if (::fstat(file.get(), &locked) != 0 || ::stat(path.c_str(), &named) != 0) {
             fail(WARPAES_ERROR_NOT_FOUND, "open", path);
         }
-        if (locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) return file;
+        if (is_same(locked, named)) return file;
     }
 }
 
@@ -143,7 +174,7 @@ void KeysetFile::save() {
     const SecretText text = keyset_text(keyset(), keys_.lock);
     struct stat old {};
     if (::fstat(file_.get(), &old) != 0) fail(WARPAES_ERROR_WRITE, "replace", path_);
-    Draft(path_, text.view(), &old).replace();
+    Draft(path_, text.view(), &old).replace(old);
 }
 
 }  // namespace cli

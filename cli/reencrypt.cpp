@@ -46,23 +46,14 @@ warpaes_status open_reader(warpaes_engine* engine, const warpaes_keyset* keyset,
     return status;
 }
 
-struct stat status_of(const std::string& path) {
+}  // namespace
+
+void refuse_irregular(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("input: cannot open it: {}", std::strerror(errno)));
     }
-    return status;
-}
-
-bool is_same(const struct stat& a, const struct stat& b) {
-    return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
-           a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
-}
-
-}  // namespace
-
-void refuse_irregular(const std::string& path) {
-    if (!S_ISREG(status_of(path).st_mode)) {
+    if (!S_ISREG(status.st_mode)) {
         throw Failure(WARPAES_ERROR_ARGUMENT, "input: is no regular file, and cannot be replaced");
     }
 }
@@ -73,11 +64,11 @@ bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::stri
 }
 
 std::uint64_t reencrypt_file(const Reencryption& how, const std::string& path) {
-    const struct stat before = status_of(path);
     Reader reader;
     check(open_reader(how.engine, how.from, path, how.aad, reader));
     warpaes_sink sink = WARPAES_SINK_INIT;
     sink.path = path.c_str();
+    sink.replaces = reader.get();  // by now the path may lead to another file
     sink.flags = WARPAES_FILE_OVERWRITE | (how.durable ? 0u : std::uint32_t{WARPAES_FILE_NO_SYNC});
     warpaes_writer* made = nullptr;
     check(warpaes_writer_open(how.engine, &sink, how.to, how.aad.data(), how.aad.size(), &made));
@@ -90,9 +81,6 @@ std::uint64_t reencrypt_file(const Reencryption& how, const std::string& path) {
         check(warpaes_writer_write(writer.get(), piece.data(), got));
         done += got;
         if (!how.progress(done, size)) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted");
-    }
-    if (!is_same(before, status_of(path))) {
-        throw Failure(WARPAES_ERROR_READ, "input: was changed meanwhile; it was left as it is now");
     }
     check(warpaes_writer_finish(writer.get()));
     return size;

@@ -158,8 +158,11 @@ enum {
     WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the disk has the file: a power failure may lose it. */
     WARPAES_FILE_SHA256 = 1u << 8,  /**< Give the SHA-256 of the output in the result. The output is then written in
                                          order. */
-    WARPAES_FILE_SHA256_INPUT = 1u << 9 /**< STREAMING_AEAD decryption of a file: give the SHA-256 of the input in the
-                                             result. It is then read in order. Not together with SHA256 or RANGE. */
+    WARPAES_FILE_SHA256_INPUT = 1u << 9,    /**< STREAMING_AEAD decryption of a file: give the SHA-256 of the input in
+                                                 the result. It is then read in order. Not together with SHA256 or
+                                                 RANGE. */
+    WARPAES_FILE_KEEP_ATTRIBUTES = 1u << 10 /**< A new or replaced output file gets the permissions and times of the
+                                                 input file. */
 };
 
 /** Reports the progress of a running job. Called from time to time, from one thread at a time. `bytes_total` is
@@ -292,6 +295,9 @@ typedef struct warpaes_source {
 #define WARPAES_SOURCE_INIT \
     { sizeof(warpaes_source), 0, NULL, NULL, 0, NULL, 0, NULL }
 
+/** Random access to a file of authenticated segments. Threads may read at once. */
+typedef struct warpaes_reader warpaes_reader;
+
 /** Where a writer's ciphertext goes: a path, or a function of the caller. */
 typedef struct warpaes_sink {
     uint32_t struct_size;
@@ -300,13 +306,14 @@ typedef struct warpaes_sink {
     /** If path is NULL: takes the next `length` bytes; returns 0, or anything else for failure. One call at a time. */
     int (*write)(void* user, const void* bytes, uint64_t length);
     void* user;
+    /** With WARPAES_FILE_OVERWRITE and path: the writer replaces the file that this reader has opened, and no other.
+        If another file is there, or if the file has changed, opening or finishing the writer fails with
+        WARPAES_ERROR_READ. Needed only while the writer is being opened. */
+    const warpaes_reader* replaces;
 } warpaes_sink;
 
 #define WARPAES_SINK_INIT \
-    { sizeof(warpaes_sink), 0, NULL, NULL, NULL }
-
-/** Random access to a file of authenticated segments. Threads may read at once. */
-typedef struct warpaes_reader warpaes_reader;
+    { sizeof(warpaes_sink), 0, NULL, NULL, NULL, NULL }
 
 /** Reads the header and the last segment. Authenticating the last segment shows which key is right and that the end of
     the file is present. Keyset and associated data may be freed after the call. WARPAES_ERROR_KEYSET,

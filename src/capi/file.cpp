@@ -41,14 +41,16 @@ Place to_place(const char* path, int fd, const char* name) {
 
 void check_flags(const warpaes_file_job& j) {
     constexpr std::uint32_t aead = WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY |
-                                   WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256 | WARPAES_FILE_SHA256_INPUT;
+                                   WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256 | WARPAES_FILE_SHA256_INPUT |
+                                   WARPAES_FILE_KEEP_ATTRIBUTES;
     constexpr std::uint32_t enc = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
                                   WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE |
-                                  WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256;
+                                  WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256 | WARPAES_FILE_KEEP_ATTRIBUTES;
     if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return refuse_unknown_flags(j.flags, enc);
     if ((j.flags & ~aead) == 0) return;
-    throw Error(WARPAES_ERROR_ARGUMENT,
-                "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256 and SHA256_INPUT");
+    throw Error(
+        WARPAES_ERROR_ARGUMENT,
+        "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256, SHA256_INPUT and KEEP_ATTRIBUTES");
 }
 
 /// The options that all formats have.
@@ -62,10 +64,14 @@ FileJob to_job(const warpaes_file_job& j) {
     job.one_line = has(WARPAES_FILE_BASE64_ONE_LINE);
     job.verify = has(WARPAES_FILE_VERIFY);
     job.sha256 = has(WARPAES_FILE_SHA256);
+    job.keep_attributes = has(WARPAES_FILE_KEEP_ATTRIBUTES);
     job.sha256_input = has(WARPAES_FILE_SHA256_INPUT);
     if (job.verify && job.sha256) throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes nothing that had a SHA256");
     if (job.sha256_input && (j.direction != WARPAES_DECRYPT || has(WARPAES_FILE_RANGE) || job.sha256))
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: SHA256_INPUT is for decryption, without SHA256 and RANGE");
+    if (job.verify && job.keep_attributes) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes nothing that had ATTRIBUTES to keep");
+    }
     if (j.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
     if (j.threads != 0) job.threads = j.threads;
     if (has(WARPAES_FILE_RANGE)) job.range = ByteRange{j.range_first, j.range_last};

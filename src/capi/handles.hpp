@@ -1,8 +1,11 @@
 // The types behind the opaque handles of the C ABI.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/process.hpp"
 #include "engine/arena.hpp"
@@ -82,6 +85,7 @@ struct warpaes_keyset {
 
 struct warpaes_reader {
     warpaes::SegmentReader impl;
+    std::optional<struct stat> file{};  ///< that it reads; nothing: it reads memory, or calls a function
 };
 
 struct warpaes_writer {

@@ -102,7 +102,10 @@ warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source*
         require(keyset, "keyset");
         const auto s = read_struct(source, "source");
         const auto text = checked_aad(aad, aad_len);
-        return new warpaes_reader{{engine->impl, to_source(s), keyset->impl.usable(), text}};
+        std::unique_ptr<Source> from = to_source(s);
+        std::optional<struct stat> file;
+        if (const auto* named = dynamic_cast<const FileSource*>(from.get())) file = named->status();
+        return new warpaes_reader{{engine->impl, std::move(from), keyset->impl.usable(), text}, file};
     });
 }
 
@@ -135,12 +138,18 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
         refuse_unknown_flags(s.flags, WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SYNC);
         const auto text = checked_aad(aad, aad_len);
         const StreamKey& key = keyset->impl.primary();
+        const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0;
+        if (s.replaces != nullptr && (!overwrite || s.path == nullptr || !s.replaces->file)) {
+            throw Error(WARPAES_ERROR_ARGUMENT,
+                        "sink: replaces needs WARPAES_FILE_OVERWRITE, a path, and a reader of a file");
+        }
         if (s.write != nullptr) {
             return new warpaes_writer{{engine->impl, std::make_unique<CallerSink>(s), [] {}, key, text}};
         }
         note_stack_depth(files_stack);
-        const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0;
-        auto file = std::make_unique<FileSink>(checked_path(s.path, "sink"), overwrite, nullptr);
+        const std::string path = checked_path(s.path, "sink");
+        auto file = s.replaces != nullptr ? FileSink::replacing(path, *s.replaces->file)
+                                          : std::make_unique<FileSink>(path, overwrite, nullptr);
         FileSink* const output = file.get();
         output->set_durable((s.flags & WARPAES_FILE_NO_SYNC) == 0);
         return new warpaes_writer{{engine->impl, std::move(file),

@@ -71,6 +71,7 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
 
     const std::unique_ptr<FileSink> output = job.verify ? nullptr : open_sink(job, file);
     if (output != nullptr) output->set_durable(job.durable);
+    if (output != nullptr && job.keep_attributes) output->keep_attributes(file.status());
     Sink* sink = output.get();
     std::optional<DigestSink> digested;
     if (job.sha256) sink = &digested.emplace(*sink);

@@ -29,12 +29,13 @@ struct ByteRange {
 struct FileJob {
     Direction direction = Direction::encrypt;
     bool overwrite = false;
-    bool durable = true;        ///< FileSink::set_durable
-    bool base64 = false;        ///< the encrypted side is base64
-    bool one_line = false;      ///< base64 in a single line
-    bool verify = false;        ///< writes nothing and ignores `output`
-    bool sha256 = false;        ///< compute the SHA-256 of the output
-    bool sha256_input = false;  ///< compute the SHA-256 of the input, a file
+    bool durable = true;           ///< FileSink::set_durable
+    bool base64 = false;           ///< the encrypted side is base64
+    bool one_line = false;         ///< base64 in a single line
+    bool verify = false;           ///< writes nothing and ignores `output`
+    bool sha256 = false;           ///< compute the SHA-256 of the output
+    bool sha256_input = false;     ///< compute the SHA-256 of the input, a file
+    bool keep_attributes = false;  ///< FileSink::keep_attributes
     unsigned threads = std::numeric_limits<unsigned>::max();
     std::optional<ByteRange> range;
     Place input;

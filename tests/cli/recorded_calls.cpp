@@ -2,7 +2,9 @@
 // $RECORDED_CALLS names the file. With $OLD_FILE_SYSTEM renameat2() is not to be had; with $LITTLE_MEMORY no block of
 // memory of 100,000 bytes or more but for those before the one that has this number. What the command leaves in its
 // memory in the end goes to the file $MEMORY_LEFT. The call of warpaes_crypt() that has the number $WRONG_CALL gets its
-// result wrong. The file $CHANGED_MEANWHILE is half a second newer after a call of warpaes_reader_read().
+// result wrong. The file $CHANGED_MEANWHILE is half a second newer after a call of warpaes_reader_read(). Shell
+// commands of another user, who acts at the worst moment: $BEFORE_WRITER and $AFTER_WRITER run before and after the
+// first call of warpaes_writer_open(), $BEFORE_NAME before the first call that gives a file its name.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,6 +30,14 @@ void record(const std::string& call, const char* name) {
     const int fd = ::open(std::getenv("RECORDED_CALLS"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0 || ::write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::abort();
     ::close(fd);
+}
+
+void run_once(const char* variable) {
+    const char* const command = std::getenv(variable);
+    if (command == nullptr) return;
+    const std::string text = std::string("unset LD_PRELOAD; ") + command;
+    ::unsetenv(variable);
+    if (std::system(text.c_str()) != 0) std::abort();
 }
 
 template <typename Call>
@@ -79,14 +89,16 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
         errno = EINVAL;
         return -1;
     }
+    run_once("BEFORE_NAME");
     record("rename", to);
     return real<int(int, const char*, int, const char*, unsigned)>("renameat2")(from_folder, from, to_folder, to,
                                                                                 flags);
 }
 
-int link(const char* from, const char* to) noexcept {
-    record("link", to);
-    return real<int(const char*, const char*)>("link")(from, to);
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
+    run_once("BEFORE_NAME");
+    if (std::strncmp(from, "/proc/", 6) != 0) record("link", to);
+    return real<int(int, const char*, int, const char*, int)>("linkat")(from_folder, from, to_folder, to, flags);
 }
 
 warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* m, warpaes_result* result) {
@@ -103,6 +115,16 @@ warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* m, w
     } else {
         return WARPAES_ERROR_AUTHENTICATION;
     }
+    return status;
+}
+
+warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink, const warpaes_keyset* keyset,
+                                   const void* aad, size_t aad_len, warpaes_writer** writer) {
+    using Open = warpaes_status(warpaes_engine*, const warpaes_sink*, const warpaes_keyset*, const void*, size_t,
+                                warpaes_writer**);
+    run_once("BEFORE_WRITER");
+    const warpaes_status status = real<Open>("warpaes_writer_open")(engine, sink, keyset, aad, aad_len, writer);
+    run_once("AFTER_WRITER");
     return status;
 }
 

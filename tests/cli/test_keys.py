@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -118,6 +119,34 @@ class Keygen(CommandTest):
         self.assertEqual(os.stat(self.path("keyset")).st_nlink, 1)
         self.warpaes("keys", "list", "keyset")
         self.refused(EXISTS, "never overwritten", "keygen", "-o", "keyset", env=self.recorded(OLD_FILE_SYSTEM="1"))
+
+    @unittest.skipUnless(RECORDER, "the recorder of calls is CTest's to name; `make test` runs this")
+    def test_another_file_is_not_replaced(self):
+        """Another user changes what leads to the keyset while it is being changed."""
+        for there in ("mv mine was; ln -s victims mine", "mv mine was; cp -r victims mine",
+                      "ln -sf ../victims/keyset mine/keyset", "mv victims/keyset mine/keyset"):  # fmt: skip
+            with self.subTest(there):
+                for folder in ("mine", "victims"):
+                    os.mkdir(self.path(folder))
+                self.warpaes("keygen", "-o", "mine/keyset")
+                self.private("victims/keyset", b"precious")
+                result = self.run_command(WARPAES, "keys", "add", "mine/keyset", env=self.recorded(BEFORE_NAME=there))
+                if there.startswith("mv mine"):  # the folder that was opened is the same
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertEqual(len(json.loads(self.warpaes("keys", "list", "--json", "was/keyset"))), 2)
+                    shutil.rmtree(self.path("was"))
+                    self.assertEqual(self.read("mine/keyset"), b"precious")
+                else:
+                    # Between the last look and the new name: nothing but the name in this folder is replaced.
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                if os.path.exists(self.path("victims/keyset")):
+                    self.assertEqual(self.read("victims/keyset"), b"precious")
+                    self.assertEqual(os.listdir(self.path("victims")), ["keyset"])
+                if os.path.islink(self.path("mine")):
+                    os.unlink(self.path("mine"))
+                else:
+                    shutil.rmtree(self.path("mine"))
+                shutil.rmtree(self.path("victims"))
 
     @unittest.skipUnless(RECORDER, "the recorder of calls is CTest's to name; `make test` runs this")
     def test_no_memory_has_a_status_of_its_own(self):

@@ -158,6 +158,105 @@ class Reencrypt(KeyedTest):
         self.assertEqual((after.st_ino, after.st_size), (before.st_ino, before.st_size))
         self.assertEqual(after.st_mtime_ns - before.st_mtime_ns, 500_000_000)
 
+    def raced(self, *arguments, status=READ, **commands):
+        """While another user changes what the names in his folder lead to."""
+        environment = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls")} | commands
+        result = self.run_command(WARPAES, *arguments, env=environment)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result
+
+    @unittest.skipUnless(RECORDER, "the library that changes the folder is CTest's to name; `make test` runs this")
+    def test_another_file_is_not_replaced(self):
+        """Whenever the name leads there, and if it leads back in the end."""
+        self.rotated()
+        os.mkdir(self.path("victims"))
+        self.write("victims/real", b"precious")
+        self.write("mine", b"mine")
+        sealed = self.read("plain.warpaes")
+        away = {
+            "link": ("ln -sfn ../victims/real inbox/x", "ln -sfn real inbox/x"),
+            "hard link": ("rm inbox/x; ln victims/real inbox/x", "rm inbox/x; ln -s real inbox/x"),
+            "folder": ("mv inbox was; ln -s victims inbox; cp was/x victims", "rm inbox victims/x; mv was inbox"),
+            "file": ("mv inbox/real kept; cp mine inbox/real", "mv kept inbox/real"),
+            "nothing": ("mv inbox/real kept", "mv kept inbox/real"),
+        }
+        moments = [("BEFORE_WRITER", "AFTER_WRITER"), ("BEFORE_WRITER", "BEFORE_NAME"), ("BEFORE_WRITER", None)]
+        for name, (there, back) in away.items():
+            for begin, end in [*moments, ("AFTER_WRITER", None), ("BEFORE_NAME", None)]:
+                with self.subTest(name=name, begin=begin, end=end):
+                    os.mkdir(self.path("inbox"))
+                    self.write("inbox/real", sealed)
+                    os.symlink("real", self.path("inbox/x"))
+                    commands = {begin: there} | ({end: back} if end else {})
+                    environment = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls")} | commands
+                    result = self.run_command(WARPAES, "reencrypt", "-k", "keyset", "inbox/x", env=environment)
+                    self.assertEqual(self.read("victims/real"), b"precious")
+                    self.assertEqual(self.read("mine"), b"mine")
+                    if name == "file" and os.path.exists(self.path("kept")):
+                        self.assertEqual(self.read("inbox/real"), b"mine")
+                    if begin == "BEFORE_WRITER":
+                        self.assertEqual(result.returncode, READ, result.stderr)
+                        self.assertIn(b"was changed meanwhile; it was left as it is now", result.stderr)
+                    else:  # the folder is open, and the file in it is the one that was read or is left alone
+                        self.assertIn(result.returncode, (0, READ), result.stderr)
+                    left = [*os.listdir(self.path("victims")), *os.listdir(self.path("inbox"))]
+                    self.assertEqual([file for file in left if file.startswith(".warpaes")], [])
+                    for path in ("inbox", "was"):
+                        if os.path.islink(self.path(path)):
+                            os.unlink(self.path(path))
+                        else:
+                            shutil.rmtree(self.path(path), ignore_errors=True)
+                    for path in ("kept", "victims/x"):
+                        if os.path.lexists(self.path(path)):
+                            os.unlink(self.path(path))
+
+    @unittest.skipUnless(RECORDER, "the library that changes the folder is CTest's to name; `make test` runs this")
+    def test_a_result_appears_in_the_folder_that_was_opened(self):
+        """Also if its name leads to another one when the result is complete."""
+        self.write("plain", data(9000))
+        self.encrypt("plain")
+        for flags, victim in (((), None), (("-f",), b"precious")):
+            for command, name in (("encrypt", "plain"), ("decrypt", "plain.warpaes")):
+                with self.subTest(command=command, flags=flags):
+                    for folder in ("victims", "out"):
+                        os.mkdir(self.path(folder))
+                        if victim is not None:
+                            self.write(folder + "/x", victim)
+                    self.raced(command, "-k", "keyset", *flags, "-o", "out/x", name, status=0,
+                               BEFORE_NAME="mv out was; ln -s victims out")  # fmt: skip
+                    if victim is None:
+                        self.assertEqual(os.listdir(self.path("victims")), [])
+                    else:
+                        self.assertEqual(self.read("victims/x"), victim)
+                    made = self.read("was/x")
+                    self.assertEqual(self.decrypt(stdin=made) if command == "encrypt" else made, data(9000))
+                    os.unlink(self.path("out"))
+                    shutil.rmtree(self.path("was"))
+                    shutil.rmtree(self.path("victims"))
+
+    @unittest.skipUnless(RECORDER, "the library that changes the folder is CTest's to name; `make test` runs this")
+    def test_permissions_and_times_are_for_the_results(self):
+        """Not for what takes their place, nor that of their folder, before the command ends."""
+        os.mkdir(self.path("in"))
+        self.write("in/x", data(100))
+        os.chmod(self.path("in/x"), 0o644)
+        os.chmod(self.path("in"), 0o755)
+        os.mkdir(self.path("victims"))
+        self.private("victims/x.warpaes", b"precious")
+        os.chmod(self.path("victims"), 0o700)
+        for there in ("mv out/in was; ln -s ../victims out/in", "mv out/in was; mv victims out/in"):
+            with self.subTest(there):
+                self.raced("encrypt", "-k", "keyset", "--output-dir", "out", "in", status=0, BEFORE_NAME=there)
+                if os.path.islink(self.path("out/in")):
+                    os.unlink(self.path("out/in"))
+                else:
+                    os.rename(self.path("out/in"), self.path("victims"))
+                self.assertEqual(os.stat(self.path("victims")).st_mode & 0o777, 0o700)
+                self.assertEqual(os.stat(self.path("victims/x.warpaes")).st_mode & 0o777, 0o600)
+                self.assertEqual(self.read("victims/x.warpaes"), b"precious")
+                self.assertEqual(os.stat(self.path("was/x.warpaes")).st_mode & 0o777, 0o644)
+                shutil.rmtree(self.path("was"))
+
     def test_interrupted(self):
         self.rotated(100_000_000)
         ended, untouched = [], 0

@@ -195,6 +195,13 @@ int open(const char* path, int flags, mode_t mode) {
         return fd;
     });
 }
+int open_in(int directory, const char* name, int flags, mode_t mode) {
+    return call("open", [&] {
+        const int fd = ::openat(directory, name, flags, mode);
+        faults::note_opened(fd, flags, mode);
+        return fd;
+    });
+}
 /// A descriptor is closed whatever close() says.
 int close(int fd) {
     faults::note_closed(fd);
@@ -236,6 +243,9 @@ int stat(const char* path, struct stat* status) {
 int lstat(const char* path, struct stat* status) {
     return call("lstat", [&] { return ::lstat(path, status); });
 }
+int stat_in(int directory, const char* name, struct stat* status) {
+    return call("lstat", [&] { return ::fstatat(directory, name, status, AT_SYMLINK_NOFOLLOW); });
+}
 int fstat(int fd, struct stat* status) {
     return call("fstat", [&] { return ::fstat(fd, status); });
 }
@@ -247,6 +257,9 @@ int status_flags(int fd) {
 }
 int fchmod(int fd, mode_t mode) {
     return call("fchmod", [&] { return ::fchmod(fd, mode); });
+}
+int futimens(int fd, const timespec* times) {
+    return call("futimens", [&] { return ::futimens(fd, times); });
 }
 int fchown(int fd, uid_t owner, gid_t group) {
     return call("fchown", [&] { return ::fchown(fd, owner, group); });
@@ -266,15 +279,15 @@ int begin_writing(int fd, off_t offset, off_t bytes) {
 int fsync(int fd) {
     return call("fsync", [&] { return ::fsync(fd); });
 }
-int rename(const char* from, const char* to, unsigned flags) {
+int rename(int directory, const char* from, const char* to, unsigned flags) {
     faults::note_renamed(from);
-    return call("rename", [&] { return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags); });
+    return call("rename", [&] { return ::renameat2(directory, from, directory, to, flags); });
 }
-int link(const char* from, const char* to) {
-    return call("link", [&] { return ::linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW); });
+int link(int directory, const char* from, const char* to) {
+    return call("link", [&] { return ::linkat(directory, from, directory, to, AT_SYMLINK_FOLLOW); });
 }
-int unlink(const char* path) {
-    return call("unlink", [&] { return ::unlink(path); });
+int unlink(int directory, const char* name) {
+    return call("unlink", [&] { return ::unlinkat(directory, name, 0); });
 }
 
 }  // namespace warpaes::os

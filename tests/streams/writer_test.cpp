@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "stream_support.hpp"
 
@@ -69,6 +70,75 @@ TEST_P(WriterTest, PiecesOfAnySize) {
             }
         }
     }
+}
+
+/// A writer that replaces a reader's file replaces no other that its path leads to, when it is opened or finished.
+TEST_P(WriterTest, OnlyTheFileThatIsRead) {
+    const TestFile file(small_, 9000);
+    const std::string other = folder_ / "other", link = folder_ / "link";
+    const auto reader_of = [&](const std::string& path) {
+        return open_reader(engine_, path_source(path), file.keyset, file.aad);
+    };
+    const auto begin = [&] {
+        write_file(path_, file.file);
+        write_file(other, file.file);
+        std::filesystem::remove(link);
+        std::filesystem::create_symlink(path_, link);
+    };
+    warpaes_sink sink = path_sink(link, WARPAES_FILE_OVERWRITE);
+    const Bytes text(100, 7);
+    begin();
+    {
+        const Reader reader = reader_of(link);
+        sink.replaces = reader.get();
+        const Writer writer = open(small_, sink);
+        write(writer, text, 100);
+        finish(writer);
+        EXPECT_TRUE(is_the_file(small_, read_file(path_), text));
+        EXPECT_TRUE(std::filesystem::is_symlink(link));
+    }
+    const std::vector<std::pair<const char*, std::function<void()>>> changes{
+        {"link", [&] { std::filesystem::remove(link), std::filesystem::create_symlink(other, link); }},
+        {"file", [&] { std::filesystem::rename(other, path_); }},
+        {"hard link", [&] { std::filesystem::remove(link), std::filesystem::create_hard_link(other, link); }},
+        {"content", [&] { write_file(path_, text); }},
+        {"nothing", [&] { std::filesystem::remove(path_); }},
+        {"folder", [&] { std::filesystem::remove(link), std::filesystem::create_directory(link); }}};
+    for (const auto& [name, change] : changes) {
+        SCOPED_TRACE(name);
+        begin();
+        const Reader reader = reader_of(link);
+        sink.replaces = reader.get();
+        change();
+        EXPECT_EQ(refusal(sink), WARPAES_ERROR_READ) << warpaes_last_error();
+    }
+    // What the path leads to later does not matter, but what its folder has there does.
+    for (const std::size_t i : {1U, 3U, 4U}) {
+        SCOPED_TRACE(changes[i].first);
+        begin();
+        const Reader reader = reader_of(link);
+        sink.replaces = reader.get();
+        const Writer writer = open(small_, sink);
+        write(writer, text, 100);
+        changes[i].second();
+        const Bytes before = std::filesystem::exists(path_) ? read_file(path_) : Bytes();
+        EXPECT_EQ(warpaes_writer_finish(writer.get()), WARPAES_ERROR_READ) << warpaes_last_error();
+        EXPECT_EQ(std::filesystem::exists(path_) ? read_file(path_) : Bytes(), before);
+    }
+    begin();
+    const Reader reader = reader_of(path_),
+                 of_memory = open_reader(engine_, memory_source(file.file), file.keyset, file.aad);
+    sink = path_sink(path_);
+    sink.replaces = reader.get();
+    expect_refused(refusal(sink), "sink");
+    sink = path_sink(path_, WARPAES_FILE_OVERWRITE);
+    sink.replaces = of_memory.get();
+    expect_refused(refusal(sink), "sink");
+    Store store;
+    sink = store.sink();
+    sink.replaces = reader.get();
+    expect_refused(refusal(sink), "sink");
+    EXPECT_EQ(read_file(path_), file.file);
 }
 
 /// More than waits in the writer, so that some is sealed from where it lies, and by several workers.

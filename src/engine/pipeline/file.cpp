@@ -55,6 +55,10 @@ std::string directory_of(const std::string& path) {
     return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+std::string name_of(const std::string& path) {
+    return path.substr(path.rfind('/') + 1);
+}
+
 /// Follows symbolic links to the file itself, so that writing through a link replaces the file and not the link.
 std::string resolved(const std::string& path) {
     char* real = ::realpath(path.c_str(), nullptr);
@@ -174,7 +178,7 @@ std::optional<int> descriptor_named_by(const std::string& path) {
 }
 
 TemporaryName::~TemporaryName() {
-    if (!path_.empty() && home_.is_here()) os::unlink(path_.c_str());
+    if (!name_.empty() && home_.is_here()) os::unlink(directory_.get(), name_.c_str());
 }
 
 // ------------------------------------------------------------------------------------------------------------ source
@@ -247,16 +251,31 @@ FileSink::FileSink(const std::string& path, bool overwrite, const struct stat* i
         inspect(input);
         return;
     }
+    open_place(path, input);
+}
+
+FileSink::FileSink(const std::string& path, Replaces file) : name_(quoted(path)), overwrite_(true), read_(file.read) {
+    open_place(path, nullptr);
+}
+
+std::unique_ptr<FileSink> FileSink::replacing(const std::string& path, const struct stat& read) {
+    return std::unique_ptr<FileSink>(new FileSink(path, Replaces{read}));
+}
+
+void FileSink::open_place(const std::string& path, const struct stat* input) {
     struct stat old {};
     if (os::stat(path.c_str(), &old) == 0) {
         if (input != nullptr && same_file(old, *input)) {
             throw Error(WARPAES_ERROR_SAME_FILE,
                         "output: " + name_ + " is the input file; write to another file and rename it afterwards");
         }
+        refuse_other_file(old);
         open_existing(path, old);
-        if (!replaced_) return;
-        target_ = resolved(path);
+        if (!S_ISREG(old.st_mode)) return;
+        open_directory(resolved(path));
+        open_replaced(old);
     } else {
+        refuse_other_file({});
         // If the path cannot be examined, it must not be replaced: it may be the input.
         if (errno != ENOENT && errno != ENOTDIR) fail("cannot look at", errno);
         if (os::lstat(path.c_str(), &old) == 0 && S_ISLNK(old.st_mode)) {
@@ -264,9 +283,8 @@ FileSink::FileSink(const std::string& path, bool overwrite, const struct stat* i
                                                  " is a symbolic link to what does not exist; remove it, or name the "
                                                  "file that it is to lead to");
         }
-        target_ = path;
+        open_directory(path);
     }
-    directory_ = directory_of(target_);
     create_temporary();
     sequential_ = false;
 }
@@ -288,13 +306,46 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
     if (S_ISREG(status.st_mode) && !overwrite_) {
         throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting it");
     }
-    if (S_ISREG(status.st_mode)) {
-        replaced_ = status;
-        return;
-    }
+    if (S_ISREG(status.st_mode)) return;
     fd_ = Descriptor(open_waiting(path, O_WRONLY, hook_), true);
     if (fd_.get() < 0) fail("cannot open", errno);
     if (S_ISFIFO(status.st_mode)) write_without_blocking();
+}
+
+void FileSink::open_directory(const std::string& path) {
+    directory_name_ = quoted(directory_of(path));
+    directory_ = Descriptor(os::open(directory_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
+    if (directory_.get() < 0) fail("cannot create a file in " + directory_name_ + " for", errno);
+    target_ = name_of(path);
+}
+
+/// The file with this status, if it is what the directory has under the name: the path may lead elsewhere by now. While
+/// it is open, no other file gets its number.
+void FileSink::open_replaced(const struct stat& status) {
+    old_ = Descriptor(os::open_in(directory_.get(), target_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC), true);
+    struct stat now {};
+    if (old_.get() < 0 || os::fstat(old_.get(), &now) != 0) fail("cannot look at", errno);
+    refuse_other_file(now);
+    if (!same_file(now, status)) {
+        throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " was replaced by another file meanwhile; run it again");
+    }
+    replaced_ = now;
+}
+
+/// If only the file that was read may be replaced, throws unless `status` is its, unchanged.
+void FileSink::refuse_other_file(const struct stat& status) const {
+    if (!read_) return;
+    const bool unchanged = status.st_size == read_->st_size && status.st_mtim.tv_sec == read_->st_mtim.tv_sec &&
+                           status.st_mtim.tv_nsec == read_->st_mtim.tv_nsec;
+    if (same_file(status, *read_) && unchanged) return;
+    throw Error(WARPAES_ERROR_READ, "input: " + name_ + " was changed meanwhile; it was left as it is now");
+}
+
+void FileSink::refuse_other_file_now() const {
+    if (!read_) return;
+    struct stat now {};
+    if (os::stat_in(directory_.get(), target_.c_str(), &now) != 0) now = {};
+    refuse_other_file(now);
 }
 
 void FileSink::inspect(const struct stat* input) {
@@ -322,28 +373,28 @@ void FileSink::write_without_blocking() {
     if (fd >= 0) fd_ = Descriptor(fd, true);
 }
 
-/// Calls `take(path)` with random names in the directory until one is free. For a name that is taken, `take` returns -1
+/// Calls `take(name)` with random names until one is free in the directory. For a name that is taken, `take` returns -1
 /// with EEXIST.
 template <typename Take>
 void FileSink::take_name(TemporaryName& name, const Take& take) const {
     for (int attempt = 0; attempt < 100; ++attempt) {
-        const std::string candidate = directory_ + "/" + random_name();
+        const std::string candidate = random_name();
         if (restarting([&] { return take(candidate.c_str()); }) >= 0) return name.set(candidate);
         if (errno != EEXIST) break;
     }
-    fail("cannot create a file in " + quoted(directory_) + " for", errno);
+    fail("cannot create a file in " + directory_name_ + " for", errno);
 }
 
 /// Creates a file: without a name, or, if such a file could not get one later, with a random name that it puts in
 /// `name`.
 Descriptor FileSink::create(mode_t mode, TemporaryName& name) const {
     struct stat status {};
-    Descriptor unnamed(restarting([&] { return os::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }),
-                       true);
+    Descriptor unnamed(
+        restarting([&] { return os::open_in(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }), true);
     if (unnamed.get() >= 0 && os::stat(path_of(unnamed.get()).c_str(), &status) == 0) return unnamed;
     int fd = -1;
-    take_name(name, [&](const char* path) {
-        return fd = os::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    take_name(name, [&](const char* free) {
+        return fd = os::open_in(directory_.get(), free, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     });
     return {fd, true};
 }
@@ -354,7 +405,7 @@ void FileSink::create_temporary() {
     } else {
         // An empty file shows what the umask and the directory's access list make of a new file's permissions: umask()
         // can only be read by setting it, for all threads.
-        TemporaryName name;
+        TemporaryName name(directory_);
         const Descriptor probe = create(0666, name);
         struct stat status {};
         if (os::fstat(probe.get(), &status) != 0) fail("cannot create", errno);
@@ -437,6 +488,7 @@ void FileSink::commit() {
         }
         return;
     }
+    refuse_other_file_now();
     set_owner_and_permissions();
     if (durable_) sync();
     publish();
@@ -458,11 +510,15 @@ void FileSink::set_owner_and_permissions() {
             mode_ = (mode_ & 0700) | (listed ? 0 : (mode_ >> 3 & mode_ & 07) * 011);
         }
     }
+    if (kept_) mode_ = kept_->st_mode & 0777;
     if (os::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);
+    if (!kept_) return;
+    const timespec times[] = {kept_->st_atim, kept_->st_mtim};
+    if (os::futimens(fd_.get(), times) != 0) fail("cannot set the time of", errno);
 }
 
 bool FileSink::has_access_list() const {
-    const ssize_t n = os::getxattr(target_.c_str(), "system.posix_acl_access", nullptr, 0);
+    const ssize_t n = os::getxattr(path_of(old_.get()).c_str(), "system.posix_acl_access", nullptr, 0);
     return n > 0 || (n < 0 && errno != ENODATA && errno != EOPNOTSUPP);
 }
 
@@ -471,7 +527,7 @@ bool FileSink::has_access_list() const {
 bool FileSink::set_access_list(bool keep) {
     constexpr const char* name = "system.posix_acl_access";
     std::vector<char> list(keep ? XATTR_SIZE_MAX : 0);
-    const ssize_t n = keep ? os::getxattr(target_.c_str(), name, list.data(), list.size()) : 0;
+    const ssize_t n = keep ? os::getxattr(path_of(old_.get()).c_str(), name, list.data(), list.size()) : 0;
     if (n > 0) return os::fsetxattr(fd_.get(), name, list.data(), static_cast<std::size_t>(n)) == 0;
     if (n < 0 && errno != ENODATA && errno != EOPNOTSUPP) return false;
     return os::fremovexattr(fd_.get(), name) == 0 || errno == ENODATA || errno == EOPNOTSUPP;
@@ -492,24 +548,26 @@ void FileSink::publish() {
     if (result != 0) fail("cannot give its name to", errno);
     temporary_.keep();
     if (!durable_) return;
-    const Descriptor directory(os::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
+    const Descriptor directory(os::open_in(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
     if (directory.get() >= 0) os::fsync(directory.get());
 }
 
 int FileSink::take_place() {
     const std::string unnamed = path_of(fd_.get());
+    const int in = directory_.get();
     if (overwrite_) {
         if (temporary_.empty()) {  // only a file with a name can replace another
-            take_name(temporary_, [&](const char* path) { return os::link(unnamed.c_str(), path); });
+            take_name(temporary_, [&](const char* name) { return os::link(in, unnamed.c_str(), name); });
         }
-        return os::rename(temporary_.path(), target_.c_str(), 0);
+        refuse_other_file_now();
+        return os::rename(in, temporary_.get(), target_.c_str(), 0);
     }
-    if (temporary_.empty()) return os::link(unnamed.c_str(), target_.c_str());
-    int result = os::rename(temporary_.path(), target_.c_str(), RENAME_NOREPLACE);
+    if (temporary_.empty()) return os::link(in, unnamed.c_str(), target_.c_str());
+    int result = os::rename(in, temporary_.get(), target_.c_str(), RENAME_NOREPLACE);
     if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
         // The file system does not support RENAME_NOREPLACE. link() does not replace either.
-        result = os::link(temporary_.path(), target_.c_str());
-        if (result == 0) os::unlink(temporary_.path());
+        result = os::link(in, temporary_.get(), target_.c_str());
+        if (result == 0) os::unlink(in, temporary_.get());
     }
     return result;
 }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,23 +32,25 @@ private:
     bool owned_ = false;
 };
 
-/// A file name that is removed on destruction, in the process that made it, unless it is kept.
+/// A name in a directory that is removed on destruction, in the process that made it, unless it is kept.
 class TemporaryName {
 public:
-    TemporaryName() = default;
+    /// `directory` must outlive the name.
+    explicit TemporaryName(const Descriptor& directory) : directory_(directory) {}
     TemporaryName(const TemporaryName&) = delete;
     TemporaryName& operator=(const TemporaryName&) = delete;
     ~TemporaryName();
-    void set(std::string path) {
-        path_ = std::move(path);
+    void set(std::string name) {
+        name_ = std::move(name);
         home_.take_over();
     }
-    void keep() { path_.clear(); }
-    [[nodiscard]] bool empty() const noexcept { return path_.empty(); }
-    [[nodiscard]] const char* path() const noexcept { return path_.c_str(); }
+    void keep() { name_.clear(); }
+    [[nodiscard]] bool empty() const noexcept { return name_.empty(); }
+    [[nodiscard]] const char* get() const noexcept { return name_.c_str(); }
 
 private:
-    std::string path_;
+    const Descriptor& directory_;
+    std::string name_;
     Home home_;
 };
 
@@ -88,8 +91,9 @@ private:
 
 /// A path is written as a new file in the same directory, readable only by its owner, which replaces the path in
 /// commit(). If the file system supports it, that file has no name until then, so nothing is left of it however the
-/// process ends. Otherwise it has a temporary name, which is removed if commit() is not reached. Devices, pipes and
-/// descriptors are written directly.
+/// process ends. Otherwise it has a temporary name, which is removed if commit() is not reached. The directory is
+/// opened once: another user who changes what the path leads to moves no file out of it. Devices, pipes and descriptors
+/// are written directly.
 class FileSink final : public Sink {
 public:
     /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if it is `input`,
@@ -100,6 +104,9 @@ public:
     FileSink(const std::string& path, bool overwrite, const struct stat* input, WaitHook hook = {});
     /// Writes to an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSink(int fd, std::string name, const FileSource& input, WaitHook hook = {});
+    /// Replaces the file `read`, at `path`. Throws Error{READ}, here or in commit(), if another file is there or if the
+    /// file has changed since.
+    static std::unique_ptr<FileSink> replacing(const std::string& path, const struct stat& read);
 
     bool is_sequential() const noexcept override { return sequential_; }
     std::uint64_t prepare_for(unsigned writers) override;
@@ -115,13 +122,24 @@ public:
     /// To be called before the first write. With false, commit() does not wait for the disk, and a power failure may
     /// lose the file.
     void set_durable(bool durable) noexcept { durable_ = durable; }
+    /// A new or replaced file gets the permissions and times of `input` before it gets its name.
+    void keep_attributes(const struct stat& input) { kept_ = input; }
     /// Whether written data becomes visible only in commit().
     [[nodiscard]] bool is_provisional() const noexcept { return !target_.empty(); }
     /// The offset after the last byte written.
     [[nodiscard]] std::uint64_t bytes_written() const noexcept { return end_; }
 
 private:
+    struct Replaces {
+        const struct stat& read;
+    };
+    FileSink(const std::string& path, Replaces file);
+    void open_place(const std::string& path, const struct stat* input);
     void open_existing(const std::string& path, const struct stat& status);
+    void open_directory(const std::string& path);
+    void open_replaced(const struct stat& status);
+    void refuse_other_file(const struct stat& status) const;
+    void refuse_other_file_now() const;
     void create_temporary();
     void write_here(std::uint64_t offset, std::span<const std::uint8_t> bytes);
     void write_pages(std::uint64_t offset, std::span<const std::uint8_t> bytes);
@@ -146,11 +164,15 @@ private:
     bool paged_ = false;  ///< long pieces are written by write_pages()
     std::uint64_t base_ = 0;
     std::atomic<std::uint64_t> end_{0};
-    std::string target_;  ///< final path of the new file; empty if written directly
-    std::string directory_;
-    TemporaryName temporary_;
+    Descriptor directory_;  ///< of the new file
+    std::string directory_name_;
+    std::string target_;  ///< name that the new file will have there; empty if written directly
+    TemporaryName temporary_{directory_};
     mode_t mode_ = 0;
+    Descriptor old_;  ///< the file that will be replaced, opened as a place (O_PATH)
     std::optional<struct stat> replaced_;
+    std::optional<struct stat> kept_;  ///< the file whose permissions and times it gets
+    std::optional<struct stat> read_;  ///< the file that must be the replaced one
     WaitHook hook_;
 };
 

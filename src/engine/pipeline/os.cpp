@@ -14,6 +14,9 @@ namespace warpaes::os {
 int open(const char* path, int flags, mode_t mode) {
     return ::open(path, flags, mode);
 }
+int open_in(int directory, const char* name, int flags, mode_t mode) {
+    return ::openat(directory, name, flags, mode);
+}
 int close(int fd) {
     return ::close(fd);
 }
@@ -52,6 +55,9 @@ int stat(const char* path, struct stat* status) {
 int lstat(const char* path, struct stat* status) {
     return ::lstat(path, status);
 }
+int stat_in(int directory, const char* name, struct stat* status) {
+    return ::fstatat(directory, name, status, AT_SYMLINK_NOFOLLOW);
+}
 int fstat(int fd, struct stat* status) {
     return ::fstat(fd, status);
 }
@@ -63,6 +69,9 @@ int status_flags(int fd) {
 }
 int fchmod(int fd, mode_t mode) {
     return ::fchmod(fd, mode);
+}
+int futimens(int fd, const timespec* times) {
+    return ::futimens(fd, times);
 }
 int fchown(int fd, uid_t owner, gid_t group) {
     return ::fchown(fd, owner, group);
@@ -82,14 +91,14 @@ int begin_writing(int fd, off_t offset, off_t bytes) {
 int fsync(int fd) {
     return ::fsync(fd);
 }
-int rename(const char* from, const char* to, unsigned flags) {
-    return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags);
+int rename(int directory, const char* from, const char* to, unsigned flags) {
+    return ::renameat2(directory, from, directory, to, flags);
 }
-int link(const char* from, const char* to) {
-    return ::linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
+int link(int directory, const char* from, const char* to) {
+    return ::linkat(directory, from, directory, to, AT_SYMLINK_FOLLOW);
 }
-int unlink(const char* path) {
-    return ::unlink(path);
+int unlink(int directory, const char* name) {
+    return ::unlinkat(directory, name, 0);
 }
 
 }  // namespace warpaes::os

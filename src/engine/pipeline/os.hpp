@@ -12,6 +12,8 @@
 namespace warpaes::os {
 
 int open(const char* path, int flags, mode_t mode = 0);
+/// openat()
+int open_in(int directory, const char* name, int flags, mode_t mode = 0);
 int close(int fd);
 ssize_t read(int fd, void* buffer, std::size_t bytes);
 ssize_t pread(int fd, void* buffer, std::size_t bytes, off_t offset);
@@ -24,11 +26,14 @@ off_t lseek(int fd, off_t offset, int whence);
 int poll(pollfd* fds, nfds_t count, int milliseconds);
 int stat(const char* path, struct stat* status);
 int lstat(const char* path, struct stat* status);
+/// fstatat(), which follows no link
+int stat_in(int directory, const char* name, struct stat* status);
 int fstat(int fd, struct stat* status);
 int fstatfs(int fd, struct statfs* status);
 /// F_GETFL
 int status_flags(int fd);
 int fchmod(int fd, mode_t mode);
+int futimens(int fd, const timespec* times);
 int fchown(int fd, uid_t owner, gid_t group);
 ssize_t getxattr(const char* path, const char* name, void* value, std::size_t bytes);
 int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes);
@@ -36,10 +41,11 @@ int fremovexattr(int fd, const char* name);
 int fsync(int fd);
 /// sync_file_range(): starts writing these bytes to disk without waiting
 int begin_writing(int fd, off_t offset, off_t bytes);
-/// renameat2() between paths
-int rename(const char* from, const char* to, unsigned flags);
-/// linkat() between paths; follows `from`, so that /proc/self/fd/N gives an open file a name
-int link(const char* from, const char* to);
-int unlink(const char* path);
+/// renameat2() between names in a directory
+int rename(int directory, const char* from, const char* to, unsigned flags);
+/// linkat() between names in a directory; follows `from`, so that /proc/self/fd/N gives an open file a name
+int link(int directory, const char* from, const char* to);
+/// unlinkat()
+int unlink(int directory, const char* name);
 
 }  // namespace warpaes::os
