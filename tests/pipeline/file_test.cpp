@@ -98,13 +98,15 @@ TEST_F(FileTest, NothingIsLeftOfASinkThatWasNotCommitted) {
 /// Where files cannot be without a name, the one that the parent writes has one, which a child must leave alone.
 TEST_F(FileTest, AChildRemovesNoTemporaryFileOfItsParents) {
     write_file("temporary", "the parent's");
-    auto name = std::make_unique<TemporaryName>();
-    name->set(path("temporary"));
+    const Descriptor folder(open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
+    ASSERT_GE(folder.get(), 0);
+    auto name = std::make_unique<TemporaryName>(folder);
+    name->set("temporary");
     const pid_t child = fork();
     if (child == 0) {
         name.reset();
-        TemporaryName its;
-        its.set(path("its"));
+        TemporaryName its(folder);
+        its.set("its");
         write_file("its", "the child's");
         its.~TemporaryName();
         _exit(0);
