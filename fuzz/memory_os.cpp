@@ -116,6 +116,11 @@ ssize_t put(File& file, std::size_t position, const void* buffer, std::size_t by
     return static_cast<ssize_t>(n);
 }
 
+/// The path of a name in the only directory.
+std::string in_root(const char* name) {
+    return *name == '/' ? name : "/" + std::string(name);
+}
+
 int describe(const File& file, struct stat* status) {
     *status = {};
     status->st_mode = (file.is_pipe ? S_IFIFO : S_IFREG) | 0600u;
@@ -128,6 +133,7 @@ int describe(const File& file, struct stat* status) {
 
 int open(const char* path, int flags, mode_t) {
     if (fails()) return -1;
+    if ((flags & O_DIRECTORY) != 0) return fuzz::memory_os::descriptor(std::make_shared<File>());
     auto& all = state().files;
     const auto it = all.find(path);
     if (it == all.end()) {
@@ -136,6 +142,12 @@ int open(const char* path, int flags, mode_t) {
     }
     if ((flags & O_EXCL) != 0) return failed(EEXIST);
     return fuzz::memory_os::descriptor(it->second);
+}
+
+int open_in(int directory, const char* name, int flags, mode_t mode) {
+    if (find(directory) == nullptr) return -1;
+    if ((flags & O_TMPFILE) == O_TMPFILE) return fails() ? -1 : failed(EOPNOTSUPP);
+    return os::open(in_root(name).c_str(), flags, mode);
 }
 
 int close(int fd) {
@@ -198,6 +210,10 @@ int lstat(const char* path, struct stat* status) {
     return os::stat(path, status);
 }
 
+int stat_in(int directory, const char* name, struct stat* status) {
+    return find(directory) == nullptr ? -1 : os::stat(in_root(name).c_str(), status);
+}
+
 int fstat(int fd, struct stat* status) {
     const Opened* const opened = find(fd);
     return opened == nullptr || fails() ? -1 : describe(*opened->file, status);
@@ -208,6 +224,10 @@ int status_flags(int fd) {
 }
 
 int fchmod(int fd, mode_t) {
+    return find(fd) == nullptr || fails() ? -1 : 0;
+}
+
+int futimens(int fd, const timespec*) {
     return find(fd) == nullptr || fails() ? -1 : 0;
 }
 
@@ -243,29 +263,29 @@ int fsync(int fd) {
     return find(fd) == nullptr || fails() ? -1 : 0;
 }
 
-int rename(const char* from, const char* to, unsigned flags) {
-    if (fails()) return -1;
+int rename(int directory, const char* from, const char* to, unsigned flags) {
+    if (find(directory) == nullptr || fails()) return -1;
     auto& all = state().files;
-    if ((flags & RENAME_NOREPLACE) != 0 && all.contains(to)) return failed(EEXIST);
-    auto node = all.extract(from);
+    if ((flags & RENAME_NOREPLACE) != 0 && all.contains(in_root(to))) return failed(EEXIST);
+    auto node = all.extract(in_root(from));
     if (node.empty()) return failed(ENOENT);
-    all[to] = node.mapped();
+    all[in_root(to)] = node.mapped();
     return 0;
 }
 
-int link(const char* from, const char* to) {
-    if (fails()) return -1;
+int link(int directory, const char* from, const char* to) {
+    if (find(directory) == nullptr || fails()) return -1;
     auto& all = state().files;
-    if (all.contains(to)) return failed(EEXIST);
-    const auto it = all.find(from);
+    if (all.contains(in_root(to))) return failed(EEXIST);
+    const auto it = all.find(in_root(from));
     if (it == all.end()) return failed(ENOENT);
-    all[to] = it->second;
+    all[in_root(to)] = it->second;
     return 0;
 }
 
-int unlink(const char* path) {
-    if (fails()) return -1;
-    return state().files.erase(path) == 1 ? 0 : failed(ENOENT);
+int unlink(int directory, const char* name) {
+    if (find(directory) == nullptr || fails()) return -1;
+    return state().files.erase(in_root(name)) == 1 ? 0 : failed(ENOENT);
 }
 
 }  // namespace warpaes::os

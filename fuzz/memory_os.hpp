@@ -1,5 +1,5 @@
-// The system calls of src/engine/pipeline/os.hpp over files in memory. A test can make any call fail, and reads and
-// writes short.
+// The system calls of src/engine/pipeline/os.hpp over files in memory, all in the directory "/". A test can make any
+// call fail, and reads and writes short.
 #pragma once
 
 #include <cstdint>
