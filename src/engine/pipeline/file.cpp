@@ -273,7 +273,7 @@ void FileSink::open_place(const std::string& path, const struct stat* input) {
         open_existing(path, old);
         if (!S_ISREG(old.st_mode)) return;
         open_directory(resolved(path));
-        open_replaced(old);
+        open_replaced(old, input);
     } else {
         refuse_other_file({});
         // If the path cannot be examined, it must not be replaced: it may be the input.
@@ -319,14 +319,15 @@ void FileSink::open_directory(const std::string& path) {
     target_ = name_of(path);
 }
 
-/// The file with this status, if it is what the directory has under the name: the path may lead elsewhere by now. While
-/// it is open, no other file gets its number.
-void FileSink::open_replaced(const struct stat& status) {
+/// Opens the file that the directory has under the name. The path may lead elsewhere by now, or another writer may have
+/// replaced the file with this status: a regular file is as good, if it is not the input. While it is open, no other
+/// file gets its number.
+void FileSink::open_replaced(const struct stat& status, const struct stat* input) {
     old_ = Descriptor(os::open_in(directory_.get(), target_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC), true);
     struct stat now {};
     if (old_.get() < 0 || os::fstat(old_.get(), &now) != 0) fail("cannot look at", errno);
     refuse_other_file(now);
-    if (!same_file(now, status)) {
+    if (!same_file(now, status) && (!S_ISREG(now.st_mode) || (input != nullptr && same_file(now, *input)))) {
         throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " was replaced by another file meanwhile; run it again");
     }
     replaced_ = now;

@@ -137,7 +137,7 @@ private:
     void open_place(const std::string& path, const struct stat* input);
     void open_existing(const std::string& path, const struct stat& status);
     void open_directory(const std::string& path);
-    void open_replaced(const struct stat& status);
+    void open_replaced(const struct stat& status, const struct stat* input);
     void refuse_other_file(const struct stat& status) const;
     void refuse_other_file_now() const;
     void create_temporary();
