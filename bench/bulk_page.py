@@ -104,27 +104,31 @@ def gpus(record: dict) -> str:
     )
 
 
-def manifests(record: dict) -> str:
-    """What manifests of many rows cost their drivers."""
-    part, host = record["manifest"], record["host"]
+def manifests(records: list[dict]) -> str:
+    """What manifests of many rows cost their drivers: of each number of rows the newest record."""
+    newest_of = {run["rows"]: (run, record) for record in sorted(records, key=lambda record: record["date"])
+                 for run in record["manifest"]["runs"]}  # fmt: skip
     rows = [
         [f"{run['rows']:,}", f"{run['memory'] / (1 << 20):.0f} MiB", f"{run['list']:.0f} s", f"{run['save']:.2f} s",
-         f"{run['resume']:.2f} s", f"{run['find']:.2f} s", human_bytes(run["stored"]), human_bytes(run["root"])]
-        for run in part["runs"]
+         f"{run['resume']:.2f} s", f"{run['find']:.2f} s", f"{number(run['stored'] / 1e6)} MB",
+         f"{number(run['root'] / 1e3)} kB"]
+        for _, (run, _) in sorted(newest_of.items())
     ]  # fmt: skip
     header = ["objects", "memory of the driver", "to write the first manifest", "a save", "to resume",
               "to find one object", "manifest", "of that the root"]  # fmt: skip
+    record = max((record for _, record in newest_of.values()), key=lambda record: record["date"])
+    host = record["host"]
     return "\n\n".join(
         [
             table(header, rows),
-            f"*Shards of {part['shard_rows']:,} rows, a whole one changed before each save. {host['cpu']}, "
-            f"{host['cores']} cores, files on a disk; {record['date'][:10]}, {commit_of(record)}.*",
+            f"*Shards of {record['manifest']['shard_rows']:,} rows, a whole one changed before each save. "
+            f"{host['cpu']}, {host['cores']} cores, files on a disk; {record['date'][:10]}, {commit_of(record)}.*",
         ]
     )
 
 
 #: What a record of each part of tools/bulk_bench.py says.
-PARTS = {"stores": figures, "local": local, "gpus": gpus, "manifest": manifests}
+PARTS = {"stores": figures, "local": local, "gpus": gpus, "manifest": lambda record: manifests([record])}
 
 
 def newest(records: list[dict], part: str) -> dict | None:

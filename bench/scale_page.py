@@ -134,7 +134,7 @@ def render(page: str, record: dict | None = None) -> dict[str, str]:
         costs = model.costs_of(record, tls=True)
         made |= {"checks": checks(record), "machines": machines(inputs, costs), "plans": plans(inputs, costs)}
         made["gpu"] = gpu(inputs, costs)
-    of_manifests = bulk_page.newest(read(RESULTS / "bulk"), "manifest")
+    of_manifests = [record for record in read(RESULTS / "bulk") if "manifest" in record]
     made["manifests"] = bulk_page.manifests(of_manifests) if of_manifests else NONE
     for name, text in made.items():
         page = with_figures(page, text, MARKS[name])

@@ -456,6 +456,25 @@ class Objects(Trust):
         for name in ("a", "hidden"):
             self.assertFalse(self.opens(self.leaked, name))
 
+    def test_an_object_without_the_suffix_is_another_one(self) -> None:
+        self.put(a="1")
+        bulk("encrypt", "-k", self.key, "--suffix", ".enc", self.source, self.target)
+        shutil.copy(self.target / "a.enc", self.target / "a")
+        status, report = bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)
+        self.assertEqual((status, report["first_errors"][0]["key"]), (1, "a"))
+
+    def test_two_rekeys_of_unbound_objects(self) -> None:
+        """The first one binds them, and finds an object that the manifest does not have."""
+        kek = self.kek("kek")
+        self.put(a="1")
+        bulk("encrypt", "-k", kek, "--envelope", "object", "--no-bind-names", self.source, self.target)
+        (self.target / "x").write_bytes(b"planted")
+        rekey = ("rekey", "-k", kek, "--envelope", "object", self.target)
+        self.assertEqual(bulk(*rekey)[0], 1)
+        (self.target / "x").unlink()
+        self.assertEqual(bulk(*rekey)[0], 0)
+        self.assertEqual(bulk("verify", "-k", kek, self.target)[0], 0)
+
     def test_a_rekey_with_envelopes_ends_when_unlisted_objects_are_gone(self) -> None:
         self.put(a="1")
         for envelope in ("job", "object"):

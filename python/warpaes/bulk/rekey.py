@@ -63,10 +63,10 @@ class Rekey(OfTarget):
         if self._joins:
             return
         self._find_unlisted()
-        if job.finished and not self.progress.errors:
-            if options.drop_old_keys:
-                self._drop_keys()
+        if job.finished:
             job.options.pop("old_binding", None)
+        if job.finished and options.drop_old_keys and not self.progress.errors:
+            self._drop_keys()
         self._save()
 
     def _has_ended(self, there: Manifest) -> bool:
@@ -140,10 +140,9 @@ class Rekey(OfTarget):
             key = entry.key
             if key.startswith(FOLDER) or (in_place and not key.endswith((suffix, suffix + KEY_SUFFIX))):
                 continue
-            row = manifest.find(key.removesuffix(suffix))
-            if row is None and key.endswith(KEY_SUFFIX):
-                row = manifest.find(key.removesuffix(KEY_SUFFIX).removesuffix(suffix))
-            if row is None or not row.is_sealed:
+            own = key.removesuffix(KEY_SUFFIX)
+            rows = [manifest.find(name.removesuffix(suffix)) for name in dict.fromkeys((key, own))]
+            if not any(row is not None and row.is_sealed and row.key in (key, own) for row in rows):
                 self.unlisted.append(key)
         self.progress.errors += len(self.unlisted)
 
