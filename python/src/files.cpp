@@ -353,7 +353,7 @@ PyMethodDef reader_methods[] = {
 PyGetSetDef reader_properties[] = {{"size", reader_size, nullptr, "The size of the plaintext in bytes.", nullptr},
                                    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot reader_slots[] = {
-    {Py_tp_doc, const_cast<char*>("Reader(source, keyset, associated_data=None, size=None)\n--\n\n"
+    {Py_tp_doc, const_cast<char*>("Reader(source, keyset, associated_data=None, size=None, *, _own=False)\n--\n\n"
                                   "Random access to a sealed file: a path, a buffer, or a function (offset, buffer) "
                                   "with the file's size. Any number of threads may read at once.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<ReaderObject, init_reader>)},
@@ -465,8 +465,10 @@ PyMethodDef writer_methods[] = {
     end_of_methods,
 };
 PyType_Slot writer_slots[] = {
-    {Py_tp_doc, const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False)\n--\n\nWrites a sealed "
-                                  "file from front to back, to a path or to a function that takes each next piece.")},
+    {Py_tp_doc,
+     const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False, *, _own=False)\n--\n\nWrites "
+                       "a sealed "
+                       "file from front to back, to a path or to a function that takes each next piece.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<WriterObject, init_writer>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<WriterObject>)},
     {Py_tp_methods, writer_methods},

@@ -248,7 +248,7 @@ class Commands(unittest.TestCase):
         (self.folder / "sitecustomize.py").write_text(
             "import ctypes, os, resource, sys\n"
             "def hook(event, arguments):\n"
-            "    if event != 'open' or not str(arguments[0]).endswith(os.environ['WATCHED']): return\n"
+            "    if event != 'open' or os.environ['WATCHED'] not in str(arguments[0]): return\n"
             "    found = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0), *resource.getrlimit(resource.RLIMIT_CORE)\n"
             "    log = os.open(os.environ['LOG'], os.O_WRONLY | os.O_APPEND | os.O_CREAT)\n"
             "    os.write(log, f'{os.getpid()} {found}\\n'.encode())\n"
@@ -262,7 +262,7 @@ class Commands(unittest.TestCase):
         (self.folder / "source" / "watched").write_bytes(b"text")
 
     def found(self, watched: str, *command: str) -> list[str]:
-        """What was found whenever a file of this name was opened, by process."""
+        """What was found whenever a file with this in its name was opened, by process."""
         log = self.folder / "log"
         log.unlink(missing_ok=True)
         path = f"{self.folder}:{os.environ.get('PYTHONPATH', '')}"
@@ -286,10 +286,10 @@ class Commands(unittest.TestCase):
         encrypt = ("bulk", "encrypt", str(self.folder / "source"), target, "-k", str(self.key), "-q", "--workers", "2")
         wrap = ("-m", "warpaes.keysources", "wrap", f"file:{kek}", str(self.key))
         commands = [
-            ("keyset.json", wrap),
-            ("kek", wrap),
-            ("/watched", ("-m", "warpaes", *encrypt)),
-            ("/watched", (str(script), *encrypt)),
+            ("/keyset.json", wrap),
+            ("/kek", wrap),
+            (".watched.warpaes-part-", ("-m", "warpaes", *encrypt)),  # which a worker makes
+            (".watched.warpaes-part-", (str(script), *encrypt)),
             ("/qkd.py", ("-m", "warpaes", "qkd", "status")),
         ]
         for watched, command in commands:
