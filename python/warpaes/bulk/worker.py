@@ -270,9 +270,8 @@ class Worker:
         place = keys.Place(self.config.dataset, row.key, self.config.job)
         record, keyset = keys.new_record(self.new_sources[0], self.config.template, place)
         record = keys.signed(record, self.config.record_key)
-        old = []
-        if row.wrapped and self.config.command == "rekey":
-            old = [keys.signed(keys.replaced(each), self.config.record_key) for each in json.loads(row.wrapped)]
+        known = json.loads(row.wrapped) if row.wrapped and self.config.command == "rekey" else []
+        old = [keys.signed(keys.replaced(each), self.config.record_key) for each in known]
         while True:
             found: list[dict[str, Any]] = []
             version = None
@@ -280,7 +279,7 @@ class Worker:
                 text, version = self.target.get(name)
                 found = keys.parse_records(text, name)
             earlier = [each for each in found if keys.is_signed(each, self.config.record_key, place)]
-            if len(earlier) < len(found):
+            if any(each not in earlier and each not in known for each in found):
                 self._check_records(row, name, earlier)
             try:
                 self.target.put(name, keys.to_json([record, *earlier, *old]).encode(), version)
