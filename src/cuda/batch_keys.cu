@@ -95,7 +95,7 @@ uint4* BatchKeys::slot_of(const ExpandedKey& key, Handles& handles, bool inverse
 }
 
 void BatchKeys::enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream) {
-    if (table_ != nullptr) wiped_ = table_->wipe_forgotten(stream);
+    if (table_ != nullptr) wipe_ = table_->wipe_forgotten(stream, KeyTable::Which::unattended);
     for (const BucketPlan& plan : plans) {
         if (plan.slots) expand(plan, limits, stream);
     }
@@ -132,7 +132,7 @@ void BatchKeys::expand(const BucketPlan& plan, const DeviceLimits& limits, cudaS
 void BatchKeys::let_go(bool done) noexcept {
     if (table_ == nullptr) return;
     for (const KeyTable::Held& held : std::exchange(held_, {})) table_->release(held, done);
-    table_->wiped(std::exchange(wiped_, {}), done);
+    table_->wiped(std::exchange(wipe_, {}), done);
 }
 
 }  // namespace warpaes::cuda

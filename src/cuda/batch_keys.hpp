@@ -90,7 +90,7 @@ private:
     BatchSide& side_;
     BatchSmall raw_;
     std::vector<KeyTable::Held> held_;
-    std::vector<std::uint32_t> wiped_;
+    KeyTable::Wipe wipe_;
 };
 
 }  // namespace warpaes::cuda

@@ -223,10 +223,10 @@ private:
     static bool wipe_forgotten(int device, DeviceShare& share) noexcept {
         try {
             const CurrentDevice current(device);
-            const std::vector<std::uint32_t> slots = share.keys.wipe_forgotten(share.wiping.get());
+            const cuda::KeyTable::Wipe wipe = share.keys.wipe_forgotten(share.wiping.get(), cuda::KeyTable::Which::all);
             const bool done = try_to(cudaStreamSynchronize(share.wiping.get()));
-            share.keys.wiped(slots, done);
-            return done && !share.keys.has_to_wipe();
+            share.keys.wiped(wipe, done);
+            return done && wipe.complete;
         } catch (...) {
             return false;
         }

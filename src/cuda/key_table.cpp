@@ -1,6 +1,7 @@
 #include "cuda/key_table.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace warpaes::cuda {
 
@@ -19,7 +20,7 @@ KeyTable::Held KeyTable::hold(const ExpandedKey& key, bool inverse) {
     if (number == none) return {};
     Slot& slot = slots_[number];
     if (slot.state == State::ready) numbers_.erase(slot.owner);
-    slot = {owner, 1, State::filling, true, Clock::now()};
+    slot = {.owner = owner, .pins = 1, .state = State::filling, .used = true, .last_use = Clock::now()};
     numbers_[owner] = number;
     return {number, true};
 }
@@ -83,41 +84,48 @@ bool KeyTable::empty() const noexcept {
     return numbers_.empty() && forgotten_.empty();
 }
 
-bool KeyTable::has_to_wipe() const noexcept {
-    const std::lock_guard lock(mutex_);
-    return std::any_of(forgotten_.begin(), forgotten_.end(), [&](auto number) { return slots_[number].pins == 0; });
-}
-
 std::uint8_t* KeyTable::slot(std::uint32_t number) {
     const std::lock_guard lock(mutex_);
     if (memory_.get() == nullptr) memory_.reserve(std::size_t{capacity} * key_slot_bytes);
     return memory_.get() + std::size_t{number} * key_slot_bytes;
 }
 
-std::vector<std::uint32_t> KeyTable::wipe_forgotten(cudaStream_t stream) {
+KeyTable::Wipe KeyTable::wipe_forgotten(cudaStream_t stream, Which which) {
     const std::lock_guard lock(mutex_);
-    std::vector<std::uint32_t> numbers;
-    numbers.reserve(forgotten_.size());
-    std::erase_if(forgotten_, [&](std::uint32_t number) {
-        if (slots_[number].pins != 0) return false;
-        std::uint8_t* const slot = memory_.get() + std::size_t{number} * key_slot_bytes;
-        if (memory_.get() != nullptr && !try_to(cudaMemsetAsync(slot, 0, key_slot_bytes, stream))) return false;
-        numbers.push_back(number);
-        return true;
+    std::vector<std::uint32_t> wanted;
+    wanted.reserve(forgotten_.size());
+    std::copy_if(forgotten_.begin(), forgotten_.end(), std::back_inserter(wanted), [&](std::uint32_t number) {
+        return slots_[number].pins == 0 && (which == Which::all || slots_[number].wiping == 0);
     });
-    return numbers;
-}
-
-void KeyTable::wiped(const std::vector<std::uint32_t>& numbers, bool done) noexcept {
-    if (numbers.empty()) return;
-    const std::lock_guard lock(mutex_);
-    for (const std::uint32_t number : numbers) {
-        if (done) {
-            slots_[number].state = State::free;
-        } else {
-            forgotten_.push_back(number);
+    std::sort(wanted.begin(), wanted.end());
+    Wipe wipe;
+    wipe.numbers.reserve(wanted.size());
+    // Neighbours are wiped at once.
+    for (std::size_t i = 0, end = 0; i < wanted.size(); i = end) {
+        for (end = i + 1; end < wanted.size() && wanted[end] == wanted[end - 1] + 1;) ++end;
+        if (memory_.get() != nullptr && !try_to(cudaMemsetAsync(memory_.get() + std::size_t{wanted[i]} * key_slot_bytes,
+                                                                0, (end - i) * key_slot_bytes, stream))) {
+            wipe.complete = false;
+            continue;
+        }
+        for (std::size_t n = i; n < end; ++n) {
+            ++slots_[wanted[n]].wiping;
+            wipe.numbers.push_back(wanted[n]);
         }
     }
+    return wipe;
+}
+
+void KeyTable::wiped(const Wipe& wipe, bool done) noexcept {
+    if (wipe.numbers.empty()) return;
+    const std::lock_guard lock(mutex_);
+    for (const std::uint32_t number : wipe.numbers) {
+        Slot& slot = slots_[number];
+        slot.clean |= done;
+        // Zeros that are still to come must not meet another key.
+        if (--slot.wiping == 0 && slot.clean) slot = {};
+    }
+    std::erase_if(forgotten_, [this](std::uint32_t number) { return slots_[number].state == State::free; });
 }
 
 }  // namespace warpaes::cuda

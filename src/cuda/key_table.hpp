@@ -2,8 +2,8 @@
 //
 // The batch that first needs a key fills the key's slot. Other batches may read it when that batch has ended; until
 // then they expand the key themselves. The contents of a slot are overwritten when it is given to another key. When a
-// key is destroyed or has not been used for long, its slot is overwritten by the next batch or by
-// CudaBackend::wipe_keys_before.
+// key is destroyed or has not been used for long, its slot is forgotten: the next batch or
+// CudaBackend::wipe_keys_before overwrites it, and it is free when all of those that overwrite it have ended.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -40,17 +40,25 @@ public:
     void forget(std::uint64_t serial) noexcept;
     /// The same for all keys that nobody has taken or released since `time`.
     void forget_before(Clock::time_point time) noexcept;
-    /// Whether no slot holds anything.
+    /// Whether no slot holds anything, nor is being wiped.
     [[nodiscard]] bool empty() const noexcept;
 
     /// The address of a slot on the current device, which must be the same in all calls. The first call allocates the
     /// memory.
     [[nodiscard]] std::uint8_t* slot(std::uint32_t number);
-    /// Enqueues zeros for all slots that are forgotten and not pinned. These slots become free when `wiped` is called.
-    [[nodiscard]] std::vector<std::uint32_t> wipe_forgotten(cudaStream_t stream);
-    void wiped(const std::vector<std::uint32_t>& numbers, bool done) noexcept;
-    /// Whether wipe_forgotten would find a slot.
-    [[nodiscard]] bool has_to_wipe() const noexcept;
+    /// Which forgotten slots to wipe.
+    enum class Which : std::uint8_t {
+        unattended,  ///< those that nobody is wiping
+        all,         ///< those too that others are wiping: their work may not have come to it, or may fail
+    };
+    struct Wipe {
+        std::vector<std::uint32_t> numbers;
+        bool complete = true;  ///< no slot had to be left out because CUDA refused
+    };
+    /// Enqueues zeros for forgotten slots that are not pinned. Call `wiped` when the stream has ended.
+    [[nodiscard]] Wipe wipe_forgotten(cudaStream_t stream, Which which);
+    /// The wipe has ended; `done`: it succeeded. A slot that failed stays forgotten.
+    void wiped(const Wipe& wipe, bool done) noexcept;
 
 private:
     enum class State : std::uint8_t { free, filling, ready, forgotten };
@@ -58,7 +66,9 @@ private:
         std::uint64_t owner = 0;
         std::uint32_t pins = 0;
         State state = State::free;
-        bool used = false;  ///< since the clock hand passed
+        bool used = false;         ///< since the clock hand passed
+        bool clean = false;        ///< forgotten, and wiped since
+        std::uint32_t wiping = 0;  ///< wipes that have begun and not ended
         Clock::time_point last_use{};
     };
     static std::uint64_t owner_of(std::uint64_t serial, bool inverse) { return 2 * serial + (inverse ? 1 : 0); }

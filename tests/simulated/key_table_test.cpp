@@ -29,6 +29,10 @@ std::vector<std::uint8_t> contents(KeyTable& table, std::uint32_t number) {
     return slot;
 }
 
+KeyTable::Wipe wipe(KeyTable& table, KeyTable::Which which = KeyTable::Which::all) {
+    return table.wipe_forgotten(nullptr, which);
+}
+
 TEST(KeyTable, OneFillsAndOthersReadWhenItIsDone) {
     KeyTable table;
     const ExpandedKey key(bytes(16, 1));
@@ -117,20 +121,23 @@ TEST(KeyTable, ForgetsWhatNobodyHasUsedSince) {
     table.release(table.hold(b, false), true);
     table.forget_before(then);
     // c is held.
-    EXPECT_EQ(table.wipe_forgotten(nullptr), std::vector<std::uint32_t>{held[0].number});
-    table.wiped({held[0].number}, true);
+    const KeyTable::Wipe first = wipe(table);
+    EXPECT_EQ(first.numbers, std::vector<std::uint32_t>{held[0].number});
+    table.wiped(first, true);
     EXPECT_EQ(contents(table, held[0].number), std::vector<std::uint8_t>(key_slot_bytes, 0));
     EXPECT_FALSE(table.hold(b, false).empty);
     EXPECT_TRUE(table.hold(a, false).empty);
-    EXPECT_FALSE(table.has_to_wipe());
+    EXPECT_TRUE(wipe(table).numbers.empty());
     table.release(held[2], true);
-    EXPECT_TRUE(table.has_to_wipe());
 
     // What cannot be wiped now stays to be wiped.
     simt::fail_call("cudaMemsetAsync", 1, cudaErrorUnknown);
-    EXPECT_TRUE(table.wipe_forgotten(nullptr).empty());
-    EXPECT_TRUE(table.has_to_wipe());
-    EXPECT_EQ(table.wipe_forgotten(nullptr), std::vector<std::uint32_t>{held[2].number});
+    const KeyTable::Wipe failed = wipe(table);
+    EXPECT_TRUE(failed.numbers.empty());
+    EXPECT_FALSE(failed.complete);
+    const KeyTable::Wipe second = wipe(table);
+    EXPECT_EQ(second.numbers, std::vector<std::uint32_t>{held[2].number});
+    EXPECT_TRUE(second.complete);
     EXPECT_EQ(contents(table, held[2].number), std::vector<std::uint8_t>(key_slot_bytes, 0));
     EXPECT_FALSE(table.empty());
 }
@@ -141,15 +148,79 @@ TEST(KeyTable, WipesKeysThatAreNoMore) {
     const KeyTable::Held held = table.hold(key, false);
     ASSERT_EQ(cudaMemset(table.slot(held.number), 0x77, key_slot_bytes), cudaSuccess);
     table.forget(key.serial());
-    EXPECT_TRUE(table.wipe_forgotten(nullptr).empty()) << "it is held";
+    EXPECT_TRUE(wipe(table).numbers.empty()) << "it is held";
     table.release(held, true);
-    const auto wiped = table.wipe_forgotten(nullptr);
-    ASSERT_EQ(wiped.size(), 1u);
+    const auto first = wipe(table);
+    ASSERT_EQ(first.numbers.size(), 1u);
     EXPECT_EQ(contents(table, held.number), std::vector<std::uint8_t>(key_slot_bytes, 0));
-    table.wiped(wiped, false);
-    EXPECT_EQ(table.wipe_forgotten(nullptr), wiped) << "what failed is done again";
-    table.wiped(wiped, true);
-    EXPECT_TRUE(table.wipe_forgotten(nullptr).empty());
+    table.wiped(first, false);
+    const auto again = wipe(table);
+    EXPECT_EQ(again.numbers, first.numbers) << "what failed is done again";
+    table.wiped(again, true);
+    EXPECT_TRUE(wipe(table).numbers.empty());
+    EXPECT_TRUE(table.empty());
+}
+
+/// A key with a slot that has been filled and forgotten; the slot's number.
+std::uint32_t forgotten(KeyTable& table, unsigned seed) {
+    const ExpandedKey key(bytes(16, seed));
+    const KeyTable::Held held = table.hold(key, false);
+    EXPECT_EQ(cudaMemset(table.slot(held.number), 0x77, key_slot_bytes), cudaSuccess);
+    table.release(held, true);
+    table.forget(key.serial());
+    return held.number;
+}
+
+TEST(KeyTable, AFlushDoesNotRelyOnTheWipesOfOthers) {
+    constexpr auto unattended = KeyTable::Which::unattended;
+    for (const bool first_succeeds : {false, true}) {
+        for (const bool second_succeeds : {false, true}) {
+            for (const bool first_ends_first : {false, true}) {
+                KeyTable table;
+                const std::vector<std::uint32_t> number{forgotten(table, 1)};
+                const KeyTable::Wipe first = wipe(table, unattended);
+                EXPECT_EQ(first.numbers, number);
+                EXPECT_FALSE(table.empty()) << "a flush would find nothing to do";
+                EXPECT_TRUE(wipe(table, unattended).numbers.empty()) << "the batch's wipe was enough";
+                const KeyTable::Wipe second = wipe(table);
+                EXPECT_EQ(second.numbers, number);
+
+                table.wiped(first_ends_first ? first : second, first_ends_first ? first_succeeds : second_succeeds);
+                EXPECT_FALSE(table.empty());
+                const ExpandedKey another(bytes(16, 2));
+                const KeyTable::Held its = table.hold(another, false);
+                EXPECT_NE(its.number, number[0]) << "zeros are still to come there";
+                table.release(its, true);
+                table.wiped(first_ends_first ? second : first, first_ends_first ? second_succeeds : first_succeeds);
+                table.forget(another.serial());
+                std::vector<std::uint32_t> left{its.number};
+                if (!first_succeeds && !second_succeeds) left.insert(left.begin(), number[0]);
+                EXPECT_EQ(wipe(table, unattended).numbers, left);
+            }
+        }
+    }
+}
+
+TEST(KeyTable, WipesNeighboursAtOnceAndNothingElse) {
+    KeyTable table;
+    std::vector<std::unique_ptr<ExpandedKey>> keys;
+    std::vector<std::uint32_t> numbers;
+    for (unsigned i = 0; i < 12; ++i) {
+        keys.push_back(std::make_unique<ExpandedKey>(bytes(16, i)));
+        const KeyTable::Held held = table.hold(*keys.back(), false);
+        numbers.push_back(held.number);
+        EXPECT_EQ(cudaMemset(table.slot(held.number), 0x77, key_slot_bytes), cudaSuccess);
+        table.release(held, true);
+    }
+    for (const unsigned i : {7U, 2U, 3U, 9U, 1U}) table.forget(keys[i]->serial());
+    simt::reset();
+    EXPECT_EQ(wipe(table).numbers,
+              (std::vector<std::uint32_t>{numbers[1], numbers[2], numbers[3], numbers[7], numbers[9]}));
+    EXPECT_EQ(simt::calls("cudaMemsetAsync"), 3U);
+    for (unsigned i = 0; i < 12; ++i) {
+        const bool gone = i == 1 || i == 2 || i == 3 || i == 7 || i == 9;
+        EXPECT_EQ(contents(table, numbers[i]), std::vector<std::uint8_t>(key_slot_bytes, gone ? 0 : 0x77)) << i;
+    }
 }
 
 /// How often these bytes are in the memory of the device, and in what is page-locked.
