@@ -13,6 +13,7 @@
 #include "cuda/architectures.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory_place.hpp"
+#include "cuda/rows.hpp"
 #include "cuda/run.hpp"
 
 namespace warpaes {
@@ -24,6 +25,7 @@ using cuda::CudaLane;
 using cuda::CurrentDevice;
 using cuda::DeviceLimits;
 using cuda::DeviceShare;
+using cuda::RelaxedCapture;
 using cuda::try_to;
 
 class Cuda final : public CudaBackend {
@@ -99,49 +101,58 @@ public:
     }
 
     void synchronize(int device, void* stream) override {
-        const CurrentDevice current(device);
-        check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");
+        with_stream(device, stream, [](cudaStream_t) {});
     }
 
     void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) override {
-        const CurrentDevice current(device);
-        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)), "copying");
-        check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");
+        with_stream(device, stream, [&](cudaStream_t on) {
+            check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, on), "copying");
+        });
     }
 
     void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
                    std::size_t rows, int device, void* stream) override {
-        const CurrentDevice current(device);
-        cuda::copy_rows(to, to_stride, from, from_stride, bytes, rows, static_cast<cudaStream_t>(stream));
+        with_stream(device, stream, [&](cudaStream_t on) {
+            cuda::enqueue_rows(to, to_stride, from, from_stride, bytes, rows, on);
+        });
     }
 
     void clear(void* memory, std::size_t bytes, int device, void* stream) override {
-        const CurrentDevice current(device);
-        check(cudaMemsetAsync(memory, 0, bytes, static_cast<cudaStream_t>(stream)), "clearing");
-        check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");
+        with_stream(device, stream,
+                    [&](cudaStream_t on) { check(cudaMemsetAsync(memory, 0, bytes, on), "clearing"); });
     }
 
     void host_register(void* pointer, std::size_t bytes) override {
+        const RelaxedCapture relaxed;
         const cudaError_t error = cudaHostRegister(pointer, bytes, cudaHostRegisterPortable);
         if (error != cudaErrorMemoryAllocation) return check(error, "page-locking memory");
         try_to(error);
         throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
     }
 
-    void host_unregister(void* pointer) noexcept override { try_to(cudaHostUnregister(pointer)); }
+    void host_unregister(void* pointer) noexcept override {
+        const RelaxedCapture relaxed;
+        try_to(cudaHostUnregister(pointer));
+    }
 
     void* device_alloc(int device, std::size_t bytes) override {
         (void)limits(device);
         const CurrentDevice current(device);
         void* pointer = nullptr;
         check(cudaMalloc(&pointer, std::max<std::size_t>(bytes, 1)), "allocating device memory");
-        remember(pointer, bytes);
+        remember(pointer, {device, bytes});
         awake_.store(true, std::memory_order_relaxed);
         return pointer;
     }
 
     void device_free(void* pointer) noexcept override {
-        try_to(cudaMemset(pointer, 0, forget(pointer)));
+        const auto [device, bytes] = forget(pointer);
+        try {
+            clear(pointer, bytes, device, nullptr);
+        } catch (const std::exception&) {
+            // The device is gone, and its memory with it.
+        }
+        const RelaxedCapture relaxed;
         try_to(cudaFree(pointer));
     }
 
@@ -186,6 +197,21 @@ public:
     }
 
 private:
+    /// Calls `work(stream)`, and waits for the stream.
+    template <typename Work>
+    static void with_stream(int device, void* stream, const Work& work) {
+        const CurrentDevice current(device);
+        if (stream == nullptr) {
+            const cuda::DefaultStream its;
+            work(its.get());
+            return its.synchronize();
+        }
+        const auto on = static_cast<cudaStream_t>(stream);
+        cuda::require_no_capture(on);
+        work(on);
+        check(cudaStreamSynchronize(on), "waiting for the device");
+    }
+
     static GcmRun gcm_run_of(const MessageGroup& g, const Block& j0, Block* tag) {
         return {.direction = g.direction,
                 .key = g.key,
@@ -335,14 +361,18 @@ private:
         for (const auto& [device, share] : shares_) share->keys.forget(serial);
     }
 
-    void remember(void* pointer, std::size_t bytes) {
-        const std::lock_guard lock(sizes_mutex_);
-        sizes_[pointer] = bytes;
+    struct Held {
+        int device = 0;
+        std::size_t bytes = 0;
+    };
+    void remember(void* pointer, Held held) {
+        const std::lock_guard lock(held_mutex_);
+        held_[pointer] = held;
     }
-    std::size_t forget(void* pointer) noexcept {
-        const std::lock_guard lock(sizes_mutex_);
-        const auto node = sizes_.extract(pointer);
-        return node.empty() ? 0 : node.mapped();
+    Held forget(void* pointer) noexcept {
+        const std::lock_guard lock(held_mutex_);
+        const auto node = held_.extract(pointer);
+        return node.empty() ? Held{} : node.mapped();
     }
 
     std::atomic<bool> awake_{false};
@@ -356,8 +386,8 @@ private:
     std::atomic<StoredLaunches (*)(const GpuShape&)> find_launches_{nullptr};
     std::mutex shares_mutex_;
     std::map<int, std::unique_ptr<DeviceShare>> shares_;
-    std::mutex sizes_mutex_;
-    std::map<void*, std::size_t> sizes_;  ///< of memory that callers hold, to wipe it when they free it
+    std::mutex held_mutex_;
+    std::map<void*, Held> held_;  ///< memory that callers hold, to wipe it when they free it
 };
 
 }  // namespace

@@ -29,16 +29,16 @@ Word load(Word& word) noexcept {
     return std::atomic_ref<Word>(word).load(std::memory_order_acquire);
 }
 
-/// Waits for what was enqueued on the default stream. `polls`: until `has_come()`, for as long as a short kernel may
+/// Waits for what was enqueued on the stream. `polls`: until `has_come()`, for as long as a short kernel may
 /// take; a kernel that fails never writes what is polled.
 template <typename HasCome>
-void wait(bool polls, const HasCome& has_come) {
+void wait(cudaStream_t stream, bool polls, const HasCome& has_come) {
     constexpr int looks = 2000;
     for (int i = 0; polls && i < looks; ++i) {
         if (has_come()) return;
         relax();
     }
-    check(cudaStreamSynchronize(nullptr), "waiting for the device");
+    check(cudaStreamSynchronize(stream), "waiting for the device");
 }
 
 }  // namespace
@@ -68,7 +68,14 @@ struct DeviceCalls::Memory {
     DeviceBuffer shares;  ///< HostShares::kept
     unsigned turn = 0;
 
-    Memory() { wipe({gcm.results.reserve(sizeof(Mail)), sizeof(Mail)}); }
+    /// Has what most messages need, so that they need nothing more of a device whose memory is full.
+    explicit Memory(cudaStream_t stream) {
+        constexpr std::size_t most_scratch = std::size_t{1} << 20;
+        wipe({gcm.results.reserve(sizeof(Mail)), sizeof(Mail)});
+        gcm.scratch.reserve(most_scratch);
+        shares.reserve(shares_bytes);
+        gcm.sum_on(stream);
+    }
 
     Mail& mail() { return *reinterpret_cast<Mail*>(gcm.results.get()); }
     /// Never 0, which wiped memory holds.
@@ -82,37 +89,80 @@ struct DeviceCalls::Memory {
     }
 };
 
-DeviceCalls::DeviceCalls() = default;
+DeviceCalls::DeviceCalls() {
+    keep_some();
+}
+
 DeviceCalls::~DeviceCalls() = default;
+
+void DeviceCalls::keep_some() noexcept {
+    try {
+        const DefaultStream stream;
+        give_back(take(stream.get()));
+    } catch (const std::exception&) {
+        // Calls that need the memory will say so.
+    }
+}
+
+std::unique_ptr<DeviceCalls::Memory> DeviceCalls::take(cudaStream_t stream) {
+    std::unique_lock lock(mutex_);
+    if (free_.empty()) {
+        lock.unlock();
+        try {
+            auto memory = std::make_unique<Memory>(stream);
+            lock.lock();
+            ++made_;
+            return memory;
+        } catch (const Error& error) {
+            if (error.status() != WARPAES_ERROR_DEVICE_MEMORY) throw;
+            lock.lock();
+            changed_.wait(lock, [this] { return made_ == 0 || !free_.empty(); });
+            if (made_ == 0) throw;
+        }
+    }
+    std::unique_ptr<Memory> memory = std::move(free_.back());
+    free_.pop_back();
+    return memory;
+}
+
+void DeviceCalls::give_back(std::unique_ptr<Memory> memory) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(memory));
+    changed_.notify_one();
+}
+
+void DeviceCalls::give_up(std::unique_ptr<Memory> memory) noexcept {
+    memory.reset();
+    {
+        const std::lock_guard lock(mutex_);
+        if (--made_ != 0) return;
+        changed_.notify_all();
+    }
+    keep_some();
+}
 
 template <typename Call>
 void DeviceCalls::with_memory(const Call& call) {
+    const DefaultStream stream;
     std::unique_ptr<Memory> memory;
-    {
-        const std::lock_guard lock(mutex_);
-        if (!free_.empty()) {
-            memory = std::move(free_.back());
-            free_.pop_back();
-        }
-    }
     try {
-        if (memory == nullptr) memory = std::make_unique<Memory>();
-        call(*memory);
+        memory = take(stream.get());
+        call(*memory, stream.get());
     } catch (...) {
         // The memory is freed, because its contents are unknown. What was enqueued, also before this call, must not
         // touch it or the caller's buffers afterwards.
-        try_to(cudaStreamSynchronize(nullptr));
+        try_to(cudaStreamSynchronize(stream.get()));
+        if (memory != nullptr) give_up(std::move(memory));
         throw;
     }
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(memory));
+    give_back(std::move(memory));
 }
 
 void DeviceCalls::run(const Run& run, const DeviceLimits& limits) {
-    with_memory([&](Memory& memory) {
-        const Notice notice{&memory.gcm.sum_on(nullptr)->arrived, &memory.mail().word, memory.next_turn()};
-        const bool polls = enqueue(run, limits, nullptr, notice);
-        wait(polls, [&] { return load(memory.mail().word) == notice.value; });
+    with_memory([&](Memory& memory, cudaStream_t stream) {
+        const Notice notice{&memory.gcm.sum_on(stream)->arrived, &memory.mail().word, memory.next_turn()};
+        const bool polls = enqueue(run, limits, stream, notice);
+        wait(stream, polls, [&] { return load(memory.mail().word) == notice.value; });
         memory.mail().word = 0;
     });
 }
@@ -127,7 +177,7 @@ bool DeviceCalls::open(const GcmRun& run, std::span<const std::uint8_t> expected
 
 bool DeviceCalls::run(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits) {
     bool right = true;
-    with_memory([&](Memory& memory) {
+    with_memory([&](Memory& memory, cudaStream_t stream) {
         Memory::Mail& mail = memory.mail();
         GcmRun here = run;
         here.results = &mail.result;
@@ -135,16 +185,16 @@ bool DeviceCalls::run(const GcmRun& run, std::span<const std::uint8_t> expected,
         const bool ahead = bytes >= WipeIfWrong::least_ahead;
         auto* const kept = ahead ? reinterpret_cast<unsigned*>(memory.shares.reserve(memory.shares_bytes)) : nullptr;
         const GcmScratch scratch{
-            memory.gcm.scratch, memory.gcm.sum_on(nullptr), {mail.shares, memory.next_turn(), kept}};
-        const unsigned thread_blocks = enqueue(here, limits, nullptr, &scratch);
+            memory.gcm.scratch, memory.gcm.sum_on(stream), {mail.shares, memory.next_turn(), kept}};
+        const unsigned thread_blocks = enqueue(here, limits, stream, &scratch);
         const Notice notice{&scratch.sum->arrived, &mail.word, scratch.shares.turn};
         const auto wipe_output = [&](unsigned share_count) {
-            enqueue_wipe({run.output, bytes, expected, kept, share_count}, limits, nullptr, notice);
+            enqueue_wipe({run.output, bytes, expected, kept, share_count}, limits, stream, notice);
         };
         if (ahead && thread_blocks != 0) wipe_output(thread_blocks);
         const std::span shares = std::span(mail.shares).first(HostShares::words_each * thread_blocks);
         std::size_t come = 0;
-        wait(thread_blocks != 0, [&] {
+        wait(stream, thread_blocks != 0, [&] {
             while (come < shares.size() && load(shares[come]) >> 32 == scratch.shares.turn) ++come;
             return come == shares.size();
         });
@@ -152,7 +202,7 @@ bool DeviceCalls::run(const GcmRun& run, std::span<const std::uint8_t> expected,
         right = expected.empty() || CRYPTO_memcmp(tag->data(), expected.data(), expected.size()) == 0;
         if (!right && bytes != 0) {
             if (!ahead || thread_blocks == 0) wipe_output(0);
-            wait(true, [&] { return load(mail.word) == notice.value; });
+            wait(stream, true, [&] { return load(mail.word) == notice.value; });
             mail.word = 0;
         }
         if (expected.empty()) *run.results = *tag;

@@ -1,6 +1,8 @@
 // Calls on messages in device memory that wait for the result.
 #pragma once
 
+#include <condition_variable>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -22,7 +24,8 @@ struct GcmMemory {
     GcmSum* sum_on(cudaStream_t stream);
 };
 
-/// Per device. A call's memory is reused by the next one. A call goes straight to the default stream, without a plan or
+/// Per device. A call's memory is reused by the next one, and some is there from the beginning; where the device has no
+/// more, calls wait for each other's. A call goes straight to the default stream, without a plan or
 /// a lane, and kernels that can do so notify the host themselves (kernels/notice.cuh). Thread-safe.
 class DeviceCalls {
 public:
@@ -40,12 +43,19 @@ private:
     struct Memory;
     /// `expected`: empty if the tag is not compared.
     bool run(const GcmRun& run, std::span<const std::uint8_t> expected, const DeviceLimits& limits);
-    /// Calls `call(memory)` with memory that no other call uses.
+    /// Calls `call(memory, stream)` with memory that no other call uses.
     template <typename Call>
     void with_memory(const Call& call);
+    /// Makes memory for the first call, if the device has any.
+    void keep_some() noexcept;
+    [[nodiscard]] std::unique_ptr<Memory> take(cudaStream_t stream);
+    void give_back(std::unique_ptr<Memory> memory);
+    void give_up(std::unique_ptr<Memory> memory) noexcept;
 
     std::mutex mutex_;
+    std::condition_variable changed_;
     std::vector<std::unique_ptr<Memory>> free_;
+    std::size_t made_ = 0;  ///< and not given up
 };
 
 }  // namespace warpaes::cuda

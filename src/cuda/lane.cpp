@@ -19,12 +19,6 @@ Block* blocks_of(PageLockedBuffer& buffer, std::uint64_t count) {
 
 }  // namespace
 
-void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
-               std::size_t rows, cudaStream_t stream) {
-    enqueue_rows(to, to_stride, from, from_stride, bytes, rows, stream);
-    check(cudaStreamSynchronize(stream), "waiting for the device");
-}
-
 CudaLane::CudaLane(int device, const DeviceLimits& limits, DeviceShare& share, std::size_t staging_bytes, Pool* pool)
     : device_(device),
       limits_(limits),
@@ -180,7 +174,8 @@ void CudaLane::copy_rows(void* to, std::size_t to_stride, const void* from, std:
         return StretchLane::copy_rows(to, to_stride, from, from_stride, bytes, rows);
     }
     const CurrentDevice current(device_);
-    cuda::copy_rows(to, to_stride, from, from_stride, bytes, rows, stream_.get());
+    enqueue_rows(to, to_stride, from, from_stride, bytes, rows, stream_.get());
+    check(cudaStreamSynchronize(stream_.get()), "waiting for the device");
 }
 
 void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,

@@ -16,18 +16,16 @@
 
 namespace warpaes::cuda {
 
-/// What all lanes of a device share.
+/// What all lanes of a device share. Made by the first call that works on the current device.
 struct DeviceShare {
+    DeviceShare() { StreamScratch::keep_some(wiping.get()); }
+
     CopyQueues queues;
     KeyTable keys;
     Stream wiping;  ///< wipes keys when no batch does
     StreamBatches on_streams;
     DeviceCalls calls;
 };
-
-/// Copies rows between any two memories. Complete on return, after what `stream` held before.
-void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
-               std::size_t rows, cudaStream_t stream);
 
 class CudaLane final : public StretchLane {
 public:

@@ -7,29 +7,57 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "base/secret.hpp"
 #include "cuda/launch.hpp"
 
 namespace warpaes::cuda {
 
-/// Makes `device` the thread's current device, and restores the caller's on the way out.
-class CurrentDevice {
+/// While any thread captures a stream into a graph, CUDA refuses this one calls that could wait or that are not
+/// captured, such as allocations, and spoils the capture, unless this thread has set the relaxed mode. Our calls do not
+/// concern what is captured.
+class RelaxedCapture {
 public:
-    explicit CurrentDevice(int device) {
-        check(cudaGetDevice(&before_), "asking for the current device");
-        if (before_ != device) check(cudaSetDevice(device), "choosing a device");
-        changed_ = before_ != device;
-    }
-    CurrentDevice(const CurrentDevice&) = delete;
-    CurrentDevice& operator=(const CurrentDevice&) = delete;
-    ~CurrentDevice() {
-        if (changed_) try_to(cudaSetDevice(before_));
+    RelaxedCapture() noexcept : set_(try_to(cudaThreadExchangeStreamCaptureMode(&mode_))) {}
+    RelaxedCapture(const RelaxedCapture&) = delete;
+    RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+    ~RelaxedCapture() {
+        if (set_) try_to(cudaThreadExchangeStreamCaptureMode(&mode_));
     }
 
 private:
-    int before_ = 0;
-    bool changed_ = false;
+    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+    bool set_;
+};
+
+/// Makes `device` the thread's current device, whatever other streams are being captured, and restores the caller's on
+/// the way out. Every call of the backend begins with it.
+class CurrentDevice {
+public:
+    explicit CurrentDevice(int device) : choice_(device) {}
+
+private:
+    class Choice {
+    public:
+        explicit Choice(int device) {
+            check(cudaGetDevice(&before_), "asking for the current device");
+            if (before_ != device) check(cudaSetDevice(device), "choosing a device");
+            changed_ = before_ != device;
+        }
+        Choice(const Choice&) = delete;
+        Choice& operator=(const Choice&) = delete;
+        ~Choice() {
+            if (changed_) try_to(cudaSetDevice(before_));
+        }
+
+    private:
+        int before_ = 0;
+        bool changed_ = false;
+    };
+
+    Choice choice_;
+    RelaxedCapture relaxed_;  ///< after the device: setting the mode creates a context on the current one
 };
 
 /// Memory of one kind that grows on demand and is overwritten before it is freed.
@@ -102,10 +130,15 @@ using PageLockedBuffer = GrowingBuffer<PageLocked>;
 
 class Stream {
 public:
-    Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream"); }
+    explicit Stream(unsigned flags = cudaStreamNonBlocking) {
+        check(cudaStreamCreateWithFlags(&stream_, flags), "creating a stream");
+    }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
-    ~Stream() { try_to(cudaStreamDestroy(stream_)); }
+    ~Stream() {
+        const RelaxedCapture relaxed;
+        try_to(cudaStreamDestroy(stream_));
+    }
     cudaStream_t get() const noexcept { return stream_; }
 
 private:
@@ -117,7 +150,10 @@ public:
     Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event"); }
     Event(const Event&) = delete;
     Event& operator=(const Event&) = delete;
-    ~Event() { try_to(cudaEventDestroy(event_)); }
+    ~Event() {
+        const RelaxedCapture relaxed;
+        try_to(cudaEventDestroy(event_));
+    }
 
     /// Makes everything enqueued on `later` from here on wait for all that `earlier` holds at this moment.
     void order(cudaStream_t earlier, cudaStream_t later) {
@@ -130,6 +166,35 @@ public:
 private:
     cudaEvent_t event_ = nullptr;
 };
+
+/// The stream of a call that waits: the current device's default stream. While a stream that is ordered with it is in
+/// capture, CUDA refuses its use to every thread. The call then has a stream of its own, which comes after what the
+/// default stream holds.
+class DefaultStream {
+public:
+    DefaultStream() {
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        if (!try_to(cudaStreamIsCapturing(nullptr, &status))) instead_.emplace(cudaStreamDefault);
+    }
+    [[nodiscard]] cudaStream_t get() const noexcept { return instead_ ? instead_->get() : nullptr; }
+    /// Waits for what the default stream holds, and for what was enqueued here.
+    void synchronize() const {
+        // An empty stream would wait for nothing.
+        if (instead_) check(cudaLaunchHostFunc(instead_->get(), [](void*) {}, nullptr), "calling back");
+        check(cudaStreamSynchronize(get()), "waiting for the device");
+    }
+
+private:
+    std::optional<Stream> instead_;
+};
+
+/// Throws Error{STATE} if the stream is in capture, which waiting for it would spoil.
+inline void require_no_capture(cudaStream_t stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream, &status), "asking for a capture");
+    if (status == cudaStreamCaptureStatusNone) return;
+    throw Error(WARPAES_ERROR_STATE, "cuda_stream: is being captured, and this call would have to wait for it");
+}
 
 /// The two copy queues of a device, one per direction, which all of its lanes share. Chunks go in and out in one order,
 /// one at a time in each direction. With copies on the lanes' own streams, at times both copy engines work in the same
@@ -162,6 +227,10 @@ struct CopyOrder {
 /// Device memory that is allocated and freed in stream order.
 class StreamScratch {
 public:
+    /// Makes the current device keep scratch memory from now on, so that a call that needs little of it also works when
+    /// other programs have taken all memory. Does nothing if there is none already.
+    static void keep_some(cudaStream_t stream) noexcept;
+
     /// The kernel that reads a secret there for the last time must overwrite it.
     StreamScratch(std::size_t bytes, cudaStream_t stream);
     StreamScratch(const StreamScratch&) = delete;

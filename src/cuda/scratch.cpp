@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <mutex>
 
@@ -11,7 +12,7 @@ namespace {
 /// Our own memory pool on the current device, which keeps its memory between calls. The default pool returns it to the
 /// driver at every synchronisation, and allocating it again takes 0.1 ms (H200, 2026-11); its settings also belong to
 /// the application. A pool takes memory from the driver in blocks of 32 MiB, so a threshold below that would keep
-/// nothing.
+/// nothing. A pool that could not be set up is not kept.
 cudaMemPool_t scratch_pool() {
     static std::mutex mutex;
     static std::map<int, cudaMemPool_t> pools;
@@ -32,6 +33,14 @@ cudaMemPool_t scratch_pool() {
 }
 
 }  // namespace
+
+void StreamScratch::keep_some(cudaStream_t stream) noexcept {
+    try {
+        const StreamScratch some(1, stream);  // the pool takes a block for it, and keeps that
+    } catch (const std::exception&) {
+        // Calls that need scratch memory will say so.
+    }
+}
 
 StreamScratch::StreamScratch(std::size_t bytes, cudaStream_t stream) : stream_(stream) {
     if (bytes == 0) return;

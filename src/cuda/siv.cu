@@ -11,7 +11,7 @@ namespace warpaes::cuda {
 
 namespace {
 
-void add_key_stream(const GcmSivRun& run, const DeviceLimits& device) {
+void add_key_stream(const GcmSivRun& run, const DeviceLimits& device, cudaStream_t stream) {
     const LaunchShape shape = launch_shape(device, (run.bytes + 32 * block_bytes - 1) / (32 * block_bytes));
     Secret<Params> p;
     p->input = run.input;
@@ -21,17 +21,15 @@ void add_key_stream(const GcmSivRun& run, const DeviceLimits& device) {
     p->boundaries = nullptr;
     p->alignment = alignment_of(run.input, run.output);
     copy_round_keys(p->round_keys, *run.key, Mode::ctr, Direction::encrypt);
-    launch(siv_ctr_kernel_for(run.key->rounds(), shape.tables, p->alignment == 16), shape, nullptr, *p);
+    launch(siv_ctr_kernel_for(run.key->rounds(), shape.tables, p->alignment == 16), shape, stream, *p);
 }
 
 }  // namespace
 
 void run(const GcmSivRun& run, const DeviceLimits& device, DeviceCalls& calls) {
-    if (run.output != nullptr) add_key_stream(run, device);
-    if (run.digest == nullptr) {
-        check(cudaStreamSynchronize(nullptr), "waiting for the device");
-        return;
-    }
+    const DefaultStream stream;
+    if (run.output != nullptr) add_key_stream(run, device, stream.get());
+    if (run.digest == nullptr) return stream.synchronize();
     calls.run(GcmRun{.direction = Direction::encrypt,
                      .key = run.key,
                      .input = run.output != nullptr ? run.output : run.input,

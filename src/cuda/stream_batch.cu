@@ -7,19 +7,6 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// While a stream is being captured, CUDA refuses calls that could wait for it, such as allocations, unless the thread
-/// sets the relaxed mode. Our calls do not concern what is captured.
-class RelaxedCapture {
-public:
-    RelaxedCapture() { check(cudaThreadExchangeStreamCaptureMode(&mode_), "setting the capture mode"); }
-    RelaxedCapture(const RelaxedCapture&) = delete;
-    RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-    ~RelaxedCapture() { try_to(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-
-private:
-    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
-
 /// The graph that `stream` is captured into, or null.
 cudaGraph_t graph_of(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -82,7 +69,6 @@ void StreamBatches::let_go_with(cudaGraph_t graph, Slot& slot) {
 
 void StreamBatches::enqueue(int device, const DeviceLimits& limits, CopyQueues& queues,
                             std::span<const MessageGroup> groups, cudaStream_t stream) {
-    const RelaxedCapture relaxed;
     const cudaGraph_t graph = graph_of(stream);
     Slot& slot = take(graph != nullptr);
     if (graph != nullptr) let_go_with(graph, slot);

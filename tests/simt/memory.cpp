@@ -133,7 +133,7 @@ cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origi
         return cudaErrorMemoryAllocation;
     }
     std::memset(*pointer, 0xa5, bytes);
-    const Allocation made{bytes, origin, current_device, guarded};
+    const Allocation made{.bytes = bytes, .origin = origin, .device = current_device, .guarded = guarded};
     if (reaches_closed(r)) {
         r.allocations[reinterpret_cast<std::uintptr_t>(*pointer)] = made;
         if (origin == Origin::device && r.accesses[current_device] == 0) ASAN_POISON_MEMORY_REGION(*pointer, bytes);
@@ -165,6 +165,19 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     } else if (allocation.origin != Origin::registered) {
         std::free(pointer);
     }
+    return cudaSuccess;
+}
+
+/// Allocates for a stream. In capture the memory is the graph's, and undefined at the beginning of every run.
+cudaError_t allocate_in_order(Runtime& r, void** pointer, std::size_t bytes, cudaStream_t stream) {
+    const cudaError_t error = allocate(r, pointer, bytes, Origin::device);
+    if (error != cudaSuccess || !capture_memory(stream, *pointer)) return error;
+    r.allocations.at(reinterpret_cast<std::uintptr_t>(*pointer)).of_graph = true;
+    capture_work(stream, [memory = *pointer, bytes] {
+        const std::lock_guard lock(runtime().mutex);
+        const DeviceAccess access(runtime(), device_at(runtime(), memory));
+        std::memset(memory, 0xa5, bytes);
+    });
     return cudaSuccess;
 }
 
@@ -250,6 +263,12 @@ cudaError_t copy(const char* name, Rows rows, cudaMemcpyKind kind, cudaStream_t 
     const cudaError_t error = on_stream(name, stream, [&](Runtime& r) {
         const cudaError_t refusal = check(r, rows, kind);
         if (refusal != cudaSuccess || rows.bytes == 0 || rows.count == 0) return refusal;
+        // A node reads its source, pageable or not, when the graph runs.
+        const auto move = [rows] {
+            const std::lock_guard lock(runtime().mutex);
+            rows.move(runtime());
+        };
+        if (capture_work(stream, move)) return cudaSuccess;
         if (r.machine.late == 0) {
             rows.move(r);
             return cudaSuccess;
@@ -298,6 +317,10 @@ Rows one_row(void* to, const void* from, std::size_t bytes) {
 
 }  // namespace
 
+void free_device_memory(Runtime& r, void* pointer) {
+    (void)release(r, pointer, Origin::device, Origin::device, cudaErrorInvalidValue);
+}
+
 cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* from, std::size_t bytes,
                            std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
     {
@@ -321,7 +344,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
     return on_stream("cudaMallocAsync", stream,
-                     [&](Runtime& r) { return allocate(r, pointer, bytes, Origin::device); });
+                     [&](Runtime& r) { return allocate_in_order(r, pointer, bytes, stream); });
 }
 
 // A pool's handle is its device's number plus one. A pool keeps no memory.
@@ -349,7 +372,7 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPo
         if (pool != reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(current_device) + 1)) {
             return cudaErrorInvalidValue;
         }
-        return allocate(r, pointer, bytes, Origin::device);
+        return allocate_in_order(r, pointer, bytes, stream);
     });
 }
 
@@ -374,6 +397,8 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
         return pointer == nullptr || known ? cudaSuccess : cudaErrorInvalidValue;
     };
     return enqueue("cudaFreeAsync", stream, {}, check_pointer, [=](Runtime& r) {
+        const auto found = r.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+        if (found != r.allocations.end() && found->second.of_graph) return;
         (void)release(r, pointer, Origin::device, Origin::device, cudaErrorInvalidValue);
     });
 }
@@ -402,7 +427,7 @@ cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned int) {
         if (r.find(pointer) != nullptr || (next != r.allocations.end() && next->first - begin < bytes)) {
             return cudaErrorHostMemoryAlreadyRegistered;
         }
-        r.allocations[begin] = {bytes, Origin::registered, current_device};
+        r.allocations[begin] = {.bytes = bytes, .origin = Origin::registered, .device = current_device};
         return cudaSuccess;
     });
 }

@@ -24,7 +24,7 @@ std::size_t number_from(const char* variable, std::size_t otherwise) {
 void Runtime::restart(const Machine& new_machine) {
     machine = new_machine;
     chance.seed(machine.late);
-    end_capture();
+    drop_captures(*this);
     calls.clear();
     failures.clear();
     if (const char* text = std::getenv("WARPAES_SIMT_FAIL")) {
@@ -35,11 +35,6 @@ void Runtime::restart(const Machine& new_machine) {
             fail_call(function, nth, static_cast<cudaError_t>(error), 1);
         }
     }
-}
-
-void Runtime::end_capture() {
-    capture = cudaStreamCaptureStatusNone;
-    for (const auto& [object, references] : std::exchange(graph.objects, {})) release(*this, object, references);
 }
 
 void Runtime::fail_call(std::string_view function, int nth, cudaError_t error, int times) {
@@ -154,13 +149,6 @@ std::uint64_t calls(std::string_view function) {
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);
     return r.count(function);
-}
-
-void set_capture(cudaStreamCaptureStatus status) {
-    Runtime& r = runtime();
-    const std::lock_guard lock(r.mutex);
-    if (status != cudaStreamCaptureStatusActive) r.end_capture();
-    r.capture = status;
 }
 
 void release(Runtime& r, cudaUserObject_t object, unsigned references) {

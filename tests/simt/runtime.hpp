@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "capture.hpp"
 #include "executor.hpp"
 #include "queue.hpp"
 #include "simt.hpp"
@@ -19,6 +20,7 @@ struct CUstream_st {
     int device;
     unsigned flags;
     std::shared_ptr<simt::Queue> queue;
+    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the one that it takes part in, or null
 };
 struct CUevent_st {
     int device;
@@ -26,16 +28,14 @@ struct CUevent_st {
     bool recorded = false;
     std::chrono::steady_clock::time_point when;
     simt::Mark mark;
+    std::shared_ptr<simt::Capture> capture = nullptr;  ///< the one that it was last recorded in, or null
+    simt::Progress progress = {};                      ///< of that capture, at that point
 };
 
 struct CUuserObject_st {
     void* pointer;
     cudaHostFn_t destroy;
     unsigned references;
-};
-/// The graph of the only capture that there is.
-struct CUgraph_st {
-    std::vector<std::pair<cudaUserObject_t, unsigned>> objects;
 };
 
 namespace simt {
@@ -54,6 +54,7 @@ struct Allocation {
     std::size_t bytes;
     Origin origin;
     int device;
+    bool of_graph = false;    ///< a graph's, which frees it
     std::size_t guarded = 0;  ///< bytes of the allocation's own pages on a guarded machine; else 0
     [[nodiscard]] bool on_device() const { return origin == Origin::device; }
     [[nodiscard]] cudaMemoryType type() const {
@@ -92,8 +93,9 @@ struct Runtime {
     std::vector<Failure> failures;
     Observer observer;
     LaunchObserver launch_observer;
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    CUgraph_st graph;
+    std::vector<std::shared_ptr<Capture>> captures;  ///< that have begun and not ended
+    std::set<cudaGraph_t> graphs;
+    std::set<cudaGraphExec_t> graph_execs;
     std::set<cudaUserObject_t> user_objects;
 
     /// The queues of all streams with deferred work, including the default streams.
@@ -108,8 +110,6 @@ struct Runtime {
 
     Runtime() { restart(Machine::from_environment()); }
     void restart(const Machine& new_machine);
-    /// Destroys the graph, and lets go of what it owns.
-    void end_capture();
     void fail_call(std::string_view function, int nth, cudaError_t error, int times);
     [[nodiscard]] std::uint64_t count(std::string_view function) const;
     /// Counts a call of `function`. Returns the error if the call must fail, else cudaSuccess.
@@ -122,6 +122,9 @@ struct Runtime {
 };
 
 Runtime& runtime();
+
+/// Frees memory that a graph has allocated.
+void free_device_memory(Runtime& r, void* pointer);
 
 /// Gives back references to a user object, and destroys it with the last one.
 void release(Runtime& r, cudaUserObject_t object, unsigned references);
@@ -140,6 +143,7 @@ cudaError_t call(const char* name, Body body) {
     Runtime& r = runtime();
     std::unique_lock lock(r.mutex);
     if (const cudaError_t failure = r.failure_of(name); failure != cudaSuccess) return record(failure);
+    if (const cudaError_t refusal = refuse_unsafe(r, name); refusal != cudaSuccess) return record(refusal);
     const cudaError_t error = body(r);
     lock.unlock();
     run_ahead();
@@ -157,9 +161,19 @@ inline std::size_t multiprocessor_shared_memory(const Runtime& r) {
 /// The device of a stream; -1 if there is no such stream.
 int device_of(const Runtime& r, cudaStream_t stream);
 
+/// A call that concerns a stream, but neither its work nor that of others.
+template <typename Body>
+cudaError_t about_stream(const char* name, cudaStream_t stream, Body body) {
+    return call(name, [&](Runtime& r) { return device_of(r, stream) < 0 ? cudaErrorInvalidResourceHandle : body(r); });
+}
+
+/// A call that concerns a stream's work.
 template <typename Body>
 cudaError_t on_stream(const char* name, cudaStream_t stream, Body body) {
-    return call(name, [&](Runtime& r) { return device_of(r, stream) < 0 ? cudaErrorInvalidResourceHandle : body(r); });
+    return about_stream(name, stream, [&](Runtime& r) {
+        const cudaError_t refusal = refuse_stream(r, stream);
+        return refusal != cudaSuccess ? refusal : body(r);
+    });
 }
 
 /// Implements a call that enqueues work: runs `check` in the call, and `work`, which cannot fail, in the call or late.
@@ -169,18 +183,16 @@ cudaError_t enqueue(const char* name, cudaStream_t stream, std::vector<Use> uses
     return on_stream(name, stream, [&](Runtime& r) {
         const cudaError_t error = check(r);
         if (error != cudaSuccess) return error;
+        const auto run = [work] {
+            const std::lock_guard lock(runtime().mutex);
+            work(runtime());
+        };
+        if (capture_work(stream, run)) return cudaSuccess;
         if (r.machine.late == 0) {
             work(r);
             return cudaSuccess;
         }
-        put(r, stream,
-            {.run =
-                 [work] {
-                     const std::lock_guard lock(runtime().mutex);
-                     work(runtime());
-                 },
-             .after = {},
-             .uses = std::move(uses)});
+        put(r, stream, {.run = run, .after = {}, .uses = std::move(uses)});
         return cudaSuccess;
     });
 }

@@ -55,10 +55,6 @@ void fail_call(std::string_view function, int nth, cudaError_t error, int times 
 /// The number of calls of `function` since the last reset; "*" counts all functions.
 [[nodiscard]] std::uint64_t calls(std::string_view function);
 
-/// Sets the capture status that every stream reports. Nothing is ever captured: the work is done as ever. The graph of
-/// an active capture exists, to own user objects, until another status is set.
-void set_capture(cudaStreamCaptureStatus status);
-
 /// Sets a function that is called before every launch with its configuration. An empty function removes it.
 void on_launch(std::function<void(const cudaLaunchConfig_t&)> observer);
 

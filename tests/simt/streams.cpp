@@ -53,6 +53,37 @@ Mark mark_now(cudaEvent_t event) {
     return r.events.contains(event) ? event->mark : Mark{};
 }
 
+/// Whether the event can be waited for.
+cudaError_t check_event(const Runtime& r, cudaEvent_t event) {
+    if (!r.events.contains(event)) return cudaErrorInvalidResourceHandle;
+    if (event->capture == nullptr) return cudaSuccess;
+    event->capture->spoiled = true;
+    return cudaErrorCapturedEvent;
+}
+
+/// A stream in capture waits for an event, or a stream for an event of a capture, in which it takes part from then on.
+cudaError_t wait_in_capture(const Runtime& r, cudaStream_t stream, const CUevent_st& event) {
+    const auto own = capture_of(stream);
+    if (event.capture == nullptr) {
+        if (!event.recorded) return cudaSuccess;
+        own->spoiled = true;
+        return cudaErrorStreamCaptureIsolation;
+    }
+    if (!event.capture->active) return cudaErrorCapturedEvent;
+    if (own != nullptr && own != event.capture) {
+        own->spoiled = event.capture->spoiled = true;
+        return cudaErrorStreamCaptureMerge;
+    }
+    if (!r.streams.contains(stream)) {
+        event.capture->spoiled = true;
+        return cudaErrorStreamCaptureImplicit;
+    }
+    stream->capture = event.capture;
+    Progress& progress = event.capture->streams[stream];
+    for (const auto& [other, done] : event.progress) progress[other] = std::max(progress[other], done);
+    return cudaSuccess;
+}
+
 /// Runs one piece of the work for each query, so that repeated queries eventually succeed.
 cudaError_t query(const Mark& mark) {
     finish_next(mark);
@@ -88,19 +119,25 @@ cudaError_t check_launch(const Runtime& r, const cudaLaunchConfig_t& config, con
 }  // namespace
 
 cudaError_t launch(const cudaLaunchConfig_t& config, const Launch& launch) {
-    const cudaError_t error = call("cudaLaunchKernelEx", [&](Runtime& r) {
-        const cudaError_t refused = check_launch(r, config, launch.kernel);
-        if (refused == cudaSuccess && r.launch_observer) r.launch_observer(config);
-        return refused;
-    });
-    if (error != cudaSuccess) return error;
-    if (is_late()) {
-        const auto kept = launch.keep(launch.arguments);
-        const auto run = [launch, kept, grid = config.gridDim, block = config.blockDim,
-                          shared_bytes = config.dynamicSmemBytes] {
+    const auto later = [&] {
+        return [launch, kept = launch.keep(launch.arguments), grid = config.gridDim, block = config.blockDim,
+                shared_bytes = config.dynamicSmemBytes] {
             const KernelAccess access;
             execute(grid, block, shared_bytes, {launch.kernel, launch.run, kept.get(), nullptr});
         };
+    };
+    bool captured = false;
+    const cudaError_t error = call("cudaLaunchKernelEx", [&](Runtime& r) {
+        cudaError_t refused = check_launch(r, config, launch.kernel);
+        if (refused == cudaSuccess) refused = refuse_stream(r, config.stream);
+        if (refused != cudaSuccess) return refused;
+        if (r.launch_observer) r.launch_observer(config);
+        captured = capture_of(config.stream) != nullptr && capture_work(config.stream, later());
+        return cudaSuccess;
+    });
+    if (error != cudaSuccess || captured) return error;
+    if (is_late()) {
+        const auto run = later();
         {
             Runtime& r = runtime();
             const std::lock_guard lock(r.mutex);
@@ -132,7 +169,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return call("cudaStreamDestroy", [&](Runtime& r) {
-        if (r.streams.erase(stream) == 0) return cudaErrorInvalidResourceHandle;
+        if (!r.streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+        if (const cudaError_t refusal = refuse_wait(stream); refusal != cudaSuccess) return refusal;
+        r.streams.erase(stream);
         delete stream;
         return cudaSuccess;
     });
@@ -140,83 +179,34 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     finish(mark_now(stream));  // also before an injected error: then no work is in flight
-    return on_stream("cudaStreamSynchronize", stream, [](Runtime&) { return cudaSuccess; });
+    return on_stream("cudaStreamSynchronize", stream, [&](Runtime&) { return refuse_wait(stream); });
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     const Mark mark = mark_now(stream);
-    const cudaError_t error = on_stream("cudaStreamQuery", stream, [](Runtime&) { return cudaSuccess; });
+    const cudaError_t error = on_stream("cudaStreamQuery", stream, [&](Runtime&) { return refuse_wait(stream); });
     return error == cudaSuccess ? query(mark) : error;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
     return on_stream("cudaStreamWaitEvent", stream, [&](Runtime& r) {
         if (!r.events.contains(event)) return cudaErrorInvalidResourceHandle;
+        if (event->capture != nullptr || capture_of(stream) != nullptr) return wait_in_capture(r, stream, *event);
         if (event->mark.queue != nullptr) put(r, stream, {.run = {}, .after = event->mark});
         return cudaSuccess;
     });
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags) {
-    return on_stream("cudaStreamGetFlags", stream, [&](Runtime& r) {
+    return about_stream("cudaStreamGetFlags", stream, [&](Runtime& r) {
         *flags = r.streams.contains(stream) ? stream->flags : cudaStreamDefault;
         return cudaSuccess;
     });
 }
 
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
-    return on_stream("cudaStreamGetDevice", stream, [&](Runtime& r) {
+    return about_stream("cudaStreamGetDevice", stream, [&](Runtime& r) {
         *device = device_of(r, stream);
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-    static thread_local cudaStreamCaptureMode now = cudaStreamCaptureModeGlobal;
-    return call("cudaThreadExchangeStreamCaptureMode", [&](Runtime&) {
-        std::swap(now, *mode);
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
-                                     cudaGraph_t* graph, const cudaGraphNode_t**, const cudaGraphEdgeData**,
-                                     std::size_t*) {
-    return on_stream("cudaStreamGetCaptureInfo", stream, [&](Runtime& r) {
-        *status = r.capture;
-        *graph = r.capture == cudaStreamCaptureStatusActive ? &r.graph : nullptr;
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy, unsigned int references,
-                                 unsigned int flags) {
-    return call("cudaUserObjectCreate", [&](Runtime& r) {
-        if (object == nullptr || destroy == nullptr || references == 0 || flags != cudaUserObjectNoDestructorSync) {
-            return cudaErrorInvalidValue;
-        }
-        *object = *r.user_objects.insert(new CUuserObject_st{pointer, destroy, references}).first;
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count) {
-    return call("cudaUserObjectRelease", [&](Runtime& r) {
-        if (!r.user_objects.contains(object) || count == 0 || count > object->references) return cudaErrorInvalidValue;
-        release(r, object, count);
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count,
-                                      unsigned int flags) {
-    return call("cudaGraphRetainUserObject", [&](Runtime& r) {
-        if (graph != &r.graph || r.capture != cudaStreamCaptureStatusActive || !r.user_objects.contains(object) ||
-            count == 0) {
-            return cudaErrorInvalidValue;
-        }
-        if ((flags & cudaGraphUserObjectMove) == 0) object->references += count;
-        r.graph.objects.emplace_back(object, count);
         return cudaSuccess;
     });
 }
@@ -225,6 +215,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     bool at_once = false;
     const cudaError_t error = on_stream("cudaLaunchHostFunc", stream, [&](Runtime& r) {
         if (function == nullptr) return cudaErrorInvalidValue;
+        if (capture_work(stream, [=] { function(user_data); })) return cudaSuccess;
         at_once = r.machine.late == 0;
         if (!at_once) put(r, stream, {.run = [=] { function(user_data); }, .after = {}});
         return cudaSuccess;
@@ -244,6 +235,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return on_stream("cudaEventRecord", stream, [&](Runtime& r) {
         if (!r.events.contains(event) || event->device != device_of(r, stream)) return cudaErrorInvalidResourceHandle;
         event->recorded = true;
+        event->capture = capture_of(stream);
+        event->mark = {};
+        if (event->capture != nullptr) {
+            event->progress = event->capture->streams.at(stream);
+            return cudaSuccess;
+        }
         event->mark = r.machine.late != 0 ? mark_of(r, stream) : Mark{};
         event->when = std::chrono::steady_clock::now();
         return cudaSuccess;
@@ -252,15 +249,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     finish(mark_now(event));
-    return call("cudaEventSynchronize",
-                [&](Runtime& r) { return r.events.contains(event) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+    return call("cudaEventSynchronize", [&](Runtime& r) { return check_event(r, event); });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     const Mark mark = mark_now(event);
-    const cudaError_t error = call("cudaEventQuery", [&](Runtime& r) {
-        return r.events.contains(event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
-    });
+    const cudaError_t error = call("cudaEventQuery", [&](Runtime& r) { return check_event(r, event); });
     return error == cudaSuccess ? query(mark) : error;
 }
 

@@ -128,17 +128,23 @@ TEST_F(LastError, IsTheCallersAlone) {
 
 TEST_F(LastError, AStreamWhoseCaptureHasFailedIsRefused) {
     simt::reset();
-    simt::set_capture(cudaStreamCaptureStatusInvalidated);
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported);
+    (void)cudaGetLastError();
     try {
-        backend_.enqueue(groups(text_), 0, nullptr);
+        backend_.enqueue(groups(text_), 0, stream);
         FAIL() << "was enqueued";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
         EXPECT_STREQ(e.what(), "cuda_stream: its capture has failed before");
     }
-    simt::set_capture(cudaStreamCaptureStatusNone);
-    EXPECT_NO_THROW(backend_.enqueue(groups(text_), 0, nullptr));
-    backend_.synchronize(0, nullptr);
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+    EXPECT_NO_THROW(backend_.enqueue(groups(text_), 0, stream));
+    backend_.synchronize(0, stream);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
 }  // namespace

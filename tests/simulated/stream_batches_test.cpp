@@ -19,16 +19,18 @@ protected:
         simt::reset();
         memory_ = static_cast<std::uint8_t*>(backend_.device_alloc(0, count * (bytes + 32)));
         backend_.clear(memory_, count * (bytes + 32), 0, nullptr);
+        EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
         backend_.synchronize(0, nullptr);
     }
     ~StreamBatches() override {
         simt::reset();
+        EXPECT_EQ(cudaStreamDestroy(stream_), cudaSuccess);
         backend_.device_free(memory_);
     }
 
     enum class Keys { handle, in_host_memory, on_device };
 
-    void enqueue(Keys keys) {
+    void enqueue(Keys keys, cudaStream_t stream = nullptr) {
         MessageGroup g;
         g.mode = Mode::ctr;
         g.count = count;
@@ -43,7 +45,13 @@ protected:
             g.keys = {keys == Keys::on_device ? memory_ + count * bytes : raw_keys_.data(), 32};
             g.key_bytes = 32;
         }
-        backend_.enqueue(std::vector{g}, 0, nullptr);
+        backend_.enqueue(std::vector{g}, 0, stream);
+    }
+    void begin_capture() { ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess); }
+    void end_capture() {
+        cudaGraph_t graph = nullptr;
+        ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+        ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
     }
     simt::Usage after(const std::function<void()>& act) {
         act();
@@ -53,6 +61,7 @@ protected:
 
     CudaBackend& backend_ = cuda_backend();
     std::uint8_t* memory_ = nullptr;
+    cudaStream_t stream_ = nullptr;
     std::vector<Block> ivs_ = std::vector<Block>(count);
     std::vector<std::uint8_t> raw_keys_ = std::vector<std::uint8_t>(count * 32);
     const ExpandedKey key_{std::vector<std::uint8_t>(16, 1)};
@@ -67,11 +76,12 @@ TEST_F(StreamBatches, WhatHasEndedIsUsedAgain) {
 
 TEST_F(StreamBatches, AGraphOwnsItsMemoryUntilItIsDestroyed) {
     const simt::Usage before = after([&] { enqueue(Keys::in_host_memory); });
-    simt::set_capture(cudaStreamCaptureStatusActive);
-    const simt::Usage captured = after([&] { enqueue(Keys::in_host_memory); });
+    begin_capture();
+    enqueue(Keys::in_host_memory, stream_);
+    const simt::Usage captured = simt::usage();
     EXPECT_EQ(captured.user_objects, before.user_objects + 1);
     EXPECT_GT(captured.events, before.events) << "the memory of another batch was captured";
-    simt::set_capture(cudaStreamCaptureStatusNone);
+    end_capture();
     EXPECT_EQ(simt::usage().user_objects, before.user_objects);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(after([&] { enqueue(Keys::in_host_memory); }).events, captured.events);
 }
@@ -82,10 +92,10 @@ TEST_F(StreamBatches, AGraphThatTakesNoMemoryLeavesNone) {
         simt::Usage last = before;
         for (int i = 0; i < 5; ++i) {
             simt::reset();
-            simt::set_capture(cudaStreamCaptureStatusActive);
+            begin_capture();
             simt::fail_call(function, 1, cudaErrorMemoryAllocation);
-            EXPECT_THROW(enqueue(Keys::in_host_memory), Error);
-            simt::set_capture(cudaStreamCaptureStatusNone);
+            EXPECT_THROW(enqueue(Keys::in_host_memory, stream_), Error);
+            end_capture();
             const simt::Usage now = after([&] { enqueue(Keys::in_host_memory); });
             EXPECT_EQ(now.user_objects, before.user_objects) << function;
             // What the first attempt made is there for the next.

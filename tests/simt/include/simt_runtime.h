@@ -20,48 +20,59 @@
 #define CUDARTAPI
 
 /// X(name, value, result of cudaGetErrorString).
-#define SIMT_CUDA_ERRORS(X)                                                                                     \
-    X(cudaSuccess, 0, "no error")                                                                               \
-    X(cudaErrorInvalidValue, 1, "invalid argument")                                                             \
-    X(cudaErrorMemoryAllocation, 2, "out of memory")                                                            \
-    X(cudaErrorInitializationError, 3, "initialization error")                                                  \
-    X(cudaErrorCudartUnloading, 4, "driver shutting down")                                                      \
-    X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                       \
-    X(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                                                 \
-    X(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                                      \
-    X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                                 \
-    X(cudaErrorStubLibrary, 34, "CUDA driver is a stub library")                                                \
-    X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version")          \
-    X(cudaErrorDevicesUnavailable, 46, "CUDA-capable device(s) is/are busy or unavailable")                     \
-    X(cudaErrorIncompatibleDriverContext, 49, "incompatible driver context")                                    \
-    X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                                            \
-    X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                             \
-    X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                                    \
-    X(cudaErrorStartupFailure, 127, "startup failure in cuda runtime")                                          \
-    X(cudaErrorInvalidKernelImage, 200, "device kernel image is invalid")                                       \
-    X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                              \
-    X(cudaErrorNoKernelImageForDevice, 209, "no kernel image is available for execution on the device")         \
-    X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                                    \
-    X(cudaErrorUnsupportedPtxVersion, 222, "the provided PTX was compiled with an unsupported toolchain.")      \
-    X(cudaErrorOperatingSystem, 304, "OS call failed or operation not supported on this OS")                    \
-    X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                           \
-    X(cudaErrorNotReady, 600, "device not ready")                                                               \
-    X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                                 \
-    X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                            \
-    X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                                   \
-    X(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                                 \
-    X(cudaErrorContextIsDestroyed, 709, "context is destroyed")                                                 \
-    X(cudaErrorAssert, 710, "device-side assert triggered")                                                     \
-    X(cudaErrorHostMemoryAlreadyRegistered, 712, "part or all of the requested memory range is already mapped") \
-    X(cudaErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")       \
-    X(cudaErrorIllegalInstruction, 715, "an illegal instruction was encountered")                               \
-    X(cudaErrorMisalignedAddress, 716, "misaligned address")                                                    \
-    X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                                \
-    X(cudaErrorNotPermitted, 800, "operation not permitted")                                                    \
-    X(cudaErrorNotSupported, 801, "operation not supported")                                                    \
-    X(cudaErrorSystemNotReady, 802, "system not yet initialized")                                               \
-    X(cudaErrorSystemDriverMismatch, 803, "system has unsupported display driver / cuda driver combination")    \
-    X(cudaErrorCompatNotSupportedOnDevice, 804, "forward compatibility was attempted on non supported HW")      \
+#define SIMT_CUDA_ERRORS(X)                                                                                       \
+    X(cudaSuccess, 0, "no error")                                                                                 \
+    X(cudaErrorInvalidValue, 1, "invalid argument")                                                               \
+    X(cudaErrorMemoryAllocation, 2, "out of memory")                                                              \
+    X(cudaErrorInitializationError, 3, "initialization error")                                                    \
+    X(cudaErrorCudartUnloading, 4, "driver shutting down")                                                        \
+    X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                         \
+    X(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                                                   \
+    X(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                                        \
+    X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                                   \
+    X(cudaErrorStubLibrary, 34, "CUDA driver is a stub library")                                                  \
+    X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version")            \
+    X(cudaErrorDevicesUnavailable, 46, "CUDA-capable device(s) is/are busy or unavailable")                       \
+    X(cudaErrorIncompatibleDriverContext, 49, "incompatible driver context")                                      \
+    X(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                                              \
+    X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                               \
+    X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                                      \
+    X(cudaErrorStartupFailure, 127, "startup failure in cuda runtime")                                            \
+    X(cudaErrorInvalidKernelImage, 200, "device kernel image is invalid")                                         \
+    X(cudaErrorDeviceUninitialized, 201, "invalid device context")                                                \
+    X(cudaErrorNoKernelImageForDevice, 209, "no kernel image is available for execution on the device")           \
+    X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                                      \
+    X(cudaErrorUnsupportedPtxVersion, 222, "the provided PTX was compiled with an unsupported toolchain.")        \
+    X(cudaErrorOperatingSystem, 304, "OS call failed or operation not supported on this OS")                      \
+    X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                             \
+    X(cudaErrorIllegalState, 401, "the operation cannot be performed in the present state")                       \
+    X(cudaErrorNotReady, 600, "device not ready")                                                                 \
+    X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                                   \
+    X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")                              \
+    X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                                     \
+    X(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                                   \
+    X(cudaErrorContextIsDestroyed, 709, "context is destroyed")                                                   \
+    X(cudaErrorAssert, 710, "device-side assert triggered")                                                       \
+    X(cudaErrorHostMemoryAlreadyRegistered, 712, "part or all of the requested memory range is already mapped")   \
+    X(cudaErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")         \
+    X(cudaErrorIllegalInstruction, 715, "an illegal instruction was encountered")                                 \
+    X(cudaErrorMisalignedAddress, 716, "misaligned address")                                                      \
+    X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                                  \
+    X(cudaErrorNotPermitted, 800, "operation not permitted")                                                      \
+    X(cudaErrorNotSupported, 801, "operation not supported")                                                      \
+    X(cudaErrorSystemNotReady, 802, "system not yet initialized")                                                 \
+    X(cudaErrorSystemDriverMismatch, 803, "system has unsupported display driver / cuda driver combination")      \
+    X(cudaErrorCompatNotSupportedOnDevice, 804, "forward compatibility was attempted on non supported HW")        \
+    X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")                 \
+    X(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture")          \
+    X(cudaErrorStreamCaptureMerge, 902, "operation would result in a merge of separate capture sequences")        \
+    X(cudaErrorStreamCaptureUnmatched, 903, "capture was not ended in the same stream as it began")               \
+    X(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")                                  \
+    X(cudaErrorStreamCaptureIsolation, 905, "dependency created on uncaptured work in another stream")            \
+    X(cudaErrorStreamCaptureImplicit, 906, "operation would make the legacy stream depend on a capturing stream") \
+    X(cudaErrorCapturedEvent, 907, "operation not permitted on an event last recorded in a capturing stream")     \
+    X(cudaErrorStreamCaptureWrongThread, 908,                                                                     \
+      "attempt to terminate a thread-local capture sequence from another thread")                                 \
     X(cudaErrorUnknown, 999, "unknown error")
 
 #define SIMT_ENUMERATOR(name, value, text) name = value,
@@ -312,7 +323,6 @@ cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
-/// No stream is ever in capture, whatever status simt::set_capture() makes streams report.
 enum cudaStreamCaptureMode {
     cudaStreamCaptureModeGlobal,
     cudaStreamCaptureModeThreadLocal,
@@ -324,12 +334,20 @@ enum cudaStreamCaptureStatus {
     cudaStreamCaptureStatusInvalidated
 };
 typedef struct CUgraph_st* cudaGraph_t;
+typedef struct CUgraphExec_st* cudaGraphExec_t;
 typedef struct CUgraphNode_st* cudaGraphNode_t;
 typedef struct CUuserObject_st* cudaUserObject_t;
 struct cudaGraphEdgeData;
 #define cudaUserObjectNoDestructorSync 0x1
 #define cudaGraphUserObjectMove 0x1
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags = 0);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
                                      cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
                                      const cudaGraphEdgeData** edges, std::size_t* count);

@@ -1,0 +1,80 @@
+// Streams in capture: what would be their work becomes the nodes of a graph, and CUDA refuses what could not be
+// captured. A graph runs its nodes one after the other, in the order in which they were captured.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cuda_runtime.h"
+
+namespace simt {
+
+struct Runtime;
+
+/// What graphs and the executables made of them share. It is freed with the last of them, and so is what it owns.
+struct Nodes {
+    struct Node {
+        std::function<void()> run;  ///< called without the lock
+        int device;
+    };
+    std::vector<Node> nodes;
+    std::vector<std::pair<cudaUserObject_t, unsigned>> objects;
+    std::vector<void*> memory;  ///< of nodes that allocate
+
+    Nodes() = default;
+    Nodes(const Nodes&) = delete;
+    Nodes& operator=(const Nodes&) = delete;
+    ~Nodes();
+};
+
+}  // namespace simt
+
+struct CUgraph_st {
+    std::shared_ptr<simt::Nodes> its = std::make_shared<simt::Nodes>();
+};
+struct CUgraphExec_st {
+    std::shared_ptr<simt::Nodes> its;
+};
+
+namespace simt {
+
+/// How many pieces of work of each stream come before a point of a capture.
+using Progress = std::map<cudaStream_t, std::uint64_t>;
+
+struct Capture {
+    cudaStream_t origin;
+    int device;
+    cudaStreamCaptureMode mode;
+    std::thread::id thread;
+    bool active = true, spoiled = false;
+    std::map<cudaStream_t, Progress> streams;  ///< those that take part
+    std::unique_ptr<CUgraph_st> graph;
+};
+
+/// The thread's own mode (cudaThreadExchangeStreamCaptureMode).
+inline thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
+
+// All of these are called under the lock.
+
+/// The error of a call of `function` that is prohibited because streams are in capture. It spoils their captures.
+cudaError_t refuse_unsafe(Runtime& runtime, std::string_view function);
+/// The error of a call that concerns the stream's work.
+cudaError_t refuse_stream(Runtime& runtime, cudaStream_t stream);
+/// The error of a call that waits for the stream or asks whether it has ended.
+cudaError_t refuse_wait(cudaStream_t stream);
+/// The capture that the stream takes part in, or null.
+[[nodiscard]] std::shared_ptr<Capture> capture_of(cudaStream_t stream);
+/// Captures a piece of the stream's work. False: the stream is not in capture.
+bool capture_work(cudaStream_t stream, std::function<void()> run);
+/// A graph owns memory that is allocated in capture.
+bool capture_memory(cudaStream_t stream, void* pointer);
+/// Ends all captures, for a fresh machine.
+void drop_captures(Runtime& runtime);
+
+}  // namespace simt
