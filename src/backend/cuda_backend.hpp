@@ -110,7 +110,10 @@ public:
     /// Processes a run whose input and output lie in memory of `device`. Complete on return, after earlier work on the
     /// default stream. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
     virtual void run(const GcmSivRun& run, int device) = 0;
-    /// Waits for everything enqueued on `stream`.
+    /// The same for numbers.
+    virtual void run(const NumbersRun& numbers, int device) = 0;
+    /// Waits for everything enqueued on `stream`. This and the following functions throw Error{STATE} if it is in
+    /// capture.
     virtual void synchronize(int device, void* stream) = 0;
     /// Copies `bytes` bytes between any two places. Complete on return, after earlier work on `stream`.
     virtual void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) = 0;

@@ -20,6 +20,7 @@ public:
     void enqueue(const NumbersRun&, int, void*) override { refuse(); }
     void run(const MessageGroup&, int) override { refuse(); }
     void run(const GcmSivRun&, int) override { refuse(); }
+    void run(const NumbersRun&, int) override { refuse(); }
     void synchronize(int, void*) override { refuse(); }
     void copy(void*, const void*, std::size_t, int, void*) override { refuse(); }
     void copy_rows(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int, void*) override {

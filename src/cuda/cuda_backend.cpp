@@ -100,6 +100,10 @@ public:
         cuda::run(run, limits(device), share(device).calls);
     }
 
+    void run(const NumbersRun& numbers, int device) override {
+        with_stream(device, nullptr, [&](cudaStream_t on) { cuda::enqueue(numbers, limits(device), on); });
+    }
+
     void synchronize(int device, void* stream) override {
         with_stream(device, stream, [](cudaStream_t) {});
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <optional>
 
@@ -60,6 +61,44 @@ private:
     RelaxedCapture relaxed_;  ///< after the device: setting the mode creates a context on the current one
 };
 
+class Stream {
+public:
+    explicit Stream(unsigned flags = cudaStreamNonBlocking) {
+        check(cudaStreamCreateWithFlags(&stream_, flags), "creating a stream");
+    }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    ~Stream() {
+        const RelaxedCapture relaxed;
+        try_to(cudaStreamDestroy(stream_));
+    }
+    cudaStream_t get() const noexcept { return stream_; }
+
+private:
+    cudaStream_t stream_ = nullptr;
+};
+
+/// The stream of a call that waits: the current device's default stream. While a stream that is ordered with it is in
+/// capture, CUDA refuses its use to every thread. The call then has a stream of its own, which comes after what the
+/// default stream holds.
+class DefaultStream {
+public:
+    DefaultStream() {
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        if (!try_to(cudaStreamIsCapturing(nullptr, &status))) instead_.emplace(cudaStreamDefault);
+    }
+    [[nodiscard]] cudaStream_t get() const noexcept { return instead_ ? instead_->get() : nullptr; }
+    /// Waits for what the default stream holds, and for what was enqueued here.
+    void synchronize() const {
+        // An empty stream would wait for nothing.
+        if (instead_) check(cudaLaunchHostFunc(instead_->get(), [](void*) {}, nullptr), "calling back");
+        check(cudaStreamSynchronize(get()), "waiting for the device");
+    }
+
+private:
+    std::optional<Stream> instead_;
+};
+
 /// Memory of one kind that grows on demand and is overwritten before it is freed.
 template <typename Kind>
 class GrowingBuffer {
@@ -108,7 +147,13 @@ struct OnDevice {
     static constexpr const char* allocating = "allocating device memory";
     static constexpr std::size_t least = 0;
     static cudaError_t allocate(void** pointer, std::size_t bytes) { return cudaMalloc(pointer, bytes); }
-    static void clear(void* pointer, std::size_t bytes) noexcept { try_to(cudaMemset(pointer, 0, bytes)); }
+    static void clear(void* pointer, std::size_t bytes) noexcept {
+        try {
+            try_to(cudaMemsetAsync(pointer, 0, bytes, DefaultStream().get()));
+        } catch (const std::exception&) {
+            // The device is gone, and its memory with it.
+        }
+    }
     static void clear(void* pointer, std::size_t bytes, cudaStream_t stream) noexcept {
         try_to(cudaMemsetAsync(pointer, 0, bytes, stream));
     }
@@ -127,23 +172,6 @@ struct PageLocked {
     static void free(void* pointer) noexcept { try_to(cudaFreeHost(pointer)); }
 };
 using PageLockedBuffer = GrowingBuffer<PageLocked>;
-
-class Stream {
-public:
-    explicit Stream(unsigned flags = cudaStreamNonBlocking) {
-        check(cudaStreamCreateWithFlags(&stream_, flags), "creating a stream");
-    }
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
-    ~Stream() {
-        const RelaxedCapture relaxed;
-        try_to(cudaStreamDestroy(stream_));
-    }
-    cudaStream_t get() const noexcept { return stream_; }
-
-private:
-    cudaStream_t stream_ = nullptr;
-};
 
 class Event {
 public:
@@ -165,27 +193,6 @@ public:
 
 private:
     cudaEvent_t event_ = nullptr;
-};
-
-/// The stream of a call that waits: the current device's default stream. While a stream that is ordered with it is in
-/// capture, CUDA refuses its use to every thread. The call then has a stream of its own, which comes after what the
-/// default stream holds.
-class DefaultStream {
-public:
-    DefaultStream() {
-        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-        if (!try_to(cudaStreamIsCapturing(nullptr, &status))) instead_.emplace(cudaStreamDefault);
-    }
-    [[nodiscard]] cudaStream_t get() const noexcept { return instead_ ? instead_->get() : nullptr; }
-    /// Waits for what the default stream holds, and for what was enqueued here.
-    void synchronize() const {
-        // An empty stream would wait for nothing.
-        if (instead_) check(cudaLaunchHostFunc(instead_->get(), [](void*) {}, nullptr), "calling back");
-        check(cudaStreamSynchronize(get()), "waiting for the device");
-    }
-
-private:
-    std::optional<Stream> instead_;
 };
 
 /// Throws Error{STATE} if the stream is in capture, which waiting for it would spoil.

@@ -105,7 +105,7 @@ Outcome fill_by_gpu(Engine& engine, const NumbersRun& run) {
         piece.counter = add(run.counter, begin / each);
         piece.output = static_cast<std::uint8_t*>(memory.get());
         piece.bytes = std::min<std::uint64_t>(run.bytes - begin, at_once);
-        cuda.enqueue(piece, device, nullptr);
+        cuda.run(piece, device);
         cuda.copy(run.output + begin, memory.get(), static_cast<std::size_t>(piece.bytes), device, nullptr);
     }
     return {cuda.name(), device};
@@ -119,9 +119,11 @@ Outcome fill_where_it_lies(Engine& engine, const NumbersRun& run, std::optional<
         return engine.forced() == &cuda ? fill_by_gpu(engine, run) : fill_on_cpu(engine, run);
     }
     engine.require_gpu();
-    void* const on = stream ? stream->stream : nullptr;
-    cuda.enqueue(run, place.device, on);
-    if (!stream) cuda.synchronize(place.device, nullptr);
+    if (stream) {
+        cuda.enqueue(run, place.device, stream->stream);
+    } else {
+        cuda.run(run, place.device);
+    }
     return {cuda.name(), place.device};
 }
 

@@ -74,6 +74,28 @@ GroupSpec allowed(GroupSpec spec) {
     return spec;
 }
 
+warpaes_message message_of(const MessageGroup& g, KeyHandles& handles) {
+    warpaes_message m = WARPAES_MESSAGE_INIT;
+    m.mode = static_cast<warpaes_mode>(g.mode);
+    m.direction = static_cast<warpaes_direction>(g.direction);
+    if (g.mode == Mode::cfb1) m.flags = WARPAES_LENGTH_IN_BITS;
+    m.key = handles.of(*g.key);
+    m.iv = g.iv.first;
+    m.iv_len = g.iv_length;
+    m.input = g.input.first;
+    m.input_len = g.length;
+    m.output = g.output.first;
+    m.output_capacity = g.mode == Mode::cfb1 ? 8 * g.bytes() : g.bytes();
+    m.aad = g.aad.first;
+    m.aad_len = g.aad_length;
+    m.tag = g.tag.first;
+    m.tag_len = g.tag_length;
+    if (g.tweak_key != nullptr) m.tweak_key = handles.of(*g.tweak_key);
+    m.data_unit_len = g.data_units.bytes;
+    m.data_unit_step = g.mode == Mode::xts ? g.data_units.step : 0;
+    return m;
+}
+
 AbiEntries::AbiEntries(const BatchCase& cases, KeyHandles& handles) : cases_(cases) {
     for (const MessageGroup& g : cases.groups()) {
         const auto key_of = [&](const ExpandedKey* key) -> const warpaes_key* {

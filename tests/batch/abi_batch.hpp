@@ -57,6 +57,9 @@ KeyHandles& shared_handles();
 /// What the ABI takes, of what backends take: one IV for several encryptions with one key, and some tags, it refuses.
 GroupSpec allowed(GroupSpec spec);
 
+/// A group of one message under keys of the pool as a message.
+warpaes_message message_of(const MessageGroup& g, KeyHandles& handles);
+
 /// The groups of a case as entries, which lives longer.
 class AbiEntries {
 public:

@@ -105,24 +105,7 @@ std::string Sequence::message() {
     const GroupSpec spec = any_single(batch_modes()[random_.below(batch_modes().size())]);
     const BatchCase cases({&spec, 1}, ++seed_, any_memory(), guarded_memory(), pool_);
     const MessageGroup& g = cases.groups()[0];
-    warpaes_message m = WARPAES_MESSAGE_INIT;
-    m.mode = static_cast<warpaes_mode>(g.mode);
-    m.direction = static_cast<warpaes_direction>(g.direction);
-    if (g.mode == Mode::cfb1) m.flags = WARPAES_LENGTH_IN_BITS;
-    m.key = handles_.of(*g.key);
-    m.iv = g.iv.first;
-    m.iv_len = g.iv_length;
-    m.input = g.input.first;
-    m.input_len = g.length;
-    m.output = g.output.first;
-    m.output_capacity = g.mode == Mode::cfb1 ? 8 * g.bytes() : g.bytes();
-    m.aad = g.aad.first;
-    m.aad_len = g.aad_length;
-    m.tag = g.tag.first;
-    m.tag_len = g.tag_length;
-    if (g.tweak_key != nullptr) m.tweak_key = handles_.of(*g.tweak_key);
-    m.data_unit_len = g.data_units.bytes;
-    m.data_unit_step = g.mode == Mode::xts ? g.data_units.step : 0;
+    const warpaes_message m = message_of(g, handles_);
     const std::string wrong = settle(g, warpaes_crypt(engine_, &m, nullptr), cases.false_messages(0));
     return described("message", {&spec, 1}, wrong + cases.complaints());
 }

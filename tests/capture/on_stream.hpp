@@ -1,0 +1,105 @@
+// Messages with their right answers on a caller's stream, which may be in capture; and as much of CUDA as that takes.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "abi_batch.hpp"
+
+namespace warpaes::test {
+
+/// Throws std::runtime_error.
+void must(cudaError_t error, const char* what);
+
+/// Sets the thread's capture mode, by default to what lets it call CUDA while others capture.
+class ThreadMode {
+public:
+    explicit ThreadMode(cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed);
+    ThreadMode(const ThreadMode&) = delete;
+    ThreadMode& operator=(const ThreadMode&) = delete;
+    ~ThreadMode();
+
+private:
+    cudaStreamCaptureMode mode_;
+};
+
+class CudaStream {
+public:
+    explicit CudaStream(unsigned flags = cudaStreamNonBlocking);
+    CudaStream(const CudaStream&) = delete;
+    CudaStream& operator=(const CudaStream&) = delete;
+    ~CudaStream();
+    [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
+    void synchronize() const;
+
+private:
+    cudaStream_t stream_ = nullptr;
+};
+
+/// Memory of device 0 from CUDA itself, so that the library is not called. Usable while others capture.
+class CudaMemory final : public BatchMemory {
+public:
+    std::uint8_t* allocate(std::size_t bytes) override;
+    void release(std::uint8_t* memory, std::size_t bytes) noexcept override;
+    void write(std::uint8_t* to, std::span<const std::uint8_t> from) override;
+    void read(std::span<std::uint8_t> to, const std::uint8_t* from) override;
+
+private:
+    void copy(void* to, const void* from, std::size_t bytes);
+    CudaStream stream_;
+};
+
+/// A stream's capture, and the graph that comes of it. Dropped without finish(), it ends the capture.
+class Captured {
+public:
+    Captured(cudaStream_t stream, cudaStreamCaptureMode mode);
+    Captured(const Captured&) = delete;
+    Captured& operator=(const Captured&) = delete;
+    ~Captured();
+    /// Ends the capture. What is wrong, or "".
+    [[nodiscard]] std::string finish();
+    /// Runs the graph, and waits.
+    void run(const CudaStream& stream);
+
+private:
+    cudaStream_t stream_;
+    bool active_ = true;
+    cudaGraph_t graph_ = nullptr;
+    cudaGraphExec_t exec_ = nullptr;
+};
+
+/// Makes a group one that a stream takes.
+GroupSpec for_stream(GroupSpec spec);
+
+/// Messages whose data lies in a device's memory, and so do written tags and statuses; the rest is the host's.
+class OnStream {
+public:
+    OnStream(std::span<const GroupSpec> specs, std::uint32_t seed, CudaMemory& memory,
+             const KeyPool& pool = shared_keys(), KeyHandles& handles = shared_handles());
+    OnStream(const OnStream&) = delete;
+    OnStream& operator=(const OnStream&) = delete;
+    ~OnStream();
+
+    /// As one batch. What is wrong, or "".
+    std::string enqueue_batch(warpaes_engine* engine, cudaStream_t stream);
+    /// Each group, of one message, by a call of its own.
+    std::string enqueue_messages(warpaes_engine* engine, cudaStream_t stream);
+    /// When the stream has passed them: all that is wrong, or "".
+    [[nodiscard]] std::string complaints();
+    [[nodiscard]] bool in_place() const;
+
+private:
+    struct Device;  ///< a group's tags and statuses
+    CudaMemory& memory_;
+    KeyHandles& handles_;
+    BatchCase cases_;
+    AbiEntries entries_;
+    std::vector<Device> devices_;
+};
+
+}  // namespace warpaes::test
