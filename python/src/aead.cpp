@@ -79,9 +79,10 @@ View optional_view(PyObject* object, const char* name) {
 
 /// The nonce, data and associated data of a call. The constructor checks the nonce's length.
 struct Operands {
-    Operands(const Aead& aead, PyObject* nonce_object, PyObject* data_object, PyObject* aad_object)
+    Operands(const Aead& aead, PyObject* nonce_object, PyObject* data_object, PyObject* aad_object,
+             Layout layout = Layout::contiguous)
         : nonce(host_view(nonce_object, "nonce")),
-          data(data_object, "data"),
+          data(data_object, "data", Access::read, layout),
           aad(optional_view(aad_object, "associated_data")) {
         check_nonce(aead, nonce.size());
     }
@@ -181,12 +182,13 @@ Object encrypt_aead_into(PyObject* self, const Call& call) {
     const auto [nonce, data, aad, buf, tag, stream] =
         arguments(call, "encrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "stream"}, 4, 2);
     const Aead& aead = aead_of(self);
-    const Operands in(aead, nonce, data, aad);
-    const View out(buf, "buf", Access::write);
+    const Operands in(aead, nonce, data, aad, Layout::dense);
+    const View out(buf, "buf", Access::write, Layout::dense);
     const Extras extras(aead, tag, Access::write, nullptr);
     const std::size_t size = in.data.size();
     check_length(aead, in.nonce.size(), size);
     check_buffer(out.size(), extras.has_tag ? size : size + aead.tag_bytes);
+    require_same_layout(in.data, "data", out, "buf");
     warpaes_message message = aead_message(aead, WARPAES_ENCRYPT, in.nonce, in.aad, in.data.data(), size, out.data(),
                                            extras.has_tag ? extras.tag.data() : out.bytes() + size);
     run_aead(aead, message, in, out, extras, stream);
@@ -197,14 +199,15 @@ Object decrypt_aead_into(PyObject* self, const Call& call) {
     const auto [nonce, data, aad, buf, tag, status, stream] =
         arguments(call, "decrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "status", "stream"}, 4, 3);
     const Aead& aead = aead_of(self);
-    const Operands in(aead, nonce, data, aad);
-    const View out(buf, "buf", Access::write);
+    const Operands in(aead, nonce, data, aad, Layout::dense);
+    const View out(buf, "buf", Access::write, Layout::dense);
     const Extras extras(aead, tag, Access::read, status);
     const std::size_t behind = extras.has_tag ? 0 : aead.tag_bytes;
     if (in.data.size() < behind) raise_status(WARPAES_ERROR_AUTHENTICATION, "data is shorter than a tag");
     const std::size_t size = in.data.size() - behind;
     check_length(aead, in.nonce.size(), size);
     check_buffer(out.size(), size);
+    require_same_layout(in.data, "data", out, "buf");
     warpaes_message message = aead_message(aead, WARPAES_DECRYPT, in.nonce, in.aad, in.data.data(), size, out.data(),
                                            extras.has_tag ? extras.tag.data() : in.data.bytes() + size);
     run_aead(aead, message, in, out, extras, stream);

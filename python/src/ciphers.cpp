@@ -294,9 +294,10 @@ Object crypt(PyObject*, const Call& call) {
     const auto [mode, encrypt, key, iv, data_object, buf, unit, stream] =
         arguments(call, "crypt", {"mode", "encrypt", "key", "iv", "data", "buf", "data_unit_bytes", "stream"});
     const Setting setting = setting_of(mode, key, iv);
-    const View data(data_object, "data");
-    const View out(buf, "buf", Access::write);
+    const View data(data_object, "data", Access::read, Layout::dense);
+    const View out(buf, "buf", Access::write, Layout::dense);
     if (out.size() != data.size()) raise(PyExc_ValueError, "buffer must be %zu bytes", data.size());
+    require_same_layout(data, "data", out, "buf");
     const int encrypts = PyObject_IsTrue(encrypt);
     check(encrypts);
     warpaes_message message = WARPAES_MESSAGE_INIT;

@@ -79,11 +79,12 @@ Py_ssize_t memory_length(PyObject* self) {
 
 Object copy_bytes(PyObject*, const Call& call) {
     const auto [to, from] = arguments(call, "copy", {"to", "source"});
-    const View out(to, "to", Access::write);
-    const View in(from, "source");
+    const View out(to, "to", Access::write, Layout::dense);
+    const View in(from, "source", Access::read, Layout::dense);
     if (out.size() != in.size()) {
         raise(PyExc_ValueError, "to has %zu bytes, and source %zu: they must be equally long", out.size(), in.size());
     }
+    require_same_layout(out, "to", in, "source");
     warpaes_engine* with = engine();
     check(unlocked([&] { return warpaes_copy(with, out.data(), in.data(), in.size()); }));
     return none();

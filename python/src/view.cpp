@@ -110,23 +110,14 @@ void* from_protocol(long long stream) {
     raise(PyExc_BufferError, "%s is not contiguous; make a contiguous copy of it", name);
 }
 
-/// Returns the number of elements of a shape. Throws unless the strides are those of contiguous memory with elements of
-/// `unit`.
-std::uint64_t elements(const std::int64_t* shape, const std::int64_t* strides, int dimensions, std::int64_t unit,
-                       const char* name) {
-    const std::int64_t* const end = shape + dimensions;
-    if (std::any_of(shape, end, [](std::int64_t length) { return length < 0; })) {
-        raise(PyExc_BufferError, "%s has a shape with a negative number", name);
+/// Whether dimensions, in any order, are those of memory without gaps.
+bool is_dense(View::Strides dimensions, std::int64_t unit) {
+    std::sort(dimensions.begin(), dimensions.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    for (const auto& [length, stride] : dimensions) {
+        if (stride != unit) return false;
+        unit *= length;  // their product has been computed before
     }
-    if (std::find(shape, end, 0) != end) return 0;
-    std::int64_t expected = unit;
-    for (int i = dimensions - 1; i >= 0; --i) {
-        if (strides != nullptr && shape[i] != 1 && strides[i] != expected) not_contiguous(name);
-        if (__builtin_mul_overflow(expected, shape[i], &expected)) {
-            raise(PyExc_BufferError, "%s has a shape with more elements than memory", name);
-        }
-    }
-    return static_cast<std::uint64_t>(expected / unit);
+    return true;
 }
 
 /// The entry of a dictionary, or an empty Object. An own reference: another thread may replace the entry.
@@ -142,6 +133,58 @@ void View::check_format(const char* name) {
         PyBuffer_Release(&buffer_);  // the constructor fails, so no destructor does it
         raise(PyExc_TypeError, "%s holds Python objects, not bytes", name);
     }
+}
+
+/// Returns the number of elements of a shape. Throws unless the strides are those of memory that the view accepts, with
+/// elements of `unit`. Null strides stand for C order.
+std::uint64_t View::elements(const std::int64_t* shape, const std::int64_t* strides, int dimensions, std::int64_t unit,
+                             const char* name) {
+    const std::int64_t* const end = shape + dimensions;
+    if (std::any_of(shape, end, [](std::int64_t length) { return length < 0; })) {
+        raise(PyExc_BufferError, "%s has a shape with a negative number", name);
+    }
+    if (std::find(shape, end, 0) != end) return 0;
+    bool in_c_order = true;
+    std::int64_t expected = unit;
+    for (int i = dimensions - 1; i >= 0; --i) {
+        if (strides != nullptr && shape[i] != 1 && strides[i] != expected) in_c_order = false;
+        if (__builtin_mul_overflow(expected, shape[i], &expected)) {
+            raise(PyExc_BufferError, "%s has a shape with more elements than memory", name);
+        }
+    }
+    if (in_c_order) return static_cast<std::uint64_t>(expected / unit);
+    for (int i = 0; i < dimensions; ++i) {
+        if (shape[i] != 1) strides_.emplace_back(shape[i], strides[i]);
+    }
+    if (accepted_ != Layout::dense || !is_dense(strides_, unit)) not_contiguous(name);
+    return static_cast<std::uint64_t>(expected / unit);
+}
+
+void View::check_strides(const char* name) {
+    std::vector<std::int64_t> shape(buffer_.shape, buffer_.shape + buffer_.ndim);
+    std::vector<std::int64_t> strides(buffer_.strides, buffer_.strides + buffer_.ndim);
+    try {
+        (void)elements(shape.data(), strides.data(), buffer_.ndim, buffer_.itemsize, name);
+    } catch (...) {
+        PyBuffer_Release(&buffer_);  // the constructor fails, so no destructor does it
+        throw;
+    }
+}
+
+void View::check_torch_strides(PyObject* tensor, const char* name) {
+    if (accepted_ != Layout::dense) not_contiguous(name);
+    const Object lengths(PyObject_GetAttrString(tensor, "shape")),
+        steps(PyObject_CallMethod(tensor, "stride", nullptr));
+    const Object bytes(PyObject_CallMethod(tensor, "element_size", nullptr));
+    const Py_ssize_t dimensions = PySequence_Size(lengths.get());
+    if (dimensions < 0) throw Raised();
+    const long unit = to_long(bytes.get());
+    std::vector<std::int64_t> shape, strides;
+    for (Py_ssize_t i = 0; i < dimensions; ++i) {
+        shape.push_back(to_long(Object(PySequence_GetItem(lengths.get(), i)).get()));
+        strides.push_back(to_long(Object(PySequence_GetItem(steps.get(), i)).get()) * unit);
+    }
+    (void)elements(shape.data(), strides.data(), static_cast<int>(dimensions), unit, name);
 }
 
 void View::open_without_buffer(PyObject* object, const char* name, Access access) {
@@ -175,7 +218,7 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
     static const Name is_contiguous("is_contiguous"), is_conj("is_conj"), is_neg("is_neg"),
         requires_grad("requires_grad"), nbytes("nbytes"), data_ptr("data_ptr"), is_cuda("is_cuda"),
         get_device("get_device"), is_cpu("is_cpu");
-    if (!is_true(is_contiguous.call(object).get())) not_contiguous(name);
+    if (!is_true(is_contiguous.call(object).get())) check_torch_strides(object, name);
     if (is_true(is_conj.call(object).get()) || is_true(is_neg.call(object).get())) {
         raise(PyExc_BufferError, "%s is a lazy conjugate or negative; call resolve_conj() or resolve_neg() first",
               name);
@@ -288,8 +331,9 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
         tensor = &managed->dl_tensor;
     }
     if (access == Access::write && read_only) raise(PyExc_BufferError, "%s is read-only", name);
-    const std::uint64_t count = elements(tensor->shape, tensor->strides, tensor->ndim, 1, name);
     const std::uint64_t element_bits = std::uint64_t{tensor->dtype.bits} * tensor->dtype.lanes;
+    const std::uint64_t count = elements(tensor->shape, tensor->strides, tensor->ndim, 1, name);
+    for (auto& dimension : strides_) dimension.second *= static_cast<std::int64_t>(element_bits / 8);
     std::uint64_t bits = 0;
     if (__builtin_mul_overflow(count, element_bits, &bits)) {
         raise(PyExc_BufferError, "%s has a shape with more elements than memory", name);
@@ -302,6 +346,14 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     }
     tensor_ = capsule.release();  // not renamed as consumed, so the capsule's destructor frees the tensor
     return true;
+}
+
+void require_same_layout(const View& a, const char* a_name, const View& b, const char* b_name) {
+    if (a.strides() == b.strides()) return;
+    raise(PyExc_BufferError,
+          "%s and %s order their elements in memory differently: give both the same shape and strides, or make "
+          "contiguous copies",
+          a_name, b_name);
 }
 
 View host_view(PyObject* object, const char* name, Access access) {

@@ -3,29 +3,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "python.hpp"
 
 namespace warpaes::python {
 
 enum class Access { read, write };
 
-/// The contiguous bytes of an object with the buffer protocol, __dlpack__ or __cuda_array_interface__. The view keeps
-/// the memory alive.
+/// Which layouts a view accepts: contiguous in C order; or any in which the elements lie without gaps, such as Fortran
+/// order and PyTorch's channels_last. Then the bytes come in the order of memory.
+enum class Layout { contiguous, dense };
+
+/// The bytes of an object with the buffer protocol, __dlpack__ or __cuda_array_interface__, which lie without gaps. The
+/// view keeps the memory alive.
 class View {
 public:
     View() = default;
-    View(PyObject* object, const char* name, Access access = Access::read) {
+    View(PyObject* object, const char* name, Access access = Access::read, Layout layout = Layout::contiguous)
+        : accepted_(layout) {
         if (PyObject_CheckBuffer(object) == 0) {
             open_tensor(object, name, access);
             return;
         }
-        if (PyObject_GetBuffer(object, &buffer_, flags(access)) != 0) {
+        if (PyObject_GetBuffer(object, &buffer_, flags(access, layout)) != 0) {
             open_without_buffer(object, name, access);
             return;
         }
         data_ = buffer_.buf;
         size_ = static_cast<std::size_t>(buffer_.len);
         if (buffer_.format != nullptr && buffer_.format[0] != 'B') check_format(name);
+        if (layout == Layout::dense && buffer_.ndim > 1) check_strides(name);
     }
     View(View&& other) noexcept { *this = std::move(other); }
     View& operator=(View&& other) noexcept {
@@ -37,6 +46,8 @@ public:
         std::swap(stream_, other.stream_);
         std::swap(order_, other.order_);
         std::swap(owner_, other.owner_);
+        std::swap(accepted_, other.accepted_);
+        std::swap(strides_, other.strides_);
         return *this;
     }
     View(const View&) = delete;
@@ -49,6 +60,9 @@ public:
     [[nodiscard]] void* data() const noexcept { return data_; }
     [[nodiscard]] std::uint8_t* bytes() const noexcept { return static_cast<std::uint8_t*>(data_); }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// Length and stride in bytes of each dimension longer than 1, outermost first. Empty in C order.
+    using Strides = std::vector<std::pair<std::int64_t, std::int64_t>>;
+    [[nodiscard]] const Strides& strides() const noexcept { return strides_; }
 
     // For tensors in device memory:
 
@@ -66,10 +80,15 @@ public:
 private:
     enum class Owner { other, torch };
 
-    static constexpr int flags(Access access) {
-        return PyBUF_ND | PyBUF_FORMAT | (access == Access::write ? PyBUF_WRITABLE : 0);
+    static constexpr int flags(Access access, Layout layout) {
+        return (layout == Layout::dense ? PyBUF_STRIDES : PyBUF_ND) | PyBUF_FORMAT |
+               (access == Access::write ? PyBUF_WRITABLE : 0);
     }
     void check_format(const char* name);
+    void check_strides(const char* name);
+    void check_torch_strides(PyObject* tensor, const char* name);
+    std::uint64_t elements(const std::int64_t* shape, const std::int64_t* strides, int dimensions, std::int64_t unit,
+                           const char* name);
     void open_without_buffer(PyObject* object, const char* name, Access access);
     void open_tensor(PyObject* object, const char* name, Access access);
     bool open_torch(PyObject* object, const char* name, Access access);
@@ -84,7 +103,13 @@ private:
     void* stream_ = nullptr;
     Order order_ = Order::unknown;
     Owner owner_ = Owner::other;
+    Layout accepted_ = Layout::contiguous;
+    Strides strides_;
 };
+
+/// Throws BufferError unless two views of a call have the same layout, so that each byte of one belongs to the byte of
+/// the other.
+void require_same_layout(const View& a, const char* a_name, const View& b, const char* b_name);
 
 /// A view of bytes that must lie in host memory, such as keys and nonces. Throws TypeError for device memory.
 View host_view(PyObject* object, const char* name, Access access = Access::read);

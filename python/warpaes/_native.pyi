@@ -113,12 +113,12 @@ def copy(to: Data, source: Data) -> None:
     The call does not wait for other streams; synchronize them first if they write ``source`` or use ``to``.
 
     Args:
-        to: A contiguous writable buffer or tensor.
-        source: A contiguous buffer or tensor with the same number of bytes.
+        to: A writable buffer or tensor, contiguous or with the same shape and strides as ``source``.
+        source: A buffer or tensor with the same number of bytes, without gaps between its elements.
 
     Raises:
         ValueError: ``to`` and ``source`` differ in size.
-        BufferError: ``to`` is read-only, or one of the two is not contiguous.
+        BufferError: ``to`` is read-only, one of the two has gaps, or they order their elements differently.
         Error: A copy to or from a GPU failed.
     """
 
@@ -301,12 +301,13 @@ class _Single:
 
         Args:
             nonce: As for ``encrypt``.
-            data: The plaintext: a contiguous buffer, or a contiguous tensor of any shape and dtype in host or device
-                memory.
+            data: The plaintext: a buffer or a tensor of any shape and dtype in host or device memory, contiguous or
+                without gaps between its elements, such as in Fortran order. The bytes are taken in the order of memory.
             associated_data: As for ``encrypt``. For data in device memory, it may lie in host memory or on the same
                 device.
             buf: The output, in the same kind of memory as ``data``: ``len(data)`` bytes, plus the tag's bytes if
-                ``tag`` is None. It may be the same memory as ``data``, but must not overlap it in any other way.
+                ``tag`` is None. It may be the same memory as ``data``, but must not overlap it in any other way. It
+                has the same shape and strides, unless both are contiguous.
             tag: A separate output for the tag, in the same kind of memory as ``data``: 16 bytes, or ``tag_length``
                 bytes for AESCCM.
             stream: The CUDA stream for data in device memory: a number, or a stream object of PyTorch, CuPy or another
@@ -318,7 +319,8 @@ class _Single:
         Raises:
             ValueError: A length is wrong, ``data`` and ``buf`` overlap or lie in different kinds of memory, or
                 ``stream`` is given for host memory.
-            BufferError: A tensor or buffer is not contiguous, or an output is read-only or requires grad.
+            BufferError: A tensor or buffer has gaps, ``data`` and ``buf`` order their elements differently, or an
+                output is read-only or requires grad.
             TypeError: An argument is neither a buffer nor a tensor.
         """
     def decrypt_into(

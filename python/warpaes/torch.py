@@ -154,11 +154,12 @@ def ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
     Args:
         key: 16, 24 or 32 bytes.
         iv: The first counter block, 16 bytes. Never use a counter block twice with one key.
-        data: A contiguous tensor that does not require grad.
+        data: A tensor that does not require grad and whose elements lie without gaps, in any order. The key stream
+            follows the order of memory.
 
     Raises:
         ValueError: The key or the IV has the wrong length, or is not a one-dimensional uint8 tensor in host memory.
-        BufferError: The tensor is not contiguous.
+        BufferError: The tensor has gaps between its elements.
     """
     _ctr(key, iv, data, data)
 

@@ -39,7 +39,19 @@ class Tensor:
         return 0
 
     def is_contiguous(self) -> bool:
-        return self.flags.get("contiguous", True)
+        return self.owner.flags["C_CONTIGUOUS"] if hasattr(self.owner, "strides") else True
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.owner.shape
+        return shape
+
+    def stride(self) -> tuple[int, ...]:
+        return tuple(step // self.owner.itemsize for step in self.owner.strides)
+
+    def element_size(self) -> int:
+        size: int = self.owner.itemsize
+        return size
 
     def is_conj(self) -> bool:
         return self.flags.get("conj", False)

@@ -13,9 +13,11 @@ import sys
 import unittest
 from typing import Any
 
+import warpaes
 from support import growth, needed
 from warpaes._native import large_pages
 from warpaes.aead import AESGCM
+from warpaes.ciphers import Cipher, algorithms, modes
 
 GCM = AESGCM(bytes(16))
 NONCE = bytes(12)
@@ -201,8 +203,9 @@ class Torch(unittest.TestCase):
 
     def test_refused(self) -> None:
         data, out = self.numpy.zeros(16, "u1"), self.numpy.zeros(32, "u1")
+        with self.assertRaisesRegex(BufferError, "not contiguous"):
+            GCM.encrypt(NONCE, self.tensor(data[::2]), None)
         for words, flags in (
-            ("not contiguous", {"contiguous": False}),
             ("lazy conjugate", {"conj": True}),
             ("lazy conjugate", {"neg": True}),
             ("kind 'mps'", {"device": "mps"}),
@@ -211,6 +214,102 @@ class Torch(unittest.TestCase):
                 GCM.encrypt(NONCE, self.tensor(data, **flags), None)
         with self.assertRaisesRegex(BufferError, r"pass buf\.detach"):
             GCM.encrypt_into(NONCE, data, None, self.tensor(out, requires_grad=True))
+
+
+class Layouts(unittest.TestCase):
+    """Arrays without gaps whose elements are in another order than C's, by every protocol."""
+
+    def setUp(self) -> None:
+        self.numpy = needed("numpy")
+        if "torch" not in sys.modules:
+            import fake_torch
+
+            fake_torch.install()
+
+    def layouts(self) -> list[Any]:
+        np = self.numpy
+        numbers = np.arange(2 * 3 * 4 * 5, dtype="<u4")
+        return [
+            np.asfortranarray(numbers.reshape(24, 5)),
+            numbers.reshape(6, 20).T,
+            numbers.reshape(2, 4, 5, 3).transpose(0, 3, 1, 2),  # channels_last
+            numbers.reshape(5, 4, 3, 2).transpose(3, 0, 2, 1),
+            numbers.reshape(1, 12, 1, 10).T,
+        ]
+
+    def protocols(self) -> list[Any]:
+        import fake_torch
+
+        return [
+            lambda data: data,
+            DlpackOnly,
+            lambda data: DlpackOnly(data, versions=False),
+            lambda data: fake_torch.Tensor(data.__array_interface__["data"][0], data.nbytes, owner=data),
+        ]
+
+    def in_memory(self, data: Any) -> bytes:
+        """The bytes in the order of memory."""
+        return ctypes.string_at(data.__array_interface__["data"][0], data.nbytes)
+
+    def test_in_place_and_to_the_same_layout(self) -> None:
+        np = self.numpy
+        ctr = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16)))
+        for give in self.protocols():
+            for data in self.layouts():
+                before = self.in_memory(data)
+                sealed = GCM.encrypt(NONCE, before, None)
+                out, tag = np.empty_like(data), np.zeros(16, "u1")
+                self.assertEqual(out.strides, data.strides)
+                GCM.encrypt_into(NONCE, give(data), None, give(out), tag=tag)
+                self.assertEqual(self.in_memory(out) + tag.tobytes(), sealed)
+                GCM.decrypt_into(NONCE, give(out), None, give(out), tag=tag)
+                self.assertTrue((out == data).all())
+                ctr.encrypt_into(give(out), give(out))
+                self.assertNotEqual(self.in_memory(out), before)
+                ctr.decrypt_into(give(out), give(out))
+                copied = np.zeros_like(data)
+                warpaes.copy(give(copied), give(out))
+                self.assertTrue((copied == data).all())
+
+    def test_refused(self) -> None:
+        np = self.numpy
+        for give in self.protocols():
+            for data in self.layouts():
+                in_c_order, tag = np.zeros(data.shape, data.dtype), np.zeros(16, "u1")
+                flat = np.zeros(data.size, data.dtype)
+                for other in (in_c_order, flat):
+                    for one, two in ((data, other), (other, data)):
+                        with self.assertRaisesRegex(BufferError, "differently"):
+                            GCM.encrypt_into(NONCE, give(one), None, give(two), tag=tag)
+                        with self.assertRaisesRegex(BufferError, "differently"):
+                            GCM.decrypt_into(NONCE, give(one), None, give(two), tag=tag)
+                        with self.assertRaisesRegex(BufferError, "differently"):
+                            warpaes.copy(give(two), give(one))
+                with self.assertRaisesRegex(BufferError, "contiguous"):
+                    GCM.encrypt(NONCE, give(data), None)  # bytes have no layout
+                with self.assertRaisesRegex(BufferError, "contiguous"):
+                    GCM.encrypt_into(NONCE, b"", give(data), np.zeros(16, "u1"))
+            square = np.arange(36, dtype="u2").reshape(6, 6)
+            with_gaps = [square[::2].T, square[:, ::2], square[:, ::-1], square[::-1].T, square[:4, :4].T]
+            shared = np.lib.stride_tricks.as_strided(square, (3, 3), (2, 2))
+            for data in [*with_gaps, shared]:
+                if isinstance(give(data), DlpackOnly) and min(data.strides) < 0:
+                    continue  # NumPy does not export it
+                with self.assertRaisesRegex(BufferError, "contiguous"):
+                    GCM.encrypt_into(NONCE, give(data), None, give(data), tag=np.zeros(16, "u1"))
+
+    def test_device_memory(self) -> None:
+        """The data interface: as much of it as can be asked without a GPU."""
+
+        class OnDevice:
+            def __init__(self, data: Any) -> None:
+                self.__cuda_array_interface__ = {**data.__array_interface__, "strides": data.strides, "version": 3}
+
+        for data in self.layouts():
+            with self.assertRaisesRegex(BufferError, "differently"):
+                GCM.encrypt_into(NONCE, OnDevice(data), None, OnDevice(data.ravel()), tag=OnDevice(data.ravel()[:4]))
+            with self.assertRaisesRegex(BufferError, "contiguous"):
+                GCM.encrypt_into(NONCE, b"", OnDevice(data), bytearray(16))
 
 
 class LargePages(unittest.TestCase):

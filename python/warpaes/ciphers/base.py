@@ -120,8 +120,10 @@ class Cipher:
         """Encrypt a whole message in one call; not for GCM.
 
         Args:
-            data: The plaintext: a contiguous buffer or tensor, in host or device memory.
-            buf: The output: as many bytes, in the same kind of memory. It may be the same memory as ``data``.
+            data: The plaintext: a buffer or tensor without gaps between its elements, in host or device memory. The
+                bytes are taken in the order of memory.
+            buf: The output: as many bytes, in the same kind of memory, with the same shape and strides unless both are
+                contiguous. It may be the same memory as ``data``.
             data_unit_bytes: XTS: the size of a data unit in bytes; the tweak grows by one from unit to unit. 0 for a
                 message of one unit.
             stream: The CUDA stream for data in device memory; None for the current stream of the tensor's library. The
@@ -133,7 +135,8 @@ class Cipher:
         Raises:
             ValueError: ``buf`` has another length, the mode does not take the length of ``data``, or ``stream`` is
                 given for host memory.
-            BufferError: A buffer or tensor is not contiguous, or ``buf`` is read-only or requires grad.
+            BufferError: A buffer or tensor has gaps, the two order their elements differently, or ``buf`` is read-only
+                or requires grad.
             UnsupportedAlgorithm: The mode is GCM, for which ``warpaes.aead.AESGCM`` has one-shot calls, or is not
                 supported.
         """
