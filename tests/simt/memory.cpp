@@ -113,12 +113,12 @@ int device_at(const Runtime& r, const void* pointer) {
     return found == nullptr ? current_device : found->second.device;
 }
 
-cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origin) {
+cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origin, bool pooled = false) {
     if (pointer == nullptr) return cudaErrorInvalidValue;
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
     const bool on_device = origin == Origin::device || origin == Origin::managed;
-    if (on_device && bytes > r.machine.memory - std::min(r.machine.memory, r.used(current_device))) {
+    if (on_device && !pooled && bytes > r.machine.memory - std::min(r.machine.memory, r.used(current_device))) {
         return cudaErrorMemoryAllocation;
     }
     std::size_t guarded = 0;
@@ -133,7 +133,8 @@ cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origi
         return cudaErrorMemoryAllocation;
     }
     std::memset(*pointer, 0xa5, bytes);
-    const Allocation made{.bytes = bytes, .origin = origin, .device = current_device, .guarded = guarded};
+    const Allocation made{
+        .bytes = bytes, .origin = origin, .device = current_device, .pooled = pooled, .guarded = guarded};
     if (reaches_closed(r)) {
         r.allocations[reinterpret_cast<std::uintptr_t>(*pointer)] = made;
         if (origin == Origin::device && r.accesses[current_device] == 0) ASAN_POISON_MEMORY_REGION(*pointer, bytes);
@@ -142,6 +143,10 @@ cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origi
     const DeviceAccess access(r, current_device);  // its end closes the new allocation too
     r.allocations[reinterpret_cast<std::uintptr_t>(*pointer)] = made;
     return cudaSuccess;
+}
+
+std::size_t whole_blocks(std::size_t bytes) {
+    return (bytes + Pool::block - 1) / Pool::block * Pool::block;
 }
 
 /// Frees the allocation that begins at `pointer`, if it has one of the two origins.
@@ -160,6 +165,12 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     }
     if (r.observer) r.observer(allocation.type(), {static_cast<const std::uint8_t*>(pointer), allocation.bytes});
     r.allocations.erase(found);
+    if (allocation.pooled) {
+        Pool& pool = r.pools[allocation.device];
+        pool.used -= allocation.bytes;
+        // CUDA gives blocks back when it next waits for something.
+        pool.reserved = std::min(pool.reserved, std::max(pool.threshold, whole_blocks(pool.used)));
+    }
     if (allocation.guarded != 0) {
         (void)::munmap(pages_of(reinterpret_cast<std::uintptr_t>(pointer)), allocation.guarded + page);
     } else if (allocation.origin != Origin::registered) {
@@ -170,7 +181,18 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
 
 /// Allocates for a stream. In capture the memory is the graph's, and undefined at the beginning of every run.
 cudaError_t allocate_in_order(Runtime& r, void** pointer, std::size_t bytes, cudaStream_t stream) {
-    const cudaError_t error = allocate(r, pointer, bytes, Origin::device);
+    const bool pooled = capture_of(stream) == nullptr;
+    if (pooled) {
+        Pool& pool = r.pools[current_device];
+        const std::size_t more =
+            whole_blocks(pool.used + bytes) - std::min(pool.reserved, whole_blocks(pool.used + bytes));
+        if (more > r.machine.memory - std::min(r.machine.memory, r.used(current_device))) {
+            return cudaErrorMemoryAllocation;
+        }
+        pool.reserved += more;
+        pool.used += bytes;
+    }
+    const cudaError_t error = allocate(r, pointer, bytes, Origin::device, pooled);
     if (error != cudaSuccess || !capture_memory(stream, *pointer)) return error;
     r.allocations.at(reinterpret_cast<std::uintptr_t>(*pointer)).of_graph = true;
     capture_work(stream, [memory = *pointer, bytes] {
@@ -347,7 +369,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
                      [&](Runtime& r) { return allocate_in_order(r, pointer, bytes, stream); });
 }
 
-// A pool's handle is its device's number plus one. A pool keeps no memory.
+// A pool's handle is its device's number plus one: a device has one pool, the default one too.
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
     return call("cudaMemPoolCreate", [&](Runtime& r) {
         const cudaMemLocation& location = properties->location;
@@ -361,9 +383,12 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-    return call("cudaMemPoolSetAttribute", [&](Runtime&) {
+    return call("cudaMemPoolSetAttribute", [&](Runtime& r) {
         const bool known = attribute == cudaMemPoolAttrReleaseThreshold;
-        return pool != nullptr && value != nullptr && known ? cudaSuccess : cudaErrorInvalidValue;
+        if (pool == nullptr || value == nullptr || !known) return cudaErrorInvalidValue;
+        r.pools[static_cast<int>(reinterpret_cast<std::uintptr_t>(pool)) - 1].threshold =
+            static_cast<std::size_t>(*static_cast<std::uint64_t*>(value));
+        return cudaSuccess;
     });
 }
 

@@ -76,9 +76,10 @@ std::size_t Runtime::used(int device) const {
     std::size_t bytes = 0;
     for (const auto& [address, allocation] : allocations) {
         const bool counts = allocation.origin == Origin::device || allocation.origin == Origin::managed;
-        if (counts && allocation.device == device) bytes += allocation.bytes;
+        if (counts && !allocation.pooled && allocation.device == device) bytes += allocation.bytes;
     }
-    return bytes;
+    const auto pool = pools.find(device);
+    return bytes + (pool != pools.end() ? pool->second.reserved : 0);
 }
 
 Runtime& runtime() {

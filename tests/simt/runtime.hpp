@@ -55,12 +55,19 @@ struct Allocation {
     Origin origin;
     int device;
     bool of_graph = false;    ///< a graph's, which frees it
+    bool pooled = false;      ///< in a pool's blocks
     std::size_t guarded = 0;  ///< bytes of the allocation's own pages on a guarded machine; else 0
     [[nodiscard]] bool on_device() const { return origin == Origin::device; }
     [[nodiscard]] cudaMemoryType type() const {
         if (origin == Origin::device) return cudaMemoryTypeDevice;
         return origin == Origin::managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
     }
+};
+
+/// A device's memory pool, which takes memory in blocks and keeps it.
+struct Pool {
+    static constexpr std::size_t block = std::size_t{32} << 20;
+    std::size_t reserved = 0, used = 0, threshold = 0;
 };
 
 struct Texture {
@@ -85,6 +92,7 @@ struct Runtime {
     std::map<std::uintptr_t, Allocation> allocations;
     std::set<cudaStream_t> streams;
     std::set<cudaEvent_t> events;
+    std::map<int, Pool> pools;  ///< by device
     std::map<cudaTextureObject_t, Texture> textures;
     cudaTextureObject_t last_texture = 0;
     /// Per device and kernel, as in CUDA: cudaFuncSetAttribute applies to the current device.

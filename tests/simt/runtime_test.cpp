@@ -186,13 +186,41 @@ TEST_F(Simt, MemoryRunsOut) {
     std::size_t free = 0, total = 0;
     EXPECT_EQ(cudaMalloc(&a, 1001), cudaErrorMemoryAllocation);
     EXPECT_EQ(cudaMalloc(&a, 600), cudaSuccess);
-    EXPECT_EQ(cudaMallocAsync(&b, 401, nullptr), cudaErrorMemoryAllocation);
     EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
     EXPECT_EQ(free, 400u);
     EXPECT_EQ(total, 1000u);
-    EXPECT_EQ(cudaMallocAsync(&b, 400, nullptr), cudaSuccess);
-    EXPECT_EQ(cudaFreeAsync(b, nullptr), cudaSuccess);
+    EXPECT_EQ(cudaMallocAsync(&b, 1, nullptr), cudaErrorMemoryAllocation) << "a pool takes whole blocks";
     EXPECT_EQ(cudaFree(a), cudaSuccess);
+}
+
+TEST_F(Simt, APoolKeepsItsBlocks) {
+    constexpr std::size_t block = std::size_t{32} << 20;
+    simt::reset({.memory = 3 * block});
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    cudaMemPool_t pool = nullptr;
+    std::uint64_t kept = block;
+    ASSERT_EQ(cudaMemPoolCreate(&pool, &properties), cudaSuccess);
+    const auto free = [] {
+        std::size_t bytes = 0, total = 0;
+        EXPECT_EQ(cudaMemGetInfo(&bytes, &total), cudaSuccess);
+        return bytes;
+    };
+    for (const bool keeps : {false, true}) {
+        if (keeps) {
+            ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), cudaSuccess);
+        }
+        void *a = nullptr, *b = nullptr, *c = nullptr;
+        ASSERT_EQ(cudaMallocFromPoolAsync(&a, 100, pool, nullptr), cudaSuccess);
+        EXPECT_EQ(free(), 2 * block);
+        ASSERT_EQ(cudaMallocFromPoolAsync(&b, block, pool, nullptr), cudaSuccess);
+        EXPECT_EQ(free(), block);
+        EXPECT_EQ(cudaMallocFromPoolAsync(&c, 2 * block, pool, nullptr), cudaErrorMemoryAllocation);
+        ASSERT_EQ(cudaFreeAsync(b, nullptr), cudaSuccess);
+        ASSERT_EQ(cudaFreeAsync(a, nullptr), cudaSuccess);
+        EXPECT_EQ(free(), keeps ? 2 * block : 3 * block);
+    }
 }
 
 TEST_F(Simt, AMachineWithoutDevices) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/cuda_backend.hpp"
@@ -101,6 +103,94 @@ TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
         }
     }
     backend.device_free(text);
+}
+
+/// All memory of the device that is free.
+class AllMemory {
+public:
+    AllMemory() {
+        for (std::size_t bytes = std::size_t{1} << 30; bytes != 0; bytes /= 2) {
+            void* memory = nullptr;
+            while (cudaMalloc(&memory, bytes) == cudaSuccess) taken_.push_back(memory);
+        }
+        (void)cudaGetLastError();
+    }
+    AllMemory(const AllMemory&) = delete;
+    AllMemory& operator=(const AllMemory&) = delete;
+    ~AllMemory() {
+        for (void* const memory : taken_) EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    }
+
+private:
+    std::vector<void*> taken_;
+};
+
+/// A message of GCM that has been encrypted, decrypted and encrypted on a stream needs no more memory, nor does one
+/// that several threads encrypt at once.
+TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
+    simt::Machine machine = simt::Machine::from_environment();
+    machine.memory = std::size_t{100} << 20;
+    simt::reset(machine);
+    const ExpandedKey key(std::vector<std::uint8_t>(16, 7));
+    CudaBackend& backend = cuda_backend();
+    constexpr std::size_t longest = 200001, threads = 4;
+    std::vector<std::uint8_t*> texts;
+    std::vector<Block*> tags;
+    for (std::size_t i = 0; i < threads; ++i) {
+        texts.push_back(static_cast<std::uint8_t*>(backend.device_alloc(0, longest)));
+        tags.push_back(static_cast<Block*>(backend.device_alloc(0, sizeof(Block))));
+    }
+    const std::vector<std::uint8_t> iv(12, 1);
+    const auto message = [&](Direction direction, std::uint8_t* text, std::size_t length, std::uint8_t* tag) {
+        MessageGroup g{};
+        g.mode = Mode::gcm;
+        g.direction = direction;
+        g.length = length;
+        g.input = Elements::of(text);
+        g.output = {text, 0};
+        g.iv = Elements::of(iv.data());
+        g.iv_length = 12;
+        g.tag = {tag, 0};
+        g.tag_length = block_bytes;
+        g.key = &key;
+        return g;
+    };
+    std::uint8_t failed = 0;
+    const auto there_and_back = [&](std::uint8_t* text, std::size_t length) {
+        Block tag{};
+        backend.run(message(Direction::encrypt, text, length, tag.data()), 0);
+        MessageGroup back = message(Direction::decrypt, text, length, tag.data());
+        back.failed = &failed;
+        backend.run(back, 0);
+    };
+    there_and_back(texts[0], 16);  // the first call makes the memory
+    const AllMemory taken;
+    void* more = nullptr;
+    ASSERT_EQ(cudaMalloc(&more, 1), cudaErrorMemoryAllocation);
+    (void)cudaGetLastError();
+    for (const std::size_t length : {std::size_t{0}, std::size_t{100}, std::size_t{20000}, longest - 1}) {
+        for (const std::size_t shift : {0, 1}) {
+            SCOPED_TRACE(std::to_string(length) + " bytes, shifted by " + std::to_string(shift));
+            EXPECT_NO_THROW(there_and_back(texts[0] + shift, length));
+            EXPECT_NO_THROW(backend.enqueue(
+                message(Direction::encrypt, texts[0] + shift, length, reinterpret_cast<std::uint8_t*>(tags[0])), 0,
+                nullptr));
+            backend.synchronize(0, nullptr);
+        }
+    }
+    std::vector<std::thread> all;
+    for (std::uint8_t* const text : texts) {
+        all.emplace_back([&, text] {
+            for (int time = 0; time < 5; ++time) EXPECT_NO_THROW(there_and_back(text, 20000));
+        });
+    }
+    for (std::thread& thread : all) thread.join();
+    EXPECT_EQ(failed, 0);
+    for (std::size_t i = 0; i < threads; ++i) {
+        backend.device_free(texts[i]);
+        backend.device_free(tags[i]);
+    }
+    simt::reset();
 }
 
 }  // namespace
