@@ -12,7 +12,7 @@ namespace {
 /// Our own memory pool on the current device, which keeps its memory between calls. The default pool returns it to the
 /// driver at every synchronisation, and allocating it again takes 0.1 ms (H200, 2026-11); its settings also belong to
 /// the application. A pool takes memory from the driver in blocks of 32 MiB, so a threshold below that would keep
-/// nothing. A pool that could not be set up is not kept.
+/// nothing.
 cudaMemPool_t scratch_pool() {
     static std::mutex mutex;
     static std::map<int, cudaMemPool_t> pools;

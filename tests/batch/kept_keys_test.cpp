@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "abi_batch.hpp"
 #include "base/secret.hpp"
@@ -201,6 +203,40 @@ TEST_F(KeptKeys, AFlushLeavesNothing) {
         ASSERT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(on_devices(), 0u);
         EXPECT_EQ(on_host(), 0u);
+    }
+}
+
+/// Whatever others do while a flush waits for the GPU: a batch leaves keys that are already destroyed, another flush
+/// begins and ends, another engine goes.
+TEST_F(KeptKeys, AFlushIsNotDisturbedByOthers) {
+    const AbiEngine engine = make(for_ever);
+    const std::pair<const char*, std::function<void()>> others[] = {
+        {"keys are destroyed", [&] { (void)run(engine, true); }},
+        {"a flush", [&] { EXPECT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK) << warpaes_last_error(); }},
+        {"a batch and a flush",
+         [&] {
+             (void)run(engine, true);
+             EXPECT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK) << warpaes_last_error();
+         }},
+        {"an engine goes", [&] { (void)run(make(for_ever), false); }},
+    };
+    for (const auto& [name, act] : others) {
+        for (const bool with_handles : {false, true}) {
+            SCOPED_TRACE(name);
+            (void)run(engine, with_handles);
+            bool acted = false;
+            const auto flushing = std::this_thread::get_id();
+            simt::on_call([&, act = act](std::string_view function) {
+                if (function != "cudaStreamSynchronize" || std::this_thread::get_id() != flushing || acted) return;
+                acted = true;
+                std::thread(act).join();
+            });
+            EXPECT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK) << warpaes_last_error();
+            simt::on_call({});
+            EXPECT_TRUE(acted);
+            EXPECT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK) << warpaes_last_error();
+            EXPECT_EQ(on_devices(), 0U);
+        }
     }
 }
 

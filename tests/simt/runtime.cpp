@@ -121,6 +121,22 @@ void Machine::become(int its_major, int its_minor) {
     threads_per_multiprocessor = major < 8 ? 1024 : is_small ? 1536 : 2048;
 }
 
+void on_call(CallObserver observer) {
+    Runtime& r = runtime();
+    const std::lock_guard lock(r.mutex);
+    r.calls_observed = static_cast<bool>(observer);
+    r.call_observer = std::move(observer);
+}
+
+void observe_call(Runtime& r, std::string_view name) {
+    CallObserver observer;
+    {
+        const std::lock_guard lock(r.mutex);
+        observer = r.call_observer;
+    }
+    if (observer) observer(name);
+}
+
 void on_launch(LaunchObserver observer) {
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);

@@ -2,6 +2,7 @@
 // guards everything. Work on streams runs within the call, or late (queue.hpp).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -83,6 +84,7 @@ struct Failure {
 };
 
 using Observer = std::function<void(cudaMemoryType, std::span<const std::uint8_t>)>;
+using CallObserver = std::function<void(std::string_view)>;
 using LaunchObserver = std::function<void(const cudaLaunchConfig_t&)>;
 
 /// The state of the runtime. Never destroyed, because the library's static objects may free memory at exit.
@@ -101,6 +103,8 @@ struct Runtime {
     std::vector<Failure> failures;
     Observer observer;
     LaunchObserver launch_observer;
+    std::atomic<bool> calls_observed{false};
+    CallObserver call_observer;
     std::vector<std::shared_ptr<Capture>> captures;  ///< that have begun and not ended
     std::set<cudaGraph_t> graphs;
     std::set<cudaGraphExec_t> graph_execs;
@@ -140,6 +144,8 @@ void release(Runtime& r, cudaUserObject_t object, unsigned references);
 inline thread_local int current_device = 0;
 inline thread_local cudaError_t last_error = cudaSuccess;
 
+void observe_call(Runtime& r, std::string_view name);
+
 /// Stores an error for cudaGetLastError and returns it.
 cudaError_t record(cudaError_t error);
 
@@ -149,6 +155,7 @@ template <typename Body>
 cudaError_t call(const char* name, Body body) {
     if (in_kernel()) fail(name, Where::current());
     Runtime& r = runtime();
+    if (r.calls_observed) observe_call(r, name);
     std::unique_lock lock(r.mutex);
     if (const cudaError_t failure = r.failure_of(name); failure != cudaSuccess) return record(failure);
     if (const cudaError_t refusal = refuse_unsafe(r, name); refusal != cudaSuccess) return record(refusal);
