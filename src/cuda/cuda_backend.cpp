@@ -116,14 +116,12 @@ public:
 
     void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
                    std::size_t rows, int device, void* stream) override {
-        with_stream(device, stream, [&](cudaStream_t on) {
-            cuda::enqueue_rows(to, to_stride, from, from_stride, bytes, rows, on);
-        });
+        with_stream(device, stream,
+                    [&](cudaStream_t on) { cuda::enqueue_rows(to, to_stride, from, from_stride, bytes, rows, on); });
     }
 
     void clear(void* memory, std::size_t bytes, int device, void* stream) override {
-        with_stream(device, stream,
-                    [&](cudaStream_t on) { check(cudaMemsetAsync(memory, 0, bytes, on), "clearing"); });
+        with_stream(device, stream, [&](cudaStream_t on) { check(cudaMemsetAsync(memory, 0, bytes, on), "clearing"); });
     }
 
     void host_register(void* pointer, std::size_t bytes) override {

@@ -72,7 +72,7 @@ struct DeviceCalls::Memory {
     explicit Memory(cudaStream_t stream) {
         constexpr std::size_t most_scratch = std::size_t{1} << 20;
         wipe({gcm.results.reserve(sizeof(Mail)), sizeof(Mail)});
-        gcm.scratch.reserve(most_scratch);
+        gcm.scratch.keep(most_scratch);
         shares.reserve(shares_bytes);
         gcm.sum_on(stream);
     }

@@ -91,7 +91,10 @@ public:
     /// Waits for what the default stream holds, and for what was enqueued here.
     void synchronize() const {
         // An empty stream would wait for nothing.
-        if (instead_) check(cudaLaunchHostFunc(instead_->get(), [](void*) {}, nullptr), "calling back");
+        if (instead_)
+            check(cudaLaunchHostFunc(
+                      instead_->get(), [](void*) {}, nullptr),
+                  "calling back");
         check(cudaStreamSynchronize(get()), "waiting for the device");
     }
 
@@ -111,6 +114,13 @@ public:
     std::uint8_t* get() const noexcept { return pointer_; }
     /// The contents are undefined if it grows.
     std::uint8_t* reserve(std::size_t bytes) {
+        keep(bytes);
+        used_ = std::max(used_, bytes);
+        return pointer_;
+    }
+
+    /// Allocates so many bytes for later, of which none are used yet.
+    void keep(std::size_t bytes) {
         if (bytes > size_) {
             // A buffer that has grown once may grow again, so it gets more than it asks for.
             const std::size_t wanted = size_ == 0 ? std::max(bytes, Kind::least) : bytes + bytes / 8;
@@ -118,8 +128,6 @@ public:
             check(Kind::allocate(reinterpret_cast<void**>(&pointer_), wanted), Kind::allocating);
             size_ = wanted;
         }
-        used_ = std::max(used_, bytes);
-        return pointer_;
     }
 
     /// For device memory, `where` may be a stream; the wiping is then done in stream order.

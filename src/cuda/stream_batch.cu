@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <exception>
+#include <memory>
+#include <utility>
 
 #include "cuda/batch_work.hpp"
+#include "cuda/kernels/key_slot.hpp"
 #include "cuda/stream_batch.hpp"
 
 namespace warpaes::cuda {
@@ -23,6 +27,21 @@ cudaGraph_t graph_of(cudaStream_t stream) {
 }
 
 }  // namespace
+
+void StreamBatches::keep_some() noexcept {
+    constexpr std::size_t side = 16 << 10, scratch = std::size_t{1} << 20, slots = 16 * key_slot_bytes;
+    try {
+        auto slot = std::make_unique<Slot>();
+        slot->memory.side.keep(side);
+        slot->memory.device_side.keep(side);
+        slot->memory.scratch.keep(scratch);
+        slot->memory.slots.keep(slots);
+        slot->busy = false;
+        slots_.push_back(std::move(slot));
+    } catch (const std::exception&) {
+        // Calls that need the memory will say so.
+    }
+}
 
 StreamBatches::Slot& StreamBatches::take(bool captured) {
     const std::lock_guard lock(mutex_);

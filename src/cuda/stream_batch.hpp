@@ -17,6 +17,8 @@ namespace warpaes::cuda {
 /// the stream is being captured, the graph owns the memory, until it is destroyed. Thread-safe.
 class StreamBatches {
 public:
+    StreamBatches() { keep_some(); }
+
     /// See CudaBackend::enqueue.
     void enqueue(int device, const DeviceLimits& limits, CopyQueues& queues, std::span<const MessageGroup> groups,
                  cudaStream_t stream);
@@ -28,6 +30,8 @@ private:
         std::atomic<bool> by_event{false};  ///< it is free when `memory.done` has completed
         std::atomic<bool> unused{false};    ///< no buffer of it has been reserved
     };
+    /// Makes memory for the first batch of few messages, if the device has any.
+    void keep_some() noexcept;
     [[nodiscard]] Slot& take(bool captured);
     /// Called when the stream reaches the batch's end, or when the graph is destroyed. Makes no CUDA call.
     static void let_go(void* slot) noexcept;

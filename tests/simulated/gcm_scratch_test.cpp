@@ -176,6 +176,14 @@ TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
                 message(Direction::encrypt, texts[0] + shift, length, reinterpret_cast<std::uint8_t*>(tags[0])), 0,
                 nullptr));
             backend.synchronize(0, nullptr);
+            // Now it can be decrypted on the stream.
+            MessageGroup back =
+                message(Direction::decrypt, texts[0] + shift, length, reinterpret_cast<std::uint8_t*>(tags[0]));
+            back.statuses = reinterpret_cast<std::int32_t*>(tags[1]);
+            EXPECT_NO_THROW(backend.enqueue(std::vector{back}, 0, nullptr));
+            std::int32_t status = -1;
+            backend.copy(&status, tags[1], sizeof status, 0, nullptr);
+            EXPECT_EQ(status, 0);
         }
     }
     std::vector<std::thread> all;
