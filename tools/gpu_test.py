@@ -58,8 +58,13 @@ SANITIZERS = {
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
 PARTS = ("tests", "bench", "calls", "batches", "device", "provider", "gpus", "files", "sanitizers")
-# They check what they compute, and exit with 0 if it was right.
-EXAMPLES = ("random_numbers", "ggm_tree", "on_stream")
+# They check what they compute, and exit with 0 if it was right: below the build's folder, with their arguments.
+CHECKED_PROGRAMS = (
+    "tests/device/random_numbers",
+    "tests/device/ggm_tree",
+    "tests/device/on_stream",
+    "tests/capture/device_threads --runs 3000",
+)
 
 
 def say(text: str) -> None:
@@ -103,15 +108,15 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
             counts["failed"] = 1  # it crashed
         results.append({"name": program.name, **counts, "seconds": round(time.monotonic() - start, 1)})
         print(results[-1], flush=True)
-    for name in EXAMPLES:
-        program = build / "tests/device" / name
-        if not program.exists():
+    for line in CHECKED_PROGRAMS:
+        program, *arguments = line.split()
+        if not (build / program).exists():
             continue
         start = time.monotonic()
-        done = subprocess.run([program], env=environment, cwd=ROOT, check=False)
+        done = subprocess.run([build / program, *arguments], env=environment, cwd=ROOT, check=False)
         outcome = {0: "passed", 3: "skipped"}.get(done.returncode, "failed")
         counts = {"passed": 0, "failed": 0, "skipped": 0} | {outcome: 1}
-        results.append({"name": name, **counts, "seconds": round(time.monotonic() - start, 1)})
+        results.append({"name": Path(program).name, **counts, "seconds": round(time.monotonic() - start, 1)})
         print(results[-1], flush=True)
     return results
 

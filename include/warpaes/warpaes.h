@@ -189,8 +189,8 @@ WARPAES_API void warpaes_engine_destroy(warpaes_engine* engine);
  * keys that entries gave as bytes, and expanded keys in GPU memory, of all engines of the process. When this returns,
  * none of them is left in memory, except those that running batches use; call it again when these batches have ended.
  * Without this call, an idle thread of the engine wipes each key that no batch has used for ten seconds, and destroying
- * the engine wipes all of them. Later batches expand their keys again. Thread-safe. WARPAES_ERROR_DEVICE if a GPU does
- * not answer.
+ * the engine wipes all of them. Later batches expand their keys again. Thread-safe, also beside batches, captures and
+ * other flushes. WARPAES_ERROR_DEVICE if a GPU fails.
  */
 WARPAES_API warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
 
@@ -353,8 +353,8 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_m
  * Encrypts or decrypts buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers'
  * device; NULL: the default stream) and returns at once. The output is complete when the stream reaches that point; the
  * result is final on return. PKCS7 is refused. A range must consist of whole blocks; a range of CBC or CFB decryption
- * first waits for `cuda_stream`, to fetch the 16 bytes before the range. The key may be destroyed after the call.
- * `result` may be NULL. Thread-safe.
+ * first waits for `cuda_stream`, to fetch the 16 bytes before the range, and is refused with WARPAES_ERROR_STATE if the
+ * stream is in capture. The key may be destroyed after the call. `result` may be NULL. Thread-safe.
  *
  * GCM, CCM, CMAC: encryption writes the tag to memory of the buffers' device; a 16-byte tag of GCM whose associated
  * data lies in host memory may also lie in page-locked memory. Decryption writes its status to `device_status`, and

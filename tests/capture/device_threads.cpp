@@ -4,7 +4,7 @@
 //
 //   device_threads --runs 3000 --seed 1 --threads 8 --steps 20
 //
-// `--runs`: sequences, of all threads together. Prints JSON; exits with 77 where there is no GPU.
+// `--runs`: sequences, of all threads together. Prints JSON; exits with 3 where there is no GPU.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
         std::fprintf(stderr, "there is no GPU\n");
-        return 77;
+        return 3;
     }
     const AbiEngine engine = make_engine("auto");
     if (engine == nullptr) {
