@@ -116,6 +116,7 @@ OnStream::OnStream(std::span<const GroupSpec> specs, std::uint32_t seed, CudaMem
             e.tag.stride = block_bytes;
         } else {
             devices_[i].statuses = memory.allocate(g.count * sizeof(warpaes_status));
+            memory.write(devices_[i].statuses, std::vector<std::uint8_t>(g.count * sizeof(warpaes_status), 0xee));
             e.statuses = reinterpret_cast<warpaes_status*>(devices_[i].statuses);
         }
     }
