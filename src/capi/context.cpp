@@ -5,6 +5,7 @@
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "message/checks.hpp"
+#include "message/tagged.hpp"
 
 using namespace warpaes;
 using namespace warpaes::capi;
@@ -26,12 +27,19 @@ void run_step(std::size_t* output_len, Step step) {
 }
 
 /// guarded(), which also stores the sentence in the context.
+/// `forged`: set by the body if the message is not authentic, to the sentence that says so.
 template <typename Body>
-warpaes_status kept(const warpaes_context* context, const Body& body) {
+warpaes_status kept(const warpaes_context* context, const Body& body, const char* const& forged) {
     if (context == nullptr) return guarded([] { require(nullptr, "context"); });
-    const warpaes_status status = guarded(body);
+    const warpaes_status done = guarded(body);
+    const warpaes_status status = verdict(done, forged);
     if (status != WARPAES_OK) write_error(status, context->error);
     return status;
+}
+
+template <typename Body>
+warpaes_status kept(const warpaes_context* context, const Body& body) {
+    return kept(context, body, nullptr);
 }
 
 std::span<const std::uint8_t> iv_of(const std::uint8_t* iv, std::uint64_t length) {
@@ -55,7 +63,9 @@ ContextKind to_kind(const warpaes_context_options& o) {
     if ((o.flags & ~static_cast<std::uint32_t>(WARPAES_PKCS7)) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context takes WARPAES_PKCS7 or 0");
     }
-    return {.mode = checked_mode(o.mode),
+    const Mode mode = checked_mode(o.mode);
+    check_fields(o.mode, {.data_units = o.tweak_key != nullptr || (o.data_unit_len | o.data_unit_step) != 0});
+    return {.mode = mode,
             .direction = checked_direction(o.direction),
             .pkcs7 = (o.flags & WARPAES_PKCS7) != 0,
             .data_units = {o.data_unit_len, o.data_unit_step != 0 ? o.data_unit_step : 1},
@@ -139,13 +149,18 @@ warpaes_status warpaes_context_update(warpaes_context* context, const void* inpu
 
 warpaes_status warpaes_context_final(warpaes_context* context, void* output, size_t output_capacity,
                                      size_t* output_len) {
-    return kept(context, [&] {
-        require(output_len, "output_len");
-        require_here(*context);
-        run_step(output_len, [&](std::size_t& written) {
-            context->impl.final(static_cast<std::uint8_t*>(output), output_capacity, written);
-        });
-    });
+    const char* forged = nullptr;
+    return kept(
+        context,
+        [&] {
+            require(output_len, "output_len");
+            require_here(*context);
+            run_step(output_len, [&](std::size_t& written) {
+                if (context->impl.final(static_cast<std::uint8_t*>(output), output_capacity, written)) return;
+                forged = wrong_tag_sentence;
+            });
+        },
+        forged);
 }
 
 warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset) {

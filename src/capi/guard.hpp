@@ -39,7 +39,15 @@ warpaes_status caught(Body&& body) noexcept {
     }
 }
 
-/// Does the same and overwrites the stack that `body` used.
+/// The status of a call that ended with `status`; AUTHENTICATION if it ended well, but the message is not authentic.
+/// `forged`: the sentence for that, or null. Without an exception, which takes longer than a short message.
+inline warpaes_status verdict(warpaes_status status, const char* forged) noexcept {
+    if (status != WARPAES_OK || forged == nullptr) return status;
+    remember_error(forged);
+    return WARPAES_ERROR_AUTHENTICATION;
+}
+
+/// Does the same as caught() and overwrites the stack that `body` used.
 template <typename Body>
 warpaes_status guarded(Body&& body) noexcept {
     return caught([&] { clean_stack(std::forward<Body>(body)); });

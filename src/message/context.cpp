@@ -39,9 +39,6 @@ void Context::init(const ContextKind& kind) {
     if (kind.pkcs7 && !needs_whole_blocks(kind.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
     }
-    if (kind.mode != Mode::xts && kind.data_units != DataUnits{}) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "data_unit_len, data_unit_step: are for XTS");
-    }
     check_xts_step(kind.data_units.step);
     if (kind.data_units.bytes != 0 && !is_xts_unit(kind.data_units.bytes)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " +
@@ -226,7 +223,7 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
     has_key_stream(stretch_mode()) ? by_blocks(state.used, length, spend, run) : run(length);
 }
 
-void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& written) {
+bool Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& written) {
     require_open();
     if (uses_tag(kind_.mode)) return final_tagged();
     if (kind_.mode == Mode::xts) {
@@ -238,6 +235,7 @@ void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& wri
     }
     if (needs_whole_blocks(kind_.mode)) final_block(output, capacity, written);
     phase_ = Phase::done;
+    return true;
 }
 
 void Context::final_block(std::uint8_t* output, std::size_t capacity, std::size_t& written) const {
@@ -319,16 +317,16 @@ Secret<Block> Context::made_tag() const {
     return kind_.mode == Mode::gcm ? gcm_.tag() : kind_.mode == Mode::ccm ? ccm_.tag() : mac_.cmac();
 }
 
-void Context::final_tagged() {
+bool Context::final_tagged() {
     if (kind_.direction == Direction::encrypt) {
         tag_ = made_tag();
         phase_ = Phase::done;
-        return;
+        return true;
     }
     if (tag_length_ == 0) throw Error(WARPAES_ERROR_STATE, "context: set_tag must come before final");
     const Secret<Block> tag = made_tag();
     phase_ = Phase::done;
-    compare_tags(*tag, std::span(*tag_).first(tag_length_));
+    return is_tag(*tag, std::span(*tag_).first(tag_length_));
 }
 
 }  // namespace warpaes

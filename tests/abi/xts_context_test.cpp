@@ -289,7 +289,7 @@ TEST_P(XtsContext, WhatCannotBeIsRefused) {
         o.data_unit_len = o.data_unit_step = 0;
     });
     refused(WARPAES_ERROR_ARGUMENT, "data_unit_step", [](auto& o) { o.data_unit_step = (1u << 20) + 1; });
-    refused(WARPAES_ERROR_ARGUMENT, "data_unit_len", [](auto& o) { o.mode = WARPAES_CTR; });
+    refused(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len", [](auto& o) { o.mode = WARPAES_CTR; });
     EXPECT_EQ(warpaes_context_aad(context.get(), input.data(), 1), WARPAES_ERROR_STATE);
     EXPECT_EQ(warpaes_context_seek(context.get(), 0), WARPAES_ERROR_RANGE);
     // After all that the message goes on.
