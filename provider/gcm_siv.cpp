@@ -87,7 +87,7 @@ bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     } catch (...) {
         return false;
     }
-    if (result.forged != nullptr) return false;
+    if (result.refusal) return false;
     c.done = true;
     c.failed = false;
     c.tally.add(bytes);

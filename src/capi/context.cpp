@@ -5,7 +5,6 @@
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "message/checks.hpp"
-#include "message/tagged.hpp"
 
 using namespace warpaes;
 using namespace warpaes::capi;
@@ -27,19 +26,19 @@ void run_step(std::size_t* output_len, Step step) {
 }
 
 /// guarded(), which also stores the sentence in the context.
-/// `forged`: set by the body if the message is not authentic, to the sentence that says so.
+/// `refusal`: what the body found wrong with the data.
 template <typename Body>
-warpaes_status kept(const warpaes_context* context, const Body& body, const char* const& forged) {
+warpaes_status kept(const warpaes_context* context, const Body& body, const Refusal& refusal) {
     if (context == nullptr) return guarded([] { require(nullptr, "context"); });
     const warpaes_status done = guarded(body);
-    const warpaes_status status = verdict(done, forged);
+    const warpaes_status status = verdict(done, refusal);
     if (status != WARPAES_OK) write_error(status, context->error);
     return status;
 }
 
 template <typename Body>
 warpaes_status kept(const warpaes_context* context, const Body& body) {
-    return kept(context, body, nullptr);
+    return kept(context, body, Refusal{});
 }
 
 std::span<const std::uint8_t> iv_of(const std::uint8_t* iv, std::uint64_t length) {
@@ -149,18 +148,17 @@ warpaes_status warpaes_context_update(warpaes_context* context, const void* inpu
 
 warpaes_status warpaes_context_final(warpaes_context* context, void* output, size_t output_capacity,
                                      size_t* output_len) {
-    const char* forged = nullptr;
+    Refusal refusal;
     return kept(
         context,
         [&] {
             require(output_len, "output_len");
             require_here(*context);
             run_step(output_len, [&](std::size_t& written) {
-                if (context->impl.final(static_cast<std::uint8_t*>(output), output_capacity, written)) return;
-                forged = wrong_tag_sentence;
+                refusal = context->impl.final(static_cast<std::uint8_t*>(output), output_capacity, written);
             });
         },
-        forged);
+        refusal);
 }
 
 warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset) {

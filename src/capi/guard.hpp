@@ -17,6 +17,8 @@ namespace warpaes::capi {
 
 /// Stores `sentence` for warpaes_last_error() on this thread.
 void remember_error(const char* sentence) noexcept;
+/// The same for a sentence in static storage.
+void remember_static(const char* sentence) noexcept;
 
 /// Runs `body`, which throws on failure, and converts what it throws to a status and a sentence.
 template <typename Body>
@@ -39,12 +41,11 @@ warpaes_status caught(Body&& body) noexcept {
     }
 }
 
-/// The status of a call that ended with `status`; AUTHENTICATION if it ended well, but the message is not authentic.
-/// `forged`: the sentence for that, or null. Without an exception, which takes longer than a short message.
-inline warpaes_status verdict(warpaes_status status, const char* forged) noexcept {
-    if (status != WARPAES_OK || forged == nullptr) return status;
-    remember_error(forged);
-    return WARPAES_ERROR_AUTHENTICATION;
+/// The status of a call that ended with `status`, or with this refusal of its data.
+inline warpaes_status verdict(warpaes_status status, const Refusal& refusal) noexcept {
+    if (status != WARPAES_OK || !refusal) return status;
+    remember_static(refusal.sentence);
+    return refusal.status;
 }
 
 /// Does the same as caught() and overwrites the stack that `body` used.

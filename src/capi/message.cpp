@@ -96,7 +96,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
         }
         crypt(own ? *own : *message, made);
     });
-    const warpaes_status status = verdict(done, made.forged);
+    const warpaes_status status = verdict(done, made.refusal);
     tell(result, status, made);
     return status;
 }
@@ -117,7 +117,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
 
 [[gnu::noinline]] warpaes_status crypted_plain(const warpaes_message& m, const PlainOutcome& plain,
                                                warpaes_result* result) {
-    const warpaes_status status = verdict(WARPAES_OK, plain.tag_is_right ? nullptr : wrong_tag_sentence);
+    const warpaes_status status = verdict(WARPAES_OK, plain.tag_is_right ? Refusal{} : wrong_tag);
     if (result != nullptr) fill(*result, status, MessageResult{{.backend = plain.way->backend}, m.input_len});
     return status;
 }

@@ -55,6 +55,10 @@ void remember_error(const char* sentence) noexcept {
     last_error = buffer != nullptr ? buffer : "out of host memory, also for the sentence that says what failed";
 }
 
+void remember_static(const char* sentence) noexcept {
+    last_error = sentence;
+}
+
 void write_error(warpaes_status status, char* error) noexcept {
     std::snprintf(error, WARPAES_ERROR_BYTES, "%.*s", WARPAES_ERROR_BYTES - 1,
                   status == WARPAES_OK ? "" : warpaes_last_error());

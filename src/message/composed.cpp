@@ -569,9 +569,9 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
     result.backend = stays ? cuda_backend().name() : plan.backend->name();
     result.device = device;
     if (!written) {
-        const bool has_tag = traits_of(r.mode).tags != 0;
-        result.forged =
-            has_tag ? wrong_tag_sentence : "input: its check value is wrong: wrong key, wrong iv or altered data";
+        constexpr Refusal wrong_check_value{WARPAES_ERROR_AUTHENTICATION,
+                                            "input: its check value is wrong: wrong key, wrong iv or altered data"};
+        result.refusal = traits_of(r.mode).tags != 0 ? wrong_tag : wrong_check_value;
         return;
     }
     result.output_length = *written;

@@ -109,7 +109,8 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     const std::size_t kept = pkcs7_unpad(*out);
     if (kept == block_bytes) {
         executor.clear(r.output, r.input_length);
-        throw Error(WARPAES_ERROR_PADDING, "input: the padding is wrong: wrong key, wrong IV or damaged data");
+        result.refusal = wrong_padding;
+        return;
     }
     executor.write(r.output + body, out->data(), kept);
     result.output_length = body + kept;

@@ -178,7 +178,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         if (decrypt && output != nullptr) executor.clear(output, r.input_length);
         throw;
     }
-    if (failed != 0) result.forged = wrong_tag_sentence;
+    if (failed != 0) result.refusal = wrong_tag;
     if (!decrypt) copy_memory(r.tag, tag->data(), tag_bytes, tag_device);
 }
 

@@ -23,8 +23,9 @@ Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::u
 FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                         Outcome* ran = nullptr);
 
-inline constexpr const char* wrong_tag_sentence =
-    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered";
+inline constexpr Refusal wrong_tag{
+    WARPAES_ERROR_AUTHENTICATION,
+    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
 /// Whether `tag` begins with `expected`. Constant-time in the contents.
 [[nodiscard]] bool is_tag(const Block& tag, std::span<const std::uint8_t> expected);
 

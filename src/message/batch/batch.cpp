@@ -294,7 +294,7 @@ void Batch::run_solo(std::uint32_t entry, std::uint64_t message) {
               result);
         notes_ |= result.notes;
         ++(result.device >= 0 ? on_gpu_ : on_cpu_);
-        if (result.forged != nullptr) outcomes_.reject(entry, message, std::array<std::uint8_t, 1>{1});
+        if (result.refusal) outcomes_.reject(entry, message, std::array<std::uint8_t, 1>{1});
     } catch (...) {
         outcomes_.fail(entry, current_error());
     }
