@@ -1,6 +1,6 @@
 /* Loads libraries with dlopen, as plug-in hosts and interpreters do, and makes calls of warpaes in each of its copies.
-   client FILLERS LIBRARY…: first loads FILLERS/0, FILLERS/1, … until the room of one of them is left in static TLS, unless
-   FILLERS is "". A LIBRARY that begins with '+' is loaded into a namespace of its own. */
+   client FILLERS LIBRARY…: first loads FILLERS/0, FILLERS/1, … until the room of one of them is left in static TLS,
+   unless FILLERS is "". A LIBRARY that begins with '+' is loaded into a namespace of its own. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +11,8 @@
 #include <warpaes/warpaes.h>
 
 static void* load(const char* path) {
-    void* const library = path[0] == '+' ? dlmopen(LM_ID_NEWLM, path + 1, RTLD_NOW) : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void* const library =
+        path[0] == '+' ? dlmopen(LM_ID_NEWLM, path + 1, RTLD_NOW) : dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         fprintf(stderr, "%s\n", dlerror());
         exit(1);
@@ -47,12 +48,12 @@ static void use_static_tls(const char* folder) {
 
 /* The types of the header for the functions of a copy. */
 #define FUNCTION(name) __typeof__(&name) const its_##name = (__typeof__(&name))dlsym(library, #name)
-#define REQUIRE(condition)                                \
-    do {                                                  \
-        if (!(condition)) {                               \
-            fprintf(stderr, "fails: %s\n", #condition);   \
-            exit(3);                                      \
-        }                                                 \
+#define REQUIRE(condition)                              \
+    do {                                                \
+        if (!(condition)) {                             \
+            fprintf(stderr, "fails: %s\n", #condition); \
+            exit(3);                                    \
+        }                                               \
     } while (0)
 
 static void* use(void* library) {
