@@ -16,10 +16,10 @@
  *    under one key; `second` is 1 in warpaes_numbers; WARPAES_SCRYPT_INIT is a cost. A `struct_size` of 0 is refused.
  *  - Newer libraries accept older, smaller structs: they take missing fields as 0 and write nothing beyond the caller's
  *    size. The first version of every struct is accepted for ever. In larger structs and batch entries, of newer
- * callers, fields that this library does not know must be 0.
- *  - A field that the mode or the call does not have must be 0 or NULL. Exceptions, which are not read: `range_offset`
- * and `range_len` without WARPAES_RANGE, the output of CMAC, an `iv` whose length is 0 (but see SIV), and elements of a
- *    batch whose length is 0.
+ *    callers, fields that this library does not know are refused unless they are 0.
+ *  - Messages, batch entries and contexts are refused if a field that their mode or the call does not have is not 0 or
+ *    NULL. Not read are `range_offset` and `range_len` without WARPAES_RANGE, the output of CMAC, an `iv` whose length
+ *    is 0 (but see SIV), and elements of a batch whose length is 0.
  *  - The _destroy function of a handle's type frees the handle and accepts NULL.
  *  - Many threads may use an engine or a key at once. One thread at a time may use a context.
  *  - Lengths and offsets are in bytes, except for CFB1 with WARPAES_LENGTH_IN_BITS.
@@ -609,8 +609,8 @@ WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context
  * Processes the next `input_len` bytes, any number. `*output_len` receives the number of bytes written. ECB and CBC
  * write whole blocks, so up to 15 bytes more than input_len (16 with padding); XTS writes whole data units, so up to
  * data_unit_len - 1 more; CMAC writes nothing; other modes write input_len. A call that fails consumes nothing; with
- * WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. Sizes may be any in place, too
- * (output == input).
+ * WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. In place (output == input),
+ * pieces may have any sizes.
  */
 WARPAES_API warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len,
                                                   void* output, size_t output_capacity, size_t* output_len);
