@@ -47,6 +47,7 @@ int set_key(Cmac& c, const Byte* key, std::size_t bytes) noexcept {
     if (cipher == nullptr || bytes != cipher->key_bits / 8) return 0;
     c.key.set(key, bytes, false);
     c.state.set_key(c.key);
+    clear_registers();
     c.ready = true;
     return 1;
 }

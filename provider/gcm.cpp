@@ -406,6 +406,7 @@ int gcm_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv,
         if (keylen != c.keylen) return WARPAES_RAISE(&c, PROV_R_INVALID_KEY_LENGTH);
         c.key.set(key, keylen, false);
         c.hash.set(c.key);
+        clear_registers();
         c.key_set = true;
         c.tls_enc_records = 0;
         // The default provider would continue with a counter of zero.

@@ -64,11 +64,11 @@ bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     c.failed = true;
     Engine* const engine = c.provider->settings()->bulk->engine_of_cpus();
     if (engine == nullptr) return false;
+    MessageResult result;
     try {
         clean_stack([&] {
             const ExpandedKey key({c.key, c.keylen});
             const warpaes_part aad{c.aad, c.aad_bytes};
-            MessageResult result;
             crypt_composed(*engine,
                            {.mode = ComposedMode::gcm_siv,
                             .direction = c.enc ? Direction::encrypt : Direction::decrypt,
@@ -87,6 +87,7 @@ bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     } catch (...) {
         return false;
     }
+    if (result.refusal) return false;
     c.done = true;
     c.failed = false;
     c.tally.add(bytes);
@@ -148,6 +149,7 @@ int gcm_siv_init(void* context, const Byte* key, std::size_t keylen, const Byte*
     if (key != nullptr) {
         if (keylen != c.keylen) return WARPAES_RAISE(&c, PROV_R_INVALID_KEY_LENGTH);
         std::memcpy(c.key, key, keylen);
+        clear_registers();
         c.key_set = true;
     }
     if (iv != nullptr) {

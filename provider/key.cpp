@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "provider/provider.hpp"
+
 namespace warpaes::provider {
 
 void Key::set(const std::uint8_t* key, std::size_t key_bytes, bool inverse_cipher) noexcept {
@@ -11,6 +13,7 @@ void Key::set(const std::uint8_t* key, std::size_t key_bytes, bool inverse_ciphe
     inverse = inverse_cipher;
     serial = &cpu::serial::kernels(static_cast<int>(rounds));
     (inverse_cipher ? serial->expand_inverse : serial->expand)(key, schedule);
+    clear_registers();
 }
 
 }  // namespace warpaes::provider

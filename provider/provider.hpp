@@ -15,6 +15,7 @@
 #include <new>
 #include <type_traits>
 
+#include "base/clean_stack.hpp"
 #include "base/secret.hpp"
 #include "provider/counters.hpp"
 #include "provider/settings.hpp"
@@ -73,12 +74,20 @@ void free_context(Type* context) noexcept {
     std::free(context);
 }
 
+/// Overwrites the vector registers, through which keys have been copied or expanded just before: what memcpy() leaves
+/// in them differs from one processor and C library to the next, and no kernel may follow that would overwrite it.
+inline void clear_registers() noexcept {
+    asm volatile("" ::: "memory");
+    detail::clear_vector_registers();
+}
+
 /// The copy starts with an empty tally.
 template <class Type>
 Type* copy_context(const Type* from) noexcept {
     Type* const made = make_context<Type>(from->provider, from->tally.kind);
     if (made == nullptr) return nullptr;
     std::memcpy(static_cast<void*>(made), from, sizeof(Type));
+    clear_registers();
     made->tally.forget();
     return made;
 }

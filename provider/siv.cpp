@@ -141,6 +141,7 @@ int siv_init(void* context, const Byte* key, std::size_t keylen, const Byte* /*i
         constexpr Byte zeros[16] = {};
         const Block d = mac_of(c, zeros, sizeof zeros);
         std::memcpy(c.d, d.data(), 16);
+        clear_registers();
         c.left = 1;
         c.key_set = true;
     }

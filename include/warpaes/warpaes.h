@@ -15,7 +15,11 @@
  *    warpaes_batch_options are the sizes in this header; warpaes_work describes one message of AES-128-CTR encryption
  *    under one key; `second` is 1 in warpaes_numbers; WARPAES_SCRYPT_INIT is a cost. A `struct_size` of 0 is refused.
  *  - Newer libraries accept older, smaller structs: they take missing fields as 0 and write nothing beyond the caller's
- *    size. The first version of every struct is accepted for ever.
+ *    size. The first version of every struct is accepted for ever. In larger structs and batch entries, of newer
+ *    callers, fields that this library does not know are refused unless they are 0.
+ *  - Messages, batch entries and contexts are refused if a field that their mode or the call does not have is not 0 or
+ *    NULL. Not read are `range_offset` and `range_len` without WARPAES_RANGE, the output of CMAC, an `iv` whose length
+ *    is 0 (but see SIV), and elements of a batch whose length is 0.
  *  - The _destroy function of a handle's type frees the handle and accepts NULL.
  *  - Many threads may use an engine or a key at once. One thread at a time may use a context.
  *  - Lengths and offsets are in bytes, except for CFB1 with WARPAES_LENGTH_IN_BITS.
@@ -146,7 +150,8 @@ enum {
 enum {
     WARPAES_NOTE_COUNTER_WRAPPED =
         1u << 0 /**< The CTR counter passed 2^128 - 1 and continued at 0, as SP 800-38A B.1 and OpenSSL do. The output
-                     is correct, but this key has also used the counter blocks from 0 up. */
+                     is correct, but this key has also used the counter blocks from 0 up. Of a batch: for one of its
+                     messages whose IV lies in host memory. */
     ,
     WARPAES_NOTE_DEVICE_FAILED = 1u << 1, /**< A GPU failed midway and the CPU did the rest. The output is complete. */
     WARPAES_NOTE_INPUT_GREW = 1u << 2 /**< The input file grew after it was opened. The output covers the length that
@@ -163,7 +168,9 @@ typedef struct warpaes_engine_options {
     /** Host threads that work on one call. 0: one per processor available to this process. */
     uint32_t threads;
     /** "libcrypto", "aesni", "vaes", "armv8" or "cuda": use this backend for everything, or fail. NULL: use the
-        environment variable WARPAES_BACKEND if it is set and not empty, else "auto", the best backend for each call. */
+        environment variable WARPAES_BACKEND if it is set and not empty, else "auto", the best backend for each call.
+        "vaes" uses 256-bit registers, also on a processor with AVX-512, if the environment variable WARPAES_VECTOR_BITS
+        is 256 when the process first uses the library. */
     const char* backend;
     /** CUDA device number. -1: every device; WARPAES_ENGINE_OPTIONS_INIT sets -1. */
     int32_t device;
@@ -238,7 +245,8 @@ typedef struct warpaes_key warpaes_key;
 
 /** `bytes`: `length` bytes, 16, 24 or 32, copied. Expansion takes the same time for every key of one length. */
 WARPAES_API warpaes_status warpaes_key_create(const uint8_t* bytes, size_t length, warpaes_key** key);
-/** Wipes and frees the key. No message, context or asynchronous call may use it after that. NULL is allowed. */
+/** Wipes and frees the key. No call, context or unfinished batch may use it after that; enqueued work has a copy of it.
+    A batch refuses an entry with a destroyed key, unless a new key has got its address. NULL is allowed. */
 WARPAES_API void warpaes_key_destroy(warpaes_key* key);
 
 /* --------------------------------------------------------------------------------------------------------- message */
@@ -286,7 +294,8 @@ typedef struct warpaes_part {
  *
  * If input and output of GCM-SIV lie in the memory of one GPU, that GPU computes it, after the work on its default
  * stream. CPUs compute all other messages of KW and the modes after it, whole: data in device memory is copied to host
- * memory and back, and an engine with the backend "cuda" refuses them with WARPAES_ERROR_BACKEND.
+ * memory and back, and an engine with the backend "cuda" refuses them with WARPAES_ERROR_BACKEND, except for GCM-SIV
+ * without text.
  */
 typedef struct warpaes_message {
     uint32_t struct_size;
@@ -300,7 +309,9 @@ typedef struct warpaes_message {
     const void* input;
     uint64_t input_len;
     void* output;
-    uint64_t output_capacity; /**< At least input_len; with PKCS7 encryption, the next multiple of 16 above it. */
+    /** Bytes; at least as many as are written: input_len; PKCS7 encryption: the next multiple of 16 above it; with
+        WARPAES_RANGE: range_len; lengths in bits: whole bytes; KW and KWP: above. CMAC: not read. */
+    uint64_t output_capacity;
     uint64_t range_offset;
     uint64_t range_len;
     const void* aad; /**< GCM, CCM, SIV, GCM-SIV: associated data, in host or device memory. */
@@ -312,7 +323,7 @@ typedef struct warpaes_message {
     const warpaes_key* tweak_key; /**< XTS */
     uint64_t data_unit_len;       /**< XTS */
     /** Asynchronous decryption with a tag: receives the message's status, WARPAES_OK or WARPAES_ERROR_AUTHENTICATION,
-        in the memory of the buffers' device. Otherwise NULL. */
+        in the memory of the buffers' device (without text: of any). Otherwise NULL. */
     warpaes_status* device_status;
     const warpaes_key* mac_key;   /**< SIV */
     const warpaes_part* aad_list; /**< SIV: components, instead of `aad` */
@@ -354,12 +365,14 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_m
  * device; NULL: the default stream) and returns at once. The output is complete when the stream reaches that point; the
  * result is final on return. PKCS7 is refused. A range must consist of whole blocks; a range of CBC or CFB decryption
  * first waits for `cuda_stream`, to fetch the 16 bytes before the range, and is refused with WARPAES_ERROR_STATE if the
- * stream is in capture. The key may be destroyed after the call. `result` may be NULL. Thread-safe.
+ * stream is in capture. The key may be destroyed after the call. A message of 0 bytes in a mode without tags succeeds,
+ * and nothing is enqueued. `result` may be NULL. Thread-safe.
  *
  * GCM, CCM, CMAC: encryption writes the tag to memory of the buffers' device; a 16-byte tag of GCM whose associated
  * data lies in host memory may also lie in page-locked memory. Decryption writes its status to `device_status`, and
- * wipes an output that is not authentic; its `tag` may lie in host memory, which the call copies. `cuda_stream` may be
- * in capture, as with warpaes_batch_enqueue.
+ * wipes an output that is not authentic; its `tag` may lie in host memory, which the call copies. Without text, the
+ * memory of `tag` (decryption: of `device_status`) determines the device. `cuda_stream` may be in capture, as with
+ * warpaes_batch_enqueue.
  */
 WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, const warpaes_message* message,
                                                void* cuda_stream, warpaes_result* result);
@@ -440,7 +453,7 @@ typedef struct warpaes_entry_result {
     warpaes_status status;
     uint32_t reserved;
     uint64_t failures; /**< Messages that are not authentic. Their outputs are wiped; the other outputs are valid. */
-    uint64_t first_failure; /**< The index of the first of these messages. */
+    uint64_t first_failure; /**< The index of the first of these messages; UINT64_MAX if `failures` is 0. */
 } warpaes_entry_result;
 
 /** Flags of a batch. */
@@ -455,7 +468,7 @@ typedef struct warpaes_batch warpaes_batch;
 typedef struct warpaes_batch_options {
     uint32_t struct_size;
     uint32_t flags;      /**< WARPAES_BATCH_* */
-    uint64_t entry_size; /**< Bytes from one entry to the next: sizeof(warpaes_batch_entry). */
+    uint64_t entry_size; /**< Bytes from one entry to the next: sizeof(warpaes_batch_entry). More bytes must be 0. */
     const warpaes_arena* arena;
     /** NULL, or one result per entry, which must stay until the batch is finished. */
     warpaes_entry_result* results;
@@ -506,11 +519,12 @@ WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const wa
 /**
  * Enqueues `count` entries on the caller's stream and returns without waiting for them. `cuda_stream` is a cudaStream_t
  * of the data's device (NULL: its default stream). The data, and tags that are written, lie in the memory of one
- * device. IVs, associated data, keys and expected tags lie there or in host memory, which the call copies. Key handles
- * may be destroyed after the call. Entries that decrypt with a tag need `statuses` in the memory of the same device: in
- * stream order, each message's status is written there, WARPAES_OK or WARPAES_ERROR_AUTHENTICATION, and outputs that
- * are not authentic are wiped. If an entry is refused, the call returns its status, the sentence names the entry, and
- * nothing of the batch is done. The options `results`, `finished` and WARPAES_BATCH_CHECK_NONCES are refused.
+ * device, also for entries without text. IVs, associated data, keys and expected tags lie there or in host memory,
+ * which the call copies. Key handles may be destroyed after the call. Entries that decrypt with a tag need `statuses`
+ * in the memory of the same device: in stream order, each message's status is written there, WARPAES_OK or
+ * WARPAES_ERROR_AUTHENTICATION, and outputs that are not authentic are wiped. If an entry is refused, the call returns
+ * its status, the sentence names the entry, and nothing of the batch is done. The options `results`, `finished` and
+ * WARPAES_BATCH_CHECK_NONCES are refused.
  *
  * `cuda_stream` may be in capture. The graph then holds copies of keys and of the parts in host memory until it is
  * destroyed, and reads all other parts at every launch. Launch a graph again only after its last launch has completed.
@@ -535,8 +549,10 @@ WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpa
 /** The outcome of entry `index` of a finished batch. WARPAES_ERROR_STATE if the batch is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index,
                                                      warpaes_entry_result* result);
-/** The sentence for the status of entry `index` of a finished batch; "" for WARPAES_OK. The batch keeps sentences for
-    4096 entries; for others this is what warpaes_status_message says. Lives as long as the batch. */
+/** The sentence for the status of entry `index` of a finished batch; "" for WARPAES_OK, for an index beyond the last
+    entry, and if the batch is not finished. The batch keeps the sentences of the first 4096 entries that failed, in the
+    order of their failures; wrong tags count when their sentence is first asked for. For other entries this is what
+    warpaes_status_message says. Lives as long as the batch. */
 WARPAES_API const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index);
 /** Waits until the batch is finished, and frees it. NULL is allowed. */
 WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
@@ -575,12 +591,14 @@ WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, 
 WARPAES_API const char* warpaes_context_error(const warpaes_context* context);
 
 /** Sets the mode, the direction, the key and their options. With an IV (ECB, CMAC: with a key) it also starts a
-    message. Any previous state is discarded. */
+    message. An IV or a tweak key without a key is WARPAES_ERROR_ARGUMENT. Any previous state is discarded; a call that
+    fails changes nothing. */
 WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, const warpaes_context_options* options);
 /** Sets another key; `tweak_key` for XTS, else NULL. It discards the current message; set_iv starts the next. */
 WARPAES_API warpaes_status warpaes_context_set_key(warpaes_context* context, const warpaes_key* key,
                                                    const warpaes_key* tweak_key);
-/** Starts a message with this IV; NULL and 0 for ECB and CMAC. It discards the current message. */
+/** Starts a message with this IV; NULL and 0 for ECB and CMAC. It discards the current message. WARPAES_ERROR_STATE
+    without a key. */
 WARPAES_API warpaes_status warpaes_context_set_iv(warpaes_context* context, const uint8_t* iv, size_t iv_len);
 /**
  * The current IV, 16 bytes: given to set_iv, it lets another context continue from here. CBC, CFB, OFB: the chaining
@@ -592,8 +610,8 @@ WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context
  * Processes the next `input_len` bytes, any number. `*output_len` receives the number of bytes written. ECB and CBC
  * write whole blocks, so up to 15 bytes more than input_len (16 with padding); XTS writes whole data units, so up to
  * data_unit_len - 1 more; CMAC writes nothing; other modes write input_len. A call that fails consumes nothing; with
- * WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. In place (output == input): any sizes in host
- * memory, whole blocks (XTS: data units) in device memory.
+ * WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. In place (output == input),
+ * pieces may have any sizes.
  */
 WARPAES_API warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len,
                                                   void* output, size_t output_capacity, size_t* output_len);

@@ -215,6 +215,8 @@ Backend& libcrypto_backend();
 Backend& aesni_backend();
 /// VAES: 512-bit registers if the CPU has AVX-512, else 256-bit.
 Backend& vaes_backend();
+/// Throws Error{BACKEND} if WARPAES_VECTOR_BITS, which limits that backend's registers, has an unknown value.
+void check_vector_bits();
 /// The AES and PMULL instructions of 64-bit Arm.
 Backend& armv8_backend();
 

@@ -17,6 +17,15 @@ private:
     warpaes_status status_;
 };
 
+/// What is wrong with the data of a message that could be processed: it is not authentic, or its padding is wrong. A
+/// result and no exception, because throwing takes 4 us, as long as 50 KiB of text, and anyone can send such messages.
+struct Refusal {
+    warpaes_status status = WARPAES_OK;
+    const char* sentence = nullptr;  ///< static storage; null: nothing is wrong
+
+    explicit operator bool() const noexcept { return sentence != nullptr; }
+};
+
 /// Whether the GPU failed, so that the same work may succeed elsewhere.
 inline bool is_failure_of_device(const Error& e) {
     return e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY;

@@ -126,7 +126,8 @@ int warpaes_batch_poll(const warpaes_batch* batch) {
 }
 
 warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds) {
-    return guarded([&] {
+    warpaes_status outcome = WARPAES_OK;
+    const warpaes_status waited = guarded([&] {
         require(batch, "batch");
         require_here(*batch);
         Batch& its = *batch->impl;
@@ -134,8 +135,11 @@ warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds) {
             throw Error(WARPAES_ERROR_TIMEOUT, "batch: is not finished after " + std::to_string(milliseconds) + " ms");
         }
         const auto failed = its.outcomes().first_failed();
-        if (failed) throw Error(its.outcomes().status(), sentence_of(its, *failed));
+        if (!failed) return;
+        outcome = its.outcomes().status();
+        remember_error(sentence_of(its, *failed));
     });
+    return waited != WARPAES_OK ? waited : outcome;
 }
 
 void warpaes_batch_cancel(warpaes_batch* batch) {

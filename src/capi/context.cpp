@@ -26,12 +26,19 @@ void run_step(std::size_t* output_len, Step step) {
 }
 
 /// guarded(), which also stores the sentence in the context.
+/// `refusal`: what the body found wrong with the data.
 template <typename Body>
-warpaes_status kept(const warpaes_context* context, const Body& body) {
+warpaes_status kept(const warpaes_context* context, const Body& body, const Refusal& refusal) {
     if (context == nullptr) return guarded([] { require(nullptr, "context"); });
-    const warpaes_status status = guarded(body);
+    const warpaes_status done = guarded(body);
+    const warpaes_status status = verdict(done, refusal);
     if (status != WARPAES_OK) write_error(status, context->error);
     return status;
+}
+
+template <typename Body>
+warpaes_status kept(const warpaes_context* context, const Body& body) {
+    return kept(context, body, Refusal{});
 }
 
 std::span<const std::uint8_t> iv_of(const std::uint8_t* iv, std::uint64_t length) {
@@ -55,7 +62,9 @@ ContextKind to_kind(const warpaes_context_options& o) {
     if ((o.flags & ~static_cast<std::uint32_t>(WARPAES_PKCS7)) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context takes WARPAES_PKCS7 or 0");
     }
-    return {.mode = checked_mode(o.mode),
+    const Mode mode = checked_mode(o.mode);
+    check_fields(o.mode, {.data_units = o.tweak_key != nullptr || (o.data_unit_len | o.data_unit_step) != 0});
+    return {.mode = mode,
             .direction = checked_direction(o.direction),
             .pkcs7 = (o.flags & WARPAES_PKCS7) != 0,
             .data_units = {o.data_unit_len, o.data_unit_step != 0 ? o.data_unit_step : 1},
@@ -139,13 +148,17 @@ warpaes_status warpaes_context_update(warpaes_context* context, const void* inpu
 
 warpaes_status warpaes_context_final(warpaes_context* context, void* output, size_t output_capacity,
                                      size_t* output_len) {
-    return kept(context, [&] {
-        require(output_len, "output_len");
-        require_here(*context);
-        run_step(output_len, [&](std::size_t& written) {
-            context->impl.final(static_cast<std::uint8_t*>(output), output_capacity, written);
-        });
-    });
+    Refusal refusal;
+    return kept(
+        context,
+        [&] {
+            require(output_len, "output_len");
+            require_here(*context);
+            run_step(output_len, [&](std::size_t& written) {
+                refusal = context->impl.final(static_cast<std::uint8_t*>(output), output_capacity, written);
+            });
+        },
+        refusal);
 }
 
 warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset) {

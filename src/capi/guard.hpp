@@ -17,6 +17,8 @@ namespace warpaes::capi {
 
 /// Stores `sentence` for warpaes_last_error() on this thread.
 void remember_error(const char* sentence) noexcept;
+/// The same for a sentence in static storage.
+void remember_static(const char* sentence) noexcept;
 
 /// Runs `body`, which throws on failure, and converts what it throws to a status and a sentence.
 template <typename Body>
@@ -39,7 +41,14 @@ warpaes_status caught(Body&& body) noexcept {
     }
 }
 
-/// Does the same and overwrites the stack that `body` used.
+/// The status of a call that ended with `status`, or with this refusal of its data.
+inline warpaes_status verdict(warpaes_status status, const Refusal& refusal) noexcept {
+    if (status != WARPAES_OK || !refusal) return status;
+    remember_static(refusal.sentence);
+    return refusal.status;
+}
+
+/// Does the same as caught() and overwrites the stack that `body` used.
 template <typename Body>
 warpaes_status guarded(Body&& body) noexcept {
     return caught([&] { clean_stack(std::forward<Body>(body)); });

@@ -12,18 +12,14 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-[[noreturn, gnu::cold]] void refuse_siv_fields(const warpaes_message& m) {
-    (void)checked_mode(m.mode);  // gives a better message for an unknown mode
-    throw Error(WARPAES_ERROR_ARGUMENT, "mac_key, aad_list, aad_count: are for SIV");
-}
-
 MessageRequest to_request(const warpaes_message& m, int input_device = -1) {
     require(m.key, "key");
     if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
     constexpr std::uint32_t known = WARPAES_PKCS7 | WARPAES_LENGTH_IN_BITS | WARPAES_RANGE;
     if ((m.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
-    if (m.mac_key != nullptr || m.aad_list != nullptr || m.aad_count != 0) refuse_siv_fields(m);
-    MessageRequest request{.mode = checked_mode(m.mode),
+    const Mode mode = checked_mode(m.mode);
+    check_fields(m.mode, {.siv = m.mac_key != nullptr || m.aad_list != nullptr || m.aad_count != 0});
+    MessageRequest request{.mode = mode,
                            .direction = checked_direction(m.direction),
                            .key = &m.key->impl,
                            .iv = {m.iv, static_cast<std::size_t>(m.iv_len)},
@@ -47,18 +43,10 @@ MessageRequest to_request(const warpaes_message& m, int input_device = -1) {
     return request;
 }
 
-/// Throws if the fields that `name` names are set, because the message's mode does not use them.
-void refuse_extra(bool some, const warpaes_message& m, const char* name) {
-    if (!some) return;
-    const char* const mode = traits_of(static_cast<ComposedMode>(m.mode)).name;
-    throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + " nothing that " + mode + " has");
-}
-
 /// The components of the associated data; `one` must outlive the result.
 std::span<const warpaes_part> aad_of(const warpaes_message& m, warpaes_part& one) {
     if (m.aad == nullptr && m.aad_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     if (m.aad_list != nullptr || m.aad_count != 0) {
-        refuse_extra(m.mode != WARPAES_SIV, m, "aad_list, aad_count: are");
         if (m.aad != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad, aad_list: one of them, not both");
         require(m.aad_list, "aad_list");
         return {m.aad_list, static_cast<std::size_t>(m.aad_count)};
@@ -71,13 +59,16 @@ ComposedRequest to_composed_request(const warpaes_message& m, warpaes_part& aad)
     const auto mode = static_cast<ComposedMode>(m.mode);
     require(m.key, "key");
     if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
-    refuse_extra(m.flags != 0, m, "flags: are");
-    refuse_extra(m.tweak_key != nullptr || (m.data_unit_len | m.data_unit_step) != 0, m,
-                 "tweak_key, data_unit_len, data_unit_step: are");
-    refuse_extra(m.device_status != nullptr, m, "device_status: is");
-    const bool has_tag = traits_of(mode).tags != 0;
-    refuse_extra(!has_tag && (m.tag != nullptr || m.tag_len != 0), m, "tag: is");
-    refuse_extra(!has_tag && (m.aad != nullptr || m.aad_len != 0), m, "aad: is");
+    if (m.flags != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string("flags: ") + traits_of(mode).name + " has none");
+    }
+    if (m.device_status != nullptr) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    std::string("device_status: is for warpaes_crypt_async, which has no ") + traits_of(mode).name);
+    }
+    check_fields(m.mode, {.tagged = m.aad != nullptr || m.tag != nullptr || (m.aad_len | m.tag_len) != 0,
+                          .data_units = m.tweak_key != nullptr || (m.data_unit_len | m.data_unit_step) != 0,
+                          .siv = m.mac_key != nullptr || m.aad_list != nullptr || m.aad_count != 0});
     return {.mode = mode,
             .direction = checked_direction(m.direction),
             .key = &m.key->impl,
@@ -96,7 +87,7 @@ ComposedRequest to_composed_request(const warpaes_message& m, warpaes_part& aad)
 template <typename Crypt>
 warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result, const Crypt& crypt) {
     MessageResult made;
-    const warpaes_status status = caught([&] {
+    const warpaes_status done = caught([&] {
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
         std::optional<warpaes_message> own;  // copy, if the caller has another version's header
@@ -105,6 +96,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
         }
         crypt(own ? *own : *message, made);
     });
+    const warpaes_status status = verdict(done, made.refusal);
     tell(result, status, made);
     return status;
 }
@@ -125,9 +117,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
 
 [[gnu::noinline]] warpaes_status crypted_plain(const warpaes_message& m, const PlainOutcome& plain,
                                                warpaes_result* result) {
-    // Without an exception, which takes longer than a short message.
-    const warpaes_status status = plain.tag_is_right ? WARPAES_OK : WARPAES_ERROR_AUTHENTICATION;
-    if (!plain.tag_is_right) remember_error(wrong_tag_sentence);
+    const warpaes_status status = verdict(WARPAES_OK, plain.tag_is_right ? Refusal{} : wrong_tag);
     if (result != nullptr) fill(*result, status, MessageResult{{.backend = plain.way->backend}, m.input_len});
     return status;
 }

@@ -1,21 +1,67 @@
+#include <pthread.h>
+
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 
 #include "capi/guard.hpp"
 
 namespace warpaes::capi {
 
 namespace {
-// A fixed buffer: remembering an error must not fail.
-thread_local char last_error[1024] = "";
+
+constexpr std::size_t sentence_bytes = 1024;
+
+/// The thread's sentence. A pointer, because the library's thread-local variables take static TLS (clean_stack.hpp), of
+/// which a process has some 1,600 bytes for everything that it loads with dlopen.
+constinit thread_local const char* last_error = nullptr;
+
+/// Frees the sentences of threads that end.
+class Sentences {
+public:
+    Sentences() noexcept {
+        valid_ = pthread_key_create(&key_, [](void* sentence) {
+                     last_error = nullptr;
+                     std::free(sentence);
+                 }) == 0;
+    }
+    Sentences(const Sentences&) = delete;
+    Sentences& operator=(const Sentences&) = delete;
+    ~Sentences() {
+        if (valid_) pthread_key_delete(key_);
+        valid_ = false;
+    }
+    /// This thread's buffer of `sentence_bytes` bytes; null if there is no memory.
+    [[nodiscard]] char* buffer() const noexcept {
+        if (!valid_) return nullptr;
+        if (void* const its = pthread_getspecific(key_)) return static_cast<char*>(its);
+        void* const made = std::malloc(sentence_bytes);
+        if (made == nullptr || pthread_setspecific(key_, made) == 0) return static_cast<char*>(made);
+        std::free(made);
+        return nullptr;
+    }
+
+private:
+    pthread_key_t key_{};
+    bool valid_ = false;
+};
+Sentences sentences;
+
 }  // namespace
 
 void remember_error(const char* sentence) noexcept {
-    std::snprintf(last_error, sizeof last_error, "%s", sentence);
+    char* const buffer = sentences.buffer();
+    if (buffer != nullptr) std::snprintf(buffer, sentence_bytes, "%s", sentence);
+    last_error = buffer != nullptr ? buffer : "out of host memory, also for the sentence that says what failed";
+}
+
+void remember_static(const char* sentence) noexcept {
+    last_error = sentence;
 }
 
 void write_error(warpaes_status status, char* error) noexcept {
-    std::snprintf(error, WARPAES_ERROR_BYTES, "%.*s", WARPAES_ERROR_BYTES - 1, status == WARPAES_OK ? "" : last_error);
+    std::snprintf(error, WARPAES_ERROR_BYTES, "%.*s", WARPAES_ERROR_BYTES - 1,
+                  status == WARPAES_OK ? "" : warpaes_last_error());
 }
 
 void refuse_unknown_flags(std::uint32_t flags, std::uint32_t known) {
@@ -48,7 +94,7 @@ uint32_t warpaes_abi_version(void) {
 }
 
 const char* warpaes_last_error(void) {
-    return warpaes::capi::last_error;
+    return warpaes::capi::last_error != nullptr ? warpaes::capi::last_error : "";
 }
 
 const char* warpaes_status_message(warpaes_status status) {

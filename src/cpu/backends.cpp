@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <string>
 
+#include "base/error.hpp"
 #include "cpu/batch.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "cpu/features.hpp"
@@ -208,6 +211,12 @@ Backend& armv8_backend() {
     static cpu::CpuBackend backend("armv8", "Armv8 AES and PMULL, 8 blocks in flight", cpu::why_not_armv8(),
                                    cpu::armv8);
     return backend;
+}
+
+void check_vector_bits() {
+    if (cpu::given_vector_bits() != 0) return;
+    throw Error(WARPAES_ERROR_BACKEND, std::string(cpu::vector_bits_variable) + ": must be 256 or 512, got '" +
+                                           std::getenv(cpu::vector_bits_variable) + "'");
 }
 
 Backend& vaes_backend() {

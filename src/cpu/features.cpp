@@ -1,5 +1,8 @@
 #include "cpu/features.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 #if defined(__x86_64__)
 
 #include <cpuid.h>
@@ -38,6 +41,7 @@ CpuWords ask() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (__get_cpuid(1, &a, &b, &c, &d)) words.leaf1_c = c;
     if (has_xcr0(words)) words.xcr0 = xcr0();
+    if (given_vector_bits() == 256) words.most_vector_bits = 256;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
         words.leaf7_b = b;
         words.leaf7_c = c;
@@ -88,6 +92,7 @@ std::string why_not_vaes512(const CpuWords& words) {
     const Features f = features(words);
     if (!f.avx512) return "this CPU has no AVX-512 (F, BW and VL)";
     if (!f.zmm_state) return "the operating system does not enable 512-bit registers (AVX-512)";
+    if (words.most_vector_bits < 512) return std::string(vector_bits_variable) + " is 256";
     return why_not_vaes256(words);
 }
 
@@ -135,6 +140,12 @@ bool multiplies_slowly() {
 #endif
 
 namespace warpaes::cpu {
+
+unsigned given_vector_bits() {
+    const char* const value = std::getenv(vector_bits_variable);
+    const std::string_view bits = value != nullptr ? value : "";
+    return bits.empty() || bits == "512" ? 512 : bits == "256" ? 256 : 0;
+}
 
 std::string why_not_armv8([[maybe_unused]] const CpuWords& words) {
 #if defined(__aarch64__)

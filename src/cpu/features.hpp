@@ -11,9 +11,16 @@ struct CpuWords {
     unsigned leaf1_c = 0, leaf7_b = 0, leaf7_c = 0;
     unsigned xcr0 = 0;
     unsigned long hwcap = 0;
+    unsigned most_vector_bits = 512;  ///< wider registers are not used (WARPAES_VECTOR_BITS)
 };
 /// The words of this CPU; those of the other architecture are zero.
 const CpuWords& this_cpu();
+
+/// The environment variable WARPAES_VECTOR_BITS: the widest vector registers that kernels may use, "256" or "512".
+/// Looked up when the library first selects kernels, and valid for the process.
+inline constexpr const char* vector_bits_variable = "WARPAES_VECTOR_BITS";
+/// The value; 512 if it is not set or empty, 0 if it is neither of the two.
+unsigned given_vector_bits();
 
 /// A sentence that says why the instruction set cannot be used here; empty if it can. AES-NI also requires PCLMULQDQ
 /// and SSSE3.

@@ -81,6 +81,7 @@ Engine::Engine(const EngineOptions& options) : options_(options) {
         const char* environment = std::getenv("WARPAES_BACKEND");
         options_.backend = environment != nullptr ? environment : "";
     }
+    check_vector_bits();
     if (!options_.backend.empty() && options_.backend != "auto") forced_ = &find_backend(options_.backend);
     if (options_.chunk_bytes % 4096 != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT,

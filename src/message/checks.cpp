@@ -27,6 +27,14 @@ void refuse_direction(int direction) {
                 "direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got " + std::to_string(direction));
 }
 
+void refuse_fields(int mode, const ModeFields& given) {
+    const bool tagged = traits_of(static_cast<Mode>(mode)).tags != 0;
+    throw Error(WARPAES_ERROR_ARGUMENT, given.tagged && !tagged ? "aad, tag: are for GCM, CCM, CMAC, SIV and GCM-SIV"
+                                        : given.siv && mode != static_cast<int>(ComposedMode::siv)
+                                            ? "mac_key, aad_list, aad_count: are for SIV"
+                                            : "tweak_key, data_unit_len, data_unit_step: are for XTS");
+}
+
 void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name) {
     refuse(WARPAES_ERROR_IV_LENGTH, name, mode.iv_lengths, bytes);
 }

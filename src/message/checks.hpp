@@ -11,6 +11,9 @@
 
 namespace warpaes {
 
+inline constexpr Refusal wrong_padding{WARPAES_ERROR_PADDING,
+                                       "input: the padding is wrong: wrong key, wrong IV or damaged data"};
+
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);
 [[noreturn]] void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);
@@ -31,6 +34,22 @@ inline Mode checked_mode(warpaes_mode mode) {
 inline Direction checked_direction(warpaes_direction direction) {
     if (direction != WARPAES_ENCRYPT && direction != WARPAES_DECRYPT) refuse_direction(direction);
     return static_cast<Direction>(direction);
+}
+
+/// The fields that only some modes have. `true`: the caller set one of them, to other than 0 or null.
+struct ModeFields {
+    bool tagged = false;      ///< aad, aad_len, tag, tag_len; elements of a batch count by their lengths alone
+    bool data_units = false;  ///< tweak_key, data_unit_len, data_unit_step
+    bool siv = false;         ///< mac_key, aad_list, aad_count
+};
+[[noreturn]] void refuse_fields(int mode, const ModeFields& given);
+
+/// Throws Error{ARGUMENT} if the caller set a field that `mode`, a value of warpaes_mode, does not have. Messages,
+/// entries and contexts are judged here.
+inline void check_fields(int mode, const ModeFields& given) {
+    const bool units = mode == static_cast<int>(Mode::xts), siv = mode == static_cast<int>(ComposedMode::siv);
+    const bool tagged = traits_of(static_cast<Mode>(mode)).tags != 0;
+    if ((given.tagged && !tagged) || (given.data_units && !units) || (given.siv && !siv)) refuse_fields(mode, given);
 }
 
 /// Throws Error{IV_LENGTH}.

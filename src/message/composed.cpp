@@ -60,10 +60,7 @@ void check_keys(const ComposedRequest& r) {
         throw Error(WARPAES_ERROR_KEY_LENGTH,
                     std::string("key: is one of AES-192, which ") + mode.name + " does not have; use 16 or 32 bytes");
     }
-    if (r.mode != ComposedMode::siv) {
-        if (r.mac_key != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "mac_key: is for SIV");
-        return;
-    }
+    if (r.mode != ComposedMode::siv) return;
     if (r.mac_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "mac_key: is null; SIV takes two keys");
     if (r.mac_key->bits() != r.key->bits()) {
         throw Error(WARPAES_ERROR_KEY_LENGTH, "mac_key: has " + std::to_string(r.mac_key->bytes().size()) +
@@ -365,20 +362,21 @@ public:
           device_(buffers.device),
           encrypt_(request.direction == Direction::encrypt) {}
 
-    /// Returns the length of the output. Throws Error{AUTHENTICATION}.
-    std::uint64_t run() {
+    /// Returns the length of the output; nothing if the message is not authentic.
+    std::optional<std::uint64_t> run() {
+        bool authentic = true;
         switch (r_.mode) {
         case ComposedMode::kw:
         case ComposedMode::kwp:
             return encrypt_ ? wrap_key() : unwrap_key();
         case ComposedMode::siv:
-            siv();
+            authentic = siv();
             break;
         case ComposedMode::gcm_siv:
-            gcm_siv();
+            authentic = gcm_siv();
             break;
         }
-        return r_.input_length;
+        return authentic ? std::optional(r_.input_length) : std::nullopt;
     }
 
 private:
@@ -434,7 +432,7 @@ private:
         return padded + semiblock_bytes;
     }
 
-    std::uint64_t unwrap_key() {
+    std::optional<std::uint64_t> unwrap_key() {
         const std::uint64_t padded = r_.input_length - semiblock_bytes;
         const Semiblock icv = check_value();  // a copy, because it may lie in the output
         Secret<Semiblock> a;
@@ -450,18 +448,19 @@ private:
             unwrap(*a, output_, padded / semiblock_bytes, cipher(), *work);
         }
         if (r_.mode == ComposedMode::kw) {
-            if (CRYPTO_memcmp(a->data(), icv.data(), semiblock_bytes) != 0) throw wrong_check_value();
+            if (CRYPTO_memcmp(a->data(), icv.data(), semiblock_bytes) != 0) return std::nullopt;
             return padded;
         }
         using Last = std::span<const std::uint8_t, semiblock_bytes>;
         const Secret<KwpEnd> end(kwp_end(*a, std::span<const std::uint8_t>(icv).first<4>(),
                                          Last(output_ + padded - semiblock_bytes, semiblock_bytes), padded));
         const std::uint8_t right = 0;
-        if (CRYPTO_memcmp(&end->wrong, &right, 1) != 0) throw wrong_check_value();
+        if (CRYPTO_memcmp(&end->wrong, &right, 1) != 0) return std::nullopt;
         return end->bytes;
     }
 
-    void siv() {
+    /// False: decrypted, and not authentic.
+    bool siv() {
         S2v s2v(engine_, *r_.mac_key);
         for (const auto& component : aad_) s2v.add(component);
         if (iv_.data() != nullptr) s2v.add(iv_);
@@ -477,10 +476,11 @@ private:
             stretch.direct = true;
             lane.run(stretch);
         });
-        if (!encrypt_) compare_tags(*s2v.value(text(output_)), tag_);
+        return encrypt_ || is_tag(*s2v.value(text(output_)), tag_);
     }
 
-    void gcm_siv() {
+    /// The same.
+    bool gcm_siv() {
         std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, because it may lie in the output
         std::copy_n(iv_.begin(), nonce.size(), nonce.begin());
         const auto encrypt_blocks = [this](std::span<std::uint8_t> blocks) {
@@ -520,11 +520,7 @@ private:
                                           : siv.crypt(lane, tag_, at, input_ + at, output_ + at, bytes, !encrypt_);
             if (!encrypt_) note(i, part);
         });
-        if (!encrypt_) compare_tags(*add(), tag_);
-    }
-
-    static Error wrong_check_value() {
-        return {WARPAES_ERROR_AUTHENTICATION, "input: its check value is wrong: wrong key, wrong iv or altered data"};
+        return encrypt_ || is_tag(*add(), tag_);
     }
 
     Engine& engine_;
@@ -547,12 +543,14 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
     const bool stays = r.mode == ComposedMode::gcm_siv && from >= 0 && from == to &&
                        (engine.forced() == nullptr || engine.forced() == &cuda_backend());
     const int device = stays ? from : -1;
-    const Plan plan = stays ? Engine::replacement({})
-                            : engine.plan_on_cpu({.mode = Mode::ctr,
-                                                  .direction = Direction::encrypt,
-                                                  .key_bits = r.key->bits(),
-                                                  .bytes = r.input_length * times_ctr(r.mode)},
-                                                 traits_of(r.mode).name);
+    // Without text there is nothing for a GPU, so an engine that is for GPUs alone takes the message too.
+    const bool only_tag = r.mode == ComposedMode::gcm_siv && r.input_length == 0 && engine.forced() == &cuda_backend();
+    const Plan plan = stays || only_tag ? Engine::replacement({})
+                                        : engine.plan_on_cpu({.mode = Mode::ctr,
+                                                              .direction = Direction::encrypt,
+                                                              .key_bits = r.key->bits(),
+                                                              .bytes = r.input_length * times_ctr(r.mode)},
+                                                             traits_of(r.mode).name);
     const HostBytes iv(r.iv.data(), r.iv.size()), input(r.input, r.input_length, stays ? -1 : from);
     std::vector<HostBytes> parts;
     std::vector<std::span<const std::uint8_t>> aad;
@@ -566,12 +564,19 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
     Secret<Block> tag;
     if (decrypt) copy_anywhere(tag->data(), r.tag, tag_bytes);
-    result.output_length =
+    const auto written =
         HostMessage(engine, r, plan, {iv.span(), input.span(), output.data(), aad, &*tag, device}).run();
-    output.finish();
-    if (!decrypt) copy_anywhere(r.tag, tag->data(), tag_bytes);
     result.backend = stays ? cuda_backend().name() : plan.backend->name();
     result.device = device;
+    if (!written) {
+        constexpr Refusal wrong_check_value{WARPAES_ERROR_AUTHENTICATION,
+                                            "input: its check value is wrong: wrong key, wrong iv or altered data"};
+        result.refusal = traits_of(r.mode).tags != 0 ? wrong_tag : wrong_check_value;
+        return;
+    }
+    result.output_length = *written;
+    output.finish();
+    if (!decrypt) copy_anywhere(r.tag, tag->data(), tag_bytes);
 }
 
 }  // namespace

@@ -39,9 +39,6 @@ void Context::init(const ContextKind& kind) {
     if (kind.pkcs7 && !needs_whole_blocks(kind.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
     }
-    if (kind.mode != Mode::xts && kind.data_units != DataUnits{}) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "data_unit_len, data_unit_step: are for XTS");
-    }
     check_xts_step(kind.data_units.step);
     if (kind.data_units.bytes != 0 && !is_xts_unit(kind.data_units.bytes)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " +
@@ -226,7 +223,7 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
     has_key_stream(stretch_mode()) ? by_blocks(state.used, length, spend, run) : run(length);
 }
 
-void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& written) {
+Refusal Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& written) {
     require_open();
     if (uses_tag(kind_.mode)) return final_tagged();
     if (kind_.mode == Mode::xts) {
@@ -236,11 +233,14 @@ void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& wri
         UnitStream last = units_;
         last.final(output);
     }
-    if (needs_whole_blocks(kind_.mode)) final_block(output, capacity, written);
+    if (needs_whole_blocks(kind_.mode)) {
+        if (const Refusal refusal = final_block(output, capacity, written)) return refusal;
+    }
     phase_ = Phase::done;
+    return {};
 }
 
-void Context::final_block(std::uint8_t* output, std::size_t capacity, std::size_t& written) const {
+Refusal Context::final_block(std::uint8_t* output, std::size_t capacity, std::size_t& written) const {
     const bool encrypt = kind_.direction == Direction::encrypt;
     const auto waiting = units_.waiting();
     if (kind_.pkcs7 ? !encrypt && waiting.size() != block_bytes : !waiting.empty()) {
@@ -248,7 +248,7 @@ void Context::final_block(std::uint8_t* output, std::size_t capacity, std::size_
                                                    " bytes into a block; it must be whole 16-byte blocks" +
                                                    (kind_.pkcs7 ? ", at least one" : ""));
     }
-    if (!kind_.pkcs7) return;
+    if (!kind_.pkcs7) return {};
     Secret<Block> last, result;
     std::copy(waiting.begin(), waiting.end(), last->begin());
     if (encrypt) {
@@ -260,14 +260,13 @@ void Context::final_block(std::uint8_t* output, std::size_t capacity, std::size_
     std::size_t n = block_bytes;
     if (!encrypt) {
         n = pkcs7_unpad(*result);
-        if (n == block_bytes) {
-            throw Error(WARPAES_ERROR_PADDING, "input: the padding is wrong: wrong key, wrong IV or damaged data");
-        }
+        if (n == block_bytes) return wrong_padding;
         written = n;
         check_capacity(n, capacity);
     }
     if (n != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
     copy_anywhere(output, result->data(), n);
+    return {};
 }
 
 void Context::require_tagged() const {
@@ -319,16 +318,16 @@ Secret<Block> Context::made_tag() const {
     return kind_.mode == Mode::gcm ? gcm_.tag() : kind_.mode == Mode::ccm ? ccm_.tag() : mac_.cmac();
 }
 
-void Context::final_tagged() {
+Refusal Context::final_tagged() {
     if (kind_.direction == Direction::encrypt) {
         tag_ = made_tag();
         phase_ = Phase::done;
-        return;
+        return {};
     }
     if (tag_length_ == 0) throw Error(WARPAES_ERROR_STATE, "context: set_tag must come before final");
     const Secret<Block> tag = made_tag();
     phase_ = Phase::done;
-    compare_tags(*tag, std::span(*tag_).first(tag_length_));
+    return is_tag(*tag, std::span(*tag_).first(tag_length_)) ? Refusal{} : wrong_tag;
 }
 
 }  // namespace warpaes

@@ -40,7 +40,7 @@ public:
     /// nothing if it throws.
     void update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
                 std::size_t& written);
-    void final(std::uint8_t* output, std::size_t capacity, std::size_t& written);
+    [[nodiscard]] Refusal final(std::uint8_t* output, std::size_t capacity, std::size_t& written);
     // GCM, CCM, CMAC:
     void aad(const std::uint8_t* data, std::size_t length);
     void get_tag(std::span<std::uint8_t> tag) const;
@@ -69,14 +69,14 @@ private:
     void require_open() const;
     void require_tagged() const;
     void check_tag(std::size_t length) const;
-    void final_tagged();
+    [[nodiscard]] Refusal final_tagged();
     [[nodiscard]] Secret<Block> made_tag() const;
     /// The mode that stretches of the text run in.
     [[nodiscard]] Mode stretch_mode() const noexcept { return kind_.mode == Mode::ccm ? Mode::ctr : kind_.mode; }
     [[nodiscard]] MessageGroup run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                         std::uint64_t bytes) const;
     /// Ends a message of ECB or CBC, with or without padding.
-    void final_block(std::uint8_t* output, std::size_t capacity, std::size_t& written) const;
+    [[nodiscard]] Refusal final_block(std::uint8_t* output, std::size_t capacity, std::size_t& written) const;
     void update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t length, std::uint8_t* output);
     void update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const;
     void next_key_stream_block(State& state) const;

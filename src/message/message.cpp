@@ -22,9 +22,9 @@ namespace {
 
 void check_flags(const MessageRequest& r) {
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
-    if (!uses_tag(r.mode) && (address(r.aad) | r.aad_length | address(r.tag) | r.tag_length) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "aad, tag: are for GCM, CCM and CMAC");
-    }
+    check_fields(static_cast<int>(r.mode),
+                 {.tagged = (address(r.aad) | r.aad_length | address(r.tag) | r.tag_length) != 0,
+                  .data_units = (address(r.tweak_key) | r.data_unit_length | r.data_unit_step) != 0});
     if (!r.pkcs7 && !r.length_in_bits && !r.range) return;
     if (r.pkcs7 && !needs_whole_blocks(r.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
@@ -109,7 +109,8 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     const std::size_t kept = pkcs7_unpad(*out);
     if (kept == block_bytes) {
         executor.clear(r.output, r.input_length);
-        throw Error(WARPAES_ERROR_PADDING, "input: the padding is wrong: wrong key, wrong IV or damaged data");
+        result.refusal = wrong_padding;
+        return;
     }
     executor.write(r.output + body, out->data(), kept);
     result.output_length = body + kept;
@@ -202,8 +203,8 @@ void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
     }
     check_flags(r);
     check_data_length(r);
-    if (r.mode == Mode::xts || r.tweak_key != nullptr || (r.data_unit_length | r.data_unit_step) != 0) {
-        check_xts(r.mode, r.key, r.tweak_key, {r.data_unit_length, r.data_unit_step}, r.input_length, "input_len");
+    if (r.mode == Mode::xts) {
+        check_xts(r.key, r.tweak_key, {r.data_unit_length, r.data_unit_step}, r.input_length, "input_len");
         if (r.range) check_xts_range(r);
     }
     result.output_length = output_length(r);
@@ -227,6 +228,11 @@ void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
     }
     if (uses_tag(r.mode)) check_tagged(r);
+    if (r.device_status != nullptr && (may_wait || !uses_tag(r.mode) || r.direction == Direction::encrypt)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "device_status: is for warpaes_crypt_async, where it decrypts a message with a tag; here the call "
+                    "returns the status");
+    }
 }
 
 /// Returns WARPAES_NOTE_COUNTER_WRAPPED or 0. Must be called before the output is written, because the IV may lie in
@@ -270,6 +276,7 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result) {
 
 void crypt_async(Engine& engine, const MessageRequest& r, MessageResult& result, CallerStream stream) {
     check(r, result, false);
+    if (result.output_length == 0 && !uses_tag(r.mode)) return;  // nothing to enqueue, and no buffer that says where
     const std::uint32_t note = wrapped_counter(r);
     clean_stack([&] { crypt_any(engine, r, result, stream); });
     result.notes |= note;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/error.hpp"
 #include "engine/engine.hpp"
 #include "engine/pipeline/memory.hpp"
 
@@ -45,6 +46,7 @@ struct MessageRequest {
 
 struct MessageResult : Outcome {
     std::uint64_t output_length = 0;  ///< bytes; bits with `length_in_bits`
+    Refusal refusal;                  ///< of decrypted data; the output has been wiped
 };
 
 /// The stream of a caller who does not wait (crypt_async).
@@ -52,8 +54,8 @@ struct CallerStream {
     void* stream = nullptr;
 };
 
-/// Processes the message. Sets `result.output_length` before it throws Error{BUFFER_TOO_SMALL}. Leaves no secrets on
-/// the stack. Thread-safe.
+/// Processes the message. Sets `result.output_length` before it throws Error{BUFFER_TOO_SMALL}, and `result.refusal`
+/// instead of throwing Error{AUTHENTICATION, PADDING}. Leaves no secrets on the stack. Thread-safe.
 void crypt(Engine& engine, const MessageRequest& request, MessageResult& result);
 /// Enqueues the message on `stream` and returns without waiting.
 void crypt_async(Engine& engine, const MessageRequest& request, MessageResult& result, CallerStream stream);

@@ -99,7 +99,7 @@ bool crypt_plain_or_fail(Engine& engine, const warpaes_message& m, const Expande
     if (outcome.way == nullptr) return false;
     result.output_length = m.input_len;
     result.backend = outcome.way->backend;
-    if (!outcome.tag_is_right) throw wrong_tag();
+    if (!outcome.tag_is_right) result.refusal = wrong_tag;
     return true;
 }
 
@@ -131,7 +131,8 @@ bool crypt_short(Engine& engine, const MessageRequest& r, MessageResult& result)
     result.backend = way.backend;
     if (clean_after(way.function, message)) return true;
     wipe({r.output, static_cast<std::size_t>(r.input_length)});
-    throw wrong_tag();
+    result.refusal = wrong_tag;
+    return true;
 }
 
 void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks) {

@@ -19,13 +19,12 @@ struct PlainOutcome {
 /// messages that libcrypto processes, because libcrypto may fail.
 PlainOutcome crypt_plain(Engine& engine, const warpaes_message& message, const ExpandedKey& key) noexcept;
 
-/// The same for messages that libcrypto processes. False: nothing was done. Throws Error{AUTHENTICATION} and
-/// libcrypto's failures.
+/// The same for messages that libcrypto processes. False: nothing was done. Throws libcrypto's failures.
 bool crypt_plain_or_fail(Engine& engine, const warpaes_message& message, const ExpandedKey& key, MessageResult& result);
 
 /// Carries out a message that has passed all checks. False: the message does not qualify for this path, and nothing was
-/// done. Leaves no secrets on the stack or in vector registers. Thread-safe. Throws Error{AUTHENTICATION}, and
-/// libcrypto's failures in a serial mode.
+/// done. Leaves no secrets on the stack or in vector registers. Thread-safe. Throws libcrypto's failures in a serial
+/// mode.
 bool crypt_short(Engine& engine, const MessageRequest& request, MessageResult& result);
 
 /// Runs blocks in host memory through the block cipher, in place, where no lane is at hand.

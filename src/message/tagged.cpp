@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "base/error.hpp"
 #include "engine/engine.hpp"
@@ -18,28 +19,35 @@ namespace {
 /// Up to this length the calling thread hashes block by block, because a lane costs more.
 constexpr std::uint64_t hashed_here = 2 * block_bytes;
 
-[[nodiscard]] bool lies_on(int device, const void* pointer) {
-    return device_of(cuda_backend().place(pointer)) == device;
+[[nodiscard]] bool lies_on_device(const void* pointer) {
+    return cuda_backend().place(pointer).kind == Memory::device;
 }
 
-/// The device of a message on a caller's stream. Throws Error{ARGUMENT} unless all of it lies there.
+/// The device of a message on a caller's stream: of its text, or of what the call writes if there is no text. Throws
+/// Error{ARGUMENT} unless everything that has to be in device memory lies there.
 int device_for_stream(const MessageRequest& r) {
-    const bool data = r.input_length != 0;
-    const int device = device_of(cuda_backend().place(data ? r.input : r.tag));
-    if (device < 0 || (data && r.mode != Mode::cmac && !lies_on(device, r.output))) {
+    const bool data = r.input_length != 0, encrypt = r.direction == Direction::encrypt;
+    const void* const written = encrypt ? static_cast<const void*>(r.tag) : r.device_status;
+    const int device = device_of(cuda_backend().place(data ? static_cast<const void*>(r.input) : written));
+    const auto lies_there = [device](const void* pointer) {
+        return device >= 0 && pointer != nullptr && device_of(cuda_backend().place(pointer)) == device;
+    };
+    if (data && (!lies_there(r.input) || (r.mode != Mode::cmac && !lies_there(r.output)))) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "input, output: an asynchronous call takes buffers in the memory of one device");
     }
     if (r.mode != Mode::cmac && overlap(r.aad, r.aad_length, r.output, r.input_length)) {
         throw Error(WARPAES_ERROR_OVERLAP, "aad: lies in the output, which an asynchronous call may write before");
     }
-    if (r.direction == Direction::encrypt && !lies_on(device, r.tag)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "tag: an asynchronous call writes it to the memory of the buffers' device");
-    }
-    if (r.direction == Direction::decrypt && (r.device_status == nullptr || !lies_on(device, r.device_status))) {
+    if (encrypt && !lies_there(r.tag)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "device_status: asynchronous decryption says in the memory of the buffers' device whether the tag "
-                    "is right");
+                    data ? "tag: an asynchronous call writes it to the memory of the buffers' device"
+                         : "tag: an asynchronous call writes it to device memory");
+    }
+    if (!encrypt && !lies_there(r.device_status)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string("device_status: asynchronous decryption says in ") +
+                                                (data ? "the memory of the buffers' device" : "device memory") +
+                                                " whether the tag is right");
     }
     return device;
 }
@@ -48,8 +56,9 @@ int device_for_stream(const MessageRequest& r) {
 /// the device can write, and associated data that the host can hash.
 bool is_simple(const MessageRequest& r) {
     if (r.mode != Mode::gcm || r.direction != Direction::encrypt || r.tag_length != block_bytes) return false;
-    if (r.input_length == 0 && (r.input == nullptr || r.output == nullptr)) return false;  // only the tag says where
-    if (r.aad_length != 0 && cuda_backend().place(r.aad).kind == Memory::device) return false;
+    // Without text, the tag may be the only part that lies on a device.
+    if (r.input_length == 0 && (!lies_on_device(r.input) || !lies_on_device(r.output))) return false;
+    if (r.aad_length != 0 && lies_on_device(r.aad)) return false;
     return cuda_backend().place(r.tag).kind != Memory::pageable;
 }
 
@@ -103,12 +112,8 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
     return load_element(digest);
 }
 
-Error wrong_tag() {
-    return {WARPAES_ERROR_AUTHENTICATION, wrong_tag_sentence};
-}
-
-void compare_tags(const Block& tag, std::span<const std::uint8_t> expected) {
-    if (CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) != 0) throw wrong_tag();
+bool is_tag(const Block& tag, std::span<const std::uint8_t> expected) {
+    return CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) == 0;
 }
 
 void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
@@ -173,7 +178,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         if (decrypt && output != nullptr) executor.clear(output, r.input_length);
         throw;
     }
-    if (failed != 0) throw wrong_tag();
+    if (failed != 0) result.refusal = wrong_tag;
     if (!decrypt) copy_memory(r.tag, tag->data(), tag_bytes, tag_device);
 }
 

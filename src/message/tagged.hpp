@@ -23,13 +23,11 @@ Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::u
 FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                         Outcome* ran = nullptr);
 
-inline constexpr const char* wrong_tag_sentence =
-    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered";
-/// Error{AUTHENTICATION}, for a tag that does not match the message.
-Error wrong_tag();
-
-/// Throws wrong_tag() unless `tag` begins with `expected`. Constant-time in the contents.
-void compare_tags(const Block& tag, std::span<const std::uint8_t> expected);
+inline constexpr Refusal wrong_tag{
+    WARPAES_ERROR_AUTHENTICATION,
+    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
+/// Whether `tag` begins with `expected`. Constant-time in the contents.
+[[nodiscard]] bool is_tag(const Block& tag, std::span<const std::uint8_t> expected);
 
 /// Throws Error{ARGUMENT, OVERLAP} if associated data or the tag are missing, or the tag lies in the output.
 inline void check_tagged(const MessageRequest& r) {

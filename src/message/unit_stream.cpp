@@ -1,15 +1,42 @@
 #include "message/unit_stream.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "aes/xts.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "message/executor.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {
+
+namespace {
+
+/// Moves `bytes` bytes of device memory `by` bytes up, from the end on, through device memory of its own: a copy
+/// between overlapping places of a device is undefined.
+void move_up(Engine& engine, std::uint8_t* data, std::uint64_t bytes, std::uint64_t by, int device) {
+    if (bytes == 0) return;
+    constexpr std::uint64_t most_at_once = std::uint64_t{16} << 20;
+    const auto at_once = static_cast<std::size_t>(std::min(bytes, most_at_once));
+    CudaBackend& cuda = cuda_backend();
+    const auto release = [&](void* memory) {
+        clear_after_failure(engine, memory, at_once, device);
+        cuda.device_free(memory);
+    };
+    const std::unique_ptr<void, decltype(release)> between(cuda.device_alloc(device, at_once), release);
+    while (bytes != 0) {
+        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, at_once));
+        bytes -= n;
+        copy_memory(between.get(), data + bytes, n, device);
+        copy_memory(data + bytes + by, between.get(), n, device);
+    }
+}
+
+}  // namespace
 
 std::uint64_t UnitStream::output_of(std::uint64_t length) const {
     if (length == 0) return 0;
@@ -67,15 +94,16 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
     wait_with(input + taken, length - taken);
     if (before == 0) {
         run(input, whole, output);
-    } else if (input == output && !executor.on_device()) {
+    } else if (input == output) {
         // In place, but the waiting bytes come first, so the input belongs `before` bytes further on: move it there
         // first.
-        std::memmove(output + before, input, static_cast<std::size_t>(taken));
-        std::memcpy(output, first.data(), static_cast<std::size_t>(before));
+        if (executor.on_device()) {
+            move_up(*engine_, output, taken, before, executor.data_device());
+        } else {
+            std::memmove(output + before, input, static_cast<std::size_t>(taken));
+        }
+        executor.write(output, first.data(), static_cast<std::size_t>(before));
         run(output, whole, output);
-    } else if (input == output) {
-        throw Error(WARPAES_ERROR_OVERLAP,
-                    "output: device memory can be in place only where a block or data unit begins");
     } else {
         const std::uint64_t missing = unit() - before;
         first.resize(static_cast<std::size_t>(unit()));

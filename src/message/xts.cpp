@@ -35,12 +35,8 @@ void check_xts_step(std::uint64_t step) {
                 "data_unit_step: must be at most 2^20, or 0 for 1, got " + std::to_string(step));
 }
 
-void check_xts(Mode mode, const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given,
-               std::uint64_t length, const char* length_name) {
-    if (mode != Mode::xts) {
-        if (tweak_key == nullptr && (given.bytes | given.step) == 0) return;
-        throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len, data_unit_step: are for XTS");
-    }
+void check_xts(const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given, std::uint64_t length,
+               const char* length_name) {
     check_xts_keys(*key, tweak_key);
     check_xts_step(given.step);
     const std::uint64_t unit = given_xts_units(given.bytes, given.step, length).bytes;

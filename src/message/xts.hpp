@@ -8,8 +8,8 @@ namespace warpaes {
 /// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH} if the keys and the given data units do not fit together or do not
 /// fit a message of `length` bytes, which the caller calls `length_name`. For another mode, throws Error{ARGUMENT} if
 /// any of these fields is set.
-void check_xts(Mode mode, const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given,
-               std::uint64_t length, const char* length_name);
+void check_xts(const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given, std::uint64_t length,
+               const char* length_name);
 /// Throws Error{RANGE} unless the range, which lies within the message, consists of whole data units.
 void check_xts_range(const MessageRequest& request);
 

@@ -175,6 +175,63 @@ TEST_P(Device, ContextsInPieces) {
     }
 }
 
+// In place, in updates of any sizes: whole blocks, which PKCS7 holds back on decryption, and parts of them.
+TEST_P(Device, ContextsInPlace) {
+    const auto in_pieces = [&](warpaes_context* context, const Bytes& input, std::size_t most, std::size_t unit,
+                               std::size_t room) {
+        const Buffer memory = allocate(room, random_.below(17));
+        std::size_t total = 0;
+        Bytes all;
+        for (std::size_t at = 0; at < input.size();) {
+            const std::size_t n = std::min((1 + random_.below(most)) * unit, input.size() - at);
+            std::size_t written = 0;
+            copy(memory.data(), input.data() + at, n);
+            EXPECT_EQ(warpaes_context_update(context, memory.data(), n, memory.data(), room, &written), WARPAES_OK)
+                << warpaes_last_error();
+            const Bytes piece = read(memory, std::max(n, written));
+            all.insert(all.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(written));
+            copy(memory.memory.get(), memory.poison.data(), memory.poison.size());
+            at += n;
+            total += written;
+        }
+        std::size_t written = 0;
+        EXPECT_EQ(warpaes_context_final(context, memory.data(), room, &written), WARPAES_OK) << warpaes_last_error();
+        const Bytes rest = read(memory, written);
+        all.insert(all.end(), rest.begin(), rest.end());
+        return all;
+    };
+    for (const std::size_t unit : {1U, 16U}) {
+        for (const warpaes_direction direction : directions) {
+            for (const ModeTraits& mode : all_modes()) {
+                const Context context = make_context(engine_);
+                const Bytes input = random_.bytes(640);
+                const bool ecb = mode.mode == WARPAES_ECB;
+                ASSERT_EQ(context_init(context.get(), mode.mode, direction, key_.get(), ecb ? nullptr : iv_.data(),
+                                       ecb ? 0 : 16, 0),
+                          WARPAES_OK);
+                EXPECT_TRUE(in_pieces(context.get(), input, unit == 1 ? 150 : 9, unit, 700) ==
+                            expected(mode.mode, direction, key_bytes_, iv_, input))
+                    << name_of(mode.mode, direction, 32) << " " << unit;
+            }
+            for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CBC}) {
+                for (const std::size_t length : {0U, 5U, 16U, 32U, 623U, 640U}) {
+                    const Bytes text = random_.bytes(length);
+                    const Bytes padded = *oracle::evp(traits(mode).name, true, key_bytes_, iv_, text, true);
+                    const bool encrypt = direction == WARPAES_ENCRYPT;
+                    const Context context = make_context(engine_);
+                    ASSERT_EQ(context_init(context.get(), mode, direction, key_.get(),
+                                           mode == WARPAES_ECB ? nullptr : iv_.data(), mode == WARPAES_ECB ? 0 : 16,
+                                           WARPAES_PKCS7),
+                              WARPAES_OK);
+                    EXPECT_TRUE(in_pieces(context.get(), encrypt ? text : padded, unit == 1 ? 150 : 9, unit, 700) ==
+                                (encrypt ? padded : text))
+                        << name_of(mode, direction, 32) << ", padded, " << length << ", " << unit;
+                }
+            }
+        }
+    }
+}
+
 TEST_P(Device, Asynchronously) {
     for (const ModeTraits& mode : all_modes()) {
         for (const warpaes_direction direction : directions) {

@@ -253,6 +253,38 @@ TEST_F(EngineTest, UnknownBackendsAreRefused) {
     }
 }
 
+/// The registers of `vaes`. Tests run once with WARPAES_VECTOR_BITS=256 too (CMakeLists.txt).
+TEST_F(EngineTest, TheEnvironmentLimitsVectorRegisters) {
+    const char* const given = std::getenv("WARPAES_VECTOR_BITS");
+    const std::string before = given != nullptr ? given : "";
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        const warpaes_backend_info info = query(i);
+        if (std::string(info.name) != "vaes" || info.usable == 0) continue;
+        const std::string description = info.description;
+        EXPECT_NE(description.find("-bit"), std::string::npos) << description;
+        if (before == "256") {
+            EXPECT_NE(description.find("256-bit"), std::string::npos) << description;
+        }
+    }
+    for (const char* const value : {"128", "257", "x", " 256", "512 "}) {
+        setenv("WARPAES_VECTOR_BITS", value, 1);
+        Engine engine;
+        EXPECT_EQ(create(nullptr, engine), WARPAES_ERROR_BACKEND) << value;
+        EXPECT_EQ(std::string(warpaes_last_error()),
+                  std::string("WARPAES_VECTOR_BITS: must be 256 or 512, got '") + value + "'");
+    }
+    for (const char* const value : {"", "256", "512"}) {
+        setenv("WARPAES_VECTOR_BITS", value, 1);
+        Engine engine;
+        EXPECT_EQ(create(nullptr, engine), WARPAES_OK) << value << warpaes_last_error();
+    }
+    if (given != nullptr) {
+        setenv("WARPAES_VECTOR_BITS", before.c_str(), 1);
+    } else {
+        unsetenv("WARPAES_VECTOR_BITS");
+    }
+}
+
 TEST_F(EngineTest, BackendsThatCannotRunHereSayWhy) {
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
         const warpaes_backend_info info = query(i);

@@ -91,6 +91,13 @@ TEST_F(FileJob, OnlyTheFilesAreMissing) {
     const auto nothing = [](Job&) {};
     for (const Job& job : {raw(), enc(), aead()}) expect(WARPAES_ERROR_NOT_FOUND, "input: ", job, nothing);
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", enc(), [](Job& j) { j.iterations = INT_MAX; });
+    // Not looked at: the keyset has all that the format needs.
+    expect(WARPAES_ERROR_NOT_FOUND, "input: ", aead(), [this](Job& j) {
+        j.mode = static_cast<warpaes_mode>(15);
+        j.key = key_.get();
+        j.iv = iv_.data();
+        j.iv_len = 3;
+    });
     EXPECT_EQ(warpaes_file_run(engine_.get(), nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_last_error(), "job: is null");
 }

@@ -164,8 +164,8 @@ TEST_P(GcmSiv, WhatCannotBeIsRefusedWithASentence) {
         });
     }
     say(WARPAES_ERROR_ARGUMENT, "tag_len", [](auto& m) { m.tag_len = 12; });
-    say(WARPAES_ERROR_ARGUMENT, "mac_key", [&](auto& m) { m.mac_key = key.get(); });
-    say(WARPAES_ERROR_ARGUMENT, "aad_list, aad_count", [&](auto& m) {
+    say(WARPAES_ERROR_ARGUMENT, "mac_key, aad_list, aad_count", [&](auto& m) { m.mac_key = key.get(); });
+    say(WARPAES_ERROR_ARGUMENT, "mac_key, aad_list, aad_count", [&](auto& m) {
         m.aad_list = &part;
         m.aad_count = 1;
     });
@@ -243,6 +243,42 @@ TEST_P(GcmSivDevice, InPieces) {
 TEST_P(GcmSivDevice, CounterWrapsInItsFirstFourBytesAlone) {
     check(case_with_counter(random_, 16, 100, from_hex("feffffff")));
     check(case_with_counter(random_, 32, 20000, from_hex("00fdffffffffffffffffffff")));
+}
+
+/// Without text, nothing is left for a GPU: an engine that is for GPUs alone takes it, wherever the parts lie.
+TEST_P(GcmSivDevice, AMessageWithoutText) {
+    for (const std::size_t key_bytes : {16U, 32U}) {
+        for (const std::optional<std::size_t> aad : {std::optional<std::size_t>(), std::optional<std::size_t>(37)}) {
+            const ComposedCase c = random_case(random_, key_bytes, 0, aad);
+            const Key key = make_key(c.key);
+            const Buffer aad_there = on_device(aad ? c.aad[0] : Bytes()), anywhere = allocate(16);
+            for (const bool on_host : {false, true}) {
+                for (const warpaes_direction direction : directions) {
+                    const bool encrypt = direction == WARPAES_ENCRYPT;
+                    const Buffer tag_there = on_device(encrypt ? Bytes(16) : c.tag);
+                    Bytes tag_here = encrypt ? Bytes(16) : c.tag;
+                    Call message =
+                        make_message(WARPAES_GCM_SIV, direction, key, *c.iv, on_host ? nullptr : anywhere.data(), 0,
+                                     on_host ? nullptr : anywhere.data(), 0);
+                    message.tag = on_host ? tag_here.data() : tag_there.data();
+                    message.tag_len = 16;
+                    if (aad) {
+                        message.aad = on_host ? c.aad[0].data() : aad_there.data();
+                        message.aad_len = *aad;
+                    }
+                    ASSERT_EQ(abi_tests::crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
+                    EXPECT_EQ(message.result.device, -1);
+                    if (encrypt) {
+                        EXPECT_EQ(on_host ? tag_here : read(tag_there, 16), c.tag);
+                        continue;
+                    }
+                    const Bytes wrong(16, 1);
+                    copy(message.tag, wrong.data(), 16);
+                    EXPECT_EQ(abi_tests::crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
+                }
+            }
+        }
+    }
 }
 
 /// What a GPU does not do is copied: SIV, and text of which one end lies elsewhere; and nothing at all is nothing's.

@@ -132,12 +132,12 @@ TEST_P(KeyWrap, WhatCannotBeIsRefusedWithASentence) {
         }
         say(WARPAES_ERROR_ARGUMENT, "iv", [&](auto& m) { m.iv_len = 8; });
         say(WARPAES_ERROR_ARGUMENT, "key", [](auto& m) { m.key = nullptr; });
-        say(WARPAES_ERROR_ARGUMENT, "mac_key", [&](auto& m) { m.mac_key = key.get(); });
+        say(WARPAES_ERROR_ARGUMENT, "mac_key, aad_list, aad_count", [&](auto& m) { m.mac_key = key.get(); });
         say(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len, data_unit_step",
             [&](auto& m) { m.tweak_key = key.get(); });
-        say(WARPAES_ERROR_ARGUMENT, "tag", [&](auto& m) { m.tag_len = 16; });
-        say(WARPAES_ERROR_ARGUMENT, "aad", [&](auto& m) { m.aad = other.data(); });
-        say(WARPAES_ERROR_ARGUMENT, "aad_list, aad_count", [&](auto& m) { m.aad_count = 1; });
+        say(WARPAES_ERROR_ARGUMENT, "aad, tag", [&](auto& m) { m.tag_len = 16; });
+        say(WARPAES_ERROR_ARGUMENT, "aad, tag", [&](auto& m) { m.aad = other.data(); });
+        say(WARPAES_ERROR_ARGUMENT, "mac_key, aad_list, aad_count", [&](auto& m) { m.aad_count = 1; });
         say(WARPAES_ERROR_ARGUMENT, "direction", [](auto& m) { m.direction = {}; });
         say(WARPAES_ERROR_ARGUMENT, "input", [](auto& m) { m.input = nullptr; });
         say(WARPAES_ERROR_ARGUMENT, "output", [](auto& m) { m.output = nullptr; });

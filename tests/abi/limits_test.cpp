@@ -188,14 +188,14 @@ TEST_F(Limits, OfEveryModeOfABatch) {
                     expect(rules.iv(n), WARPAES_ERROR_IV_LENGTH, "iv_len: ", lengths);
                     lengths = good;
                     lengths.tag = n;
-                    const std::string name = rules.some_tag == 0 ? "aad_len, tag_len: " : "tag_len: ";
+                    const std::string name = rules.some_tag == 0 ? "aad, tag: " : "tag_len: ";
                     expect(rules.tag(n), WARPAES_ERROR_ARGUMENT, name, lengths);
                 }
                 lengths = good;
                 lengths.aad = n;
                 const bool has_aad = rules.mode == WARPAES_GCM || rules.mode == WARPAES_CCM;
                 expect(rules.aad(n), has_aad ? WARPAES_ERROR_DATA_LENGTH : WARPAES_ERROR_ARGUMENT,
-                       rules.some_tag == 0 ? "aad_len, tag_len: " : "aad_len: ", lengths);
+                       rules.some_tag == 0 ? "aad, tag: " : "aad_len: ", lengths);
             }
         }
     }

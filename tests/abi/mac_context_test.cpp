@@ -296,7 +296,7 @@ TEST_P(MacContext, WhatCannotBeIsRefused) {
         o.iv_len = 13;
     });
     refused(cmac, WARPAES_ERROR_ARGUMENT, "text_len, aad_len, tag_len", [](auto& o) { o.tag_len = 16; });
-    refused(cmac, WARPAES_ERROR_ARGUMENT, "data_unit_len", [](auto& o) { o.data_unit_len = 16; });
+    refused(cmac, WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len", [](auto& o) { o.data_unit_len = 16; });
 
     Bytes tag(17), out(64);
     std::size_t written = 0;

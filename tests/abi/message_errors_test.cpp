@@ -52,6 +52,61 @@ TEST_P(MessageErrors, AssociatedDataOfAModeThatHasNone) {
     }
 }
 
+// One judgement for all modes: a field that a mode does not have is 0 or null.
+TEST_P(MessageErrors, FieldsOfOtherModes) {
+    const Key other = make_key(Random(5).bytes(16));
+    Bytes tag(16);
+    warpaes_status status = WARPAES_ERROR_INTERNAL;
+    const warpaes_part part{tag.data(), 1};
+    struct Field {
+        const char* named;
+        std::function<void(warpaes_message&)> set;
+        std::function<bool(int mode)> has;
+    };
+    const auto tagged = [](int m) {
+        return m == WARPAES_GCM || m == WARPAES_CCM || m == WARPAES_CMAC || m >= WARPAES_SIV;
+    };
+    const auto with_aad = [&](int m) { return tagged(m) && m != WARPAES_CMAC; };
+    const auto xts = [](int m) { return m == WARPAES_XTS; };
+    const auto siv = [](int m) { return m == WARPAES_SIV; };
+    const auto none = [](int) { return false; };
+    const Field fields[] = {{"aad", [&](auto& m) { m.aad_len = 1; }, with_aad},
+                            {"tag", [&](auto& m) { m.tag = tag.data(); }, tagged},
+                            {"tag", [&](auto& m) { m.tag_len = 16; }, tagged},
+                            {"tweak_key", [&](auto& m) { m.tweak_key = other.get(); }, xts},
+                            {"data_unit_len", [](auto& m) { m.data_unit_len = 16; }, xts},
+                            {"data_unit_step", [](auto& m) { m.data_unit_step = 1; }, xts},
+                            {"mac_key", [&](auto& m) { m.mac_key = other.get(); }, siv},
+                            {"aad_list", [&](auto& m) { m.aad_list = &part; }, siv},
+                            {"aad_count", [](auto& m) { m.aad_count = 1; }, siv},
+                            {"device_status", [&](auto& m) { m.device_status = &status; }, none}};
+    for (int mode = WARPAES_ECB; mode <= WARPAES_GCM_SIV; ++mode) {
+        for (const warpaes_direction direction : directions) {
+            for (const Field& field : fields) {
+                if (field.has(mode)) continue;
+                expect_refused("mode " + std::to_string(mode) + ", " + field.named, WARPAES_ERROR_ARGUMENT, field.named,
+                               [&](warpaes_message& m) {
+                                   m.mode = static_cast<warpaes_mode>(mode);
+                                   m.direction = direction;
+                                   m.iv_len = mode == WARPAES_ECB || mode == WARPAES_CMAC || mode == WARPAES_KW ||
+                                                      mode == WARPAES_KWP
+                                                  ? 0
+                                              : mode == WARPAES_CCM || mode == WARPAES_GCM_SIV ? 12
+                                                                                               : 16;
+                                   if (mode == WARPAES_XTS) m.tweak_key = other.get();
+                                   if (mode == WARPAES_SIV) m.mac_key = other.get();
+                                   if (tagged(mode)) {
+                                       m.tag = tag.data();
+                                       m.tag_len = 16;
+                                   }
+                                   field.set(m);
+                               });
+            }
+        }
+    }
+    EXPECT_EQ(status, WARPAES_ERROR_INTERNAL);
+}
+
 TEST_P(MessageErrors, NullAndUnknownValues) {
     Call message;
     EXPECT_EQ(warpaes_crypt(engine_.get(), nullptr, &message.result), WARPAES_ERROR_ARGUMENT);

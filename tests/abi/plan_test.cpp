@@ -1,7 +1,9 @@
 // Plans and predictions: of every work there is, on a machine as it is.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "support.hpp"
@@ -136,6 +138,25 @@ std::uint64_t measurements_of(std::uint32_t flags) {
     calibration.progress_user = &all;
     EXPECT_EQ(warpaes_engine_calibrate(engine.get(), &calibration, nullptr), WARPAES_ERROR_CANCELLED);
     return all;
+}
+
+TEST(Plans, ACalibrationForOneEngineIsNotStored) {
+    const std::string path = testing::TempDir() + "warpaes-calibration-" + std::to_string(::getpid());
+    setenv("WARPAES_CALIBRATION", path.c_str(), 1);
+    const Engine engine = make_engine("auto");
+    warpaes_calibration calibration = WARPAES_CALIBRATION_INIT;
+    calibration.flags = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY | WARPAES_CALIBRATE_KEEP;
+    EXPECT_EQ(warpaes_engine_calibrate(engine.get(), &calibration, nullptr), WARPAES_OK) << warpaes_last_error();
+    EXPECT_FALSE(std::filesystem::exists(path));
+    warpaes_work work = WARPAES_WORK_INIT;
+    work.message_len = 1 << 20;
+    warpaes_plan plan = WARPAES_PLAN_INIT;
+    EXPECT_EQ(warpaes_engine_plan(engine.get(), &work, &plan), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(plan.calibrated, 1) << "the engine does not use it";
+    const Engine other = make_engine("auto");
+    EXPECT_EQ(warpaes_engine_plan(other.get(), &work, &plan), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(plan.calibrated, 0) << "another engine uses it";
+    setenv("WARPAES_CALIBRATION", "none", 1);
 }
 
 TEST(Plans, ACalibrationMeasuresNoMoreThanItIsAskedFor) {

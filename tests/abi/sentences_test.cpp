@@ -20,7 +20,7 @@ TEST_F(Sentences, OfMessages) {
     message("direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got 3", argument, WARPAES_CTR,
             [](M& m) { m.direction = no_such<warpaes_direction>(3); });
     message("flags: has bits that this version does not know", argument, WARPAES_CTR, [](M& m) { m.flags = 8; });
-    message("aad, tag: are for GCM, CCM and CMAC", argument, WARPAES_CTR, [](M& m) { m.tag_len = 1; });
+    message("aad, tag: are for GCM, CCM, CMAC, SIV and GCM-SIV", argument, WARPAES_CTR, [](M& m) { m.tag_len = 1; });
     message("mac_key, aad_list, aad_count: are for SIV", argument, WARPAES_GCM, [](M& m) { m.aad_count = 1; });
     message("mac_key, aad_list, aad_count: are for SIV", argument, WARPAES_CTR, [](M& m) { m.mac_key = m.key; });
     message("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, WARPAES_CBC,
@@ -109,26 +109,26 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
     const std::pair<warpaes_mode, const char*> all[] = {
         {WARPAES_KW, "KW"}, {WARPAES_KWP, "KWP"}, {WARPAES_SIV, "SIV"}, {WARPAES_GCM_SIV, "GCM-SIV"}};
     for (const auto& [mode, name] : all) {
-        const std::string nothing = std::string(" nothing that ") + name + " has";
-        message("flags: are" + nothing, argument, mode, [](M& m) { m.flags = WARPAES_PKCS7; });
-        message("tweak_key, data_unit_len, data_unit_step: are" + nothing, argument, mode,
+        message(std::string("flags: ") + name + " has none", argument, mode, [](M& m) { m.flags = WARPAES_PKCS7; });
+        message("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, mode,
                 [](M& m) { m.tweak_key = m.key; });
-        message("tweak_key, data_unit_len, data_unit_step: are" + nothing, argument, mode,
+        message("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, mode,
                 [](M& m) { m.data_unit_len = 16; });
-        message("tweak_key, data_unit_len, data_unit_step: are" + nothing, argument, mode,
+        message("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, mode,
                 [](M& m) { m.data_unit_step = 16; });
-        message("device_status: is" + nothing, argument, mode,
+        message(std::string("device_status: is for warpaes_crypt_async, which has no ") + name, argument, mode,
                 [this](M& m) { m.device_status = reinterpret_cast<decltype(m.device_status)>(memory_); });
         message("direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got 0", argument, mode,
                 [](M& m) { m.direction = no_such<warpaes_direction>(0); });
         if (mode != WARPAES_SIV) {
-            message("aad_list, aad_count: are" + nothing, argument, mode, [](M& m) { m.aad_count = 1; });
-            message("mac_key: is for SIV", argument, mode, [](M& m) { m.mac_key = m.key; });
+            message("mac_key, aad_list, aad_count: are for SIV", argument, mode, [](M& m) { m.aad_count = 1; });
+            message("mac_key, aad_list, aad_count: are for SIV", argument, mode, [](M& m) { m.mac_key = m.key; });
         }
         if (mode <= WARPAES_KWP) {
-            message("tag: is" + nothing, argument, mode, [](M& m) { m.tag_len = 1; });
-            message("tag: is" + nothing, argument, mode, [this](M& m) { m.tag = memory_; });
-            message("aad: is" + nothing, argument, mode, [this](M& m) { m.aad = memory_; });
+            const std::string tagged = "aad, tag: are for GCM, CCM, CMAC, SIV and GCM-SIV";
+            message(tagged, argument, mode, [](M& m) { m.tag_len = 1; });
+            message(tagged, argument, mode, [this](M& m) { m.tag = memory_; });
+            message(tagged, argument, mode, [this](M& m) { m.aad = memory_; });
         } else {
             message("tag: is null", argument, mode, [](M& m) { m.tag = nullptr; });
             message("tag: lies in the output", WARPAES_ERROR_OVERLAP, mode, [this](M& m) { m.tag = memory_ + 260; });

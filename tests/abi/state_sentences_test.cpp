@@ -39,12 +39,13 @@ TEST_F(StateSentences, OfContexts) {
     using O = warpaes_context_options;
     expect("flags: a context takes WARPAES_PKCS7 or 0", argument, init([](O& o) { o.flags = WARPAES_RANGE; }));
     expect("flags: WARPAES_PKCS7 is for ECB and CBC", argument, init([](O& o) { o.flags = WARPAES_PKCS7; }));
-    expect("data_unit_len, data_unit_step: are for XTS", argument, init([](O& o) { o.data_unit_len = 16; }));
-    expect("data_unit_len, data_unit_step: are for XTS", argument, init([](O& o) { o.data_unit_step = 2; }));
+    expect("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, init([](O& o) { o.data_unit_len = 16; }));
+    expect("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, init([](O& o) { o.data_unit_step = 2; }));
+    expect("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, init([](O& o) { o.data_unit_step = 1; }));
     expect("text_len, aad_len, tag_len: are for CCM", argument, init([](O& o) { o.text_len = 16; }));
     expect("text_len, aad_len, tag_len: are for CCM", argument, init([](O& o) { o.aad_len = 16; }));
     expect("text_len, aad_len, tag_len: are for CCM", argument, init([](O& o) { o.tag_len = 16; }));
-    expect("tweak_key: is for XTS", argument, init([this](O& o) {
+    expect("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, init([this](O& o) {
                o.key = key_.get();
                o.tweak_key = other_.get();
            }));

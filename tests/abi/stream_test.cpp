@@ -269,6 +269,96 @@ TEST_P(Stream, MessagesWithTagsAreDecryptedWithoutWaiting) {
     }
 }
 
+// A keep-alive: no text, and everything but what is written in host memory. Nothing but the tag or the status then says
+// which device it is.
+TEST_P(Stream, MessagesWithoutText) {
+    for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CCM, WARPAES_CMAC}) {
+        for (const warpaes_direction direction : directions) {
+            for (unsigned places = 0; places < 8; ++places) {
+                for (const std::size_t aad : {std::size_t{0}, std::size_t{21}}) {
+                    for (const unsigned forged_every : {0U, 1U, 2U}) {
+                        if (mode == WARPAES_CMAC && aad != 0) continue;
+                        const bool ivs = (places & 1) != 0, aads = (places & 2) != 0, tags = (places & 4) != 0;
+                        const Shape s{mode, direction, 1, 0, aad, 16, 16, false, ivs, aads, tags, true};
+                        if (ivs) expect_message(s, forged_every == 1);
+                        Shape several = s;
+                        several.count = 5;
+                        const Work w = make(several, forged_every);
+                        ASSERT_EQ(enqueue({w.entry}), WARPAES_OK) << warpaes_last_error();
+                        expect(w, "without text");
+                    }
+                }
+            }
+        }
+    }
+}
+
+// Between others, in any order.
+TEST_P(Stream, EntriesWithoutTextAmongOthers) {
+    for (const warpaes_direction direction : directions) {
+        const Shape empty{WARPAES_GCM, direction, 3, 0, 0, 16, 16, false, true, true, true, true};
+        const Shape full{WARPAES_GCM, WARPAES_DECRYPT, 3, 100, 7, 16, 16, false, true, true, true, true};
+        const Shape nothing{WARPAES_CTR, direction, 3, 0, 0, 0, 16, false, true, true, true, true};
+        for (const bool first : {false, true}) {
+            std::vector<Work> works;
+            for (const Shape& s : {first ? empty : full, nothing, first ? full : empty}) works.push_back(make(s, 2));
+            std::vector<warpaes_batch_entry> entries;
+            for (const Work& w : works) entries.push_back(w.entry);
+            ASSERT_EQ(enqueue(entries), WARPAES_OK) << warpaes_last_error();
+            for (const Work& w : works) expect(w, "among others");
+        }
+    }
+}
+
+// A message of 0 bytes in a mode without tags is nothing to do, wherever its pointers point.
+TEST_P(Stream, NothingToDo) {
+    Bytes host(64);
+    const Buffer there = on_device(Bytes(64));
+    for (const ModeTraits& mode : all_modes()) {
+        for (const warpaes_direction direction : directions) {
+            for (std::uint8_t* const pointer : {static_cast<std::uint8_t*>(nullptr), host.data(), there.data()}) {
+                Call message = make_message(mode.mode, direction, key_, iv_, pointer, 0, pointer, 0);
+                EXPECT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
+                EXPECT_EQ(message.result.output_len, 0U);
+            }
+        }
+    }
+}
+
+// What is written must lie on the device, also without text, and the sentence names it.
+TEST_P(Stream, WithoutTextWhatIsWrittenLiesOnTheDevice) {
+    Bytes host(64);
+    const Buffer there = on_device(Bytes(64));
+    const auto refused = [&](warpaes_direction direction, void* tag, warpaes_status* status, const std::string& named) {
+        Call message = make_message(WARPAES_GCM, direction, key_, Bytes(12), nullptr, 0, nullptr, 0);
+        const Bytes iv(12);
+        message.iv = iv.data();
+        message.tag = tag;
+        message.tag_len = 16;
+        message.device_status = status;
+        EXPECT_EQ(crypt_async(engine_, message), WARPAES_ERROR_ARGUMENT) << named;
+        EXPECT_EQ(std::string(warpaes_last_error()).find(named), 0U) << warpaes_last_error();
+        warpaes_batch_entry e = {};
+        e.mode = WARPAES_GCM;
+        e.direction = direction;
+        e.count = 1;
+        e.iv = {{const_cast<std::uint8_t*>(iv.data())}, 12};
+        e.iv_len = 12;
+        e.tag = {{tag}, 16};
+        e.tag_len = 16;
+        e.key = key_.get();
+        e.statuses = status;
+        EXPECT_EQ(enqueue({e}), WARPAES_ERROR_ARGUMENT) << named;
+        const std::string in_batch = named == "device_status: " ? "entry 0: statuses: " : "entry 0: " + named;
+        EXPECT_EQ(std::string(warpaes_last_error()).find(in_batch), 0U) << warpaes_last_error();
+    };
+    refused(WARPAES_ENCRYPT, host.data(), nullptr, "tag: ");
+    refused(WARPAES_DECRYPT, host.data(), nullptr, "device_status: ");
+    refused(WARPAES_DECRYPT, there.data(), nullptr, "device_status: ");
+    refused(WARPAES_DECRYPT, there.data(), reinterpret_cast<warpaes_status*>(host.data()), "device_status: ");
+    refused(WARPAES_DECRYPT, host.data(), reinterpret_cast<warpaes_status*>(host.data() + 32), "device_status: ");
+}
+
 // Where it is worth launches of its own.
 TEST_P(Stream, OneLongMessageOfGcm) {
     for (const warpaes_direction direction : directions) {

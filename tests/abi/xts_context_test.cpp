@@ -289,7 +289,7 @@ TEST_P(XtsContext, WhatCannotBeIsRefused) {
         o.data_unit_len = o.data_unit_step = 0;
     });
     refused(WARPAES_ERROR_ARGUMENT, "data_unit_step", [](auto& o) { o.data_unit_step = (1u << 20) + 1; });
-    refused(WARPAES_ERROR_ARGUMENT, "data_unit_len", [](auto& o) { o.mode = WARPAES_CTR; });
+    refused(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len", [](auto& o) { o.mode = WARPAES_CTR; });
     EXPECT_EQ(warpaes_context_aad(context.get(), input.data(), 1), WARPAES_ERROR_STATE);
     EXPECT_EQ(warpaes_context_seek(context.get(), 0), WARPAES_ERROR_RANGE);
     // After all that the message goes on.
@@ -317,7 +317,7 @@ TEST_P(XtsContextDevice, PiecesInDeviceMemory) {
                 ASSERT_EQ(warpaes_context_init(context.get(), &options), WARPAES_OK) << warpaes_last_error();
                 std::size_t total = 0, written = 0;
                 for (std::size_t at = 0; at < input.size();) {
-                    // In place only where data units begin.
+                    // One buffer for all pieces: their outputs lie where their inputs lay only where data units begin.
                     std::size_t n = in_place ? unit * (1 + random_.below(3)) : random_.below(2 * unit);
                     n = std::min(n, input.size() - at);
                     ASSERT_EQ(warpaes_context_update(context.get(), in.data() + at, n, out.data() + total,
@@ -335,14 +335,32 @@ TEST_P(XtsContextDevice, PiecesInDeviceMemory) {
             }
         }
     }
-    const Buffer buffer = on_device(random_.bytes(100));
-    const Context context = make_context(engine_);
-    const warpaes_context_options options = keys.options(WARPAES_ENCRYPT, 32);
-    std::size_t written = 99;
-    ASSERT_EQ(warpaes_context_init(context.get(), &options), WARPAES_OK);
-    ASSERT_EQ(warpaes_context_update(context.get(), buffer.data(), 20, buffer.data(), 100, &written), WARPAES_OK);
-    EXPECT_EQ(warpaes_context_update(context.get(), buffer.data() + 20, 40, buffer.data() + 20, 80, &written),
-              WARPAES_ERROR_OVERLAP);
+    // Each piece in place in the same buffer, also where it does not begin with a data unit.
+    for (const warpaes_direction direction : directions) {
+        const Bytes input = random_.bytes(6 * 32 + 20);
+        const Buffer buffer = allocate(200, 3);
+        const Context context = make_context(engine_);
+        const warpaes_context_options options = keys.options(direction, 32);
+        ASSERT_EQ(warpaes_context_init(context.get(), &options), WARPAES_OK);
+        Bytes all;
+        const auto take = [&](std::size_t written) {
+            Bytes piece(written);
+            copy(piece.data(), buffer.data(), written);
+            all.insert(all.end(), piece.begin(), piece.end());
+        };
+        std::size_t written = 0;
+        for (std::size_t at = 0; at < input.size();) {
+            const std::size_t n = std::min(1 + random_.below(100), input.size() - at);
+            copy(buffer.data(), input.data() + at, n);
+            ASSERT_EQ(warpaes_context_update(context.get(), buffer.data(), n, buffer.data(), 200, &written), WARPAES_OK)
+                << warpaes_last_error();
+            take(written);
+            at += n;
+        }
+        ASSERT_EQ(warpaes_context_final(context.get(), buffer.data(), 200, &written), WARPAES_OK);
+        take(written);
+        EXPECT_EQ(all, keys.whole(direction, 32, input));
+    }
 }
 
 WARPAES_FOR_EVERY_DEVICE(XtsContextDevice);

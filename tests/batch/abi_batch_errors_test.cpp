@@ -56,7 +56,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     check(WARPAES_GCM, encrypt, WARPAES_ERROR_ARGUMENT, "tag_len:", [](E& e) { e.tag_len = 11; });
     check(WARPAES_CMAC, encrypt, WARPAES_ERROR_ARGUMENT, "tag_len:", [](E& e) { e.tag_len = 17; });
     check(WARPAES_CMAC, encrypt, WARPAES_ERROR_ARGUMENT, "aad_len:", [](E& e) { e.aad_len = 1; });
-    check(WARPAES_CBC, encrypt, WARPAES_ERROR_ARGUMENT, "aad_len, tag_len:", [](E& e) { e.tag_len = 16; });
+    check(WARPAES_CBC, encrypt, WARPAES_ERROR_ARGUMENT, "aad, tag: are for GCM", [](E& e) { e.tag_len = 16; });
     check(WARPAES_CBC, encrypt, WARPAES_ERROR_DATA_LENGTH, "length: must be a multiple of 16",
           [](E& e) { e.length = 63; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_DATA_LENGTH, "length: at most 2^60", [](E& e) { e.length = 1ULL << 61; });
@@ -262,23 +262,56 @@ TEST_P(AbiBatchErrors, ArgumentsOfTheCalls) {
     warpaes_batch_destroy(batch);
 }
 
-// A newer client's entries are longer.
+// A newer client's entries are longer. Like fields of a message, those that this library does not know must be 0.
 TEST_P(AbiBatchErrors, LongerEntries) {
     struct Longer {
         warpaes_batch_entry entry;
         std::uint64_t more[3];
     };
     std::vector<Longer> entries;
-    for (unsigned n = 0; n < 5; ++n) entries.push_back({entry(WARPAES_CTR, WARPAES_ENCRYPT, n), {7, 7, 7}});
+    for (unsigned n = 0; n < 5; ++n) entries.push_back({entry(WARPAES_CTR, WARPAES_ENCRYPT, n), {0, 0, 0}});
     warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
     options.entry_size = sizeof(Longer);
     warpaes_batch* batch = nullptr;
     ASSERT_EQ(warpaes_batch_submit(engine_.get(), &options, &entries[0].entry, 5, &batch), WARPAES_OK);
     EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
     warpaes_batch_destroy(batch);
-    for (unsigned n = 0; n < 5; ++n) {
-        EXPECT_EQ(entries[n].more[0], 7U);
-        EXPECT_NE(memory_[1024 * n + 256 + 70], 0);
+    for (unsigned n = 0; n < 5; ++n) EXPECT_NE(memory_[1024 * n + 256 + 70], 0);
+
+    // Each byte of the fields that are not known, in one entry; the other entries are not affected.
+    for (std::size_t byte = 0; byte < sizeof entries[0].more; ++byte) {
+        std::fill(memory_.begin(), memory_.end(), std::uint8_t{0});
+        reinterpret_cast<std::uint8_t*>(entries[3].more)[byte] = 0x80;
+        ASSERT_EQ(warpaes_batch_submit(engine_.get(), &options, &entries[0].entry, 5, &batch), WARPAES_OK);
+        EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_ERROR_ARGUMENT);
+        for (unsigned n = 0; n < 5; ++n) {
+            warpaes_entry_result result = {};
+            ASSERT_EQ(warpaes_batch_query_entry(batch, n, &result), WARPAES_OK);
+            EXPECT_EQ(result.status, n == 3 ? WARPAES_ERROR_ARGUMENT : WARPAES_OK) << n;
+            EXPECT_EQ(memory_[1024 * n + 256 + 70] == 0, n == 3) << n;
+        }
+        EXPECT_STREQ(warpaes_batch_entry_error(batch, 3), "entry: uses fields that this version does not know");
+        warpaes_batch_destroy(batch);
+        reinterpret_cast<std::uint8_t*>(entries[3].more)[byte] = 0;
+    }
+}
+
+// The fields that its mode does not have: as for messages (MessageErrors.FieldsOfOtherModes).
+TEST_P(AbiBatchErrors, FieldsOfOtherModes) {
+    using E = warpaes_batch_entry;
+    for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CBC, WARPAES_CFB128, WARPAES_CFB8, WARPAES_CFB1, WARPAES_OFB,
+                                    WARPAES_CTR, WARPAES_XTS, WARPAES_GCM, WARPAES_CCM, WARPAES_CMAC}) {
+        for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
+            const std::string units = "tweak_key, data_unit_len, data_unit_step: are for XTS";
+            if (mode != WARPAES_XTS) {
+                check(mode, direction, WARPAES_ERROR_ARGUMENT, units, [](E& e) { e.data_unit_len = 16; });
+                check(mode, direction, WARPAES_ERROR_ARGUMENT, units, [](E& e) { e.data_unit_step = 1; });
+                check(mode, direction, WARPAES_ERROR_ARGUMENT, units, [](E& e) { e.tweak_key = e.key; });
+            }
+            if (mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC) continue;
+            check(mode, direction, WARPAES_ERROR_ARGUMENT, "aad, tag: are for", [](E& e) { e.tag_len = 16; });
+            check(mode, direction, WARPAES_ERROR_ARGUMENT, "aad, tag: are for", [](E& e) { e.aad_len = 1; });
+        }
     }
 }
 

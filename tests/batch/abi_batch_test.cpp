@@ -76,8 +76,8 @@ TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     check_abi_batch(engine_, specs, 6);
 }
 
-// One that is carried out by itself too, whose counter begins anew: that is a note of warpaes_crypt alone.
-TEST_P(AbiBatch, NothingHasFailedWhereNothingIsNoted) {
+// Notes of a long message, which is a task of its own, are the batch's: its counter wraps, and nothing else.
+TEST_P(AbiBatch, ALongMessageWhoseCounterWraps) {
     if (simulated())
         GTEST_SKIP() << "takes too long on the simulated GPU; test_abi_batch runs this on every machine's CPU";
     const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
@@ -97,11 +97,53 @@ TEST_P(AbiBatch, NothingHasFailedWhereNothingIsNoted) {
     EXPECT_EQ(warpaes_batch_wait(handle, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();
     warpaes_batch_result result = WARPAES_BATCH_RESULT_INIT;
     ASSERT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
-    EXPECT_EQ(result.notes, 0U);
+    EXPECT_EQ(result.notes, std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED});
     EXPECT_EQ(result.messages, 1U);
     EXPECT_EQ(result.failed_entries, 0U);
     EXPECT_EQ(result.messages_on_cpu + result.messages_on_gpu, 1U);
     EXPECT_EQ(result.status, WARPAES_OK);
+}
+
+// As for warpaes_crypt: whichever message of a batch it is, and no others.
+TEST_P(AbiBatch, ACounterThatWrapsIsNoted) {
+    constexpr std::size_t count = 200, length = 48, entries = 3;
+    const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
+    const auto notes = [&](warpaes_mode mode, std::size_t entry, std::size_t message, std::uint8_t last) {
+        std::vector<std::uint8_t> text(entries * count * length), ivs(entries * count * 16);
+        for (std::size_t i = 0; i < entries * count; ++i) ivs[16 * i] = 0xff;  // large, but not at the end
+        std::uint8_t* const iv = ivs.data() + 16 * (entry * count + message);
+        std::fill_n(iv, 15, std::uint8_t{0xff});
+        iv[15] = last;
+        std::vector<warpaes_batch_entry> batch(entries);
+        for (std::size_t i = 0; i < entries; ++i) {
+            warpaes_batch_entry& e = batch[i];
+            e.mode = mode;
+            e.direction = i % 2 == 0 ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+            e.count = count;
+            e.length = length;
+            e.input = {{text.data() + i * count * length}, length};
+            e.output = e.input;
+            e.iv = {{ivs.data() + i * count * 16}, 16};
+            e.iv_len = 16;
+            e.key = key.get();
+        }
+        warpaes_batch* handle = nullptr;
+        EXPECT_EQ(warpaes_batch_submit(engine_.get(), nullptr, batch.data(), batch.size(), &handle), WARPAES_OK);
+        const AbiBatchHandle owned(handle);
+        EXPECT_EQ(warpaes_batch_wait(handle, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();
+        warpaes_batch_result result = WARPAES_BATCH_RESULT_INIT;
+        EXPECT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
+        return result.notes;
+    };
+    constexpr std::uint32_t wrapped = WARPAES_NOTE_COUNTER_WRAPPED;
+    for (const std::size_t entry : {std::size_t{0}, std::size_t{1}, entries - 1}) {
+        for (const std::size_t message : {std::size_t{0}, std::size_t{63}, std::size_t{64}, count - 1}) {
+            EXPECT_EQ(notes(WARPAES_CTR, entry, message, 0xfe), wrapped) << entry << " " << message;
+            EXPECT_EQ(notes(WARPAES_CTR, entry, message, 0xfd), 0U) << "three blocks end at 2^128 - 1";
+        }
+    }
+    EXPECT_EQ(notes(WARPAES_CBC, 1, 5, 0xff), 0U);
+    EXPECT_EQ(notes(WARPAES_OFB, 1, 5, 0xff), 0U);
 }
 
 /// Random batches of `groups` groups, `rounds` from each of several threads at once.

@@ -1,8 +1,12 @@
 #include "engine/pipeline/group.hpp"
 
 #include <openssl/crypto.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
+#include <new>
+#include <span>
 #include <vector>
 
 #include "backend/cuda_backend.hpp"
@@ -14,6 +18,41 @@ namespace warpaes {
 
 namespace {
 
+/// Wipes a message that its threads have decrypted chunk by chunk: first each thread the chunks that it has decrypted,
+/// in whose caches they lie, then what no other thread has begun.
+class ChunkWipe {
+public:
+    explicit ChunkWipe(std::size_t chunks) : threads_(chunks), begun_(chunks) {}
+
+    /// The calling thread has this chunk in hand.
+    void done(std::uint64_t chunk) noexcept { threads_[static_cast<std::size_t>(chunk)] = pthread_self(); }
+
+    void run(Engine& engine, std::span<std::uint8_t> output, std::size_t chunk_bytes) {
+        const bool far = output.size() >= cached_bytes();
+        const auto take = [&](std::size_t i) {
+            if (begun_[i].exchange(true, std::memory_order_relaxed)) return;
+            const std::size_t first = i * chunk_bytes, bytes = std::min(chunk_bytes, output.size() - first);
+            far ? wipe_far(output.subspan(first, bytes)) : wipe(output.subspan(first, bytes));
+        };
+        const auto work = [&](unsigned) {
+            for (std::size_t i = 0; i < threads_.size(); ++i) {
+                if (pthread_equal(threads_[i], pthread_self()) != 0) take(i);
+            }
+            for (std::size_t i = 0; i < threads_.size(); ++i) take(i);
+        };
+        const std::size_t threads = std::min<std::size_t>(std::max(engine.options().threads, 1U), threads_.size());
+        try {
+            engine.pool().share(static_cast<unsigned>(threads), work);
+        } catch (const std::bad_alloc&) {  // without threads
+            work(0);
+        }
+    }
+
+private:
+    std::vector<pthread_t> threads_;
+    std::vector<std::atomic<bool>> begun_;
+};
+
 /// A GCM message, or a stretch of one. Each chunk gives the digest of its own ciphertext.
 class GcmStage final : public EvenStage {
 public:
@@ -22,7 +61,8 @@ public:
           group_(group),
           j0_(j0),
           chunk_blocks_(chunk_bytes / block_bytes),
-          digests_(static_cast<std::size_t>(chunks(group.length))) {}
+          digests_(static_cast<std::size_t>(chunks(group.length))),
+          wipe_(digests_.size()) {}
     GcmStage(const GcmStage&) = delete;
     GcmStage& operator=(const GcmStage&) = delete;
     /// The digests are wiped because, together with the ciphertext, they reveal H.
@@ -35,6 +75,7 @@ public:
         part.first_block = group_.first_block + chunk.index * chunk_blocks_;
         part.digest = &digests_[static_cast<std::size_t>(chunk.index)];
         part.direct = true;
+        wipe_.done(chunk.index);
         if (group_.output.first != nullptr) {
             part.output = {chunk.output, 0};
             chunk.output_bytes = chunk.input_bytes;
@@ -44,7 +85,7 @@ public:
 
     /// Combines the digests of all chunks: into the stretch's digest, or into the message's tag, which is written or
     /// compared.
-    void finish(Engine& engine, const MemoryBuffer& output) const {
+    void finish(Engine& engine, const MemoryBuffer& output) {
         const MessageGroup& g = group_;
         const FieldElement sum = digest();
         if (g.digest != nullptr) {
@@ -56,7 +97,9 @@ public:
             std::copy_n(tag->begin(), g.tag_length, g.tag.first);
         } else if (CRYPTO_memcmp(tag->data(), g.tag.first, g.tag_length) != 0) {
             *g.failed = 1;
-            clear_memory(engine, output.data, static_cast<std::size_t>(output.bytes), output.device);
+            const auto bytes = static_cast<std::size_t>(output.bytes);
+            if (output.device >= 0) return clear_memory(output.data, bytes, output.device);
+            wipe_.run(engine, {output.data, bytes}, static_cast<std::size_t>(chunk_blocks_ * block_bytes));
         }
     }
 
@@ -78,6 +121,7 @@ private:
     const Block& j0_;
     const std::uint64_t chunk_blocks_;
     std::vector<Block> digests_;
+    ChunkWipe wipe_;
 };
 
 Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {

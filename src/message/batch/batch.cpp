@@ -8,6 +8,7 @@
 #include <bit>
 #include <chrono>
 
+#include "aes/counter.hpp"
 #include "base/clean_stack.hpp"
 #include "base/pool.hpp"
 #include "engine/pipeline/memory.hpp"
@@ -23,6 +24,21 @@ Error cancelled() {
 
 bool opens(const MessageGroup& g) {
     return g.direction == Direction::decrypt && uses_tag(g.mode);
+}
+
+/// Whether the counter of one of the messages passes 2^128 - 1. `on_host`: all parts lie in host memory. Counters in
+/// device memory are not looked at.
+bool counter_wraps(const MessageGroup& g, bool on_host) {
+    if (g.mode != Mode::ctr || g.length == 0) return false;
+    if (!on_host && cuda_backend().place(g.iv.first).kind == Memory::device) return false;
+    for (std::uint64_t m = 0; m < g.count; ++m) {
+        const std::uint8_t* const iv = g.iv.at(m);
+        if (iv[0] != 0xff) continue;
+        Block first;
+        std::copy_n(iv, first.size(), first.begin());
+        if (wraps(first, blocks_of(g.length))) return true;
+    }
+    return false;
 }
 
 bool in_place(const MessageGroup& g) {
@@ -144,6 +160,7 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
             slice.count += s->count;
         MessageGroup& g = scratch.groups.emplace_back(group(slice.entry));
         if (slice.first != 0 || slice.count != g.count) g = g.slice(slice.first, slice.count);
+        if (counter_wraps(g, shapes_[slice.entry].place < 0)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
         BatchScratch::Origin origin{.slice = slice};
         if (in_place(g) && !staging.empty()) {
             origin.output = g.output;
@@ -252,9 +269,8 @@ void Batch::run_pieces(Pieces pieces, std::uint64_t bytes, Backend& backend, int
 }
 
 void Batch::run_solo(std::uint32_t entry, std::uint64_t message) {
-    MessageResult result;
-    const auto count = [&] { ++(result.device >= 0 ? on_gpu_ : on_cpu_); };
     try {
+        MessageResult result;
         const MessageGroup g = group(entry).slice(message, 1);
         const auto own = g.key == nullptr ? keys_.get({g.keys.first, g.key_bytes}) : nullptr;
         crypt(engine_,
@@ -276,16 +292,11 @@ void Batch::run_solo(std::uint32_t entry, std::uint64_t message) {
                .data_unit_length = g.data_units.bytes,
                .data_unit_step = g.mode == Mode::xts ? g.data_units.step : 0},
               result);
-        notes_ |= result.notes & WARPAES_NOTE_DEVICE_FAILED;
-        count();
+        notes_ |= result.notes;
+        ++(result.device >= 0 ? on_gpu_ : on_cpu_);
+        if (result.refusal) outcomes_.reject(entry, message, std::array<std::uint8_t, 1>{1});
     } catch (...) {
-        const Error error = current_error();
-        if (error.status() == WARPAES_ERROR_AUTHENTICATION) {
-            outcomes_.reject(entry, message, std::array<std::uint8_t, 1>{1});
-            count();
-        } else {
-            outcomes_.fail(entry, error);
-        }
+        outcomes_.fail(entry, current_error());
     }
 }
 

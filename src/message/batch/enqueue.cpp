@@ -15,28 +15,29 @@ void refuse(const std::string& sentence) {
     throw Error(WARPAES_ERROR_ARGUMENT, sentence);
 }
 
-/// Additional checks for an entry of a batch on a caller's stream.
-void check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked) {
+/// Additional checks for an entry of a batch on a caller's stream, which has messages to process. Returns their device:
+/// that of the text, or of what is written if there is no text.
+int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked) {
     const MessageGroup& g = checked.group;
-    if (g.count == 0 || (g.length == 0 && !uses_tag(g.mode))) return;
-    const auto lies_there = [&](const void* pointer) {
-        return checked.device >= 0 && device_of(cuda_backend().place(pointer)) == checked.device;
-    };
+    const auto place_of = [](const void* pointer) { return device_of(cuda_backend().place(pointer)); };
+    const bool opens = uses_tag(g.mode) && g.direction == Direction::decrypt;
+    // The checker has looked at all parts except for the statuses.
+    const int device = checked.device < 0 && g.length == 0 && opens ? place_of(e.statuses) : checked.device;
+    const auto lies_there = [&](const void* pointer) { return device >= 0 && place_of(pointer) == device; };
     // Unless the entry is split, all parts that the checker looked at lie on the device.
-    const auto is_here = [&](const void* pointer) {
-        return checked.device >= 0 && (!checked.split || lies_there(pointer));
-    };
+    const auto is_here = [&](const void* pointer) { return device >= 0 && (!checked.split || lies_there(pointer)); };
     if (g.length != 0 && (!is_here(g.input.first) || (g.output.first != nullptr && !is_here(g.output.first)))) {
         refuse("input, output: an enqueued batch takes data in the memory of one device");
     }
-    if (!uses_tag(g.mode)) return;
-    if (g.direction == Direction::encrypt) {
+    if (!uses_tag(g.mode)) return device;
+    if (!opens) {
         if (!is_here(g.tag.first)) refuse("tag: an enqueued batch writes tags to the memory of the data's device");
     } else if (e.statuses == nullptr) {
-        refuse("statuses: is null; nobody would hear that a tag is wrong");
+        refuse("statuses: is null; decryption with a tag writes there which messages are authentic");
     } else if (!lies_there(e.statuses)) {
         refuse("statuses: an enqueued batch writes them to the memory of the data's device");
     }
+    return device;
 }
 
 }  // namespace
@@ -51,13 +52,15 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
         const warpaes_batch_entry& e = request.entry(i);
         try {
             const EntryChecker::Checked checked = checker.check(e);
-            check_for_stream(e, checked);
             MessageGroup g = checked.group;
             clashes.add(static_cast<std::uint32_t>(i), writes_of(g));
             if (g.count == 0 || (g.length == 0 && !uses_tag(g.mode))) continue;
-            if (device && *device != checked.device)
-                refuse("input: lies on another device than that of entries before");
-            device = checked.device;
+            const int its = check_for_stream(e, checked);
+            if (device && *device != its) {
+                refuse(std::string(g.length != 0 ? "input" : "tag, statuses") +
+                       ": lies on another device than the entries before");
+            }
+            device = its;
             g.device = checked.split ? -1 : checked.device;
             if (g.direction == Direction::decrypt) g.statuses = reinterpret_cast<std::int32_t*>(e.statuses);
             groups.push_back(g);

@@ -48,12 +48,9 @@ bool extent(const warpaes_elements& e, std::uint64_t count, std::uint64_t bytes,
 }
 
 void check_tag(const warpaes_batch_entry& e, Mode mode) {
-    if (uses_tag(mode)) {
-        check_tag_length(mode, e.tag_len);
-        check_aad_length(mode, e.aad_len);
-    } else if (e.tag_len != 0 || e.aad_len != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "aad_len, tag_len: are for GCM, CCM and CMAC");
-    }
+    if (!uses_tag(mode)) return;
+    check_tag_length(mode, e.tag_len);
+    check_aad_length(mode, e.aad_len);
 }
 
 void check_length(const warpaes_batch_entry& e, Mode mode) {
@@ -114,18 +111,29 @@ std::array<Strip, 2> writes_of(const MessageGroup& g) {
             strip_of(g.tag, g.count, tags ? g.tag_length : 0)};
 }
 
+/// Throws Error{ARGUMENT} if a caller with a newer header uses a field that this version does not have.
+void EntryChecker::check_tail(const warpaes_batch_entry& e) const {
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&e);
+    if (std::any_of(bytes + sizeof e, bytes + request_.entry_bytes, [](std::uint8_t byte) { return byte != 0; })) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "entry: uses fields that this version does not know");
+    }
+}
+
 EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
+    if (request_.entry_bytes > sizeof e) check_tail(e);
     const Mode mode = checked_mode(e.mode);
     (void)checked_direction(e.direction);
     check_count(e);
+    check_fields(e.mode, {.tagged = (e.aad_len | e.tag_len) != 0,
+                          .data_units = e.tweak_key != nullptr || (e.data_unit_len | e.data_unit_step) != 0});
     check_iv_length(mode, e.iv_len, "iv_len");
     check_tag(e, mode);
     check_length(e, mode);
     check_keys(e, mode);
-    if (mode == Mode::xts || e.tweak_key != nullptr || (e.data_unit_len | e.data_unit_step) != 0) {
+    if (mode == Mode::xts) {
         if (e.tweak_key != nullptr) check_alive(e.tweak_key, "tweak_key");
         const auto key = [&](const warpaes_key* k) { return k != nullptr ? &request_.handles.key(k) : nullptr; };
-        check_xts(mode, key(e.key), key(e.tweak_key), {e.data_unit_len, e.data_unit_step}, e.length, "length");
+        check_xts(key(e.key), key(e.tweak_key), {e.data_unit_len, e.data_unit_step}, e.length, "length");
     }
     if (e.count == 0) return {group_of(request_, e), -1};
     check_ranges(e, mode);

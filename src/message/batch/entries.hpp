@@ -71,6 +71,7 @@ public:
     Checked check(const warpaes_batch_entry& entry);
 
 private:
+    void check_tail(const warpaes_batch_entry& e) const;
     void check_keys(const warpaes_batch_entry& e, Mode mode);
     void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
     void check_overlaps(const MessageGroup& g) const;
