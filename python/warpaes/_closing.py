@@ -70,5 +70,6 @@ def _is_finalizer(frame: FrameType) -> bool:
 def uncaught() -> BaseException | None:
     """Return the exception that ended the program, if it is ending by one; interactive sessions go on after theirs."""
     error: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    ending = sys.is_finalizing() or not threading.main_thread().is_alive()
-    return error if ending else None
+    if error is None or sys.is_finalizing() or not threading.main_thread().is_alive():
+        return error
+    return None

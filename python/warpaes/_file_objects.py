@@ -246,3 +246,42 @@ def flush(file: Any) -> None:
     if method is not None:
         with contextlib.suppress(NotImplementedError, io.UnsupportedOperation):
             method()
+
+
+def named(error: Exception, path: str) -> Exception:
+    """Return an error of the library about the content of a file, with the file's name."""
+    said = str(error)
+    if not said.startswith("input: "):
+        return error
+    return type(error)(f"'{path}': {said.removeprefix('input: ')}")
+
+
+def why_not_opened(error: OSError, path: str) -> OSError:
+    """Return the operating system's own error for a file that could not be read, with its number and the path."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as found:
+        return found
+    try:
+        return _of_number(errno.EISDIR, path) if stat.S_ISDIR(os.fstat(descriptor).st_mode) else error
+    finally:
+        os.close(descriptor)
+
+
+def why_not_created(error: OSError, path: str) -> OSError:
+    """The same for a file that could not be created."""
+    if os.path.isdir(path):
+        return _of_number(errno.EISDIR, path)
+    if isinstance(error, FileExistsError):
+        return _of_number(errno.EEXIST, path)
+    folder = os.path.dirname(path) or "."
+    try:
+        if not stat.S_ISDIR(os.stat(folder).st_mode):
+            return _of_number(errno.ENOTDIR, path)
+    except OSError as found:
+        return OSError(found.errno, found.strerror, path)
+    return error if os.access(folder, os.W_OK | os.X_OK) else _of_number(errno.EACCES, path)
+
+
+def _of_number(number: int, path: str) -> OSError:
+    return OSError(number, os.strerror(number), path)

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import stat
 from collections.abc import Callable
 from typing import Any
 
-from ._file_objects import after, can_seek, check_binary, keeps_no_view, position_of, read_at, read_next
+from ._file_objects import (
+    after,
+    can_seek,
+    check_binary,
+    keeps_no_view,
+    named,
+    position_of,
+    read_at,
+    read_next,
+    why_not_opened,
+)
 from ._native import Keyset, Reader
 from ._typing import Buffer
 from .exceptions import FormatError, InvalidTag
 
-# Bytes that SealedReader reads ahead: the most, of sequential reads, and the first after a jump.
+# Bytes that SealedReader reads ahead: at most, after a jump, and with the next read, if that follows.
 BUFFER_BYTES = 128 << 10
 FIRST_BYTES = 4 << 10
+SECOND_BYTES = 64 << 10
 # Bytes that are read at once of a source of unknown length.
 PIECE_BYTES = 4 << 20
 
@@ -44,14 +56,20 @@ class RawReader(io.RawIOBase):
     def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None) -> None:
         super().__init__()
         self._position = 0
-        self._next = self._ahead = 0  # where the last fill of the buffer ended, and its bytes; 0: after a jump
+        self._next = 0  # where the last read ended
+        self._ahead = 0  # how many bytes to read if the next read begins there; 0: as after a jump
         self._again: Callable[[], Reader] | None = None
         self._own: io.FileIO | None = None
         self._process = os.getpid()
-        path = path_of(file)
+        self._path = path = path_of(file)
         if path is not None:
-            self._reader = self._open_path(path, keyset, associated_data)
             self.name = path
+            try:
+                self._reader = self._open_path(path, keyset, associated_data)
+            except (FormatError, InvalidTag) as error:
+                raise named(error, path) from None
+            except OSError as error:
+                raise why_not_opened(error, path) from None
         elif hasattr(file, "read") or hasattr(file, "readinto"):
             self._reader = _open_object(file, keyset, associated_data)
         else:
@@ -61,6 +79,8 @@ class RawReader(io.RawIOBase):
         self._segments = _segments_of(keyset)
 
     def _open_path(self, path: str, keyset: Keyset, associated_data: Buffer | None) -> Reader:
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         with contextlib.suppress(OSError):
             mode = os.stat(path).st_mode
             if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode):
@@ -112,17 +132,27 @@ class RawReader(io.RawIOBase):
         at = self._position
         if self._seekable and at >= self._size:
             return 0
+        try:
+            got = self._read_into(at, buffer)
+        except InvalidTag as error:
+            raise self._named(error) from None
+        self._position = self._next = at + got
+        return got
+
+    def _named(self, error: Exception) -> Exception:
+        return error if self._path is None else named(error, self._path)
+
+    def _read_into(self, at: int, buffer: Any) -> int:
         # Views are released here: an exception that is kept keeps this frame, and must not keep the caller's buffer.
         with memoryview(buffer) as view:
             if self._seekable and view.nbytes <= BUFFER_BYTES:  # a fill of the buffer, which may be shorter than it
-                limit = min(4 * self._ahead, BUFFER_BYTES) if self._ahead and at == self._next else self._rest(at)
-                self._ahead = limit
+                if at != self._next:
+                    self._ahead = 0
+                limit = self._ahead or self._rest(at)
+                self._ahead = BUFFER_BYTES if self._ahead else SECOND_BYTES
                 with view.cast("B") as whole, whole[:limit] as part:
-                    got = self.reader.read_into(at, part)
-            else:
-                got = self.reader.read_into(at, view)
-        self._position = self._next = at + got
-        return got
+                    return self.reader.read_into(at, part)
+            return self.reader.read_into(at, view)
 
     def _rest(self, at: int) -> int:
         """Return how many bytes to read after a jump: those of the segment that has byte ``at``, and not too many."""
@@ -132,6 +162,12 @@ class RawReader(io.RawIOBase):
 
     def readall(self) -> bytes:
         self._check_open()
+        try:
+            return self._read_rest()
+        except InvalidTag as error:
+            raise self._named(error) from None
+
+    def _read_rest(self) -> bytes:
         if self._seekable:
             rest = self.reader.read(self._position, max(0, self._size - self._position))
             self._position += len(rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -12,7 +13,7 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn, overload
 
 from . import _closing
-from ._file_objects import flush, keeps_no_view, write_all
+from ._file_objects import flush, keeps_no_view, why_not_created, write_all
 from ._native import Keyset, Reader, Writer
 from ._raw_reader import BUFFER_BYTES, RawReader, path_of
 from ._typing import Buffer
@@ -106,10 +107,19 @@ class SealedWriter(io.BufferedIOBase):
         self._file: Any = None
         path = os.fsdecode(file) if isinstance(file, bytes) else path_of(file)
         if path is not None:
-            self._writer = Writer(path, keyset, associated_data, overwrite=overwrite)
+            self._writer = self._begin(path, keyset, associated_data, overwrite)
         else:
             self._writer = Writer(write_all(file), keyset, associated_data, _own=keeps_no_view(file))
             self._file = file
+
+    @staticmethod
+    def _begin(path: str, keyset: Keyset, associated_data: Buffer | None, overwrite: bool) -> Writer:
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        try:
+            return Writer(path, keyset, associated_data, overwrite=overwrite)
+        except OSError as error:
+            raise why_not_created(error, path) from None
 
     def writable(self) -> bool:
         """Return True."""
@@ -329,7 +339,7 @@ def open(
     is_text = mode.endswith("t")
     if is_text:  # now, not when a file is begun
         encoding = codecs.lookup(encoding or "utf-8").name
-        below = io.BufferedReader(io.BytesIO()) if mode[0] == "r" else io.BytesIO()  # type: ignore[arg-type]
+        below = io.BufferedReader(io.BytesIO()) if mode[0] == "r" else io.BytesIO()
         io.TextIOWrapper(below, encoding, errors, newline)
     elif encoding is not None or errors is not None or newline is not None:
         raise ValueError(f"encoding, errors and newline are for text: mode {mode[0]}t, not {mode!r}")
