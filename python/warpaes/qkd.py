@@ -241,8 +241,10 @@ def _check_with(kme: Kme, peer: str, header: Header) -> None:
         status = kme.status(peer)
     except (DeniedError, UnknownKeyError):  # some KMEs answer only the side that asks for new keys
         return
-    if header.slave_sae_id != status.master_sae_id:  # of the SAE that asks, which is this one
-        raise DeniedError(f"the file is for '{header.slave_sae_id}', and not for '{status.master_sae_id}'")
+    # One of its two SAEs is the peer. Most KMEs name the caller as the master, some the one that sends.
+    ours = {status.master_sae_id, status.slave_sae_id} - {peer}
+    if ours and header.slave_sae_id not in ours:
+        raise DeniedError(f"the file is for '{header.slave_sae_id}', and not for '{min(ours)}'")
     if not status.min_key_size <= header.key_size <= status.max_key_size:
         raise exceptions.FormatError(
             f"the file's key_size is {header.key_size}, and the KME has keys of {status.min_key_size} to "
