@@ -278,7 +278,8 @@ WARPAES_API warpaes_status warpaes_file_inspect(const char* path, const char* te
 /* ------------------------------------------------------------------------------------------------ readers and writers
  */
 
-/** Where a reader's ciphertext comes from: exactly one of a path, memory, and a function of the caller. */
+/** Where a reader's ciphertext comes from: exactly one of a path, memory, and a function of the caller. A path of a
+    pipe, terminal or socket, such as /dev/stdin, has no positions: it is read as with `next`. */
 typedef struct warpaes_source {
     uint32_t struct_size;
     uint32_t reserved;
@@ -290,12 +291,17 @@ typedef struct warpaes_source {
     int (*read)(void* user, uint64_t offset, void* buffer, uint64_t length);
     uint64_t size; /**< For `read`: bytes in the file. */
     void* user;
+    /** If the other three are NULL, a source that cannot seek: writes the next bytes of the file to `buffer`, at least
+        one and at most `length`, and their number to `*got`; 0: the file ends. Waits for the first byte only. Returns
+        0, or anything else for failure. One call at a time. */
+    int (*next)(void* user, void* buffer, uint64_t length, uint64_t* got);
 } warpaes_source;
 
 #define WARPAES_SOURCE_INIT \
-    { sizeof(warpaes_source), 0, NULL, NULL, 0, NULL, 0, NULL }
+    { sizeof(warpaes_source), 0, NULL, NULL, 0, NULL, 0, NULL, NULL }
 
-/** Random access to a file of authenticated segments. Threads may read at once. */
+/** Random access to a file of authenticated segments. Threads may read at once. A source that cannot seek is read
+    forward: each read begins where the previous one ended, by one thread at a time, in the process that opened it. */
 typedef struct warpaes_reader warpaes_reader;
 
 /** Where a writer's ciphertext goes: a path, or a function of the caller. */
@@ -316,12 +322,13 @@ typedef struct warpaes_sink {
     { sizeof(warpaes_sink), 0, NULL, NULL, NULL, NULL }
 
 /** Reads the header and the last segment. Authenticating the last segment shows which key is right and that the end of
-    the file is present. Keyset and associated data may be freed after the call. WARPAES_ERROR_KEYSET,
-    WARPAES_ERROR_FORMAT, WARPAES_ERROR_AUTHENTICATION, WARPAES_ERROR_READ. */
+    the file is present. Of a source that cannot seek, it reads the header and the first segment; the last segment shows
+    that the file is complete when it is read. Keyset and associated data may be freed after the call.
+   WARPAES_ERROR_KEYSET, WARPAES_ERROR_FORMAT, WARPAES_ERROR_AUTHENTICATION, WARPAES_ERROR_READ. */
 WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                warpaes_reader** reader);
-/** Bytes of plaintext; 0 for NULL. */
+/** Bytes of plaintext; 0 for NULL. Of a source that cannot seek: WARPAES_UNKNOWN until everything has been read. */
 WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
 /**
  * Copies bytes [offset, offset + length) of the plaintext to `output`, in host or device memory. `*read` is less than
@@ -329,6 +336,9 @@ WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
  * path or of memory follow one another, the engine's threads open the next segments in advance until the reader is
  * closed. After an error `output` is wiped and `*read` is 0; the next call may succeed. WARPAES_ERROR_RANGE for an
  * offset beyond the end. Thread-safe.
+ * Of a source that cannot seek, `*read` is 0 only at the end, which has then been authenticated, and may be less than
+ * `length` anywhere: a segment is returned when it and the first byte after it have come. WARPAES_ERROR_RANGE for an
+ * offset other than the end of the previous read. After any other error every call returns that error.
  */
 WARPAES_API warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
                                                uint64_t* read);

@@ -139,6 +139,9 @@ class Reader {
 public:
     /// Fills the buffer with the bytes at `offset` of the file, or throws. Several threads call it at once.
     using Function = std::function<void(std::uint64_t offset, Bytes buffer)>;
+    /// Puts the next bytes of the file at the beginning of the buffer, at least one, and returns their number; 0 at the
+    /// end. Or throws. One call at a time.
+    using Next = std::function<std::size_t(Bytes buffer)>;
 
     // All of these functions read the header and the last segment, and throw Error{WARPAES_ERROR_AUTHENTICATION,
     // WARPAES_ERROR_FORMAT, WARPAES_ERROR_KEYSET, …}. `aad`: as the writer gave it.
@@ -162,10 +165,24 @@ public:
                                             Function function, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
         source.size = size;
-        return Reader(engine, keyset, source, aad, std::move(function));
+        source.read = [](void* user, std::uint64_t offset, void* buffer, std::uint64_t length) noexcept -> int {
+            return static_cast<Caller*>(user)->call(offset, Bytes(buffer, static_cast<std::size_t>(length)), nullptr);
+        };
+        return Reader(engine, keyset, source, aad,
+                      [function = std::move(function)](auto offset, auto buffer, auto) { function(offset, buffer); });
+    }
+    /// A file that is read forward, by one thread at a time: each read() begins where the previous one ended, returns
+    /// fewer bytes if no more have come, and none only at the end. Opening reads the first segment instead of the last.
+    [[nodiscard]] static Reader of_stream(const Engine& engine, const Keyset& keyset, Next next, ConstBytes aad = {}) {
+        warpaes_source source = WARPAES_SOURCE_INIT;
+        source.next = [](void* user, void* buffer, std::uint64_t length, std::uint64_t* got) noexcept -> int {
+            return static_cast<Caller*>(user)->call(0, Bytes(buffer, static_cast<std::size_t>(length)), got);
+        };
+        return Reader(engine, keyset, source, aad,
+                      [next = std::move(next)](auto, auto buffer, auto got) { *got = next(buffer); });
     }
 
-    /// Bytes of plaintext.
+    /// Bytes of plaintext; WARPAES_UNKNOWN before the end of a stream.
     [[nodiscard]] std::uint64_t size() const noexcept { return warpaes_reader_size(get()); }
     /// Fills `output`, in host or device memory, with the plaintext from `offset` on. Returns the number of bytes, less
     /// than the output's size only at the end. After an error `output` is wiped. Throws Error.
@@ -179,16 +196,14 @@ public:
     [[nodiscard]] warpaes_reader* get() const noexcept { return handle_.get(); }
 
 private:
-    using Caller = detail::Caller<std::uint64_t, Bytes>;
+    using Caller = detail::Caller<std::uint64_t, Bytes, std::uint64_t*>;
 
-    Reader(const Engine& engine, const Keyset& keyset, warpaes_source source, ConstBytes aad, Function function)
+    Reader(const Engine& engine, const Keyset& keyset, warpaes_source source, ConstBytes aad,
+           std::function<void(std::uint64_t, Bytes, std::uint64_t*)> function)
         : caller_(std::make_unique<Caller>()) {
         if (function) {
             caller_->function = std::move(function);
             source.user = caller_.get();
-            source.read = [](void* user, std::uint64_t offset, void* buffer, std::uint64_t length) noexcept -> int {
-                return static_cast<Caller*>(user)->call(offset, Bytes(buffer, static_cast<std::size_t>(length)));
-            };
         }
         warpaes_reader* reader = nullptr;
         caller_->check(warpaes_reader_open(engine.get(), &source, keyset.get(), aad.data(), aad.size(), &reader));

@@ -11,6 +11,8 @@
 #include <memory>
 #include <vector>
 
+#include "pickles.hpp"
+
 namespace warpaes::python {
 
 const AeadKind gcm_kind = {"AESGCM", WARPAES_GCM, 8, 128, true};
@@ -259,6 +261,32 @@ void init_aead(AeadObject& self, PyObject* args, PyObject* kwargs) {
     aead.key = Key(key.bytes(), key.size());
 }
 
+}  // namespace
+
+/// `tag_length` is for AESCCM; the others' constructors refuse it.
+Object load_aead(PyObject* type, const Call& call) {
+    const auto [place, tag_length] = arguments(call, "load", {"place", "tag_length"}, 1);
+    const Object key = from_places("read_key", place);
+    Object made(PyObject_CallFunctionObjArgs(type, key.get(), tag_length, nullptr));
+    const Object lasting = from_places("lasting_place", place);
+    if (lasting.get() != Py_None) {
+        state_of<Aead>(made.get()).origin =
+            Object(tag_length != nullptr ? PyTuple_Pack(2, lasting.get(), tag_length) : PyTuple_Pack(1, lasting.get()));
+    }
+    return made;
+}
+
+Object reduce_aead(PyObject* self, const Call&) {
+    return reduced(self, state_of<Aead>(self).origin,
+                   "make it by load('file:PATH'), 'env:NAME' or 'exec:COMMAND', which each process reads itself, or "
+                   "make it there of the key");
+}
+
+namespace {
+
+const PyMethodDef load_def =
+    method_def<load_aead>("load", "Read the key from a place and return the object.", METH_CLASS);
+const PyMethodDef reduce_def = method_def<reduce_aead>("__reduce__", nullptr);
 const PyMethodDef generate_def = method_def<generate_aead_key>(
     "generate_key", "generate_key(bit_length)\n--\n\nReturn a random key of 128, 192 or 256 bits.", METH_STATIC);
 const PyMethodDef encrypt_def =
@@ -286,6 +314,10 @@ PyMethodDef single_methods[] = {
     decrypt_def,
     encrypt_into_def,
     decrypt_into_def,
+    load_def,
+    reduce_def,
+    copy_def,
+    deepcopy_def,
     end_of_methods,
 };
 PyMethodDef aead_methods[] = {
@@ -294,6 +326,10 @@ PyMethodDef aead_methods[] = {
     decrypt_def,
     encrypt_into_def,
     decrypt_into_def,
+    load_def,
+    reduce_def,
+    copy_def,
+    deepcopy_def,
     method_def<encrypt_batch>("encrypt_batch",
                               "encrypt_batch($self, nonces, data, associated_data=None, *, return_exceptions=False, "
                               "check_nonces=True)\n--\n\nEncrypt a list of messages at once and return a list of "

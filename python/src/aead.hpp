@@ -20,6 +20,7 @@ struct Aead {
     Key key;
     Key mac_key;  ///< only for SIV
     std::size_t tag_bytes = 16;
+    Object origin;  ///< the arguments of load(), if that made it from a place that other processes have
 };
 using AeadObject = Instance<Aead>;
 
@@ -32,6 +33,10 @@ extern const AeadKind gcm_kind, ccm_kind, gcm_siv_kind, siv_kind;
 
 void add_aead(PyObject* module);
 void add_siv(PyObject* module);
+
+/// The methods that all classes have: load() by the place of a key, pickling by that place, and copies.
+Object load_aead(PyObject* type, const Call& call);
+Object reduce_aead(PyObject* self, const Call& call);
 
 /// A bytes object of random bytes from the operating system, for `generate_key`.
 Object random_bytes(std::size_t count);

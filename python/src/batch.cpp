@@ -7,6 +7,7 @@
 
 #include "aead.hpp"
 #include "module.hpp"
+#include "pickles.hpp"
 
 namespace warpaes::python {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 struct BatchState {
     warpaes_batch* handle = nullptr;
     unsigned forks = 0;
-    std::vector<View> views;  ///< keep alive the memory that the entries point to
+    std::vector<View> views;  ///< keep alive the memory that the entries point to, until the batch has finished
     Object owner;             ///< the AEAD object, which owns the key
     Object outputs;           ///< a list of bytes; empty if the results go to the caller's buffer
     std::vector<warpaes_batch_entry> entries;
@@ -245,9 +246,17 @@ BatchState& live_batch(PyObject* self) {
     return batch;
 }
 
+/// Gives the caller's buffers back: the batch has finished, and does not use them any more. Releasing one can run
+/// Python code, which finds none in the batch.
+void release_views(BatchState& batch) {
+    const std::vector<View> views = std::exchange(batch.views, {});
+}
+
 /// Waits without the interpreter's lock. False if the batch does not finish in time.
 bool wait_for_batch(BatchState& batch, std::uint64_t milliseconds) {
-    return unlocked([&] { return warpaes_batch_wait(batch.handle, milliseconds); }) != WARPAES_ERROR_TIMEOUT;
+    if (unlocked([&] { return warpaes_batch_wait(batch.handle, milliseconds); }) == WARPAES_ERROR_TIMEOUT) return false;
+    release_views(batch);
+    return true;
 }
 
 /// An exception for a status, as an object.
@@ -317,7 +326,10 @@ Object submit_list(PyObject* self, const Call& call) {
 
 Object done(PyObject* self, const Call& call) {
     read_call(call, "done", nullptr, nullptr, 0, 0, 0);
-    return Object(PyBool_FromLong(warpaes_batch_poll(live_batch(self).handle)));
+    BatchState& batch = live_batch(self);
+    const bool finished = warpaes_batch_poll(batch.handle) != 0;
+    if (finished) release_views(batch);
+    return Object(PyBool_FromLong(finished ? 1 : 0));
 }
 
 Object fileno(PyObject* self, const Call& call) {
@@ -342,7 +354,9 @@ Object result(PyObject* self, const Call& call) {
 
 Object cancel(PyObject* self, const Call& call) {
     read_call(call, "cancel", nullptr, nullptr, 0, 0, 0);
-    warpaes_batch_cancel(live_batch(self).handle);
+    BatchState& batch = live_batch(self);
+    warpaes_batch_cancel(batch.handle);
+    if (warpaes_batch_poll(batch.handle) != 0) release_views(batch);
     return none();
 }
 
@@ -363,6 +377,7 @@ PyMethodDef batch_methods[] = {
                        "`timeout` seconds. Return a list of bytes, or of None where the caller gave a buffer. Raise "
                        "the first exception, or with return_exceptions put each into the list."),
     method_def<cancel>("cancel", "cancel($self)\n--\n\nDrop the messages that have not begun."),
+    refuse_pickle_def,
     end_of_methods,
 };
 PyType_Slot batch_slots[] = {

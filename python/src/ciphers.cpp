@@ -6,6 +6,7 @@
 
 #include "message.hpp"
 #include "module.hpp"
+#include "pickles.hpp"
 
 namespace warpaes::python {
 namespace {
@@ -238,9 +239,10 @@ PyMethodDef cipher_methods[] = {
     finalize_def,
     reset_def,
     method_def<seek>("seek", "seek($self, offset)\n--\n\nCTR: go to byte `offset` of the message."),
+    refuse_pickle_def,
     end_of_methods};
-PyMethodDef encryption_methods[] = {update_def, update_into_def,  finalize_def,
-                                    reset_def,  authenticate_def, end_of_methods};
+PyMethodDef encryption_methods[] = {update_def,       update_into_def,   finalize_def,  reset_def,
+                                    authenticate_def, refuse_pickle_def, end_of_methods};
 PyMethodDef decryption_methods[] = {
     update_def,
     update_into_def,
@@ -249,6 +251,7 @@ PyMethodDef decryption_methods[] = {
     authenticate_def,
     method_def<finalize_with_tag>(
         "finalize_with_tag", "finalize_with_tag($self, tag)\n--\n\nEnd the message and compare its tag with this one."),
+    refuse_pickle_def,
     end_of_methods};
 PyGetSetDef tag_property[] = {{"tag", get_tag, nullptr, "The message's tag, once it is finalized.", nullptr},
                               {nullptr, nullptr, nullptr, nullptr, nullptr}};

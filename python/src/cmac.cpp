@@ -5,6 +5,7 @@
 
 #include "message.hpp"
 #include "module.hpp"
+#include "pickles.hpp"
 
 namespace warpaes::python {
 namespace {
@@ -121,6 +122,7 @@ PyMethodDef mac_methods[] = {
                            "verify($self, signature)\n--\n\nCompare the message's tag with a signature. Raises "
                            "InvalidSignature if they differ."),
     method_def<copy_mac>("copy", "copy($self)\n--\n\nReturn a copy that continues independently from this point."),
+    refuse_pickle_def,
     end_of_methods,
 };
 

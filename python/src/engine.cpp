@@ -135,6 +135,15 @@ bool reaches(int device) {
     return there;
 }
 
+void check_device_memory(const char* thing) {
+    if (forks() == 0) return;
+    raise(
+        exceptions.error,
+        "%s lies in device memory, and a child of fork computes on the CPU: start processes by spawn or forkserver, or "
+        "copy it to host memory before",
+        thing);
+}
+
 void check_process(unsigned made, const char* thing) {
     if (made != forks()) {
         raise(exceptions.error, "%s was made before fork(), and cannot be used in the child process: make it there",

@@ -17,6 +17,9 @@ unsigned forks() noexcept;
 /// Throws if `made`, the number of forks when `thing` was made, shows that an ancestor of this process made it.
 void check_process(unsigned made, const char* thing);
 
+/// Throws in a child of fork(), whose engine computes on the CPU. `thing` lies in device memory.
+void check_device_memory(const char* thing);
+
 /// Whether the process's engine can use the memory of a CUDA device. Does not make the engine.
 bool reaches(int device);
 

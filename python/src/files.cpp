@@ -10,6 +10,7 @@
 
 #include "message.hpp"
 #include "module.hpp"
+#include "pickles.hpp"
 
 namespace warpaes::python {
 namespace {
@@ -151,15 +152,15 @@ bool release(PyObject* view) {
 
 enum class Lent { to_read, to_fill };
 
-/// Calls `use(view)` with a memoryview of a copy of the library's memory: a view that outlives the call must not reach
-/// memory that the library frees, nor change bytes that it is decrypting. Only functions of the package's own, which
-/// keep none, see the library's memory itself. Releases the view, whatever `use` does. A
-/// view of a part, or an array over it, cannot be released by others; a function that keeps one gets a BufferError, and
-/// the copy belongs to the view.
+/// Calls `use(view)` with a memoryview of a copy of the library's memory; `use` returns how many of its bytes count. A
+/// view that outlives the call must not reach memory that the library frees, nor change bytes that it is decrypting.
+/// Only functions of the package's own, which keep none, see the library's memory itself. Releases the view, whatever
+/// `use` does. A view of a part, or an array over it, cannot be released by others; a function that keeps one gets a
+/// BufferError, and the copy belongs to the view.
 template <typename Use>
 int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Use& use) {
-    const auto copy = [size](void* to, const void* from) {
-        unlocked_if(size >= long_work, [&] { return std::memcpy(to, from, size); });
+    const auto copy = [](void* to, const void* from, std::uint64_t bytes) {
+        unlocked_if(bytes >= long_work, [&] { return std::memcpy(to, from, bytes); });
     };
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(loan_type, Py_tp_alloc));
     const Object made(allocate(loan_type, 0));
@@ -168,11 +169,12 @@ int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Us
     loan.data = callback.is_own() ? data : loan.block->bytes.get();
     loan.size = static_cast<Py_ssize_t>(size);
     loan.read_only = lent == Lent::to_read;
-    if (loan.block && lent == Lent::to_read) copy(loan.data, data);
+    if (loan.block && lent == Lent::to_read) copy(loan.data, data, size);
     const Object view(PyMemoryView_FromObject(made.get()));
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    std::uint64_t used = 0;
     try {
-        use(view.get());
+        used = std::min(use(view.get()), size);
     } catch (const Raised&) {
         PyErr_Fetch(&type, &value, &traceback);
     }
@@ -183,7 +185,7 @@ int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Us
     if (!released) release(view.get());
     const bool kept = loan.views != 0;
     if (!kept && loan.block) {
-        if (lent == Lent::to_fill && type == nullptr) copy(data, loan.data);
+        if (lent == Lent::to_fill && type == nullptr) copy(data, loan.data, used);
         callback.give_back(std::move(loan.block));
     }
     if (type != nullptr) {
@@ -208,7 +210,8 @@ struct ReaderState {
     unsigned forks = 0;
     Callback callback;
     View memory;
-    unsigned users = 0;  ///< calls in progress; guarded by the interpreter's lock
+    bool forward = false;  ///< the source cannot seek
+    unsigned users = 0;    ///< calls in progress; guarded by the interpreter's lock
     bool closed = false;
 
     ReaderState() = default;
@@ -229,6 +232,23 @@ int read_source(void* user, std::uint64_t offset, void* buffer, std::uint64_t le
     return callback.call([&](PyObject* function) {
         return lend(callback, buffer, length, Lent::to_fill, [&](PyObject* view) {
             Object(PyObject_CallFunction(function, "KO", static_cast<unsigned long long>(offset), view));
+            return length;
+        });
+    });
+}
+
+/// Calls the function with a memoryview; it fills the beginning and returns the number of bytes, 0 at the end.
+int read_next(void* user, void* buffer, std::uint64_t length, std::uint64_t* got) {
+    auto& callback = *static_cast<Callback*>(user);
+    return callback.call([&](PyObject* function) {
+        return lend(callback, buffer, length, Lent::to_fill, [&](PyObject* view) {
+            const Object number(PyObject_CallFunctionObjArgs(function, view, nullptr));
+            *got = to_u64(number.get(), "the number of bytes that the function returns");
+            if (*got > length) {
+                raise(PyExc_ValueError, "the function returned %S for a buffer of %llu bytes", number.get(),
+                      static_cast<unsigned long long>(length));
+            }
+            return *got;
         });
     });
 }
@@ -262,15 +282,18 @@ void init_reader(ReaderObject& self, PyObject* args, PyObject* kwargs) {
     } else {
         reader.callback.set(source_object);
         if (own != 0) reader.callback.trust();
-        if (size == nullptr || size == Py_None)
-            raise(PyExc_TypeError, "a function needs `size`, the bytes of the file");
-        source.size = to_u64(size, "size");
-        source.read = read_source;
+        if (size == nullptr || size == Py_None) {
+            source.next = read_next;
+        } else {
+            source.size = to_u64(size, "size");
+            source.read = read_source;
+        }
         source.user = &reader.callback;
     }
     warpaes_engine* with = engine();
     reader.callback.check(unlocked(
         [&] { return warpaes_reader_open(with, &source, keys.get(), aad.data(), aad.size(), &reader.handle); }));
+    reader.forward = warpaes_reader_size(reader.handle) == WARPAES_UNKNOWN;
 }
 
 ReaderState& open_reader(PyObject* self) {
@@ -310,13 +333,20 @@ Object read_into(PyObject* self, const Call& call) {
     return Object(PyLong_FromUnsignedLongLong(got));
 }
 
+/// The most bytes that one read of a source of unknown length allocates.
+constexpr std::uint64_t most_of_a_stream = std::uint64_t{8} << 20;
+
 Object read(PyObject* self, const Call& call) {
     const auto [offset_object, length_object] = arguments(call, "read", {"offset", "length"});
     const std::uint64_t offset = to_u64(offset_object, "offset");
     std::uint64_t length = to_u64(length_object, "length");
     ReaderState& reader = open_reader(self);
     const std::uint64_t size = warpaes_reader_size(reader.handle);
-    length = offset >= size ? 0 : std::min(length, size - offset);
+    if (reader.forward) {
+        length = std::min(length, most_of_a_stream);
+    } else {
+        length = offset >= size ? 0 : std::min(length, size - offset);
+    }
     Object out = new_bytes(length);
     if (length == 0) return out;
     const Use use(reader);
@@ -325,7 +355,8 @@ Object read(PyObject* self, const Call& call) {
     const warpaes_status status =
         unlocked([&] { return warpaes_reader_read(reader.handle, offset, bytes, length, &got); });
     reader.callback.check(status, use.others());
-    return out;
+    if (got == length) return out;
+    return Object(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes), static_cast<Py_ssize_t>(got)));
 }
 
 Object close_reader(PyObject* self, const Call& call) {
@@ -337,17 +368,30 @@ Object close_reader(PyObject* self, const Call& call) {
 }
 
 PyObject* reader_size(PyObject* self, void*) {
-    return guarded(static_cast<PyObject*>(nullptr),
-                   [&] { return PyLong_FromUnsignedLongLong(warpaes_reader_size(open_reader(self).handle)); });
+    return guarded(static_cast<PyObject*>(nullptr), [&] {
+        const std::uint64_t size = warpaes_reader_size(open_reader(self).handle);
+        if (size == WARPAES_UNKNOWN) {
+            raise(PyExc_ValueError, "the size of a source that cannot seek is not known before its end has been read");
+        }
+        return PyLong_FromUnsignedLongLong(size);
+    });
+}
+
+Object seekable(PyObject* self, const Call& call) {
+    read_call(call, "seekable", nullptr, nullptr, 0, 0, 0);
+    return Object::borrowed(open_reader(self).forward ? Py_False : Py_True);
 }
 
 PyMethodDef reader_methods[] = {
     method_def<read>("read",
-                     "read($self, offset, length)\n--\n\nRead and return bytes at an offset; fewer only at the end."),
+                     "read($self, offset, length)\n--\n\nRead and return bytes at an offset; fewer only at the end, or "
+                     "of a source that cannot seek."),
+    method_def<seekable>("seekable", "seekable($self)\n--\n\nReturn whether any offset can be read."),
     method_def<read_into>("read_into",
                           "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor from an offset on and return "
                           "the number of bytes."),
     method_def<close_reader>("close", "close($self)\n--\n\nFree the reader."),
+    refuse_pickle_def,
     end_of_methods,
 };
 PyGetSetDef reader_properties[] = {{"size", reader_size, nullptr, "The size of the plaintext in bytes.", nullptr},
@@ -386,8 +430,10 @@ using WriterObject = Instance<WriterState>;
 int write_sink(void* user, const void* bytes, std::uint64_t length) {
     auto& callback = *static_cast<Callback*>(user);
     return callback.call([&](PyObject* function) {
-        return lend(callback, const_cast<void*>(bytes), length, Lent::to_read,
-                    [&](PyObject* view) { Object(PyObject_CallFunctionObjArgs(function, view, nullptr)); });
+        return lend(callback, const_cast<void*>(bytes), length, Lent::to_read, [&](PyObject* view) {
+            Object(PyObject_CallFunctionObjArgs(function, view, nullptr));
+            return length;
+        });
     });
 }
 
@@ -462,6 +508,7 @@ PyMethodDef writer_methods[] = {
     method_def<finish>("finish",
                        "finish($self)\n--\n\nComplete the file. At a path, it appears under its name at this point."),
     method_def<abort>("abort", "abort($self)\n--\n\nAbort the file. Nothing appears at the path."),
+    refuse_pickle_def,
     end_of_methods,
 };
 PyType_Slot writer_slots[] = {

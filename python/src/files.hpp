@@ -10,6 +10,7 @@ namespace warpaes::python {
 struct KeysetState {
     warpaes_keyset* handle = nullptr;
     unsigned users = 0;  ///< threads that read it without the interpreter's lock
+    Object origin;       ///< the arguments of load(), if that made it, and nothing has changed it since
 
     KeysetState() = default;
     KeysetState(const KeysetState&) = delete;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "files.hpp"
+#include "pickles.hpp"
 
 namespace warpaes::python {
 namespace {
@@ -20,8 +21,9 @@ warpaes_keyset* handle_of(PyObject* self) {
 /// The handle for a change. Throws if another thread is using the keyset. Arguments are converted before, because that
 /// can run Python code, and let another thread begin to use it.
 warpaes_keyset* own(PyObject* self) {
-    const KeysetState& keyset = state_of<KeysetState>(self);
+    KeysetState& keyset = state_of<KeysetState>(self);
     if (keyset.users != 0) raise(exceptions.error, "another thread is using this keyset: change it afterwards");
+    keyset.origin = Object();
     return keyset.handle;
 }
 
@@ -189,6 +191,45 @@ Object templates(PyObject*, const Call& call) {
     return list;
 }
 
+Object load(PyObject*, const Call& call) {
+    const auto [place, kek] = arguments(call, "load", {"place", "kek"}, 1);
+    PyObject* source = kek != nullptr ? kek : Py_None;
+    Object made = from_places("load_keyset", place, source);
+    const Object lasting = from_places("lasting_place", place);
+    if (lasting.get() != Py_None) keyset_of(made.get()).origin = Object(PyTuple_Pack(2, lasting.get(), source));
+    return made;
+}
+
+Object reduce(PyObject* self, const Call&) {
+    return reduced(
+        self, state_of<KeysetState>(self).origin,
+        "make it by Keyset.load('file:PATH'), 'env:NAME' or 'exec:COMMAND', which each process reads itself, "
+        "and do not change it; or send to_json() in a way that you trust");
+}
+
+/// Memory for a keyset's JSON, wiped at the end.
+struct Json {
+    explicit Json(std::size_t size) : text(size, '\0') {}
+    Json(const Json&) = delete;
+    Json& operator=(const Json&) = delete;
+    ~Json() { explicit_bzero(text.data(), text.size()); }
+    std::vector<char> text;
+};
+
+Object copy_keyset(PyObject* self, const Call&) {
+    KeysetState& keyset = state_of<KeysetState>(self);
+    std::size_t length = 0;
+    const warpaes_status status = warpaes_keyset_write(keyset.handle, nullptr, 0, &length);
+    if (status != WARPAES_ERROR_BUFFER_TOO_SMALL) check(status);
+    Json json(length);
+    check(warpaes_keyset_write(keyset.handle, json.text.data(), length, &length));
+    Object made = new_keyset(reinterpret_cast<PyObject*>(keyset_type));
+    KeysetState& copied = state_of<KeysetState>(made.get());
+    check(warpaes_keyset_parse(json.text.data(), length, &copied.handle));
+    if (keyset.origin) copied.origin = Object::borrowed(keyset.origin.get());
+    return made;
+}
+
 Py_ssize_t keyset_length(PyObject* self) {
     return static_cast<Py_ssize_t>(warpaes_keyset_count(handle_of(self)));
 }
@@ -212,6 +253,10 @@ PyMethodDef keyset_methods[] = {
                         "disable($self, key_id)\n--\n\nDisable a key: the keyset keeps it and does not use it."),
     method_def<destroy>("destroy", "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
     method_def<keys>("keys", "keys($self)\n--\n\nReturn public facts about the keys, as a list of dictionaries."),
+    method_def<load>("load", "load(place, kek=None)\n--\n\nRead a keyset from a place.", METH_STATIC),
+    method_def<reduce>("__reduce__", nullptr),
+    method_def<copy_keyset>("__copy__", nullptr),
+    method_def<copy_keyset>("__deepcopy__", nullptr),
     method_def<to_json>("to_json", "to_json($self)\n--\n\nReturn Tink's JSON, with the secret keys, as bytes."),
     end_of_methods,
 };

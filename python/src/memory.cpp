@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "message.hpp"
 #include "module.hpp"
+#include "pickles.hpp"
 
 namespace warpaes::python {
 namespace {
@@ -43,6 +44,7 @@ void init_memory(MemoryObject& self, PyObject* args, PyObject* kwargs) {
     memory.size = size;
     memory.device = name == "device";
     memory.number = device;
+    if (memory.device) check_device_memory("this memory");
     check(warpaes_alloc(engine(), memory.device ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_PAGE_LOCKED,
                         memory.device ? device : -1, size, &memory.data));
 }
@@ -114,6 +116,8 @@ PyGetSetDef memory_properties[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
+PyMethodDef memory_methods[] = {refuse_pickle_def, end_of_methods};
+
 PyType_Slot memory_slots[] = {
     {Py_tp_doc,
      const_cast<char*>(
@@ -122,6 +126,7 @@ PyType_Slot memory_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(construct<MemoryObject, init_memory>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<MemoryObject>)},
     {Py_tp_getset, memory_properties},
+    {Py_tp_methods, memory_methods},
     {Py_sq_length, reinterpret_cast<void*>(memory_length)},
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
     {0, nullptr},

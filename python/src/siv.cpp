@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "aead.hpp"
+#include "pickles.hpp"
 
 namespace warpaes::python {
 
@@ -134,6 +135,10 @@ PyMethodDef siv_methods[] = {
         "encrypt_into($self, data, associated_data, buf)\n--\n\nEncrypt data into buf: the tag, then the ciphertext."),
     method_def<decrypt_siv_into>("decrypt_into",
                                  "decrypt_into($self, data, associated_data, buf)\n--\n\nDecrypt data into buf."),
+    method_def<load_aead>("load", "Read the key from a place and return the object.", METH_CLASS),
+    method_def<reduce_aead>("__reduce__", nullptr),
+    copy_def,
+    deepcopy_def,
     end_of_methods,
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "dlpack.h"
+#include "engine.hpp"
 
 namespace warpaes::python {
 namespace {
@@ -120,6 +121,45 @@ bool is_dense(View::Strides dimensions, std::int64_t unit) {
     return true;
 }
 
+/// Whether a format of the buffer protocol has Python objects. Names of fields stand between colons.
+bool holds_objects(const char* format) {
+    bool in_name = false;
+    for (; *format != '\0'; ++format) {
+        if (*format == ':') in_name = !in_name;
+        if (*format == 'O' && !in_name) return true;
+    }
+    return false;
+}
+
+/// Whether an object lends a buffer in this way.
+bool lends(PyObject* object, int flags) {
+    Py_buffer buffer = {};
+    if (PyObject_GetBuffer(object, &buffer, flags) != 0) {
+        PyErr_Clear();
+        return false;
+    }
+    PyBuffer_Release(&buffer);
+    return true;
+}
+
+/// Raises the reason why an object does not lend the buffer that is needed. `cause`: its own exception, of type `kind`.
+[[noreturn]] void refuse_buffer(PyObject* object, const char* name, Access access, PyObject* kind, PyObject* cause) {
+    if (access == Access::write && lends(object, PyBUF_ND | PyBUF_FORMAT)) {
+        raise(PyExc_BufferError, "%s is read-only, and would be written to: give a writable buffer", name);
+    }
+    const bool without_format = lends(object, PyBUF_STRIDES);
+    if (lends(object, PyBUF_FULL_RO) || (without_format && !lends(object, PyBUF_ND))) not_contiguous(name);
+    if (const Object dtype = attribute(object, "dtype"); dtype && without_format) {
+        const Object has_objects = attribute(dtype.get(), "hasobject");
+        if (has_objects && is_true(has_objects.get())) {
+            raise(PyExc_TypeError, "%s holds Python objects, not bytes", name);
+        }
+        raise(PyExc_BufferError, "%s: %S; give a view of it as integers of the same size, such as array.view('u8')",
+              name, cause);
+    }
+    raise(kind, "%s: %S", name, cause);
+}
+
 /// The entry of a dictionary, or an empty Object. An own reference: another thread may replace the entry.
 Object item_of(PyObject* dictionary, const char* name) {
     PyObject* found = PyDict_GetItemString(dictionary, name);
@@ -129,7 +169,7 @@ Object item_of(PyObject* dictionary, const char* name) {
 }  // namespace
 
 void View::check_format(const char* name) {
-    if (std::strchr(buffer_.format, 'O') != nullptr) {
+    if (holds_objects(buffer_.format)) {
         PyBuffer_Release(&buffer_);  // the constructor fails, so no destructor does it
         raise(PyExc_TypeError, "%s holds Python objects, not bytes", name);
     }
@@ -190,13 +230,14 @@ void View::check_torch_strides(PyObject* tensor, const char* name) {
 void View::open_without_buffer(PyObject* object, const char* name, Access access) {
     buffer_.obj = nullptr;
     // NumPy raises ValueError for an array that is not contiguous, JAX raises BufferError for one on a GPU.
-    for (PyObject* expected : {PyExc_BufferError, PyExc_ValueError, PyExc_TypeError}) {
-        if (PyErr_ExceptionMatches(expected) == 0) continue;
-        PyErr_Clear();
-        if (open_array_interface(object, name, access)) return;
-        raise(PyExc_BufferError, "%s is not contiguous, or read-only where it must be written to", name);
-    }
-    throw Raised();
+    const auto is = [](PyObject* type) { return PyErr_ExceptionMatches(type) != 0; };
+    if (!is(PyExc_BufferError) && !is(PyExc_ValueError) && !is(PyExc_TypeError)) throw Raised();
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    const Object kind(type), cause(value), trace(traceback != nullptr ? traceback : none().release());
+    if (open_array_interface(object, name, access)) return;
+    refuse_buffer(object, name, access, kind.get(), cause.get());
 }
 
 void View::open_tensor(PyObject* object, const char* name, Access access) {
@@ -229,6 +270,7 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
     size_ = static_cast<std::size_t>(to_u64(nbytes.of(object).get(), "nbytes"));
     data_ = to_pointer(data_ptr.call(object).get());
     if (is_true(is_cuda.of(object).get())) {
+        check_device_memory(name);
         device_ = static_cast<int>(to_long(get_device.call(object).get()));
         stream_ = torch_stream(device_);
         order_ = Order::of_stream;
@@ -274,6 +316,7 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
     size_ = elements(lengths, strides ? steps : nullptr, static_cast<int>(dimensions), unit, name) *
             static_cast<std::uint64_t>(unit);
     data_ = to_pointer(PyTuple_GetItem(data.get(), 0));
+    check_device_memory(name);
     if (stream) {
         stream_ = from_protocol(to_long(stream.get()));
         order_ = Order::of_stream;
@@ -301,6 +344,7 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     int number = 0;
     if (PyArg_ParseTuple(place.get(), "ii", &kind, &number) == 0) throw Raised();
     const bool cuda = kind == dlpack_cuda || kind == dlpack_cuda_managed;
+    if (cuda) check_device_memory(name);
     if (!cuda && kind != dlpack_cpu && kind != dlpack_cuda_host) {
         raise(PyExc_BufferError, "%s is on a device of DLPack's kind %d; warpaes knows host and CUDA memory", name,
               kind);

@@ -14,7 +14,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ._kme import Kme, QkdKey
 from ._output import Output
@@ -85,8 +85,10 @@ class KeptKeys:
         """Close the folder."""
         self.close()
 
-    def get(self, kme: Kme, peer: str, key_id: str) -> QkdKey:
+    def get(self, kme: Kme, peer: str, key_id: str, check: Callable[[], None] = lambda: None) -> QkdKey:
         """Return a key: a kept one, or one from the KME, which is then kept.
+
+        ``check`` is called before the KME is asked for the key, and what it raises is raised.
 
         Raises:
             FormatError: The file of a kept key was altered.
@@ -97,6 +99,7 @@ class KeptKeys:
         with self._locked():
             if (kept := self._read(name, key_id)) is not None:
                 return kept
+            check()
             with Output(name, secret=True, folder=self._descriptor) as file:
                 os.posix_fallocate(file.descriptor, 0, MOST_BYTES)  # a full disk must not cost a key
                 (key,) = kme.keys(peer, [key_id])

@@ -501,6 +501,24 @@ class AESGCM(_Many):
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
+    @classmethod
+    def load(cls, place: str) -> Self:
+        """Read the key from a place and return the object.
+
+        It is pickled by the name of the place.
+
+        Args:
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the key's bytes or its
+                hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+
+        Raises:
+            ValueError: The place is named in another form, or the key has another length.
+            KeysetError: The place has text that is not a key.
+            OSError: The place cannot be read.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object) -> Self: ...
 
 @final
 class AESCCM(_Many):
@@ -517,6 +535,25 @@ class AESCCM(_Many):
     """
 
     def __new__(cls, key: Buffer, tag_length: int = 16) -> Self: ...
+    @classmethod
+    def load(cls, place: str, tag_length: int = 16) -> Self:
+        """Read the key from a place and return the object.
+
+        It is pickled by the name of the place.
+
+        Args:
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the key's bytes or its
+                hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+            tag_length: As for the constructor.
+
+        Raises:
+            ValueError: The place is named in another form, or the key has another length.
+            KeysetError: The place has text that is not a key.
+            OSError: The place cannot be read.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object) -> Self: ...
 
 @final
 class AESGCMSIV(_Single):
@@ -535,6 +572,24 @@ class AESGCMSIV(_Single):
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
+    @classmethod
+    def load(cls, place: str) -> Self:
+        """Read the key from a place and return the object.
+
+        It is pickled by the name of the place.
+
+        Args:
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the key's bytes or its
+                hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+
+        Raises:
+            ValueError: The place is named in another form, or the key has another length.
+            KeysetError: The place has text that is not a key.
+            OSError: The place cannot be read.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object) -> Self: ...
 
 @final
 class AESSIV:
@@ -552,6 +607,24 @@ class AESSIV:
     """
 
     def __new__(cls, key: Buffer) -> Self: ...
+    @classmethod
+    def load(cls, place: str) -> Self:
+        """Read the key from a place and return the object.
+
+        It is pickled by the name of the place.
+
+        Args:
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the key's bytes or its
+                hexadecimal digits. A descriptor is read once, and the object cannot be pickled.
+
+        Raises:
+            ValueError: The place is named in another form, or the key has another length.
+            KeysetError: The place has text that is not a key.
+            OSError: The place cannot be read.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object) -> Self: ...
     @staticmethod
     def generate_key(bit_length: int) -> bytes:
         """Return a random key of 256, 384 or 512 bits.
@@ -999,6 +1072,26 @@ class Keyset:
 
         The list has one KeyInfo for each key, in the order of the keyset.
         """
+    @staticmethod
+    def load(place: str, kek: str | None = None) -> Keyset:
+        """Read a keyset from a place.
+
+        It is pickled by the name of the place, until it is changed.
+
+        Args:
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the keyset's JSON. A
+                descriptor is read once, and the keyset cannot be pickled.
+            kek: The URL of the key source that the keyset is encrypted with, as for ``keysources.from_url``; None if it
+                is not encrypted.
+
+        Raises:
+            ValueError: The place is named in another form.
+            KeysetError: There is no such keyset.
+            OSError: The place cannot be read.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: object) -> Self: ...
     def to_json(self) -> bytes:
         """Return Tink's JSON, with the secret keys, as bytes.
 
@@ -1013,15 +1106,19 @@ class Reader:
     """Random access to a sealed file: a path, a buffer, or a function (offset, buffer) with the file's size.
 
     Any number of threads may read at once. The library may call the function from its own threads, several at a time.
+    A function (buffer) without a size, or the path of a pipe, is read forward, by one thread at a time: each read
+    begins where the previous one ended, and may return fewer bytes than asked for, but none only at the end, which has
+    then been authenticated. After an error it only raises errors.
 
     Args:
         source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes from
-            ``offset`` on. The memoryview is released when the function ends, and a view of a part of it that is kept
-            is an error (BufferError): copy what has to stay.
+            ``offset`` on; without ``size``, a function that puts the next bytes of the file into ``buffer``, at least
+            one, and returns their number, or 0 at the end. The memoryview is released when the function ends, and a
+            view of a part of it that is kept is an error (BufferError): copy what has to stay.
         keyset: The keys. The reader tries the enabled keys on the last segment, which also shows that the file is not
-            truncated.
+            truncated; read forward, on the first one.
         associated_data: The associated data that the writer used, or None.
-        size: The size of the file in bytes; required with a function.
+        size: The size of the file in bytes, with a function of two arguments.
 
     Raises:
         InvalidTag: No key of the keyset opens the file, or the file was altered or truncated.
@@ -1031,7 +1128,7 @@ class Reader:
 
     def __new__(
         cls,
-        source: str | Buffer | Callable[[int, memoryview], object],
+        source: str | Buffer | Callable[[int, memoryview], object] | Callable[[memoryview], int],
         keyset: Keyset,
         associated_data: Buffer | None = None,
         size: int | None = None,
@@ -1043,10 +1140,12 @@ class Reader:
         """The size of the plaintext in bytes.
 
         Raises:
-            ValueError: The reader is closed.
+            ValueError: The reader is closed, or reads forward and has not reached the end.
         """
+    def seekable(self) -> bool:
+        """Return whether any offset can be read."""
     def read(self, offset: int, length: int) -> bytes:
-        """Read and return bytes at an offset; fewer only at the end.
+        """Read and return bytes at an offset; fewer only at the end, or of a source that cannot seek.
 
         Only the segments under the range are read and authenticated.
 

@@ -10,8 +10,12 @@ import os
 import re
 import stat
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from .exceptions import KeysetError
+
+if TYPE_CHECKING:
+    from ._native import Keyset
 
 MOST_BYTES = 1 << 20  #: the command's limit too; a keyset is far smaller
 
@@ -107,3 +111,49 @@ def _read(name: str, descriptor: int) -> bytes:
     if len(content) > MOST_BYTES:
         raise KeysetError(f"{name}: has more than {MOST_BYTES} bytes, and is not a key")
     return bytes(content)
+
+
+# ------------------------------------------------------------------------- keys by their place, for objects that load
+
+
+def _check_named(place: str) -> None:
+    """Check that a place is named with its kind; the sentence does not repeat what may be a key."""
+    if not isinstance(place, str) or place.partition(":")[0] not in ("file", "env", "fd", "exec"):
+        raise ValueError("place must be file:PATH, env:NAME, fd:NUMBER or exec:COMMAND")
+
+
+def read_key(place: str) -> bytes:
+    """Read one key: hexadecimal digits, or raw bytes.
+
+    Raises:
+        ValueError: The place is not named with its kind, or the environment has no such variable.
+        KeysetError: There is text that is no hexadecimal number: a passphrase, or another thing than a key.
+        OSError: The place cannot be read.
+    """
+    _check_named(place)
+    content = read_secret(place)
+    text = content.removeprefix(b"\xef\xbb\xbf").strip()
+    if re.fullmatch(rb"(?:[0-9a-fA-F]{2}){1,128}", text):
+        return bytes.fromhex(text.decode())
+    if re.fullmatch(rb"[\t-\r -~]*", text):
+        raise KeysetError(f"{shown(place)}: is not a key in hexadecimal digits, nor raw bytes")
+    return content
+
+
+def load_keyset(place: str, kek: str | None = None) -> Keyset:
+    """Read a keyset from its place; ``kek`` is the URL of the key source that it is encrypted with, or None."""
+    from ._native import Keyset
+    from .keysources import from_url, read_keyset
+
+    _check_named(place)
+    text = read_secret(place)
+    if kek is None:
+        return Keyset.parse(text)
+    with from_url(kek) as source:
+        return read_keyset(text, source)
+
+
+def lasting_place(place: str) -> str | None:
+    """Return a place as another process finds it; None for a descriptor, which only this process has."""
+    kind, _, rest = place.partition(":")
+    return None if kind == "fd" else f"file:{os.path.abspath(rest)}" if kind == "file" else place

@@ -3,159 +3,42 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
-import stat
 import sys
-import threading
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Literal, Union, overload
+from typing import Any, Literal, NoReturn, overload
 
+from . import _closing
+from ._file_objects import flush, keeps_no_view, why_not_created, write_all
 from ._native import Keyset, Reader, Writer
+from ._raw_reader import BUFFER_BYTES, RawReader, path_of
 from ._typing import Buffer
 
 __all__ = ["Keyset", "Reader", "SealedReader", "SealedTextWriter", "SealedWriter", "Writer", "open"]
 
-Path = Union[str, "os.PathLike[str]"]
 
-# Bytes that SealedReader reads ahead, so that small sequential reads seldom call the library.
-BUFFER_BYTES = 128 << 10
-
-
-def _fill(file: Any, buffer: memoryview) -> None:
-    """Read until the buffer is full. One read of a file object may return less than requested."""
-    at = 0
-    while at < len(buffer):
-        if hasattr(file, "readinto"):
-            got = file.readinto(buffer[at:])
-        else:
-            data = file.read(len(buffer) - at)
-            got = None if data is None else len(data)
-            buffer[at : at + len(data or b"")] = data or b""
-        if not got:
-            raise OSError(f"the file gave {at} of {len(buffer)} bytes: it is shorter than it was, or not ready")
-        at += got
-
-
-def _read_at(file: Any) -> tuple[Callable[[int, memoryview], None], int]:
-    """Return a thread-safe function that fills a buffer from an offset of a file object, and the file's size."""
-    # The descriptor's bytes are the file's if nothing lies between: gzip.GzipFile gives that of the compressed file.
-    plain = type(getattr(file, "raw", file)) is io.FileIO
-    if plain and stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # preadv does not use the shared file position
-        size = os.fstat(file.fileno()).st_size
-
-        def read_descriptor(offset: int, buffer: memoryview) -> None:
-            at = 0
-            while at < len(buffer):
-                got = os.preadv(file.fileno(), [buffer[at:]], offset + at)
-                if got == 0:
-                    raise OSError(f"the file ends at byte {offset + at}: it is shorter than it was")
-                at += got
-
-        return read_descriptor, size
-
-    lock = threading.Lock()
-    size = file.seek(0, io.SEEK_END)
-    if size is None:
-        size = file.tell()
-
-    def read_object(offset: int, buffer: memoryview) -> None:
-        with lock:
-            file.seek(offset)
-            _fill(file, buffer)
-
-    return read_object, size
-
-
-def _keeps_no_view(file: Any) -> bool:
-    """Whether a file object is one of Python's own, which keep no view of the memory that they read into or write."""
-    below = file.raw if type(file) in (io.BufferedReader, io.BufferedWriter, io.BufferedRandom) else file
-    return type(below) in (io.FileIO, io.BytesIO)
-
-
-class _RawReader(io.RawIOBase):
-    """The plaintext of a sealed file, unbuffered."""
-
-    def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None) -> None:
-        super().__init__()
-        self._position = 0
-        self._again: Callable[[], Reader] | None = None
-        self._process = os.getpid()
-        if isinstance(file, (str, os.PathLike)):
-            path = os.fspath(file)
-            kept = None if associated_data is None else bytes(associated_data)
-            self._again = lambda: Reader(path, keyset, kept)
-            self._reader = self._again()
-            self.name = path
-        elif hasattr(file, "seek"):
-            read_at, size = _read_at(file)
-            self._reader = Reader(read_at, keyset, associated_data, size=size, _own=_keeps_no_view(file))
-        else:
-            self._reader = Reader(file, keyset, associated_data)
-
-    @property
-    def reader(self) -> Reader:
-        """The reader, for any number of threads. In a child of ``fork``, a path is opened again."""
-        if self._process != os.getpid() and self._again is not None:
-            self._reader = self._again()
-            self._process = os.getpid()
-        return self._reader
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        self._check_open()
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._check_open()
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.reader.size}.get(whence)
-        if start is None:
-            raise ValueError(f"whence must be 0, 1 or 2, not {whence}")
-        if start + offset < 0:
-            raise ValueError("the position would be before the beginning")
-        self._position = start + offset
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        self._check_open()
-        if self._position >= self.reader.size:
-            return 0
-        got = self.reader.read_into(self._position, buffer)
-        self._position += got
-        return got
-
-    def readall(self) -> bytes:
-        self._check_open()
-        rest = self.reader.read(self._position, max(0, self.reader.size - self._position))
-        self._position += len(rest)
-        return rest
-
-    def close(self) -> None:
-        reader = getattr(self, "_reader", None)
-        if reader is not None and not self.closed:
-            reader.close()
-        super().close()
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ValueError("I/O operation on closed file")
+_NOT_PICKLED = "an open file cannot be pickled: send its path and the place of its keyset, and open it there"
 
 
 class SealedReader(io.BufferedReader):
-    """The plaintext of a sealed file, as a binary file object with random access. Every byte returned is authentic."""
+    """The plaintext of a sealed file, as a binary file object. Every byte returned is authentic.
+
+    It can seek if its source can. A pipe, a socket or the body of an HTTP response is read forward, in bounded memory:
+    a segment is returned after it has been authenticated, and an empty read means that the end of the file has been,
+    too. Altered or truncated data raise InvalidTag or FormatError when they are reached.
+    """
 
     def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None = None) -> None:
         """Open a sealed file.
 
         Args:
-            file: A path, a file object that can seek, or a buffer. The caller closes the file object.
+            file: A path, a binary file object, or a buffer with the content. A file object that can seek is read from
+                its beginning, or if no sealed file begins there, from its position; another one from where it stands.
+                The caller closes the file object.
             keyset: The keys; see ``Reader``.
             associated_data: The associated data that the writer used, or None.
 
@@ -163,13 +46,22 @@ class SealedReader(io.BufferedReader):
             InvalidTag: No key of the keyset opens the file, or the file was altered or truncated.
             FormatError: The file is shorter than any sealed file.
             OSError: The file cannot be read.
+            TypeError: The file object is for text, or the argument is none.
         """
-        super().__init__(_RawReader(file, keyset, associated_data), BUFFER_BYTES)
+        super().__init__(RawReader(file, keyset, associated_data), BUFFER_BYTES)
 
     @property
     def size(self) -> int:
-        """The size of the plaintext in bytes."""
+        """The size of the plaintext in bytes.
+
+        Raises:
+            ValueError: The source cannot seek, and its end has not been read.
+        """
         return self.reader.size
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise TypeError(_NOT_PICKLED)
 
     @property
     def reader(self) -> Reader:
@@ -179,22 +71,13 @@ class SealedReader(io.BufferedReader):
         return reader
 
 
-def _handled() -> list[BaseException]:
-    """Return the exception that this thread is handling, and those during whose handling it was raised."""
-    chain: list[BaseException] = []
-    error = sys.exc_info()[1]
-    while error is not None and all(error is not one for one in chain):
-        chain.append(error)
-        error = error.__context__
-    return chain
-
-
 class SealedWriter(io.BufferedIOBase):
     """Writes a sealed file, as a binary file object; for one thread at a time.
 
     Only ``close`` completes the file, and only if all went well. The file is aborted by an exception that leaves the
-    ``with`` block, by ``close`` during the handling of an exception that was raised since the file was opened, and by
-    the end of the object, or of a file object around it, without ``close``.
+    ``with`` block, by ``close`` during the handling of an exception that was raised since the file was opened, by the
+    end of the object, or of an object around it, without ``close``, and by ``close`` in a finalizer or when an
+    exception has ended the program. docs/python.md lists what cannot be detected.
     """
 
     def __init__(
@@ -203,7 +86,8 @@ class SealedWriter(io.BufferedIOBase):
         """Begin a sealed file.
 
         Args:
-            file: A path, where the file appears when it is complete, or a file object, which the caller closes.
+            file: A path, where the file appears when it is complete, or a binary file object, which is written from
+                its position on and flushed. The caller closes it.
             keyset: The keyset whose primary key encrypts.
             associated_data: Data that the reader must supply too. It is not stored in the file.
             overwrite: Whether to replace a file at the path.
@@ -211,17 +95,31 @@ class SealedWriter(io.BufferedIOBase):
         Raises:
             FileExistsError: There is a file at the path, and ``overwrite`` is False.
             KeysetError: The keyset has no primary key.
+            TypeError: The file object is for text, or the argument is none.
         """
         super().__init__()
         self._position = 0
         self._writer: Writer | None = None
         self._unclosed = False
-        self._handled = _handled()
-        if isinstance(file, (str, os.PathLike)):
-            self._writer = Writer(os.fspath(file), keyset, associated_data, overwrite=overwrite)
+        self._handled = _closing.handled()
+        _closing.watch()
+        self._finalizers = _closing.finalizers()
+        self._file: Any = None
+        path = os.fsdecode(file) if isinstance(file, bytes) else path_of(file)
+        if path is not None:
+            self._writer = self._begin(path, keyset, associated_data, overwrite)
         else:
-            own = _keeps_no_view(file)
-            self._writer = Writer(lambda piece: _write_all(file, piece), keyset, associated_data, _own=own)
+            self._writer = Writer(write_all(file), keyset, associated_data, _own=keeps_no_view(file))
+            self._file = file
+
+    @staticmethod
+    def _begin(path: str, keyset: Keyset, associated_data: Buffer | None, overwrite: bool) -> Writer:
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        try:
+            return Writer(path, keyset, associated_data, overwrite=overwrite)
+        except OSError as error:
+            raise why_not_created(error, path) from None
 
     def writable(self) -> bool:
         """Return True."""
@@ -258,8 +156,10 @@ class SealedWriter(io.BufferedIOBase):
         """
         if self._unclosed and self.closed:
             raise ValueError("the file was aborted, because a file object around it was not closed: close or detach it")
-        handled = _handled()
-        if self._writer is not None and handled and not any(handled[0] is error for error in self._handled):
+        handled = _closing.handled()
+        if self._writer is not None and not self._is_of_the_program():
+            self._abort_unclosed(self)
+        elif self._writer is not None and handled and not any(handled[0] is error for error in self._handled):
             self.abort()
             if sys.version_info >= (3, 11):
                 handled[0].add_note("The sealed file was aborted: it was closed while this exception was handled.")
@@ -283,6 +183,8 @@ class SealedWriter(io.BufferedIOBase):
         """Complete the file, or leave nothing."""
         try:
             writer.finish()
+            if self._file is not None:
+                flush(self._file)
         except BaseException:
             self._discard(writer)
             raise
@@ -300,12 +202,27 @@ class SealedWriter(io.BufferedIOBase):
         else:
             self.abort()
 
+    def _is_of_the_program(self) -> bool:
+        """Whether ``close`` is called by the program, and not by a finalizer or because an exception has ended it."""
+        error = _closing.uncaught()
+        ended = error is not None and not any(error is one for one in self._handled)
+        return not ended and _closing.finalizers() <= self._finalizers
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise TypeError(_NOT_PICKLED)
+
     def _dealloc_warn(self, source: Any) -> None:
         """Abort the file: a wrapper of module io calls this when it goes without ``close``, before it closes us."""
         if self._writer is not None:
-            warnings.warn(f"{source!r} was not closed, so there is no file", ResourceWarning, stacklevel=2)
+            self._abort_unclosed(source)
             self._unclosed = True
-            writer, self._writer = self._writer, None
+
+    def _abort_unclosed(self, source: Any) -> None:
+        """Abort the file, because the program closes neither it nor what is around it."""
+        warnings.warn(f"{source!r} was not closed, so there is no file", ResourceWarning, stacklevel=3)
+        writer, self._writer = self._writer, None
+        if writer is not None:
             self._discard(writer)
 
     def __del__(self) -> None:
@@ -341,23 +258,13 @@ class SealedTextWriter(io.TextIOWrapper):
             self.abort()
 
 
-def _write_all(file: Any, piece: memoryview) -> None:
-    while len(piece) > 0:
-        written = file.write(piece)
-        if written is None:
-            raise BlockingIOError("the file object would block: give one that waits")
-        if written <= 0:
-            raise OSError("the file object takes no more bytes")
-        piece = piece[written:]
-
-
 @overload
 def open(
-    file: Any, mode: Literal["r", "rb"] = "rb", *, keyset: Keyset, associated_data: Buffer | None = None
+    file: Any, mode: Literal["rb"] = "rb", *, keyset: Keyset, associated_data: Buffer | None = None
 ) -> SealedReader: ...
 @overload
 def open(
-    file: Any, mode: Literal["w", "wb", "x", "xb"], *, keyset: Keyset, associated_data: Buffer | None = None
+    file: Any, mode: Literal["wb", "xb"], *, keyset: Keyset, associated_data: Buffer | None = None
 ) -> SealedWriter: ...
 @overload
 def open(
@@ -407,9 +314,10 @@ def open(
     """Open a sealed file.
 
     Args:
-        file: A path or a file object; for reading, also a buffer.
+        file: A path or a binary file object; for reading, also a buffer. A source that cannot seek, such as a pipe,
+            is read forward. See SealedReader and SealedWriter.
         mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
-            with text. Modes without ``t`` are binary.
+            with text. ``r``, ``w`` and ``x``, which are text for some functions and binary for others, are refused.
         keyset: The keys. A reader tries the enabled keys on the last segment, which also shows that the file is not
             truncated. A writer uses the primary key.
         associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
@@ -426,12 +334,13 @@ def open(
         FileExistsError: ``xb``, ``xt``: there is a file at the path.
         OSError: The file cannot be read or written.
     """
-    if mode not in ("r", "w", "x", "rb", "wb", "xb", "rt", "wt", "xt"):
+    if mode not in ("rb", "wb", "xb", "rt", "wt", "xt"):
         raise ValueError(f"mode must be rb, wb or xb, or for text rt, wt or xt, not {mode!r}")
     is_text = mode.endswith("t")
     if is_text:  # now, not when a file is begun
         encoding = codecs.lookup(encoding or "utf-8").name
-        io.TextIOWrapper(io.BytesIO(), encoding, errors, newline)
+        below = io.BufferedReader(io.BytesIO()) if mode[0] == "r" else io.BytesIO()
+        io.TextIOWrapper(below, encoding, errors, newline)
     elif encoding is not None or errors is not None or newline is not None:
         raise ValueError(f"encoding, errors and newline are for text: mode {mode[0]}t, not {mode!r}")
     if mode[0] == "r":

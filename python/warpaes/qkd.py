@@ -22,12 +22,13 @@ from typing import Any
 
 from . import exceptions, files
 from ._command import failed
+from ._file_objects import check_binary, write_all
 from ._kept_keys import KeptKeys
 from ._kme import Kme, QkdKey, Status
 from ._native import Keyset
 from ._output import Output
 from ._printable import printable
-from .keysources import DeniedError, KeySourceError
+from .keysources import DeniedError, KeySourceError, UnknownKeyError
 
 __all__ = [
     "Header",
@@ -53,8 +54,9 @@ MOST_HEADER = 4096
 SIDECAR = ".qkd.json"
 ENDING = ".warpaes"
 PIECE = 4 << 20
-# A body begins with its header's length, 32 bytes of salt and 7 of nonce, and has at least one tag.
-BODY_HEADER, BODY_TAG = 40, 16
+# A body begins with its header's length, 32 bytes of salt and 7 of nonce, and has at least one tag. Each segment but
+# the last has the full length, header and tag included, and the last has plaintext unless it is the only one.
+BODY_HEADER, BODY_TAG, BODY_SEGMENT = 40, 16, 1 << 20
 
 
 # -------------------------------------------------------------------------------------------------------- files
@@ -109,7 +111,11 @@ def parse_header(line: bytes) -> Header:
             raise refuse(f"no proper '{name}'")
     if unknown := sorted(found.keys() - {"format", *names}):
         raise refuse(f"{unknown[0]!a} is not a field of it")
-    return Header(**{name: found[name] for name in names})
+    header = Header(**{name: found[name] for name in names})
+    # The bytes of the line are the associated data, so a line that was written anew opens no file.
+    if line != header.line():
+        raise refuse("it has the right fields, but not the bytes that `send` writes: it was converted or reformatted")
+    return header
 
 
 def keyset_of(key: QkdKey, template: str = TEMPLATE) -> Keyset:
@@ -197,11 +203,13 @@ def send(
 
 def send_stream(kme: Kme, peer: str, source: Any, target: Any, size: int = 256) -> Header:
     """Encrypt from one file object to another: the header line, then the sealed file. See ``send``."""
+    check_binary(source, "read")
+    write = write_all(target)
     master = kme.status(peer).master_sae_id
     (key,) = kme.new_keys(peer, 1, size)
     header = Header(master, peer, key.key_id, size)
     line = header.line()
-    target.write(line)
+    write(memoryview(line))
     with files.SealedWriter(target, keyset_of(key), line) as file:
         _copy(source, file)
     return header
@@ -217,12 +225,31 @@ def _check(header: Header, peer: str) -> None:
 
 def _check_body(body: Any) -> None:
     """Check that a body can be one, and go back to its start."""
-    first = body.read(1)
-    if first != bytes([BODY_HEADER]) or body.seek(0, os.SEEK_END) < BODY_HEADER + BODY_TAG:
+    first, size = body.read(1), body.seek(0, os.SEEK_END)
+    if first != bytes([BODY_HEADER]) or size < BODY_HEADER + BODY_TAG:
         raise exceptions.FormatError(
             f"the file is not one of {TEMPLATE}: it does not begin with its header, or is shorter than an empty one"
         )
+    if size > BODY_SEGMENT and 0 < size % BODY_SEGMENT <= BODY_TAG:
+        raise exceptions.FormatError(f"no file of {TEMPLATE} has {size} bytes: it is truncated")
     body.seek(0)
+
+
+def _check_with(kme: Kme, peer: str, header: Header) -> None:
+    """Compare a header with what the KME says without giving a key."""
+    try:
+        status = kme.status(peer)
+    except (DeniedError, UnknownKeyError):  # some KMEs answer only the side that asks for new keys
+        return
+    # One of its two SAEs is the peer. Most KMEs name the caller as the master, some the one that sends.
+    ours = {status.master_sae_id, status.slave_sae_id} - {peer}
+    if ours and header.slave_sae_id not in ours:
+        raise DeniedError(f"the file is for '{header.slave_sae_id}', and not for '{min(ours)}'")
+    if not status.min_key_size <= header.key_size <= status.max_key_size:
+        raise exceptions.FormatError(
+            f"the file's key_size is {header.key_size}, and the KME has keys of {status.min_key_size} to "
+            f"{status.max_key_size} bits"
+        )
 
 
 @contextlib.contextmanager
@@ -230,7 +257,7 @@ def _opened(
     kept: KeptKeys, kme: Kme, peer: str, header: Header, body: Any, line: bytes
 ) -> Iterator[files.SealedReader]:
     """Open a file under its key, which is wiped if the block succeeds, and otherwise kept for another file."""
-    key = kept.get(kme, peer, header.key_id)
+    key = kept.get(kme, peer, header.key_id, lambda: _check_with(kme, peer, header))
     if len(key.key) * 8 != header.key_size:
         raise exceptions.FormatError(
             f"the file's key_size is {header.key_size}, and its key has {len(key.key) * 8} bits"
@@ -322,6 +349,8 @@ def receive_stream(
     kme: Kme, peer: str, source: Any, target: Any, *, state: str | os.PathLike[str] | None = None
 ) -> Header:
     """Decrypt the output of ``send_stream``, from a file object that can seek. See ``receive``."""
+    check_binary(source, "readline")
+    write_all(target)  # which checks that it can be written to
     line = source.readline(MOST_HEADER + 1)
     header = parse_header(line)
     _check(header, peer)

@@ -12,7 +12,7 @@ import operator
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._typing import Buffer, Data
@@ -32,6 +32,18 @@ _NORMAL = {"float64": 5, "float32": 6, "float16": 7, "bfloat16": 8}
 _INTEGERS = 9
 
 _generators: weakref.WeakSet[Generator] = weakref.WeakSet()
+
+# Attributes that a pickle does not have, or has by themselves.
+_STATE = ("_key", "_random_key", "_stream", "_position", "_place", "_lock")
+
+
+def _load(kind: type[Generator], place: str, stream: int, position: int) -> Generator:
+    from . import _places
+
+    made = kind.__new__(kind)
+    Generator.__init__(made, _places.read_key(place), stream=stream)
+    made._place, made._position = place, position
+    return made
 
 
 class Generator:
@@ -64,6 +76,7 @@ class Generator:
             raise ValueError(f"key must have 16, 24 or 32 bytes, not {len(self._key)}")
         self._stream = stream
         self._position = 0
+        self._place: str | None = None
         self._lock = threading.Lock()
         _generators.add(self)
 
@@ -91,6 +104,7 @@ class Generator:
         """
         spawned = Generator(self._key, stream=stream)
         spawned._random_key = self._random_key
+        spawned._place = self._place
         return spawned
 
     def __copy__(self) -> Self:
@@ -106,11 +120,37 @@ class Generator:
         """Return a generator at the same position of the same key stream."""
         return self.__copy__()
 
-    def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled: the pickle would contain the key."""
-        raise TypeError(
-            "a generator cannot be pickled: send a key of your own, and make Generator(key, stream=n) of it"
-        )
+    @classmethod
+    def load(cls, place: str, *, stream: int = 0) -> Self:
+        """Make a generator with the key that a place has. It is pickled by the name of the place, and its position.
+
+        Processes that get a pickle make the same numbers, as copies do: give each a stream of its own (``spawn``).
+
+        Args:
+            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has 16, 24 or 32 bytes, or
+                their hexadecimal digits. A descriptor is read once, and the generator cannot be pickled.
+            stream: The number of the stream, from 0 to 2^64 - 1.
+
+        Raises:
+            ValueError: The place is named in another form, or the key has another length.
+            KeysetError: The place has text that is not a key.
+            OSError: The place cannot be read.
+        """
+        from . import _places
+
+        made = cls(_places.read_key(place), stream=stream)
+        made._place = _places.lasting_place(place)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the place of the key, the stream and the position. The pickle never contains the key."""
+        if self._place is None:
+            raise TypeError(
+                "this generator cannot be pickled, because its key would be in the pickle: make it by Generator.load("
+                "'file:PATH'), 'env:NAME' or 'exec:COMMAND', or send a key and make Generator(key, stream=n) of it"
+            )
+        own = {name: value for name, value in vars(self).items() if name not in _STATE}
+        return _load, (type(self), self._place, self._stream, self._position), own or None
 
     def fill(self, buf: Data, *, stream: Any = None) -> None:
         """Fill a buffer or a tensor with random bits.

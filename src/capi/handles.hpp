@@ -84,8 +84,8 @@ struct warpaes_keyset {
 };
 
 struct warpaes_reader {
-    warpaes::SegmentReader impl;
-    std::optional<struct stat> file{};  ///< that it reads; nothing: it reads memory, or calls a function
+    std::unique_ptr<warpaes::FileReader> impl;
+    std::optional<struct stat> file{};  ///< the regular file that it reads, if it does
 };
 
 struct warpaes_writer {

@@ -5,6 +5,7 @@
 #include "engine/engine.hpp"
 #include "engine/pipeline/file.hpp"
 #include "engine/pipeline/memory.hpp"
+#include "format/forward_reader.hpp"
 
 namespace {
 
@@ -49,6 +50,42 @@ private:
     warpaes_source source_;
 };
 
+/// A source without positions, which calls the caller's function.
+class CallerStream final : public Source {
+public:
+    explicit CallerStream(const warpaes_source& source) : source_(source) {}
+    std::uint64_t size() const noexcept override { return Engine::unknown_length; }
+    bool is_sequential() const noexcept override { return true; }
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
+        std::size_t have = 0;
+        while (have < buffer.size()) {
+            const std::size_t n = read_some(offset + have, buffer.subspan(have));
+            if (n == 0) break;
+            have += n;
+        }
+        return have;
+    }
+    std::size_t read_some(std::uint64_t /*offset*/, std::span<std::uint8_t> buffer) override {
+        if (ended_ || buffer.empty()) return 0;
+        std::uint64_t got = 0;
+        const int result = call_back([&] { return source_.next(source_.user, buffer.data(), buffer.size(), &got); });
+        if (result != 0) {
+            throw Error(WARPAES_ERROR_READ, "source: its function returned " + std::to_string(result) +
+                                                " for the next " + std::to_string(buffer.size()) + " bytes");
+        }
+        if (got > buffer.size()) {
+            throw Error(WARPAES_ERROR_READ, "source: its function says that it gave " + std::to_string(got) +
+                                                " bytes, of at most " + std::to_string(buffer.size()));
+        }
+        ended_ = got == 0;
+        return static_cast<std::size_t>(got);
+    }
+
+private:
+    warpaes_source source_;
+    bool ended_ = false;  ///< a terminal would be asked for another end of file
+};
+
 /// A sink that calls the caller's function.
 class CallerSink final : public Sink {
 public:
@@ -72,18 +109,15 @@ std::unique_ptr<Source> open_file(const std::string& path) {
     if (S_ISREG(file->status().st_mode) && file->status().st_size == 0) {
         throw Error(WARPAES_ERROR_FORMAT, "source: " + file->name() + " is empty");
     }
-    if (file->is_sequential()) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "source: " + file->name() + " cannot be read at any position; a regular file can");
-    }
     return file;
 }
 
 std::unique_ptr<Source> to_source(const warpaes_source& s) {
-    require_one_place((s.path != nullptr) + (s.memory != nullptr) + (s.read != nullptr), "source",
+    require_one_place((s.path != nullptr) + (s.memory != nullptr) + (s.read != nullptr) + (s.next != nullptr), "source",
                       "path, memory or function");
     if (s.path != nullptr) return open_file(checked_path(s.path, "source"));
     if (s.read != nullptr) return std::make_unique<CallerSource>(s);
+    if (s.next != nullptr) return std::make_unique<CallerStream>(s);
     const MemoryPlace place = cuda_backend().place(s.memory);
     const bool on_device = place.kind == Memory::device;
     // Lanes expect ciphertext in host memory, so ciphertext on a device is copied there.
@@ -104,13 +138,18 @@ warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source*
         const auto text = checked_aad(aad, aad_len);
         std::unique_ptr<Source> from = to_source(s);
         std::optional<struct stat> file;
+        if (from->is_sequential()) {
+            return new warpaes_reader{
+                std::make_unique<ForwardReader>(engine->impl, std::move(from), keyset->impl.usable(), text)};
+        }
         if (const auto* named = dynamic_cast<const FileSource*>(from.get())) file = named->status();
-        return new warpaes_reader{{engine->impl, std::move(from), keyset->impl.usable(), text}, file};
+        return new warpaes_reader{
+            std::make_unique<SegmentReader>(engine->impl, std::move(from), keyset->impl.usable(), text), file};
     });
 }
 
 uint64_t warpaes_reader_size(const warpaes_reader* reader) {
-    return reader != nullptr ? reader->impl.size() : 0;
+    return reader != nullptr ? reader->impl->size() : 0;
 }
 
 warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
@@ -120,7 +159,7 @@ warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void
         *read = 0;
         require(reader, "reader");
         if (length != 0) require(output, "output");
-        *read = reader->impl.read(offset, static_cast<std::uint8_t*>(output), length);
+        *read = reader->impl->read(offset, static_cast<std::uint8_t*>(output), length);
     });
 }
 

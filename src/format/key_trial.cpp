@@ -19,11 +19,11 @@ SegmentRange first_segment(const SegmentLayout& layout, const RewoundSource& sou
 }
 
 OpenedFile try_key(Engine& engine, const StreamKey& key, std::span<const std::uint8_t> aad, const RewoundSource& source,
-                   bool choice) {
+                   bool first_segment_too) {
     OpenedFile file{&key, open_segment_cipher(key, aad, source.beginning())};
     const SegmentLayout& layout = file.cipher->layout();
     if (source.size() != Engine::unknown_length) (void)layout.text_bytes(source.size());
-    if (choice && key.parameters.format != SegmentFormat::c2sp) {
+    if (first_segment_too && key.parameters.format != SegmentFormat::c2sp) {
         authenticate(engine, *file.cipher, first_segment(layout, source),
                      source.beginning().subspan(static_cast<std::size_t>(layout.header_bytes)));
     }
@@ -43,11 +43,12 @@ void authenticate(Engine& engine, const SegmentCipher& cipher, const SegmentRang
     });
 }
 
-std::size_t beginning_needed(std::span<const StreamKey* const> keys) {
+std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial trial) {
+    const bool more = keys.size() > 1 || trial == KeyTrial::first_segment;
     std::uint64_t bytes = 0;
     for (const StreamKey* key : keys) {
         const SegmentLayout layout = layout_of(key->parameters);
-        const std::uint64_t first = keys.size() > 1 ? layout.first_text + layout.tag + 1 : 0;
+        const std::uint64_t first = more ? layout.first_text + layout.tag + 1 : 0;
         bytes = std::max(bytes, layout.header_bytes + first);
     }
     return static_cast<std::size_t>(bytes);
@@ -75,9 +76,10 @@ void try_keys(std::span<const StreamKey* const> keys, const std::function<void(c
 }
 
 OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
-                     const RewoundSource& source) {
+                     const RewoundSource& source, KeyTrial trial) {
     OpenedFile file;
-    try_keys(keys, [&](const StreamKey& key) { file = try_key(engine, key, aad, source, keys.size() > 1); });
+    const bool first_segment_too = keys.size() > 1 || trial == KeyTrial::first_segment;
+    try_keys(keys, [&](const StreamKey& key) { file = try_key(engine, key, aad, source, first_segment_too); });
     return file;
 }
 

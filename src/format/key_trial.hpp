@@ -21,13 +21,17 @@ struct OpenedFile {
     std::unique_ptr<SegmentCipher> cipher;
 };
 
-/// How many bytes of a file's beginning open_file() needs.
-std::size_t beginning_needed(std::span<const StreamKey* const> keys);
+/// Whether the first segment is opened only to choose among several keys, or also to confirm the only one.
+enum class KeyTrial { choice, first_segment };
 
-/// The first of `keys` that opens the file, judged by the header, by the length if known, and, among several keys, by
-/// the first segment. Throws Error{KEYSET} without keys, and Error{FORMAT, AUTHENTICATION} if no key opens it.
+/// How many bytes of a file's beginning open_file() needs.
+std::size_t beginning_needed(std::span<const StreamKey* const> keys, KeyTrial trial = KeyTrial::choice);
+
+/// The first of `keys` that opens the file, judged by the header, by the length if known, and by the first segment as
+/// `trial` says; C2SP's header suffices. Throws Error{KEYSET} without keys, and Error{FORMAT, AUTHENTICATION} if no key
+/// opens it.
 OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
-                     const RewoundSource& source);
+                     const RewoundSource& source, KeyTrial trial = KeyTrial::choice);
 
 /// Opens the segments, which begin at `sealed`, and discards the plaintext. Throws Error{AUTHENTICATION}.
 void authenticate(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range,

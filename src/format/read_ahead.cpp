@@ -18,6 +18,9 @@ namespace {
 /// The window size at the beginning of a sequence, and the largest. Two of the largest windows, and the ciphertext
 /// being opened, fit in the last-level cache of most processors.
 constexpr std::uint64_t first_window_bytes = std::uint64_t{512} << 10, most_window_bytes = std::uint64_t{8} << 20;
+/// Reads that follow one another are a sequence after this many bytes. Fewer are a record in pieces, as a buffer that
+/// is filled by and by reads it.
+constexpr std::uint64_t least_run_bytes = std::uint64_t{128} << 10;
 /// Longer reads are split among the threads directly, and go straight to the caller's memory.
 constexpr std::uint64_t most_read_bytes = most_window_bytes / 2;
 /// A window has at least two segments.
@@ -95,7 +98,9 @@ ReadAhead::~ReadAhead() = default;
 void ReadAhead::expect(std::uint64_t offset, std::uint64_t length) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;
-    in_sequence_ = offset == expected_ && length <= most_read_bytes;
+    if (offset != expected_) run_bytes_ = 0;
+    in_sequence_ = offset == expected_ && run_bytes_ >= least_run_bytes && length <= most_read_bytes;
+    run_bytes_ += length;
     expected_ = offset + length;
     if (in_sequence_) return;
     refused_ = false;

@@ -49,7 +49,7 @@ public:
     ReadAhead& operator=(const ReadAhead&) = delete;
     ~ReadAhead();
 
-    /// Announces a read of `length` bytes at `offset`. Windows are opened only if it follows the previous read.
+    /// Announces a read of `length` bytes at `offset`. Windows are opened only if it follows others.
     void expect(std::uint64_t offset, std::uint64_t length);
     /// Copies what it has of the `length` bytes from `offset` on to `output`, in host memory, and returns their number.
     /// 0: it has none of them, or a segment does not open; whoever opens that segment gets the error.
@@ -82,6 +82,7 @@ private:
 
     std::mutex mutex_;  // guards everything below
     std::uint64_t expected_;
+    std::uint64_t run_bytes_ = 0;  ///< of the reads that have followed one another
     bool in_sequence_ = false;
     bool refused_ = false;  ///< for the rest of this sequence
     std::uint64_t window_bytes_;

@@ -36,8 +36,20 @@ private:
     std::size_t bytes_ = 0;
 };
 
+/// The plaintext of a file of authenticated segments.
+class FileReader {
+public:
+    FileReader() = default;
+    FileReader(const FileReader&) = delete;
+    FileReader& operator=(const FileReader&) = delete;
+    virtual ~FileReader() = default;
+
+    [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
+    virtual std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) = 0;
+};
+
 /// A file of authenticated segments, whose plaintext can be read at any position.
-class SegmentReader {
+class SegmentReader final : public FileReader {
 public:
     /// Reads the header, and opens the last segment, which identifies the key among `keys` and proves that the end is
     /// there. `source` must not be sequential; one in host memory may be read where it lies. Throws Error{KEYSET}
@@ -46,12 +58,12 @@ public:
                   std::span<const std::uint8_t> aad);
 
     /// Size of the plaintext.
-    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+    [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
 
     /// Reads up to `length` bytes from `offset` on into `output`, in memory of any kind, and returns their number,
     /// which is less than `length` only at the end. Reads and opens only the segments under them, except for ReadAhead.
     /// Thread-safe. Zeros `output` if it throws; throws Error{RANGE} for an offset beyond the end.
-    std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length);
+    std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) override;
 
 private:
     class Tail;

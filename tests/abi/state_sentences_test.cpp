@@ -146,8 +146,10 @@ TEST_F(StateSentences, OfStreams) {
                s.memory = memory_;
            }));
     expect("source: the path is empty", argument, open([](Source& s) { s.path = ""; }));
-    expect("source: '/dev/null' cannot be read at any position; a regular file can", argument,
+    expect("input: is truncated: the header takes 24 bytes, there are 0", WARPAES_ERROR_FORMAT,
            open([](Source& s) { s.path = "/dev/null"; }));
+    expect("source: its function returned 7 for the next 4097 bytes", WARPAES_ERROR_READ,
+           open([](Source& s) { s.next = [](void*, void*, std::uint64_t, std::uint64_t*) { return 7; }; }));
     expect("source: its function returned 7 for 24 bytes at 0", WARPAES_ERROR_READ, open([&](Source& s) {
                s.read = fails;
                s.size = 40;

@@ -62,6 +62,31 @@ TEST_F(HppStreams, AReaderGivesWhatAWriterTook) {
     }
 }
 
+TEST_F(HppStreams, AStreamIsReadForward) {
+    const Bytes file = encrypted();
+    std::size_t at = 0;
+    bool fails = false;
+    const auto reader = warpaes::Reader::of_stream(
+        engine, keyset,
+        [&](warpaes::Bytes buffer) {
+            if (fails) throw std::out_of_range("mine");
+            const std::size_t n = std::min({buffer.size(), file.size() - at, std::size_t{7000}});
+            std::memcpy(buffer.data(), file.data() + at, n);
+            at += n;
+            return n;
+        },
+        aad);
+    EXPECT_EQ(reader.size(), WARPAES_UNKNOWN);
+    Bytes all, part(30'000);
+    while (const std::size_t n = reader.read(all.size(), part)) {
+        all.insert(all.end(), part.begin(), part.begin() + static_cast<std::ptrdiff_t>(n));
+    }
+    EXPECT_EQ(all, plain);
+    EXPECT_EQ(reader.size(), plain.size());
+    fails = true;
+    EXPECT_THROW((void)warpaes::Reader::of_stream(engine, keyset, [](warpaes::Bytes) -> std::size_t { throw 7; }), int);
+}
+
 TEST_F(HppStreams, Files) {
     const oracle::Folder folder;
     const std::string file = folder / "file";

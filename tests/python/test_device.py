@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import ctypes
+import io
 import os
 import pathlib
 import sys
@@ -313,6 +314,39 @@ class GcmSiv(unittest.TestCase):
                 os._exit(0 if "copy it to host memory" in str(error) else 2)
             os._exit(1)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+
+class ForkedChild(unittest.TestCase):
+    def test_every_use_is_refused_with_the_reason(self) -> None:
+        """A child of fork computes on the CPU; the sentence says so, and not what a backend lacks."""
+        if "torch" not in sys.modules:
+            fake_torch.install()
+        data, out, tag = on_device(text(100)), Memory(100, "device"), Memory(16, "device")
+        gcm, keyset = AESGCM(KEY), warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")
+        file = io.BytesIO()
+        with warpaes.open(file, "wb", keyset=keyset) as writer:
+            writer.write(bytes(100))
+        ctr = Cipher(algorithms.AES(KEY), modes.CTR(bytes(16)))
+        actions: dict[str, Any] = {
+            "gcm": lambda: gcm.encrypt_into(NONCE, data, None, out, tag=tag),
+            "ctr": lambda: ctr.encrypt_into(data, out),
+            "copy": lambda: warpaes.copy(bytearray(100), data),
+            "memory": lambda: Memory(16, "device"),
+            "numbers": lambda: warpaes.Generator(KEY).fill(out),
+            "read": lambda: warpaes.open(file, keyset=keyset).reader.read_into(0, out),
+            "write": lambda: warpaes.open(io.BytesIO(), "wb", keyset=keyset).write(data),
+            "dlpack": lambda: gcm.encrypt(NONCE, Capsule((5,), (2, 0)), None),
+            "tensor": lambda: gcm.encrypt(NONCE, fake_torch.Tensor(1, 5, device="cuda"), None),
+        }
+        for name, action in actions.items():
+            child = os.fork()
+            if child == 0:
+                try:
+                    action()
+                except BaseException as error:
+                    os._exit(0 if "a child of fork computes on the CPU: start processes by spawn" in str(error) else 2)
+                os._exit(1)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, name)
 
 
 class Random(unittest.TestCase):

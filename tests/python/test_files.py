@@ -9,6 +9,7 @@ import io
 import os
 import pathlib
 import random
+import re
 import tarfile
 import tempfile
 import threading
@@ -215,6 +216,44 @@ class Reading(Files):
             warpaes.open(self.path, keyset=Keyset.generate(TEMPLATE), associated_data=b"aad")
         with self.assertRaises(exceptions.InvalidTag):
             warpaes.open(self.path, keyset=self.keyset)
+
+    def test_errors_name_the_file(self) -> None:
+        """And are the operating system's own, with number and path, where it is asked."""
+        self.write(TEXT)
+        sealed = bytearray(self.path.read_bytes())
+        sealed[50_000] ^= 1
+        self.path.write_bytes(sealed)
+        name = re.escape(f"'{self.path}': ")
+        with warpaes.open(self.path, keyset=self.keyset) as file:
+            for read in (file.read, lambda: file.readinto(bytearray(90_000)), file.raw.readall):
+                file.seek(0)
+                with self.assertRaisesRegex(exceptions.InvalidTag, name + "segment 12,"):
+                    read()
+        with self.assertRaisesRegex(exceptions.InvalidTag, name + "segment "):
+            warpaes.open(self.path, keyset=Keyset.generate(TEMPLATE))
+        self.path.write_bytes(b"short")
+        with self.assertRaisesRegex(exceptions.FormatError, name + "is truncated"):
+            warpaes.open(self.path, keyset=self.keyset)
+        none = str(self.folder / "none")
+        cases: list[tuple[type[OSError], str, str]] = [
+            (FileNotFoundError, none, "rb"),
+            (FileNotFoundError, "", "rb"),
+            (FileNotFoundError, "", "wb"),
+            (FileNotFoundError, f"{none}/x", "wb"),
+            (IsADirectoryError, str(self.folder), "rb"),
+            (IsADirectoryError, str(self.folder), "wb"),
+            (NotADirectoryError, f"{self.path}/x", "rb"),
+            (NotADirectoryError, f"{self.path}/x", "wb"),
+            (FileExistsError, str(self.path), "xb"),
+        ]
+        if os.geteuid() != 0:  # whom nothing is denied
+            (self.folder / "closed").mkdir(0o000)
+            cases += [(PermissionError, f"{self.folder}/closed/x", mode) for mode in ("rb", "wb")]
+        for kind, path, mode in cases:
+            with self.subTest(path, mode=mode), self.assertRaises(kind) as raised:
+                warpaes.open(path, mode, keyset=self.keyset)
+            found = raised.exception
+            self.assertEqual((found.filename, found.strerror), (path, os.strerror(found.errno or 0)))
 
     def test_not_there(self) -> None:
         with self.assertRaises(FileNotFoundError) as raised:

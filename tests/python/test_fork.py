@@ -49,6 +49,13 @@ class Row(NamedTuple):
     pickled: str = NO
 
 
+def loaded(folder: pathlib.Path, kind: Any) -> Any:
+    path = folder / "key"
+    path.write_bytes(Keyset.generate().to_json() if kind is Keyset else KEY)
+    path.chmod(0o600)
+    return kind.load(f"file:{path}")
+
+
 def sealed(folder: pathlib.Path, keyset: Keyset) -> pathlib.Path:
     path = folder / "sealed"
     with warpaes.open(path, "wb", keyset=keyset) as file:
@@ -107,6 +114,12 @@ def file_of_a_file_system(folder: pathlib.Path) -> Any:
     return file_system(folder, True).open(str(folder / "new"), "wb")
 
 
+def from_the_start(generator: Any) -> bytes:
+    generator.position = 0
+    made: bytes = generator.bytes(32)
+    return made
+
+
 def list_of(made: Any) -> bytes:
     """Use a file system that was pickled too, which has no attributes of ours."""
     return bytes(made.cat_file(os.environ["TEST_SEALED"], 0, 100))
@@ -139,6 +152,10 @@ ROWS = [
             lambda made: made.encrypt(NONCE, TEXT, None), WORKS)
         for kind in (AESGCM, AESCCM, AESGCMSIV)
     ),
+    Row("`Keyset.load(\"file:…\")`", lambda folder: loaded(folder, Keyset),
+        lambda keyset: keyset.to_json(), WORKS, BY_NAME),
+    Row("`AESGCM.load(\"file:…\")`, as the others", lambda folder: loaded(folder, AESGCM),
+        lambda made: made.encrypt(NONCE, TEXT, None), WORKS, BY_NAME),
     Row("`AESSIV`", lambda folder: AESSIV(KEY), lambda made: made.encrypt(TEXT, None), WORKS),
     Row("`Batch`", lambda folder: AESGCM(KEY).submit("encrypt", [NONCE], [b"x"]),
         lambda batch: batch.result()[0], REFUSED),
@@ -152,6 +169,8 @@ ROWS = [
     Row('`open(path, "wb")`', lambda folder: sink(folder, "open"), lambda made: bytes(made.write(b"x")), REFUSED),
     Row("`Generator()`", lambda folder: warpaes.Generator(), lambda made: made.bytes(32), OTHER),
     Row("`Generator(key)`", lambda folder: warpaes.Generator(KEY), lambda made: made.bytes(32), SAME),
+    Row("`Generator.load(\"file:…\")`", lambda folder: loaded(folder, warpaes.Generator),
+        from_the_start, SAME, BY_NAME),
     Row("`generate_key`, `Keyset.generate`", lambda folder: None, lambda _: AESGCM.generate_key(256), OTHER, FUNCTION),
     Row("`WarpaesFileSystem(keyset=Keyset)`", lambda folder: file_system(folder, False), list_of, WORKS),
     Row('`WarpaesFileSystem(keyset="file:…")`', lambda folder: file_system(folder, True), list_of, WORKS, BY_NAME),

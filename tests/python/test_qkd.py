@@ -34,6 +34,42 @@ from warpaes.keysources import (
 TEXT = random.Random(1).randbytes(max(LENGTHS))
 
 
+def altered_lines(line: bytes) -> dict[str, bytes]:
+    """What mail, editors, tools for JSON and version control make of a line, and each field changed."""
+    text, fields = line.decode(), json.loads(line)
+    found = {
+        "CRLF": line[:-1] + b"\r\n",
+        "CR": line[:-1] + b"\r",
+        "no line feed": line[:-1],
+        "two line feeds": line + b"\n",
+        "a line before": b"\n" + line,
+        "byte order mark": b"\xef\xbb\xbf" + line,
+        "NUL": line[:-1] + b"\0\n",
+        "no spaces": json.dumps(fields, separators=(",", ":")).encode() + b"\n",
+        "indented": json.dumps(fields, indent=1).encode() + b"\n",
+        "sorted": json.dumps(fields, sort_keys=True).encode() + b"\n",
+        "escaped": line.replace(b"alice", b"\\u0061lice"),
+        "quoted": json.dumps(text).encode() + b"\n",
+        "number": line.replace(b"256,", b"256.0,"),
+    }
+    found |= {encoding: text.encode(encoding) for encoding in ("utf-16", "utf-16-le", "utf-32", "utf-16-be")}
+    for at, space in ((0, " "), (1, " "), (-2, " "), (-1, " "), (-1, "\t"), (10, " ")):
+        found[f"{space!r} at {at}"] = (text[:at] + space + text[at:]).encode()
+    for name, value in fields.items():
+        rest = {other: fields[other] for other in fields if other != name}
+        others: list[Any] = [None, "", [], 7, True, "x\n", "\u200b"]
+        if name != "key_id":  # another one is the number of another key
+            others += ["carol", f"{value} ", str(value).upper() + "X"]
+        if name == "key_size":
+            others += [255, 1 << 20, 256.5]
+        found |= {f"{name}: {other!r}": json.dumps(fields | {name: other}).encode() + b"\n" for other in others}
+        found |= {f"without {name}": json.dumps(rest).encode() + b"\n"}
+        found |= {f"{name} twice": line.replace(b"{", b"{" + json.dumps({name: value}).encode()[1:-1] + b", ")}
+        found |= {f"{name} last": json.dumps(rest | {name: value}).encode() + b"\n"} if rest else {}
+    del found["template last"]  # where it is
+    return found
+
+
 class Sites(unittest.TestCase):
     certificates: tempfile.TemporaryDirectory[str]
 
@@ -294,18 +330,81 @@ class Files(Sites):
         for change in (
             lambda: self.sealed.write_bytes(self.sealed.read_bytes()[:-1]),
             lambda: self.sealed.write_bytes(self.sealed.read_bytes()[:-1] + b"x"),
-            lambda: self.line(lambda line: line.replace(b'{"format"', b'{ "format"')),
-            lambda: self.line(lambda line: line.replace(b'"bob"', b'"rob"')),
+            lambda: self.line(lambda line: line.replace(b'"key_size": 256', b'"key_size": 512')),
         ):
             self.send()
             change()
-            with self.subTest():
-                self.fails(exceptions.InvalidTag, "", self.receive)
+            with self.subTest(), self.assertRaises((exceptions.InvalidTag, exceptions.FormatError)):
+                self.receive()
+            self.assertFalse(self.target.exists())
             self.sealed.unlink()
             qkd.sidecar_of(self.sealed).unlink()
         header = self.send()
         self.line(lambda line: line.replace(json.dumps(header.key_id).encode(), other.encode()))
         self.fails(UnknownKeyError, "not found", self.receive)
+
+    def test_whatever_changed_in_the_files_no_key_is_lost(self) -> None:
+        """A change that can be found without the key is found before it is fetched; after any other, it is kept."""
+        header = self.send()
+        line, body = qkd.sidecar_of(self.sealed).read_bytes(), self.sealed.read_bytes()
+        for name, altered in altered_lines(line).items():
+            qkd.sidecar_of(self.sealed).write_bytes(altered)
+            with self.subTest(name), self.assertRaises((exceptions.FormatError, DeniedError)):
+                self.receive()
+            self.assertEqual(self.link.handed_out, [], name)
+        qkd.sidecar_of(self.sealed).write_bytes(line)
+        segment = 1 << 20
+        for size in (0, 1, 39, 40, 55, segment + 1, segment + 16, 3 * segment + 9):
+            self.sealed.write_bytes((body + bytes(3 * segment + 9))[:size])
+            with self.subTest(size), self.assertRaises(exceptions.FormatError):
+                self.receive()
+        for first in (0, 24, 41):
+            self.sealed.write_bytes(bytes([first]) + body[1:])
+            self.assertRaises(exceptions.FormatError, self.receive)
+        self.assertEqual(self.link.handed_out, [])
+        # What only the key can tell.
+        self.sealed.write_bytes(body[:-1])
+        self.assertRaises(exceptions.InvalidTag, self.receive)
+        self.sealed.write_bytes(body)
+        qkd.sidecar_of(self.sealed).write_bytes(line.replace(b'"key_size": 256', b'"key_size": 512'))
+        self.assertRaises(exceptions.FormatError, self.receive)
+        self.assertEqual(self.link.handed_out, [header.key_id])
+        qkd.sidecar_of(self.sealed).write_bytes(line)
+        self.receive()
+        self.assertEqual(self.target.read_bytes(), TEXT)
+
+    def test_a_kme_without_a_status_for_the_receiver(self) -> None:
+        for status in (400, 401, 404):
+            self.send()
+            self.link.fault = lambda path, status=status: (status, {}) if path.endswith("/status") else None
+            self.receive()
+            self.link.fault = None
+            for path in (self.sealed, qkd.sidecar_of(self.sealed), self.target):
+                path.unlink()
+
+    def test_streams_that_cannot_be_used(self) -> None:
+        """They are refused before a key is asked for."""
+        wire = io.BytesIO()
+        qkd.send_stream(self.alice, "bob", io.BytesIO(TEXT), wire)
+        stored = self.link.stored
+        for source, target in ((io.StringIO(), wire), (io.BytesIO(), io.StringIO()), (io.BytesIO(), 7), (7, wire)):
+            with self.assertRaises(TypeError):
+                qkd.send_stream(self.alice, "bob", source, target)
+        self.assertEqual(self.link.stored, stored)
+        wire.seek(0)
+        closed = open(self.plain, "rb")  # noqa: SIM115
+        self.addCleanup(closed.close)
+        for source, target, kind in (
+            (wire, io.StringIO(), TypeError),
+            (wire, closed, OSError),
+            (io.StringIO("{}\n"), io.BytesIO(), TypeError),
+        ):
+            with self.assertRaises(kind):
+                qkd.receive_stream(self.bob, "alice", source, target)
+        self.assertEqual(self.link.handed_out, [])
+        plain = io.BytesIO()
+        qkd.receive_stream(self.bob, "alice", wire, plain)
+        self.assertEqual(plain.getvalue(), TEXT)
 
     def line(self, change: Any) -> None:
         path = qkd.sidecar_of(self.sealed)

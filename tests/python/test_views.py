@@ -129,6 +129,44 @@ class Arrays(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "Python objects"):
             GCM.encrypt(NONCE, np.array([object()]), None)
 
+    def test_each_cause_has_its_sentence(self) -> None:
+        np = self.numpy
+        released = memoryview(bytearray(5))
+        released.release()
+        closed = mmap.mmap(-1, 8)
+        closed.close()
+        plain = np.zeros((4, 4))
+        causes: list[tuple[Any, type[Exception], str]] = [
+            (np.array(["2020-01-01"], "M8[D]"), BufferError, r"cannot include dtype 'M' .* array\.view\('u8'\)"),
+            (np.zeros((3, 3), "m8[s]"), BufferError, r"cannot include dtype 'm' .* array\.view\('u8'\)"),
+            (np.zeros((3, 3), "m8[s]").T, BufferError, "data is not contiguous"),
+            (plain.T, BufferError, "data is not contiguous"),
+            (plain[::2], BufferError, "data is not contiguous"),
+            (memoryview(bytes(8))[::-1], BufferError, "data is not contiguous"),
+            (np.array([object()]), TypeError, "data holds Python objects"),
+            (np.zeros(2, [("x", "O")]), TypeError, "data holds Python objects"),
+            (released, ValueError, "data: operation forbidden on released memoryview"),
+            (closed, ValueError, "data: mmap closed"),
+        ]
+        if hasattr(np.dtypes, "StringDType"):
+            causes.append((np.array(["a"], np.dtypes.StringDType()), TypeError, "data holds Python objects"))
+        for data, kind, words in causes:
+            with self.subTest(words), self.assertRaisesRegex(kind, words) as raised:
+                GCM.encrypt(NONCE, data, None)
+            self.assertIs(type(raised.exception), kind)
+        read_only = np.zeros(16, np.uint8)
+        read_only.flags.writeable = False
+        for out in (bytes(16), memoryview(bytes(16)), read_only):
+            with self.assertRaisesRegex(BufferError, "buf is read-only, and would be written to"):
+                GCM.encrypt_into(NONCE, b"", None, out)
+        for out, words in ((np.zeros(4)[::2], "buf is not contiguous"), (np.zeros(2, "M8[s]"), "cannot include dtype")):
+            with self.assertRaisesRegex(BufferError, words):
+                GCM.encrypt_into(NONCE, b"", None, out)
+
+    def test_names_of_fields_are_not_types(self) -> None:
+        data = self.numpy.zeros(3, [("Offset", "<u4"), ("O", ">f8")])
+        self.assertEqual(GCM.encrypt(NONCE, data, None), GCM.encrypt(NONCE, data.tobytes(), None))
+
     def test_dlpack(self) -> None:
         data = self.numpy.arange(1000, dtype="f4")
         expected = GCM.encrypt(NONCE, data.tobytes(), None)

@@ -163,7 +163,7 @@ TEST_P(ReadAheadTest, AFileThatShrinksIsAReadErrorWhereItEnds) {
     const Reader reader = open_reader(engine_, path_source(path), file.keyset, file.aad);
     ASSERT_NE(reader, nullptr);
     Pieces pieces{10'000};
-    pieces.go_on(reader, file, 30'000);
+    pieces.go_on(reader, file, 160'000);
     ASSERT_EQ(truncate(path.c_str(), 100), 0);
     // What was read ahead is authentic; behind it there is nothing.
     warpaes_status status = WARPAES_OK;

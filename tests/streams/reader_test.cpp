@@ -267,7 +267,7 @@ TEST_P(ReaderTest, SourcesThatAreNone) {
     EXPECT_EQ(status_of(path_source(path)), WARPAES_ERROR_FORMAT);
     EXPECT_EQ(status_of(memory_source({})), WARPAES_ERROR_FORMAT);
     EXPECT_EQ(status_of(path_source("")), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(status_of(path_source("/dev/zero")), WARPAES_ERROR_ARGUMENT) << "no end and no positions";
+    EXPECT_EQ(status_of(path_source("/dev/zero")), WARPAES_ERROR_FORMAT) << "read forward";
 
     warpaes_reader* reader = nullptr;
     source = memory_source(file.file);

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from .._typing import Buffer
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["AES", "AES128", "AES256", "BlockCipherAlgorithm", "CipherAlgorithm"]
 
@@ -22,6 +25,21 @@ class BlockCipherAlgorithm(CipherAlgorithm):
     """A block cipher; ``block_size`` is in bits."""
 
     block_size: int
+
+    def __copy__(self) -> Self:
+        """Return the object, which does not change."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return the object, which does not change."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise TypeError(
+            f"this {type(self).__name__} cannot be pickled, because its key would be in the pickle: send the key in a "
+            "way that you trust, and make it there"
+        )
 
 
 def _checked_key(name: str, key: Buffer, sizes: frozenset[int]) -> Buffer:

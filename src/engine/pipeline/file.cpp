@@ -220,9 +220,10 @@ void FileSource::inspect() {
     size_ = end > base_ ? end - base_ : 0;
 }
 
-std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffer) {
+/// Without `all`, one read that succeeds is enough.
+std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffer, bool all) {
     std::size_t have = 0;
-    while (have < buffer.size()) {
+    while (have < buffer.size() && (all || have == 0)) {
         if (sequential_) wait_until_ready(fd_.get(), POLLIN, hook_);
         const ssize_t n = restarting([&] {
             return sequential_ ? os::read(fd_.get(), buffer.data() + have, buffer.size() - have)

@@ -65,7 +65,12 @@ public:
 
     std::uint64_t size() const noexcept override { return size_; }
     bool is_sequential() const noexcept override { return sequential_; }
-    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
+        return read(offset, buffer, true);
+    }
+    std::size_t read_some(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
+        return read(offset, buffer, false);
+    }
     bool can_be_read_ahead() const noexcept override { return !sequential_; }
     /// Has no effect on regular files, because reading them never waits for another side.
     void on_wait(WaitHook hook) override {
@@ -79,6 +84,7 @@ public:
 
 private:
     void inspect();
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer, bool all);
 
     Descriptor fd_;
     std::string name_;

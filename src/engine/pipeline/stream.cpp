@@ -23,6 +23,14 @@ std::size_t RewoundSource::read(std::uint64_t offset, std::span<std::uint8_t> bu
     return have + source_.read(offset + have, buffer.subspan(have));
 }
 
+std::size_t RewoundSource::read_some(std::uint64_t offset, std::span<std::uint8_t> buffer) {
+    if (source_.is_sequential() && offset < beginning_.size()) {
+        const auto left = std::span(beginning_).subspan(static_cast<std::size_t>(offset));
+        return read(offset, buffer.first(std::min(buffer.size(), left.size())));
+    }
+    return whole_ ? 0 : source_.read_some(offset, buffer);
+}
+
 void SinkSlice::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
     const std::uint64_t before = offset < first_ ? first_ - offset : 0;
     if (sink_ == nullptr || bytes.size() <= before || offset + before - first_ >= size_) return;

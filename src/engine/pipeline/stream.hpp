@@ -24,6 +24,8 @@ public:
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
     /// Fills `buffer` from `offset` on and returns the number of bytes; less than requested only at the end.
     virtual std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) = 0;
+    /// The same for a sequential source, without waiting for more than one byte: 0 only at the end.
+    virtual std::size_t read_some(std::uint64_t offset, std::span<std::uint8_t> buffer) { return read(offset, buffer); }
     /// The whole data, if a lane may access it in place; else null.
     [[nodiscard]] virtual const std::uint8_t* data() const noexcept { return nullptr; }
     /// Whether it may be read while no call of the caller is in progress, because reading calls none of the caller's
@@ -82,6 +84,7 @@ public:
     std::uint64_t size() const noexcept override { return source_.size(); }
     bool is_sequential() const noexcept override { return source_.is_sequential(); }
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
+    std::size_t read_some(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
     void on_wait(WaitHook hook) override { source_.on_wait(std::move(hook)); }
 
     [[nodiscard]] std::span<const std::uint8_t> beginning() const noexcept { return beginning_; }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pickles.hpp"
+
+namespace warpaes::python {
+namespace {
+
+Object name_of(PyObject* self) {
+    return Object(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__name__"));
+}
+
+}  // namespace
+
+Object from_places(const char* function, PyObject* place, PyObject* more) {
+    const Object module(PyImport_ImportModule("warpaes._places"));
+    const Object called(PyObject_GetAttrString(module.get(), function));
+    return Object(PyObject_CallFunctionObjArgs(called.get(), place, more, nullptr));
+}
+
+Object reduced(PyObject* self, const Object& origin, const char* instead) {
+    if (!origin || origin.get() == Py_None) {
+        raise(PyExc_TypeError, "this %U cannot be pickled, because its key would be in the pickle: %s",
+              name_of(self).get(), instead);
+    }
+    const Object load(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "load"));
+    return Object(PyTuple_Pack(2, load.get(), origin.get()));
+}
+
+Object itself(PyObject* self, const Call&) {
+    return Object::borrowed(self);
+}
+
+Object refuse_pickle(PyObject* self, const Call&) {
+    raise(PyExc_TypeError,
+          "this %U cannot be pickled or copied, because it belongs to this process: make another there",
+          name_of(self).get());
+}
+
+}  // namespace warpaes::python

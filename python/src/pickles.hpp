@@ -1,0 +1,28 @@
+// What a pickle has of an object with a key: the place of the key, never the key.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "python.hpp"
+
+namespace warpaes::python {
+
+/// Calls a function of warpaes._places with a place, and with `more` if that is not NULL.
+Object from_places(const char* function, PyObject* place, PyObject* more = nullptr);
+
+/// The result of `__reduce__`: a call of the type's `load` with the arguments `origin`. Throws TypeError if `origin` is
+/// empty: the key was given by its bytes, or by a place that another process does not have. `instead` ends the
+/// sentence.
+Object reduced(PyObject* self, const Object& origin, const char* instead);
+
+/// The result of `__copy__` and `__deepcopy__` of an object that does not change.
+Object itself(PyObject* self, const Call& call);
+
+/// `__reduce__` of an object that belongs to this process.
+Object refuse_pickle(PyObject* self, const Call& call);
+
+inline const PyMethodDef copy_def = method_def<itself>("__copy__", nullptr);
+inline const PyMethodDef deepcopy_def = method_def<itself>("__deepcopy__", nullptr);
+inline const PyMethodDef refuse_pickle_def = method_def<refuse_pickle>("__reduce__", nullptr);
+
+}  // namespace warpaes::python

@@ -1,0 +1,67 @@
+// A file of authenticated segments that is read front to back: from a pipe, a socket, or another source without
+// positions.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/process.hpp"
+#include "base/secret.hpp"
+#include "engine/pipeline/memory.hpp"
+#include "format/key_trial.hpp"
+#include "format/reader.hpp"
+
+namespace warpaes {
+
+class ForwardReader final : public FileReader {
+public:
+    /// Reads the beginning of `source`, which is sequential, and opens the first segment, which identifies the key
+    /// among `keys`. Throws Error{KEYSET} without keys, Error{FORMAT}, Error{AUTHENTICATION}, Error{READ}.
+    ForwardReader(Engine& engine, std::unique_ptr<Source> source, std::span<const StreamKey* const> keys,
+                  std::span<const std::uint8_t> aad);
+
+    /// Engine::unknown_length until the end has been read and authenticated.
+    [[nodiscard]] std::uint64_t size() const noexcept override { return known_size_.load(); }
+
+    /// Returns the next bytes, at least one unless the file ends there. `offset` must be the end of the previous read:
+    /// otherwise throws Error{RANGE}. Every byte has been authenticated. After another error each call throws it again.
+    std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) override;
+
+private:
+    void fetch(std::uint64_t least, std::uint64_t most);
+    [[nodiscard]] SegmentRange next_range(std::uint64_t most_segments);
+    [[nodiscard]] std::uint64_t whole_segments() const noexcept;
+    std::uint64_t take(const Located& output, std::uint64_t length);
+    std::uint64_t open_next(const Located& output, std::uint64_t length);
+    void open(SegmentRange& range, std::uint8_t* output);
+
+    const Home home_;  ///< a child would take bytes out of the parent's stream
+    Engine& engine_;
+    std::unique_ptr<Source> source_;
+    RewoundSource beginning_;
+    std::unique_ptr<SegmentCipher> cipher_;
+    SegmentFormat format_{};
+
+    std::atomic<std::uint64_t> known_size_ = Engine::unknown_length;
+
+    std::mutex mutex_;  // guards everything below
+    std::optional<Error> failure_;
+    std::vector<std::uint8_t> sealed_;  ///< `have_` bytes of ciphertext, from the beginning of segment `next_` on
+    std::size_t have_ = 0;
+    std::uint64_t fetched_ = 0;  ///< bytes of the file that have been read, with its header
+    bool ended_ = false;         ///< the source has no more
+    std::uint64_t next_ = 0;
+    std::uint64_t position_ = 0;  ///< of the next byte of plaintext that a read returns
+    std::unique_ptr<SecretBuffer>
+        text_;  ///< plaintext that has been opened and not yet returned: [text_at_, text_end_)
+    std::size_t text_at_ = 0, text_end_ = 0;
+    std::optional<std::uint64_t> size_;  ///< once the last segment has been opened
+};
+
+}  // namespace warpaes

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""CPython's own tests of buffered and text file objects (test_io), with the imports changed to sealed files.
+
+The readers of its tests read what its mocks have as a sealed file, at any position and forward; ``open`` is
+``warpaes.open``; text is read from sealed files. Tests that do not apply stand in EXCEPTIONS with the reason. ``-v``
+lists those that pass.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import unittest
+from typing import Any
+
+import warpaes
+from support import needed
+from warpaes import Keyset, SealedReader
+
+test_io = needed("test.test_io")
+
+KEYSET = Keyset.generate("AES256_GCM_HKDF_4KB")
+
+
+def setUpModule() -> None:
+    """Its tests write to the working directory."""
+    folder = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(folder.cleanup)
+    unittest.addModuleCleanup(os.chdir, os.getcwd())
+    os.chdir(folder.name)
+
+
+def sealed(data: bytes) -> bytes:
+    file = io.BytesIO()
+    with warpaes.open(file, "wb", keyset=KEYSET) as writer:
+        writer.write(data)
+    return file.getvalue()
+
+
+def content(raw: Any) -> bytes:
+    """All that a mock has to read."""
+    data, buffer = b"", bytearray(1 << 16)
+    try:
+        while 0 < (got := raw.readinto(buffer) or 0) <= len(buffer):
+            data += buffer[:got]
+    except io.UnsupportedOperation:  # one for writing
+        return b""
+    return data
+
+
+class Forward(io.RawIOBase):
+    """A stream that cannot seek."""
+
+    def __init__(self, data: bytes) -> None:
+        self._file = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._file.readinto(buffer)
+
+
+class OfSealed(SealedReader):
+    """The content of a mock, sealed and read at any position."""
+
+    source: Any = io.BytesIO
+
+    def __init__(self, raw: Any = None, buffer_size: int = 8192) -> None:
+        super().__init__(type(self).source(sealed(content(raw) if raw is not None else b"")), KEYSET)
+
+
+class OfSealedStream(OfSealed):
+    """The content of a mock, sealed and read forward."""
+
+    source = Forward
+
+
+def sealed_open(file: Any, mode: str = "r", buffering: int = -1, *text: Any, **options: Any) -> Any:
+    """As ``open``, whose modes without ``b`` are for text."""
+    for name, value in zip(("encoding", "errors", "newline"), text):
+        options[name] = value
+    options = {name: value for name, value in options.items() if name not in ("closefd", "opener")}
+    return warpaes.open(file, mode if "b" in mode else mode + "t", keyset=KEYSET, **options)
+
+
+class SealedBytes(io.BytesIO):
+    """The content of a sealed file; memory where there is none, which is written."""
+
+    def __new__(cls, data: bytes = b"") -> Any:
+        if cls is SealedBytes and data:
+            return OfSealed(io.BytesIO(data))
+        return super().__new__(cls, data)
+
+
+MOCK = "is about the mock beneath, which a sealed file does not have: its calls, errors, pieces or name"
+BUFFER = "is about the size of the buffer, which a sealed file chooses"
+WRITING = "a sealed file is written from front to back: no seek, no reading meanwhile, no appending"
+DESCRIPTOR = "a sealed file has no descriptor, and is opened by a path or a file object"
+CLEAR = "reads by other means what it has written, which is encrypted"
+STREAM = "the position of a stream is known, though it cannot be changed"
+
+#: Tests of a class that do not apply, with the reason.
+READERS = {
+    "test_buffering": BUFFER,
+    "test_close_error_on_close": MOCK,
+    "test_constructor": MOCK,
+    "test_detach": MOCK,
+    "test_fileno": DESCRIPTOR,
+    "test_flush_error_on_close": MOCK,
+    "test_misbehaved_io": MOCK,
+    "test_no_extraneous_read": MOCK,
+    "test_nonnormalized_close_error_on_close": MOCK,
+    "test_read1": MOCK,
+    "test_read1_arbitrary": MOCK,
+    "test_read_non_blocking": MOCK,
+    "test_readinto1": MOCK,
+    "test_repr": MOCK,
+    "test_unseekable": STREAM,
+}
+EXCEPTIONS: dict[str, dict[str, str]] = {
+    "Readers": READERS,
+    "Streams": READERS,
+    "Opened": {
+        "test_append_mode_tell": WRITING,
+        "test_buffered_file_io": WRITING,
+        "test_closefd": DESCRIPTOR,
+        "test_closefd_attr": DESCRIPTOR,
+        "test_destructor": CLEAR,
+        "test_fileio_closefd": CLEAR,
+        "test_flush_error_on_close": DESCRIPTOR,
+        "test_fspath_support": DESCRIPTOR,
+        "test_garbage_collection": CLEAR,
+        "test_large_file_ops": WRITING,
+        "test_no_closefd_with_filename": DESCRIPTOR,
+        "test_nonbuffered_textio": BUFFER,
+        "test_opener": DESCRIPTOR,
+        "test_opener_invalid_fd": DESCRIPTOR,
+        "test_raw_file_io": WRITING,
+        "test_read_closed": DESCRIPTOR,
+        "test_unbounded_file": "is for machines with 32-bit addresses",
+    },
+    "Texts": {
+        "test_append_bom": WRITING,
+        "test_basic_io": WRITING,
+        "test_issue25862": WRITING,
+        "test_repr": MOCK,
+        "test_seek_append_bom": WRITING,
+        "test_seek_bom": WRITING,
+        "test_seek_with_encoder_state": WRITING,
+        "test_telling": WRITING,
+    },
+}
+
+
+def prepared(case: type[unittest.TestCase], **members: Any) -> type[unittest.TestCase]:
+    """Give a class of tests the members that test_io's load_tests gives it, and ours."""
+    for name in (*io.__all__, "IncrementalNewlineDecoder"):
+        setattr(case, name, getattr(io, name))
+    for name in dir(test_io):
+        if name.startswith("C") and name.endswith(("IO", "WithoutRead")):
+            setattr(case, name[1:], getattr(test_io, name))
+    for name, member in members.items():
+        setattr(case, name, member)
+    return case
+
+
+class Opened(test_io.IOTest):
+    """``open`` and file objects on disk."""
+
+
+class Readers(test_io.BufferedReaderTest):
+    """Readers at any position."""
+
+
+class Streams(test_io.BufferedReaderTest):
+    """Readers of sources that cannot seek."""
+
+
+class Texts(test_io.TextIOWrapperTest):
+    """Text."""
+
+
+prepared(Opened, open=staticmethod(sealed_open))
+prepared(Readers, tp=OfSealed, open=staticmethod(io.open))
+prepared(Streams, tp=OfSealedStream, open=staticmethod(io.open))
+prepared(Texts, BytesIO=SealedBytes, io=io, is_C=True, open=staticmethod(sealed_open))
+
+for _case in (Opened, Readers, Streams, Texts):
+    for _name in EXCEPTIONS[_case.__name__]:
+        setattr(_case, _name, None)
+del _case  # or its tests run twice
+
+
+if __name__ == "__main__":
+    unittest.main()
