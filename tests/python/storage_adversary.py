@@ -23,6 +23,7 @@ import contextlib
 import functools
 import io
 import json
+import multiprocessing
 import os
 import pathlib
 import random
@@ -34,12 +35,13 @@ import time
 import traceback
 import unittest.mock
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from typing import Any
 
 import pyarrow
 import warpaes
 from bulk_case import MEMORY
-from storage_acts import FOLDER, Adversary, Bucket, Files, Node, Place, Tree
+from storage_acts import FOLDER, Adversary, Bucket, Files, Node, Place, Tree, put
 from warpaes import keysources
 from warpaes.bulk import cli, keys, manifest, storage
 from warpaes.bulk.local import PART, LocalStorage, LocalUpload
@@ -166,9 +168,8 @@ class World:
         self.options: list[str] = ["--lock-expiry", "0.4", "--threads", "2", "--attempts", "1"]
         self.place: Place = Files(self.root / "target")
         if s3 is not None:
-            client, url, prefix = s3
-            self.place, self.target_url = Bucket(client, prefix), f"s3://bucket/{prefix}"
-            self.options += ["--endpoint-url", url, "--timeout", "5"]
+            self.place, self.target_url = Bucket(s3, f"r{seed}"), f"s3://bucket/r{seed}"
+            put(self.place, {})
         else:
             (self.root / "target").mkdir()
         self.history: list[Tree] = []
@@ -618,38 +619,60 @@ def shrunk(seed: int, plan: Plan, letter: str, s3: Any = None) -> tuple[Plan, st
     return plan, said, log
 
 
+def one(seed: int, over_s3: bool) -> tuple[str, list[str]]:
+    """Play one run; what is broken is shown by the acts and commands that it takes."""
+    s3 = store().client if over_s3 else None
+    said, log = play(seed, plan_of(seed), s3)
+    if said:
+        _, said, log = shrunk(seed, plan_of(seed), said[0], s3)
+    return said, log
+
+
+@functools.cache
+def store() -> Any:
+    """Return the object store of this process."""
+    from s3_here import Here
+
+    return Here()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--s3", action="store_true")
+    parser.add_argument("--s3", action="store_true", help="over moto's S3 (in this process) instead of files")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after this time")
     parser.add_argument("--stop", type=int, default=20, help="after so many broken runs")
     parser.add_argument("--log", action="store_true", help="of every run")
     arguments = parser.parse_args()
-    s3_store = None
-    if arguments.s3:
-        from faulty_s3 import Store
-
-        s3_store = Store()
     begin, broken, statuses = time.monotonic(), [], collections.Counter[str]()
-    for seed in range(arguments.seed, arguments.seed + arguments.runs):
-        s3 = (s3_store.direct, s3_store.moto.url, f"r{seed}") if s3_store is not None else None
-        plan = plan_of(seed)
-        said, log = play(seed, plan, s3)
-        for line in log:
-            if " -> " in line:
-                statuses[line.split()[0] + " " + line.split(" -> ")[1][:1]] += 1
-        if arguments.log:
-            print(f"seed {seed}:", *log, said, sep="\n  ", flush=True)
-        if said:
-            plan, said, log = shrunk(seed, plan, said[0]) if s3 is None else (plan, said, log)
-            broken.append(seed)
-            print(f"seed {seed}: {said}", *log, sep="\n    ", flush=True)
-            if len(broken) >= arguments.stop:
-                break
-    if s3_store is not None:
-        s3_store.close()
-    print(f"{len(broken)} broken runs: {broken}; {time.monotonic() - begin:.0f} s; {dict(sorted(statuses.items()))}")
+    done, seeds = 0, iter(range(arguments.seed, arguments.seed + arguments.runs))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(arguments.jobs, context, max_tasks_per_child=200) as processes:
+        running: dict[Future[tuple[str, list[str]]], int] = {}
+
+        def fill() -> None:
+            while len(running) < 2 * arguments.jobs and time.monotonic() - begin < arguments.seconds:
+                if len(broken) >= arguments.stop or (seed := next(seeds, None)) is None:
+                    return
+                running[processes.submit(one, seed, arguments.s3)] = seed
+
+        fill()
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                seed, (said, log) = running.pop(future), future.result()
+                done += 1
+                for line in log:
+                    if " -> " in line:
+                        statuses[line.split()[0] + " " + line.split(" -> ")[1][:1]] += 1
+                if said:
+                    broken.append(seed)
+                if said or arguments.log:
+                    print(f"seed {seed}: {said}", *log, sep="\n    ", flush=True)
+            fill()
+    seconds = time.monotonic() - begin
+    print(f"{done} runs, {len(broken)} broken: {sorted(broken)}; {seconds:.0f} s; {dict(sorted(statuses.items()))}")
     sys.exit(bool(broken))
 
 

@@ -94,7 +94,7 @@ class Encrypt(Transfer):
             job = Job(secrets.token_hex(16), "encrypt", self.source.url, self.target.url, kept)
             dataset = secrets.token_hex(16)
             self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
-            self.manifest.fill(self.listing.rows(None))
+            self.manifest.fill(self.listing.rows())
         else:
             self._same_job(there, kept)
             self._under_primary(there)
@@ -103,7 +103,7 @@ class Encrypt(Transfer):
             if not self._joins:
                 self._again()
             if options.update and not self._joins:
-                there.merge(self.listing.rows(None), self._join)
+                there.merge(self.listing.rows(there=there), self._join)
             there.job.command = "encrypt"
             if there.job.finished and not failed:  # else objects of failed attempts may be there
                 there.job.id = secrets.token_hex(16)

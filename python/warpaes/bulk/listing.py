@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
@@ -10,7 +9,7 @@ from typing import Any, TextIO
 from .keys import parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
-from .rows import DONE, ERROR, PENDING, Row, read_list
+from .rows import DONE, ERROR, PENDING, Row, order, read_list
 from .storage import FOLDER, KEY_SUFFIX, Entry, Storage, open_storage
 from .worker import BESIDE
 
@@ -73,13 +72,17 @@ class Listing:
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
 
-    def rows(self, sealed: Manifest | None) -> Iterator[Row]:
-        """Yield the rows in the order of their plain names; `sealed`: the manifest of the dataset that is decrypted.
+    def rows(self, sealed: Manifest | None = None, there: Manifest | None = None) -> Iterator[Row]:
+        """Yield the rows in the order of their plain names.
 
         Rows whose objects would take the place of another, or of bulk's own, are errors.
+
+        Args:
+            sealed: The manifest of the dataset that is decrypted.
+            there: The manifest of the dataset that new objects are encrypted into.
         """
         before: Row | None = None
-        for row in self._unchecked(sealed):
+        for row in self._unchecked(sealed, there):
             if row.state == PENDING and (error := self._refused(row.key)):
                 row.state, row.error = ERROR, error
             if before is not None and before.key == row.key:
@@ -99,14 +102,16 @@ class Listing:
             return f"with --envelope object no name may end in {KEY_SUFFIX}"
         return ""
 
-    def _unchecked(self, sealed: Manifest | None) -> Iterable[Row]:
+    def _unchecked(self, sealed: Manifest | None, there: Manifest | None) -> Iterable[Row]:
         if self.options.names is not None:
             rows = self._named(self.options.names, sealed)
         elif sealed is not None:
-            return (self._of_sealed(row) for _, rows in sealed.each() for row in rows)
+            rows = (self._of_sealed(row) for _, each in sealed.each() for row in each)
+            if self.options.suffix == (sealed.job.options.get("suffix") or ""):
+                return rows  # they are in order already
         else:
-            rows = self._listed()
-        return sorted(rows, key=lambda row: _order(row.source if self.options.command == "encrypt" else row.key))
+            rows = self._listed(there)
+        return sorted(rows, key=lambda row: order(row.source if self.options.command == "encrypt" else row.key))
 
     def _of_sealed(self, row: Row) -> Row:
         """Return the row that decrypts the object of a row of a manifest."""
@@ -132,7 +137,7 @@ class Listing:
             else:
                 yield Row(self._name(key), key, -1, "")
 
-    def _listed(self) -> Iterator[Row]:
+    def _listed(self, there: Manifest | None) -> Iterator[Row]:
         encrypts = self.options.command == "encrypt"
         entries: Iterable[Entry] = (entry for entry in self.source.list() if not entry.key.startswith(FOLDER))
         beside: set[str] = set()
@@ -144,16 +149,21 @@ class Listing:
         for entry in entries:
             key = entry.key
             try:
-                key.encode()
+                (key or self.source.name).encode()
             except UnicodeEncodeError:
-                readable = os.fsencode(key).decode(errors="backslashreplace")
+                # No file's name begins so, and no two become equal.
+                readable = "./" + order((key or self.source.name).replace("\\", "\\\\")).decode(
+                    errors="backslashreplace"
+                )
                 sentence = "its name is not UTF-8: rename it"
-                yield Row(readable, readable, entry.size, entry.version, ERROR, error=sentence)
+                yield Row(self._name(readable), readable, entry.size, entry.version, ERROR, error=sentence)
                 continue
             row = Row(self._name(key), key, entry.size, entry.version)
             if encrypts:
                 in_place, suffix = self.source.place() == self.target.place(), self.options.suffix
                 if in_place and key.endswith((suffix, suffix + KEY_SUFFIX)):
+                    if there is None or (key not in there and key.removesuffix(KEY_SUFFIX) not in there):
+                        self.source.left_out[key] = f"its name ends with {suffix}, as those of encrypted objects do"
                     continue
             elif key in beside:
                 continue
@@ -172,11 +182,7 @@ class Listing:
                 self.records[record["key_id"]] = record
 
     def _name(self, key: str) -> str:
-        key = key or self.source.url.rpartition("/")[2]  # the source is one object
+        key = key or self.source.name
         if self.options.command == "decrypt":
             return key.removesuffix(self.options.suffix) if self.options.suffix else key
         return key + self.options.suffix if self.options.command == "encrypt" else key
-
-
-def _order(name: str) -> bytes:
-    return name.encode(errors="surrogateescape")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -52,6 +53,11 @@ class Row:
         return self.state in (DONE, REMOVED)
 
 
+def order(name: str) -> bytes:
+    """Return what names are sorted by: their bytes."""
+    return name.encode(errors="surrogateescape")
+
+
 NUMBERS = {"size", "attempt", "out_size"}
 SCHEMA = pa.schema([(column.name, pa.int64() if column.name in NUMBERS else pa.string()) for column in fields(Row)])
 #: Rows of a shard. A save writes those shards that have changed, which takes 0.1 s each.
@@ -90,10 +96,24 @@ def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | N
     Columns of Parquet: key, size, and version, etag or e_tag, as in inventories of S3.
     """
     if not name.endswith(".parquet"):
+        try:
+            text = data.removeprefix(codecs.BOM_UTF8).decode()
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise ValueError(
+                f"{name}: line {line} is not UTF-8, which names are: rename the object, or leave it out"
+            ) from None
         # Other ends of lines that Python knows may be in names.
-        lines = (line.removesuffix("\r") for line in data.decode().split("\n"))
+        lines = (line.removesuffix("\r") for line in text.split("\n"))
         yield from ((line, None, None) for line in lines if line)
         return
+    try:
+        yield from _read_table(data, name)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{name} is not a list of names in Parquet: {error}") from None
+
+
+def _read_table(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | None]]:
     file = open_table(data, name)
     known = file.schema_arrow.names
     if "key" not in known:
@@ -105,5 +125,15 @@ def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | N
         sizes = batch["size"].to_pylist() if "size" in known else [None] * len(keys)
         versions = batch[column].to_pylist() if column else [None] * len(keys)
         if column in ("etag", "e_tag"):
-            versions = [f'"{each}"' if each and not each.startswith('"') else each for each in versions]
-        yield from zip(keys, sizes, versions, strict=True)
+            versions = [
+                f'"{each}"' if isinstance(each, str) and each and not each.startswith('"') else each
+                for each in versions
+            ]
+        for key, size, version in zip(keys, sizes, versions, strict=True):
+            if not isinstance(key, str) or not key:
+                raise ValueError(f"{name}: {key!r:.60} in the column `key` is not a name")
+            if not (size is None or (type(size) is int and 0 <= size < 1 << 63)):
+                raise ValueError(f"{name}: {size!r:.60} in the column `size` is not a number of bytes")
+            if not (version is None or isinstance(version, str)):
+                raise ValueError(f"{name}: {version!r:.60} in the column `{column}` is not text")
+            yield key, size, version

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from .storage import (
     Entry,
     ExistsError,
     MissingError,
+    Names,
     PermanentError,
     Storage,
     Upload,
@@ -113,16 +114,28 @@ def code_of(error: botocore.exceptions.ClientError) -> str:
 
 
 class S3Storage(Storage):
-    """A bucket, or the objects of one below a prefix."""
+    """A bucket, a folder of one, or one object."""
 
     def __init__(self, path: str, options: dict[str, Any]) -> None:
-        """Take bucket/prefix; options: endpoint_url, region_name, timeout, tries, put (arguments for every write)."""
+        """Open a bucket or a part of it.
+
+        Args:
+            path: BUCKET, BUCKET/OBJECT or BUCKET/FOLDER. One slash at the end of a folder may be left out; each further
+                one is a part of its name, as in ``bucket/a//``.
+            options: endpoint_url, region_name, timeout in seconds, tries, put (arguments for every write).
+        """
         super().__init__()
-        self.bucket, _, prefix = path.partition("/")
+        self.bucket, _, name = path.partition("/")
         if not self.bucket:
             raise ValueError("s3:// lacks a bucket: s3://BUCKET/PREFIX")
-        self.prefix = prefix.rstrip("/")
-        self.url = f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"s3://{path}: the names of objects are UTF-8: give another one") from None
+        #: What the names of all objects begin with: nothing, or a folder with its slash.
+        self.folder = name if not name or name.endswith("/") else name + "/"
+        odd = self.folder == "/" or self.folder.endswith("//")
+        self.url = f"s3://{self.bucket}" + (f"/{self.folder if odd else self.folder[:-1]}" if self.folder else "")
         self.put_options: dict[str, str] = dict(options.get("put") or {})
         self.tries = int(options.get("tries") or 8)
         timeout = float(options.get("timeout") or 60)
@@ -158,11 +171,11 @@ class S3Storage(Storage):
         return str(answer.get("BucketRegion") or "") or None
 
     def _name(self, key: str) -> str:
-        return f"{self.prefix}/{key}" if self.prefix and key else self.prefix or key
+        return self.folder + key if key else self.folder.removesuffix("/")
 
     def place(self) -> tuple[str, str]:
-        """Return the endpoint, and bucket and prefix."""
-        return "s3 " + self.endpoint, f"{self.bucket}/{self.prefix}"
+        """Return the endpoint, and bucket and folder."""
+        return "s3 " + self.endpoint, f"{self.bucket}/{self.folder}"
 
     def keeps_versions(self) -> bool:
         """Say whether the bucket keeps them; who may not ask has to know."""
@@ -182,7 +195,7 @@ class S3Storage(Storage):
         except UnicodeEncodeError:
             raise PermanentError(f"{key!r} is not UTF-8: rename the object") from None
         if size > MAX_KEY_BYTES:
-            raise PermanentError(f"the name {key!r} is longer than S3's 1024 bytes")
+            raise PermanentError(f"the name {self._name(key)[:40]!r}… has {size} bytes, and S3 allows {MAX_KEY_BYTES}")
 
     # -------------------------------------------------------------------------------------------------- requests
 
@@ -226,19 +239,21 @@ class S3Storage(Storage):
     # --------------------------------------------------------------------------------------------------- reading
 
     def list(self, key: str = "") -> Iterator[Entry]:
-        """List below the prefix: it is a folder, or an object."""
-        prefix = self._name(key) if key else (self.prefix + "/" if self.prefix else "")
+        """List a folder, or the one object of that name."""
+        prefix = self.folder + key
         found = False
         for item in self._pages(self.client.list_objects_v2, {"Prefix": prefix}, "Contents", ["ContinuationToken"]):
             found = True
             name = str(self._field(item, "Key"))
             if not name.startswith(prefix):
                 raise OSError(f"{self._say(key)}: the store lists {name!r}, which does not begin with {prefix!r}")
-            name = name[len(self.prefix) + 1 :] if self.prefix else name
-            entry = self._entry(name, item, "Size")
+            entry = self._entry(name[len(self.folder) :], item, "Size")
             if entry.size > 0 or not name.endswith("/"):  # consoles make empty ones for folders
-                yield entry
-        if not found and not key and self.prefix:
+                if entry.key:
+                    yield entry
+                else:
+                    self.left_out[name] = "an object whose name within the folder is empty"
+        if not found and not key and self.folder:
             yield self.stat("")
 
     def _pages(
@@ -287,6 +302,8 @@ class S3Storage(Storage):
 
     def stat(self, key: str) -> Entry:
         """Return an object's size and ETag."""
+        if not key and self._name("").endswith("/"):  # it cannot be the name of an object without its slash
+            raise MissingError(f"{self.url}: no such objects")
         answer = self.head(key)
         return self._entry(key, answer, "ContentLength")
 
@@ -355,6 +372,7 @@ class S3Storage(Storage):
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
         """Write a small object."""
+        self.check_key(key)
         return self.put_object(key, data, replace, Attempt())
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
@@ -373,9 +391,8 @@ class S3Storage(Storage):
         except MissingError:
             return
 
-    def sweep(self, keys: Container[str]) -> int:
+    def sweep(self, keys: Names) -> int:
         """Abort the multipart uploads of these objects that nobody ends any more."""
-        folder = self.prefix + "/" if self.prefix else ""
         count = 0
 
         def ask(**arguments: str) -> dict[str, Any]:
@@ -385,8 +402,8 @@ class S3Storage(Storage):
             uploads = [{**upload, "Key": decode(upload.get("Key", ""))} for upload in page.get("Uploads", ())]
             return {**page, "Uploads": uploads, "NextKeyMarker": decode(page.get("NextKeyMarker", ""))}
 
-        for upload in self._pages(ask, {"Prefix": self.prefix}, "Uploads", ["KeyMarker", "UploadIdMarker"]):
-            if upload["Key"].removeprefix(folder) in keys:
+        for upload in self._pages(ask, {"Prefix": self.folder}, "Uploads", ["KeyMarker", "UploadIdMarker"]):
+            if upload["Key"].removeprefix(self.folder) in keys:
                 self.abort(upload["Key"], self._field(upload, "UploadId"))
                 count += 1
         return count

@@ -249,7 +249,7 @@ class Worker:
 
     def _associated(self, name: str, binding: str) -> bytes:
         # The source may be one object, which then has no name below itself.
-        name = name or self.source.url.rpartition("/")[2]
+        name = name or self.source.name
         if binding == BOUND:
             return keys.name_data(self.config.dataset, name)
         return name.encode() if binding == BARE else b""
