@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from bulk_case import Case, bulk, refusal
-from support import needed
+from support import needed, run_python
 from warpaes.bulk import local, manifest, storage
 
 #: Names that files can have.
@@ -231,6 +231,20 @@ class Names(Case):
             bulk("encrypt", "-k", self.key, "--suffix", suffix, "--update", self.source, target)
             self.assertEqual([path for path in left if path.exists()], [])
             self.assertTrue(other.exists())
+
+
+class Threads(unittest.TestCase):
+    def test_rows_are_read_by_the_thread_that_asks(self) -> None:
+        """A thread of Arrow's that still has Python's memory when Python ends would end the process by a signal."""
+        said = run_python(
+            "import os, io; from warpaes.bulk import rows; import pyarrow.parquet as pq\n"
+            "every = [rows.Row(str(i), '', 0, '') for i in range(5000)]\n"
+            "data = rows.pack(every)\n"
+            "before = os.listdir('/proc/self/task')\n"
+            "assert rows.unpack(data) == every and len(list(rows.read_list(data, 'x.parquet'))) == 5000\n"
+            "print(len(os.listdir('/proc/self/task')) - len(before))"
+        )
+        self.assertEqual(said.strip(), "0")
 
 
 class Lists(Case):

@@ -305,6 +305,21 @@ class Run(abc.ABC):
         self._save()  # before anything is written under a new key
         self._keep_records()
         self._dispatch(task)
+        self._await_end()
+
+    def _await_end(self) -> None:
+        """Wait until the driver that has begun the job ends it: the job's errors are those of all drivers."""
+        while not self.manifest.job.finished:
+            with (
+                contextlib.suppress(LockedError),
+                Lock(self.target, self.options.command, expiry=self.options.lock_expiry),
+            ):
+                self.manifest.refresh()
+                if not self.manifest.job.finished and not self.manifest.total("errors"):
+                    raise StoppedError(f"{self.target.url}: the driver to join has ended early: run the command again")
+                return
+            time.sleep(WAIT)
+            self.manifest.refresh()
 
     def _work(self, task: Task) -> None:
         """Process these rows, and leave no parts: neither those of earlier runs nor this one's."""

@@ -55,7 +55,7 @@ def load(storage: Storage) -> Manifest1 | None:
     except MissingError:
         return None
     try:
-        table = open_table(data, place).read(list(COLUMNS))
+        table = open_table(data, place).read(list(COLUMNS), use_threads=False)
         job = json.loads((table.schema.metadata or {})[b"warpaes"])
         found = Manifest1(job["command"], job["source"], job["options"] or {}, job["keys"], [])
         if job["version"] != 1 or not isinstance(found.options, dict) or not isinstance(found.keys, dict):

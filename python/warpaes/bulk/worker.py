@@ -596,7 +596,8 @@ class Worker:
             keyset = None
         else:
             keyset = self.new_keys.open(json.loads(row.wrapped)[0]) if row.wrapped else self.new_keys.get(row.key_id)
-        with closing(self._there(row.target_entry, keyset)) as there:
+        # A copy that was restored has another version, and the same content.
+        with closing(self._there(self.target.stat(row.key), keyset)) as there:
             try:
                 with closing(self._pieces(row)) as source:
                     equal = transfer.same(there.pieces(), source.pieces())
