@@ -296,6 +296,11 @@ def make_parser() -> argparse.ArgumentParser:
             action="store_true",
             help="in the end, remove each original that equals what its copy in TARGET opens to",
         )
+        each.add_argument(
+            "--accept-loss",
+            action="store_true",
+            help="with --remove-source: also if something of the originals is not kept, which is said before",
+        )
         _keys(each, None)
         if name == "encrypt":
             each.add_argument("--keep-key", metavar="ID", help="encrypt with this key of KEY, not with its primary key")

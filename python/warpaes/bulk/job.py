@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._places import keep_from_programs
-from . import keys, manifest_1
+from . import attributes, keys, manifest_1
 from .dispatch import WAIT, Dispatcher, StoppedError, Task
 from .listing import Listing, Options, Refused
 from .lock import Claims, Lock, LockedError
@@ -214,6 +214,7 @@ class Run(abc.ABC):
         if sealed is not None:
             config.dataset, config.old_binding = sealed.dataset, sealed.job.options.get("binding", BOUND)
             config.records = dict(sealed.job.keys)
+            config.given = list(sealed.job.options.get("given", []))
         else:
             config.dataset, config.records = options.dataset, self.listing.records
             bound = BOUND if options.dataset else BARE
@@ -335,6 +336,8 @@ class Run(abc.ABC):
         if not todo and manifest.job.finished:
             return
         manifest.job.finished = False
+        if self.options.command in ("encrypt", "rekey"):
+            self._note_given()
         self._save()  # before anything is written under a new key
         self._keep_records()
         if self._claims is not None:
@@ -355,6 +358,17 @@ class Run(abc.ABC):
         manifest.mine = None
         manifest.job.finished = not manifest.total("todo")
         self._save()
+
+    def _note_given(self) -> None:
+        """Note which attributes the command line gives to all objects, so that verify does not compare them."""
+        options = self.manifest.job.options
+        given = {
+            *options.get("given", []),
+            *(set(attributes.NAMES) & self.options.target_options.get("put", {}).keys()),
+        }
+        options.pop("given", None)
+        if given:
+            options["given"] = sorted(given)
 
     def _dispatch(self, task: Task) -> None:
         options = self.options

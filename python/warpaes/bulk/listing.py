@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from .attributes import names_in
 from .keys import parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
@@ -40,6 +41,7 @@ class Options:
     overwrite: bool = False
     verify: bool = False
     remove_source: bool = False
+    accept_loss: bool = False
     drop_old_keys: bool = False
     source_options: dict[str, Any] = field(default_factory=dict)
     target_options: dict[str, Any] = field(default_factory=dict)
@@ -65,12 +67,16 @@ class Refused(Exception):  # noqa: N818
 
 
 class Listing:
-    """Makes rows of a source for a target; `records` are those of shared data keys that lie in a source."""
+    """Makes rows of a source for a target.
+
+    `records`: those of shared data keys that lie in a source. `attributes`: their names, of the rows of a manifest.
+    """
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
         """Begin with nothing listed."""
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
+        self.attributes: frozenset[str] = frozenset()
 
     def rows(self, sealed: Manifest | None = None, there: Manifest | None = None) -> Iterator[Row]:
         """Yield the rows in the order of their plain names.
@@ -118,9 +124,10 @@ class Listing:
         name = self._name(row.key)
         if not row.is_sealed:
             return Row(name, row.key, -1, "", ERROR, error="it was never encrypted")
+        self.attributes |= names_in(row.attributes)
         return Row(
             name, row.key, row.out_size, row.out_version, wrapped=row.wrapped, old_key_id=row.key_id,
-            old_sha256=row.sha256,
+            old_sha256=row.sha256, attributes=row.attributes,
         )  # fmt: skip
 
     def _named(self, place: str, sealed: Manifest | None) -> Iterator[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -60,6 +60,10 @@ class RemoteStorage(Storage):
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{urllib.parse.quote(key) if self._web else key}" if key else self._root
+
+    def not_kept(self, replaced: Container[str]) -> Sequence[str]:
+        """Return what fsspec does not give."""
+        return ["types of content, metadata and tags, which are not read through fsspec"]
 
     def check_key(self, key: str) -> None:
         """Refuse names that a client or a server may take for a way out of the root."""

@@ -36,6 +36,7 @@ class Row:
     old_key_id: str = ""  #: of decrypt: the key of the source
     old_sha256: str = ""  #: of decrypt: of the ciphertext in the source; "" if no manifest has it
     todo: str = ""  #: the command that has still to process the object in the target, apart from the first
+    attributes: str = ""  #: of the original in an object store (attributes.py)
 
     @property
     def source_entry(self) -> Entry:
@@ -78,7 +79,8 @@ def unpack(data: bytes) -> list[Row]:
     Arrow's threads take no part: one that lets go of `data` while Python ends would end the process with SIGABRT.
     """
     table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
-    columns = [table[name].to_pylist() for name in SCHEMA.names]
+    # Versions before 1.2 have no attributes.
+    columns = [table[name].to_pylist() if name in table.column_names else [""] * len(table) for name in SCHEMA.names]
     return [Row(*values) for values in zip(*columns, strict=True)]
 
 

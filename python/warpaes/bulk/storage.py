@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import abc
 import uuid
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from .attributes import Attributes
 
 #: Bulk's own folder within a target: manifest, lock and key records.
 FOLDER = ".warpaes-bulk/"
@@ -71,6 +73,8 @@ class Attempt:
     uploading: Callable[[str], None] = lambda upload_id: None
     #: Permissions of a file that replaces none; None: its owner's only. One that is replaced gives its own.
     mode: int | None = None
+    #: Returns the attributes of an object in an object store, once its source was begun to be read.
+    attributes: Callable[[], Attributes] = dict
 
 
 class Names(Container[str], Protocol):
@@ -106,6 +110,8 @@ class Storage(abc.ABC):
     can_replace = True
     #: Whether several processes see the same objects.
     is_shared = True
+    #: Whether objects have attributes here, and whether `read` keeps them until `attributes` is asked for them.
+    has_attributes = collects = False
 
     def __init__(self) -> None:
         """Begin with nothing left out."""
@@ -154,6 +160,17 @@ class Storage(abc.ABC):
     def mode_of(self, entry: Entry) -> int | None:
         """Return the permissions that a copy of an object should have; None where objects have none."""
         return None
+
+    def attributes(self, entry: Entry) -> Attributes:
+        """Return the attributes of an object; nothing where objects have none."""
+        return {}
+
+    def not_kept(self, replaced: Container[str]) -> Sequence[str]:
+        """Return what a copy of the objects here does not keep, as far as it is known before they are read.
+
+        `replaced`: names of arguments that the command line gives for every copy.
+        """
+        return []
 
     def check_key(self, key: str) -> None:  # noqa: B027 - most take any name
         """Raise PermanentError if no object can have this name here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -20,6 +21,7 @@ from .. import _native
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from . import keys, transfer
+from .attributes import NAMES, Attributes, from_text, of_sealed, to_text
 from .local import LocalStorage
 from .rows import DONE, REMOVED, Row
 from .storage import (
@@ -104,6 +106,7 @@ class Config:
     overwrite: bool = False
     verify: bool = False  #: read again what was written
     drop_old_keys: bool = False
+    given: list[str] = field(default_factory=list)  #: of verify: attributes that the command line gave to all objects
     threads: int = 32  #: objects at once
     requests: int = 16  #: ranges and parts of large objects at once
     memory: int = 256 << 20
@@ -182,6 +185,7 @@ class Worker:
         use_backend(config.backend)
         self.source = open_storage(config.source, config.source_options)
         self.target = open_storage(config.target, config.target_options)
+        self.source.collects = config.command == "encrypt"
         sources: list[keys.KeySource] = [spec.open() for spec in config.key]
         self.new_sources: list[keys.KeySource] = [spec.open() for spec in config.new_key]
         self.old_keys = keys.Keyring(keys.merged(config.key), sources, config.records)
@@ -390,8 +394,10 @@ class Worker:
             keyset, key_id = own.keyset, own.records[0]["key_id"]
         elif config.command != "decrypt":
             keyset, key_id = self.new_keys.get(config.key_id), config.key_id
+        attributes = functools.cache(partial(self._attributes, row))
         attempt = Attempt(
             key_id=key_id,
+            attributes=lambda: of_sealed(attributes()) if keyset is not None else attributes(),
             uploading=lambda upload: self._events.put((number, {"upload_id": upload})),
             mode=self.source.mode_of(row.source_entry) if config.command != "rekey" else None,
         )
@@ -440,9 +446,27 @@ class Worker:
         }
         if keyset is None:
             return result
+        if config.command == "encrypt":
+            result["attributes"] = to_text(attributes())
         return {**result, "key_id": key_id, "wrapped": self._settle(row, own, key_id), "sha256": digest}
 
     _encrypt = _decrypt = _rekey = _transform
+
+    def _attributes(self, row: Row) -> Attributes:
+        """Return the attributes of the original: of the source when it is encrypted, then by the manifest."""
+        if self.config.command == "encrypt":
+            return self.source.attributes(row.source_entry)
+        return from_text(row.attributes)
+
+    def _check_attributes(self, row: Row) -> None:
+        """Raise if an encrypted object does not have the attributes of the manifest."""
+        expected = of_sealed(from_text(row.attributes))
+        if not expected or not self.target.has_attributes:
+            return
+        found = self.target.attributes(self.target.stat(row.key))
+        for name in NAMES:
+            if found.get(name) != expected.get(name) and name in expected and name not in self.config.given:
+                raise ChangedError(f"{row.key} is authentic, but its {name} is not the one that the manifest has")
 
     def _settle(self, row: Row, own: OwnKey | None, key_id: str) -> str:
         """Leave next to a written object only the record in use, and those that it replaced; return them."""
@@ -540,6 +564,7 @@ class Worker:
         with closing(self._opened(row)) as there:
             for _ in there.pieces():
                 pass
+        self._check_attributes(row)
         return {}
 
     def _adopt(self, number: int, row: Row, share: Share) -> dict[str, Any]:
