@@ -743,6 +743,9 @@ def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
                 status, _, out = world.command(again)
                 shutil.rmtree(out or "/nonexistent", ignore_errors=True)
                 ends = kind in ("rekey", "rewrap") or (kind in ("encrypt", "remove") and world.pending is None)
+                if status != 0 and kind in ("encrypt", "remove") and "--overwrite" in world.log[-1]:
+                    # The only copy of the key of an object that no manifest has yet was removed.
+                    status, _, _ = world.command([again[0], "--overwrite", *again[1:]])
                 if status != 0 and ends and not world.is_mixed:
                     raise BrokenError(f"f: mended, and {kind} still fails")
                 if status == 0:

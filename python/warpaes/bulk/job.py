@@ -70,7 +70,7 @@ class Run(abc.ABC):
         #: Every key that may have saved a manifest, those of --new-key first. The first one of all encrypts or wraps.
         self.holders = [holder for spec in [*self.new_specs, *self.specs] for holder in spec.holders()]
         self.config = Config(
-            command=options.command, source=options.source, target=options.target,
+            command=options.command, named_dataset=options.dataset, source=options.source, target=options.target,
             source_options=options.source_options, target_options=options.target_options,
             key=self.specs, new_key=self.new_specs, envelope=options.envelope, template=options.template or TEMPLATE,
             overwrite=options.overwrite, verify=options.verify, drop_old_keys=options.drop_old_keys,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from .attributes import names_in
-from .keys import parse_records
+from .keys import is_of, parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
 from .rows import DONE, ERROR, PENDING, Row, order, read_list
@@ -186,7 +186,8 @@ class Listing:
         for entry in self.source.list(FOLDER + "keys/"):
             if entry.key:  # else the source is one object
                 (record, *_) = parse_records(self.source.get(entry.key)[0], entry.key)
-                self.records[record["key_id"]] = record
+                if not self.options.dataset or is_of(record, self.options.dataset, ""):
+                    self.records[record["key_id"]] = record
 
     def _name(self, key: str) -> str:
         key = key or self.source.name

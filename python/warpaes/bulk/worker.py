@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -99,6 +98,7 @@ class Config:
     key_id: str = ""  #: the key of new objects, if they have no keys of their own
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     dataset: str = ""  #: of the encrypted objects
+    named_dataset: str = ""  #: the same, if the command line names it
     job: str = ""
     record_key: bytes = field(default=b"", repr=False)  #: authenticates records of this dataset
     old_binding: str = UNBOUND  #: of objects that are read
@@ -279,9 +279,13 @@ class Worker:
         while True:
             found: list[dict[str, Any]] = []
             version = None
-            with contextlib.suppress(MissingError):
+            try:
                 text, version = self.target.get(name)
                 found = keys.parse_records(text, name)
+            except MissingError:
+                pass
+            except PermanentError:
+                found = [{}]  # it is not authentic
             earlier = [each for each in found if keys.is_signed(each, self.config.record_key, place)]
             if any(each not in earlier and each not in known for each in found):
                 self._check_records(row, name, earlier)
@@ -316,9 +320,10 @@ class Worker:
                 continue
         if self.config.command == "encrypt" and self.config.overwrite:
             return
-        raise PermanentError(
-            f"{name} was altered, and may have contained the key of {row.key}: restore it, or remove both"
-        )
+        mended = "restore it, or remove both"
+        if self.config.command == "encrypt":
+            mended = "restore it, or encrypt the object again with --overwrite"
+        raise PermanentError(f"{name} was altered, and may have contained the key of {row.key}: {mended}")
 
     # ------------------------------------------------------------------------------------------ what is done to rows
 
@@ -350,6 +355,8 @@ class Worker:
         if row.wrapped == BESIDE:
             beside = entry.key + KEY_SUFFIX
             records = keys.parse_records(self.source.get(beside)[0], beside)
+            if self.config.named_dataset:  # a record of another dataset may be of a key that others know
+                records = [each for each in records if keys.is_of(each, self.config.named_dataset, entry.key)]
         associated = self._associated(entry.key, self.config.old_binding)
         refused: Exception | None = None
         for key_id, open_keyset in self.old_keys.any_of(records):
@@ -433,6 +440,8 @@ class Worker:
             elif isinstance(error, ExistsError) and config.overwrite and config.command != "rekey":
                 plain = hashlib.sha256() if plain is not None else None
                 written, digest = write(self.target.stat(row.key).version)
+            elif isinstance(error, ExistsError) and config.command != "rekey":
+                raise ExistsError(f"{error}, and this job has not written it: --overwrite replaces it") from error
             else:
                 raise
         if config.verify and not adopted:
