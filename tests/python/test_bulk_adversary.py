@@ -31,6 +31,15 @@ class Runs(unittest.TestCase):
     def test_files(self) -> None:
         self.play(FILES, False)
 
+    def test_other_files(self) -> None:
+        for name in ("numpy", "cryptography"):
+            needed(name)
+        import files_adversary
+
+        for seed in range(150):
+            said, log = files_adversary.one(seed)
+            self.assertEqual(said, "", "\n    ".join([f"seed {seed}:", *log]))
+
     def test_an_object_store(self) -> None:
         for name in ("moto", "boto3"):
             needed(name)
