@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import unittest
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from bulk_case import Case, bulk, refusal
 from support import needed, run_python
-from warpaes.bulk import local, manifest, storage
+from warpaes.bulk import local, manifest, storage, tables
 
 #: Names that files can have.
 NAMES = [
@@ -237,11 +238,11 @@ class Threads(unittest.TestCase):
     def test_rows_are_read_by_the_thread_that_asks(self) -> None:
         """A thread of Arrow's that still has Python's memory when Python ends would end the process by a signal."""
         said = run_python(
-            "import os, io; from warpaes.bulk import rows; import pyarrow.parquet as pq\n"
+            "import os; from warpaes.bulk import rows, tables\n"
             "every = [rows.Row(str(i), '', 0, '') for i in range(5000)]\n"
             "data = rows.pack(every)\n"
             "before = os.listdir('/proc/self/task')\n"
-            "assert rows.unpack(data) == every and len(list(rows.read_list(data, 'x.parquet'))) == 5000\n"
+            "assert rows.unpack(data) == every and len(list(tables.read_list(data, 'x.parquet'))) == 5000\n"
             "print(len(os.listdir('/proc/self/task')) - len(before))"
         )
         self.assertEqual(said.strip(), "0")
@@ -292,6 +293,73 @@ class Lists(Case):
             self.assertIn("list.parquet", refusal("encrypt", "-k", self.key, "--names", path, self.source, self.target))
         status, report = self.run_with(table(key=["a", "../x", "a\n", "x" * 300, "a\0"]), "list.parquet")
         self.assertEqual((status, report["done"], report["errors"]), (1, 1, 4))
+
+    def peak(self, path: pathlib.Path) -> int:
+        """MiB that reading a list adds to a process, and that it is refused or has these names."""
+        return int(
+            run_python(
+                "import pathlib, resource\n"
+                "from warpaes.bulk import tables\n"
+                "def now(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10\n"
+                f"data = pathlib.Path({str(path)!r}).read_bytes()\n"
+                "before = now()\n"
+                "try:\n"
+                "    names = {each[0] for each in tables.read_list(data, 'x.parquet')}\n"
+                "except ValueError as error:\n"
+                "    assert 'x.parquet' in str(error)\n"
+                "print(now() - before)"
+            )
+        )
+
+    def test_a_table_takes_memory_by_its_size_whatever_it_claims(self) -> None:
+        path = self.folder / "x.parquet"
+        count = 30_000
+        noise = pa.array([os.urandom(8) for _ in range(count)])
+        for length in (4000, 25_000):  # one text in many rows
+            names = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), ["x" * length])
+            pq.write_table(pa.table({"key": names, "noise": noise}), path)
+            self.assertLess(self.peak(path), 60, length)
+        every = ["x" * 1_000_000 + str(i) for i in range(300)]
+        for dictionary in (True, False):
+            out = io.BytesIO()
+            pq.write_table(
+                pa.table({"key": every}), out, compression="zstd", use_dictionary=dictionary, write_statistics=False,
+                dictionary_pagesize_limit=1 << 30, data_page_size=1 << 30,
+            )  # fmt: skip
+            data = bytearray(out.getvalue())
+            # The footer claims that the content has one byte: its two sizes are numbers of five bytes.
+            footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+            group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
+            for size in (group.total_byte_size, group.column(0).total_uncompressed_size):
+                text = self.varint(2 * size)
+                while (at := data.find(text, footer)) >= 0:
+                    data[at : at + len(text)] = b"\x82" + b"\x80" * (len(text) - 2) + b"\0"
+            self.assertEqual(pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0).total_byte_size, 1)
+            path.write_bytes(data)
+            self.assertLess(len(data), 200_000)
+            self.assertLess(self.peak(path), 60, dictionary)
+
+    @staticmethod
+    def varint(value: int) -> bytes:
+        out = b""
+        while value >= 0x80:
+            out += bytes([value & 0x7F | 0x80])
+            value >>= 7
+        return out + bytes([value])
+
+    def test_altered_tables(self) -> None:
+        """Each is read, or is an error of the one kind that names the file."""
+        out = io.BytesIO()
+        pq.write_table(pa.table({"key": ["a", "b"], "size": [1, 2], "etag": ["x", None]}), out)
+        data = out.getvalue()
+        read = 0
+        for at in range(len(data)):
+            for altered in (data[:at], data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :]):
+                try:
+                    read += len(list(tables.read_list(altered, "x.parquet"))) > 0
+                except ValueError as error:
+                    self.assertIn("x.parquet", str(error))
+        self.assertGreater(read, 0)
 
 
 class Objects(Case):

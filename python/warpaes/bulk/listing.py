@@ -10,8 +10,9 @@ from .attributes import names_in
 from .keys import is_of, parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
-from .rows import DONE, ERROR, PENDING, Row, order, read_list
+from .rows import DONE, ERROR, PENDING, Row, order
 from .storage import FOLDER, KEY_SUFFIX, Entry, Storage, open_storage
+from .tables import read_list
 from .worker import BESIDE
 
 
