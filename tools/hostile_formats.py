@@ -112,7 +112,7 @@ def tensors(path: str, keys: pathlib.Path) -> None:
 
 
 def names(path: str, keys: pathlib.Path) -> None:
-    from warpaes.bulk.rows import read_list
+    from warpaes.bulk.tables import read_list
 
     for _ in read_list(pathlib.Path(path).read_bytes(), path):
         pass

@@ -7,12 +7,14 @@ import os
 import pathlib
 import sys
 
-from ._command import secure_process
+from ._command import prepare_streams, secure_process
 
 
 def main() -> None:
     """Run the subcommands that are written in Python; otherwise replace this process with the binary ``warpaes``."""
     secure_process()
+    if sys.argv[1:2] in (["bulk"], ["qkd"]):
+        prepare_streams()
     if sys.argv[1:2] == ["qkd"]:
         sys.exit(importlib.import_module("warpaes.qkd").main(sys.argv[2:]))
     if sys.argv[1:2] == ["bulk"]:

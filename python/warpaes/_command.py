@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import io
 import os
 import resource
 import sys
@@ -25,6 +27,36 @@ def secure_process() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def prepare_streams() -> None:
+    """Open /dev/null as the standard streams that are closed, and let all others take any text.
+
+    Otherwise the first file that is opened would have the number of standard output or standard error, and what
+    libraries print would go into it. Characters that the encoding of a stream does not have are written as escapes.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest number that is free
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def print_report(text: str) -> str:
+    """Print the report of a command whose work is done; return why this failed, or ""."""
+    try:
+        print(text, flush=True)
+    except (OSError, ValueError) as error:  # ValueError: the stream was closed
+        with contextlib.suppress(OSError, ValueError):  # or Python tries again at its end
+            descriptor = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(descriptor, sys.stdout.fileno())
+            os.close(descriptor)
+        return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return ""
 
 
 def failed(error: BaseException, statuses: Statuses, otherwise: str = "") -> int:

@@ -385,7 +385,7 @@ class Adversary:
         }
         job |= {"listed": True, "finished": chance.random() < 0.5, "saved": "0", "version": 1}
         every = [rows.Row(name, name, 1, "", state="done") for name in self.objects()]
-        schema = pa.schema([field for field in rows.SCHEMA if field.name not in ("todo", "old_sha256")])
+        schema = pa.schema([field for field in rows.SCHEMA if field.name not in ("todo", "old_sha256", "attributes")])
         table = pa.table({name: [getattr(row, name) for row in every] for name in schema.names}, schema)
         out = io.BytesIO()
         pq.write_table(table.replace_schema_metadata({b"warpaes": json.dumps(job).encode()}), out)

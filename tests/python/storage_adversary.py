@@ -12,7 +12,10 @@ c. after a rekey with exit status 0, nothing in the target opens under an earlie
 d. outside of the target nothing has changed or was read;
 e. no file has more permissions than before, or than its source;
 f. when the adversary's acts are undone, the same command succeeds;
-g. a failure is one sentence without control characters, and no exception.
+g. a failure is one sentence without control characters, and no exception;
+h. an original is removed only if its copy in the target opens to the same content.
+
+A command may be killed before one of its system calls, meet a storage that goes away, or be run by two drivers.
 """
 
 from __future__ import annotations
@@ -23,25 +26,30 @@ import contextlib
 import functools
 import io
 import json
+import multiprocessing
 import os
 import pathlib
 import random
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 import unittest.mock
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from typing import Any
 
 import pyarrow
 import warpaes
 from bulk_case import MEMORY
-from storage_acts import FOLDER, Adversary, Bucket, Files, Node, Place, Tree
+from storage_acts import FOLDER, Adversary, Bucket, Files, Node, Place, Tree, put
 from warpaes import keysources
-from warpaes.bulk import cli, keys, manifest, storage
+from warpaes._printable import printable
+from warpaes.bulk import cli, commands, keys, manifest, storage
 from warpaes.bulk.local import PART, LocalStorage, LocalUpload
 from warpaes.exceptions import FormatError, InvalidTag, KeysetError
 
@@ -67,15 +75,21 @@ def keyset_of(key: bytes, template: str = TEMPLATE) -> warpaes.Keyset:
     return warpaes.Keyset.from_raw(template, key)
 
 
-def opens(sealed: bytes, keyset: warpaes.Keyset, names: set[bytes]) -> bool:
+def opens(sealed: bytes, keyset: warpaes.Keyset, names: set[bytes], content: bytes | None = None) -> bool:
+    """Whether an object opens with one of these associated data, to this content if it is given."""
     for associated in names:
         try:
             with warpaes.open(sealed, keyset=keyset, associated_data=associated) as file:
-                file.read()
-                return True
+                found = file.read()
+                if content is None or found == content:
+                    return True
         except (FormatError, InvalidTag, KeysetError):
             continue
     return False
+
+
+def source_of(path: pathlib.Path) -> Any:
+    return keys.KeySpec.read(str(path)).open()
 
 
 def data_keys(tree: Tree, source: Any) -> tuple[list[dict[str, Any]], list[warpaes.Keyset]]:
@@ -88,6 +102,40 @@ def data_keys(tree: Tree, source: Any) -> tuple[list[dict[str, Any]], list[warpa
                     found.append(keyset_of(keys.unwrap([source], record), record["template"]))
                     records.append(record)
     return records, found
+
+
+class Killed:
+    """A process that is killed before one of its system calls: a file is opened, named, removed, or its mode is set."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def run(self, words: list[str]) -> int:
+        """Run a command in a process that dies so; return its exit status, or minus the number of the signal."""
+        program = f"import storage_adversary; storage_adversary.run_until({self.at}, {words!r})"
+        done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, timeout=120)
+        return done.returncode
+
+
+#: Events of Python's audit hooks that come before a system call that writes, or that looks at files.
+CALLS = {"open", "os.chmod", "os.chown", "os.link", "os.listdir", "os.mkdir", "os.remove", "os.rename", "os.scandir"}
+
+
+def run_until(at: int, words: list[str]) -> None:
+    """Run a command of bulk, and kill this process before the call with this number."""
+    left = [at]
+    target = os.fsencode(words[-1])
+
+    def look(event: str, arguments: tuple[Any, ...]) -> None:
+        # What the interpreter and its libraries open is not the command's.
+        if event in CALLS and not (event == "open" and str(arguments[0]).startswith(("/proc", "/usr", sys.prefix))):
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    assert target
+    sys.addaudithook(look)
+    sys.exit(cli.main([*words, "-q", "--json"]))
 
 
 class Away:
@@ -166,9 +214,8 @@ class World:
         self.options: list[str] = ["--lock-expiry", "0.4", "--threads", "2", "--attempts", "1"]
         self.place: Place = Files(self.root / "target")
         if s3 is not None:
-            client, url, prefix = s3
-            self.place, self.target_url = Bucket(client, prefix), f"s3://bucket/{prefix}"
-            self.options += ["--endpoint-url", url, "--timeout", "5"]
+            self.place, self.target_url = Bucket(s3, f"r{seed}"), f"s3://bucket/r{seed}"
+            put(self.place, {})
         else:
             (self.root / "target").mkdir()
         self.history: list[Tree] = []
@@ -180,7 +227,10 @@ class World:
         self.listed: list[str] = []
         self.step = 0
         self.damage: dict[str, tuple[Node | None, Node | None]] = {}  #: clean and dirty
-        self.is_mixed = self.has_ended = False
+        self.is_mixed = self.has_ended = self.is_adopted = self.has_removed = False
+        self.dataset = ""
+        self.modes: dict[str, int] = {}  #: of files of the source, also of those that were removed
+        self.shard_rows = chance.choice([2, 3, manifest.SHARD_ROWS])
         self.earlier: list[warpaes.Keyset] = []
         self.pending: tuple[pathlib.Path, list[str]] | None = None  #: a rekey that has not ended
         self.prepare()
@@ -200,7 +250,7 @@ class World:
         return path
 
     def source(self) -> Any:
-        return keys.KeySpec.read(str(self.key)).open()
+        return source_of(self.key)
 
     def wrap(self, key: bytes, data: bytes) -> bytes:
         wrapped: bytes = self.source().wrap(key, data)
@@ -240,7 +290,7 @@ class World:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                with unittest.mock.patch.object(cli, "make_parser", make_parser), self.one_client():
+                with self.patched():
                     status = cli.main([*arguments, "-q", "--json"])
             except SystemExit as error:
                 raise BrokenError(f"g: {arguments[0]} was used wrongly: {err.getvalue()[-200:]}") from error
@@ -251,6 +301,38 @@ class World:
                 ) from error
         report = json.loads(out.getvalue() or "{}")
         return status, report, err.getvalue()
+
+    @contextlib.contextmanager
+    def patched(self) -> Iterator[None]:
+        with (
+            unittest.mock.patch.object(cli, "make_parser", make_parser),
+            unittest.mock.patch.object(manifest, "SHARD_ROWS", self.shard_rows),
+            self.one_client(),
+        ):
+            yield
+
+    def run_shared(self, *arguments: str) -> tuple[int, dict[str, Any], str]:
+        """Run two drivers that share a job; return the status and the report of the one that has ended last.
+
+        One that joins the other ends after it, and with the same result.
+        """
+
+        def drive(_: int) -> tuple[float, int, dict[str, Any], str]:
+            run = None
+            try:
+                run = commands.make_run(cli.options_of(make_parser().parse_args([*arguments, "--share", "-q"])))
+                report = run.run()
+                return time.monotonic(), int(bool(report["errors"])), report, ""
+            except cli.FAILURES as error:
+                said = f"warpaes bulk: {printable(str(error))}"
+                return time.monotonic(), 1 if run is not None and run.begun else 2, {}, said
+
+        with self.patched(), ThreadPoolExecutor(2) as drivers:
+            try:
+                return max(drivers.map(drive, range(2)), key=lambda result: result[0])[1:]
+            except Exception as error:
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                raise BrokenError(f"g: {type(error).__name__}: {error} ({last.name}, line {last.lineno})") from error
 
     @contextlib.contextmanager
     def one_client(self) -> Iterator[None]:
@@ -269,8 +351,8 @@ class World:
         with unittest.mock.patch.object(Session, "client", client):
             yield
 
-    def command(self, words: list[str]) -> tuple[int, list[str], pathlib.Path | None]:
-        """Run one command of the owner's on the target, and check what must hold."""
+    def command(self, words: list[str], how: Killed | str = "") -> tuple[int, list[str], pathlib.Path | None]:
+        """Run one command of the owner's on the target, and check what must hold; `how`: killed, or by two drivers."""
         self.step += 1
         name, out = words[0], None
         before, outside = self.place.tree(), Files(self.outside).tree()
@@ -279,7 +361,15 @@ class World:
             out = self.root / f"out{self.step}"
             outside_names.add(out.name)
             words = [*words, str(out)]
-        status, report, said = self.run(*words)
+        originals = Files(self.source_folder).tree() if self.source_folder.is_dir() else {}
+        report: dict[str, Any] = {}
+        said = ""
+        if isinstance(how, Killed):
+            status = how.run(words)
+            said = "killed" if status < 0 else "not killed"
+            status = 1 if status < 0 else status
+        else:
+            status, report, said = self.run_shared(*words) if how else self.run(*words)
         if SKIP and re.search(SKIP, said + json.dumps(report)):
             self.is_mixed = True
         first = "; ".join(f"{each['key']}: {each['error']}" for each in report.get("first_errors", []))
@@ -294,13 +384,45 @@ class World:
         if Files(self.outside).tree() != outside or set(os.listdir(self.root)) - outside_names:
             raise BrokenError("d: something outside of the target was written")
         self.check_written(name, words, before, after)
+        self.check_removed(originals, after)
         if out is not None:
-            self.check_decrypted(status, out, after)
-        if report.get("manifest_key") and name in ("encrypt", "rekey", "rewrap", "verify"):
+            self.check_decrypted(status, out, after, "--no-manifest" in words)
+        if report.get("manifest_key") and name in ("adopt", "encrypt", "rekey", "rewrap", "verify"):
             self.save, self.pin = int(report["save"]), str(report["manifest_key"])
+            self.dataset = self.dataset or str(report["dataset"])
         self.history.append(after)
         self.note_written(before, after)
         return status, words, out
+
+    def check_removed(self, before: Tree, target: Tree) -> None:
+        """An original is only gone if its copy opens to the same."""
+        now = Files(self.source_folder).tree() if self.source_folder.is_dir() else {}
+        for name in [name for name, node in before.items() if node[0] == "file" and name not in now]:
+            sealed = target.get(name + self.suffix, ("", b"", 0))[1]
+            self.has_removed = True
+            if self.envelope:
+                keysets = self.kept_keys()
+            else:
+                keysets = [warpaes.Keyset.parse(path.read_bytes()) for path in self.keys_of_files()]
+            bound = self.associated(name + self.suffix, target)
+            if not any(opens(sealed, keyset, bound, self.content[name]) for keyset in keysets):
+                raise BrokenError(f"h: the original of {name} was removed, and its copy does not open to it")
+
+    def kept_keys(self) -> list[warpaes.Keyset]:
+        """The data keys that the manifest has, which the owner's keys open."""
+        holders = [holder for path in self.keys_of_files() for holder in keys.KeySpec.read(str(path)).holders()]
+        there = manifest.Manifest.load(storage.open_storage(self.target_url), holders)
+        assert there is not None
+        records = [*there.job.keys.values(), *(json.loads(row.wrapped)[0] for row in there.rows if row.wrapped)]
+        sources = [source_of(path) for path in self.keys_of_files()]
+        found = []
+        for record in records:
+            with contextlib.suppress(storage.PermanentError):  # that a rekey has replaced
+                found.append(keyset_of(keys.unwrap(sources, record), record["template"]))
+        return found
+
+    def keys_of_files(self) -> list[pathlib.Path]:
+        return [self.key] if self.pending is None else [self.key, self.pending[0]]
 
     def associated(self, name: str, tree: Tree) -> set[bytes]:
         found = {b"", name.encode()}
@@ -319,8 +441,7 @@ class World:
                 if name in before and before[name][0] == "file":
                     allowed |= before[name][2]
                 else:
-                    path = self.source_folder / name.removesuffix(self.suffix)
-                    allowed |= path.stat().st_mode & 0o777 if path.is_file() else 0
+                    allowed |= self.modes.get(name.removesuffix(self.suffix), 0)
                 if mode & ~allowed:
                     raise BrokenError(f"e: {command} gave {name} the mode {mode:o}, allowed is {allowed:o}")
             if SECRET in content:
@@ -352,14 +473,17 @@ class World:
         option = "--new-key" if "--new-key" in words else "-k"
         return pathlib.Path(words[words.index(option) + 1]).read_bytes()
 
-    def check_decrypted(self, status: int, out: pathlib.Path, target: Tree) -> None:
+    def check_decrypted(self, status: int, out: pathlib.Path, target: Tree, bare: bool) -> None:
         found = Files(out).tree() if out.is_dir() else {}
         files = {name: node[1] for name, node in found.items() if node[0] != "folder" and not name.startswith(FOLDER)}
         for name, (kind, content, mode) in found.items():
             if kind == "folder" or name.startswith(FOLDER):
                 continue
-            if not self.careful and content == THEIRS:
+            if not self.careful and content == THEIRS and not bare:
                 continue  # all of another dataset under the same key, which only --pin tells from this one
+            # Without a manifest, or with one of what lay there, an unbound object may have any name.
+            if (bare or self.is_adopted) and not self.bind and content in (THEIRS, *self.content.values()):
+                continue
             if kind != "file" or self.content.get(name) != content:
                 raise BrokenError(
                     f"b: decrypt gave {name!r} {content[:40]!r}, and it is {self.content.get(name, b'none')[:40]!r}"
@@ -369,6 +493,10 @@ class World:
                 raise BrokenError(f"e: decrypt gave {name} the mode {mode:o}, allowed is {allowed:o}")
         if (
             status == 0
+            and not bare
+            and not (self.is_adopted and set(files) <= set(self.names))
+            # Rolled back before an original was removed, which only --at-least notices, a dataset lacks that one.
+            and not (self.has_removed and not self.careful and set(files) <= set(self.names))
             and not (files and set(files.values()) == {THEIRS} and not self.careful)
             and set(files) not in self.truths[self.sure if self.careful else 0 :]
         ):
@@ -410,6 +538,7 @@ class World:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(self.content[name])
                 path.chmod(chance.choice([0o600, 0o640, 0o644]))
+                self.modes[name] = path.stat().st_mode & 0o777
                 self.listed.append(name)
             self.truths.append(set(self.listed))
             self.has_ended = False
@@ -418,6 +547,17 @@ class World:
             update = [] if first else ["--update"]
             words = ["encrypt", *self.keys_given(), *envelope, *bind, *suffix, *update]
             return [*words, *self.checks(words), *self.options, str(self.source_folder), self.target_url]
+        if kind in ("adopt", "bare"):
+            bind = ["--bind-names" if self.bind else "--no-bind-names"]
+            dataset = ["--dataset", self.dataset]
+            if kind == "adopt":
+                return ["adopt", *self.keys_given(), *dataset, *bind, *self.options, self.target_url]
+            suffix = ["--suffix", self.suffix] if self.suffix else []
+            words = ["decrypt", "--no-manifest", *self.keys_given(), *dataset, *bind, *suffix]
+            return [*words, *self.options, self.target_url]
+        if kind == "remove":
+            words = self.words("encrypt", chance)
+            return [words[0], "--remove-source", *words[1:]]
         if kind == "decrypt":
             suffix = ["--suffix", self.suffix] if self.suffix else []
             words = ["decrypt", *self.keys_given(), *suffix]
@@ -442,11 +582,15 @@ class World:
             return [*words, *self.checks(words), *self.options, self.target_url]
         return ["status", *self.keys_given(), *self.options[6:], self.target_url]
 
-    def one(self, kind: str, chance: random.Random, fault: Away | None) -> tuple[int, list[str]]:
+    def one(self, kind: str, chance: random.Random, fault: Away | Killed | str) -> tuple[int, list[str]]:
         """Run a command of a kind, and note what follows for the owner and the adversary."""
+        if kind == "adopt":  # the manifest is lost
+            self.damage.pop(manifest.NAME, None)
+            self.place.set(manifest.NAME, None)
+            self.is_mixed = self.is_adopted = True
         words = self.words(kind, chance)
-        if fault is None:
-            status, words, out = self.command(words)
+        if not isinstance(fault, Away):
+            status, words, out = self.command(words, fault)
         else:
             with fault.happens():
                 status, words, out = self.command(words)
@@ -461,7 +605,7 @@ class World:
         return status, words
 
     def succeeded(self, kind: str) -> None:
-        if kind == "encrypt":
+        if kind in ("encrypt", "remove"):
             self.has_ended = True
             self.sure = len(self.truths) - 1
         if kind in ("rekey", "rewrap") and self.pending is not None:
@@ -539,25 +683,39 @@ class World:
         shutil.rmtree(self.root, ignore_errors=True)
 
 
-Plan = list[tuple[list[int], str, int, "tuple[int, bool] | None", bool]]
+NOTHING = ("", 0, False)
+Plan = list[tuple[list[int], str, int, "tuple[str, int, bool]", bool]]
 
 
 def plan_of(seed: int) -> Plan:
-    """Steps: seeds of acts, a command, its seed, when the storage goes away, and whether a failure is mended."""
+    """Steps: seeds of acts, a command, its seed, what happens to it, and whether a failure is mended."""
     chance = random.Random(seed)
 
-    def fault() -> tuple[int, bool] | None:
-        return (chance.randrange(1, 14), chance.random() < 0.5) if chance.random() < 0.2 else None
+    def fault() -> tuple[str, int, bool]:
+        """The storage goes away, the process is killed, or two drivers share the job."""
+        what = chance.choices(["", "away", "killed", "shared"], [70, 16, 4, 10])[0]
+        return what, chance.randrange(1, 14) if what == "away" else chance.randrange(1, 250), chance.random() < 0.5
 
     acts = [chance.getrandbits(32) for _ in range(chance.randrange(3))] if chance.random() < 0.4 else []
     steps: Plan = [(acts, "encrypt", chance.getrandbits(32), fault(), chance.random() < 0.5)]
     for _ in range(chance.randrange(2, 6)):
         kind = chance.choice(
-            ["encrypt"] * 3 + ["decrypt"] * 3 + ["rekey"] * 3 + ["rotate", "rewrap", "verify", "verify", "status"]
-        )
+            ["encrypt"] * 3 + ["decrypt"] * 3 + ["rekey"] * 3
+            + ["rotate", "rewrap", "verify", "verify", "status", "bare", "remove", "adopt"]
+        )  # fmt: skip
         acts = [chance.getrandbits(32) for _ in range(chance.randrange(6))]
         steps.append((acts, kind, chance.getrandbits(32), fault(), chance.random() < 0.5))
-    return [*steps, ([], "decrypt", 0, None, True)]
+    return [*steps, ([], "decrypt", 0, NOTHING, True)]
+
+
+def fault_of(fault: tuple[str, int, bool], kind: str, over_s3: bool) -> Away | Killed | str:
+    """Return what happens to a command. The object store of this process has no other processes to kill."""
+    what, number, after = fault
+    if what == "killed" and not over_s3 and kind not in ("decrypt", "bare", "status", "verify"):
+        return Killed(number)
+    if what == "shared" and kind in ("encrypt", "decrypt", "rekey", "remove"):
+        return what
+    return Away(number % 13 + 1, after) if what in ("away", "killed") else ""
 
 
 def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
@@ -567,18 +725,27 @@ def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
         for acts, kind, number, fault, mended in plan:
             if kind == "rewrap" and not world.envelope:
                 kind = "rekey"
+            if kind in ("bare", "adopt") and (not world.dataset or world.pending is not None):
+                kind = "encrypt"
+            if kind == "adopt" and (not world.has_ended or world.may_wrap):
+                kind = "bare"
+            if kind == "bare" and world.may_wrap:  # who may wrap keys can make objects
+                kind = "decrypt"
             if kind == "rotate" and (world.envelope or world.pending is not None or not world.has_ended):
                 kind = "encrypt"
             if kind in ("rekey", "rewrap"):
                 kind = world.pending[1][0] if world.pending is not None else kind if world.has_ended else "encrypt"
             world.suffer(acts)
-            status, words = world.one(kind, random.Random(number), Away(*fault) if fault else None)
+            status, words = world.one(kind, random.Random(number), fault_of(fault, kind, s3 is not None))
             if status != 0 and kind != "rotate" and (mended or kind in ("rekey", "rewrap")):
                 world.mend()
                 again = world.words(kind, random.Random(number)) if world.pending is not None else words
                 status, _, out = world.command(again)
                 shutil.rmtree(out or "/nonexistent", ignore_errors=True)
-                ends = kind in ("rekey", "rewrap") or (kind == "encrypt" and world.pending is None)
+                ends = kind in ("rekey", "rewrap") or (kind in ("encrypt", "remove") and world.pending is None)
+                if status != 0 and kind in ("encrypt", "remove") and "--overwrite" in world.log[-1]:
+                    # The only copy of the key of an object that no manifest has yet was removed.
+                    status, _, _ = world.command([again[0], "--overwrite", *again[1:]])
                 if status != 0 and ends and not world.is_mixed:
                     raise BrokenError(f"f: mended, and {kind} still fails")
                 if status == 0:
@@ -613,43 +780,69 @@ def shrunk(seed: int, plan: Plan, letter: str, s3: Any = None) -> tuple[Plan, st
                 acts = plan[i][0]
                 if breaks([*plan[:i], (acts[:j] + acts[j + 1 :], kind, number, plan[i][3], mended), *plan[i + 1 :]]):
                     changed = True
-            if plan[i][3] is not None and breaks([*plan[:i], (plan[i][0], kind, number, None, mended), *plan[i + 1 :]]):
+            calm = (plan[i][0], kind, number, NOTHING, mended)
+            if plan[i][3][0] and breaks([*plan[:i], calm, *plan[i + 1 :]]):
                 changed = True
     return plan, said, log
+
+
+def one(seed: int, over_s3: bool) -> tuple[str, list[str]]:
+    """Play one run; what is broken is shown by the acts and commands that it takes."""
+    s3 = store().client if over_s3 else None
+    try:
+        said, log = play(seed, plan_of(seed), s3)
+        if said:
+            _, said, log = shrunk(seed, plan_of(seed), said[0], s3)
+    except Exception:
+        return "x: the harness itself has failed", traceback.format_exc().split("\n")[-12:]
+    return said, log
+
+
+@functools.cache
+def store() -> Any:
+    """Return the object store of this process."""
+    from s3_here import Here
+
+    return Here()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--s3", action="store_true")
+    parser.add_argument("--s3", action="store_true", help="over moto's S3 (in this process) instead of files")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after this time")
     parser.add_argument("--stop", type=int, default=20, help="after so many broken runs")
     parser.add_argument("--log", action="store_true", help="of every run")
     arguments = parser.parse_args()
-    s3_store = None
-    if arguments.s3:
-        from faulty_s3 import Store
-
-        s3_store = Store()
     begin, broken, statuses = time.monotonic(), [], collections.Counter[str]()
-    for seed in range(arguments.seed, arguments.seed + arguments.runs):
-        s3 = (s3_store.direct, s3_store.moto.url, f"r{seed}") if s3_store is not None else None
-        plan = plan_of(seed)
-        said, log = play(seed, plan, s3)
-        for line in log:
-            if " -> " in line:
-                statuses[line.split()[0] + " " + line.split(" -> ")[1][:1]] += 1
-        if arguments.log:
-            print(f"seed {seed}:", *log, said, sep="\n  ", flush=True)
-        if said:
-            plan, said, log = shrunk(seed, plan, said[0]) if s3 is None else (plan, said, log)
-            broken.append(seed)
-            print(f"seed {seed}: {said}", *log, sep="\n    ", flush=True)
-            if len(broken) >= arguments.stop:
-                break
-    if s3_store is not None:
-        s3_store.close()
-    print(f"{len(broken)} broken runs: {broken}; {time.monotonic() - begin:.0f} s; {dict(sorted(statuses.items()))}")
+    done, seeds = 0, iter(range(arguments.seed, arguments.seed + arguments.runs))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(arguments.jobs, context, max_tasks_per_child=200) as processes:
+        running: dict[Future[tuple[str, list[str]]], int] = {}
+
+        def fill() -> None:
+            while len(running) < 2 * arguments.jobs and time.monotonic() - begin < arguments.seconds:
+                if len(broken) >= arguments.stop or (seed := next(seeds, None)) is None:
+                    return
+                running[processes.submit(one, seed, arguments.s3)] = seed
+
+        fill()
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                seed, (said, log) = running.pop(future), future.result()
+                done += 1
+                for line in log:
+                    if " -> " in line:
+                        statuses[line.split()[0] + " " + line.split(" -> ")[1][:1]] += 1
+                if said:
+                    broken.append(seed)
+                if said or arguments.log:
+                    print(f"seed {seed}: {said}", *log, sep="\n    ", flush=True)
+            fill()
+    seconds = time.monotonic() - begin
+    print(f"{done} runs, {len(broken)} broken: {sorted(broken)}; {seconds:.0f} s; {dict(sorted(statuses.items()))}")
     sys.exit(bool(broken))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import warpaes
 from bulk_case import Case, bulk, refusal, said_by
+from storage_acts import seal
 from warpaes import keysources
 from warpaes.bulk import cli, keys, manifest, manifest_1, rows, storage, worker
 
@@ -27,7 +28,7 @@ def old_manifest(
 
     job = {"id": "0" * 32, "command": command, "source": str(source), "target": str(target), "options": options}
     job |= {"keys": {}, "key_id": "", "listed": True, "finished": True, "saved": "0", "version": 1}
-    schema = pa.schema([field for field in rows.SCHEMA if field.name not in ("todo", "old_sha256")])
+    schema = pa.schema([field for field in rows.SCHEMA if field.name not in ("todo", "old_sha256", "attributes")])
     columns = {name: [getattr(row, name) for row in every] for name in schema.names}
     (target / storage.FOLDER).mkdir(parents=True, exist_ok=True)
     pq.write_table(
@@ -591,6 +592,55 @@ class Records(Trust):
         self.assertEqual(bulk(*how)[0], 0)
         self.assertFalse(self.opens(known, "next"))
 
+    def test_without_a_manifest_a_record_of_another_dataset_opens_nothing(self) -> None:
+        """Who knows a data key of one dataset cannot make objects of another one under the same key."""
+        kek, theirs = self.kek("kek"), self.folder / "theirs"
+        self.put(a="1", b="2")
+        for envelope in ("object", "job"):
+            with self.subTest(envelope):
+                self.target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
+                how = ("encrypt", "-k", kek, "--envelope", envelope, self.source)
+                bulk(*how, self.target)
+                bulk(*how, theirs / envelope)
+                dataset = self.load(self.target).dataset
+                beside = theirs / envelope / "a.warpaes-key"
+                path = beside if beside.exists() else next((theirs / envelope / storage.FOLDER / "keys").iterdir())
+                found = json.loads(path.read_text())
+                record = found[0] if isinstance(found, list) else found
+                known = self.data_keyset(kek, record)
+                bound = keys.name_data(dataset, "a")
+                (self.target / "a").write_bytes(seal(known, b"forged", bound))
+                shutil.copy(path, self.target / path.relative_to(theirs / envelope))
+                (self.target / manifest.NAME).unlink()
+                given = ("-k", kek, "--dataset", dataset)
+                status, report = bulk("decrypt", "--no-manifest", *given, self.target, out)
+                self.assertEqual((status, report["errors"]), (1, 1))
+                self.assertEqual(self.files(out), {"b": b"2"})
+                status, report = bulk("adopt", *given, self.target)
+                self.assertEqual((status, report["errors"], report["first_errors"][0]["key"]), (1, 1, "a"))
+
+    def test_an_object_whose_key_is_gone_is_replaced_by_overwrite(self) -> None:
+        """Its key was in a record next to it, and in no manifest yet: the message says what to do."""
+        kek = self.kek("kek")
+        self.put(a="1")
+        how = ("encrypt", "-k", kek, "--envelope", "object", self.source, self.target)
+        for damage in (b"", b"[", None):
+            with self.subTest(damage):
+                bulk(*how)
+                self.forget(self.target, kek)
+                path = self.target / "a.warpaes-key"
+                if damage is None:
+                    path.unlink()
+                else:
+                    path.write_bytes(damage if damage else path.read_bytes().replace(b'"attempt": "', b'"attempt": "0'))
+                status, report = bulk(*how)
+                self.assertEqual(status, 1)
+                self.assertIn("--overwrite", report["first_errors"][0]["error"])
+                status, report = bulk(how[0], "--overwrite", *how[1:])
+                self.assertEqual((status, report["errors"]), (0, 0), report)
+                self.assertEqual(bulk("verify", "-k", kek, self.target)[0], 0)
+                shutil.rmtree(self.target)
+
     def test_the_rekey_that_locks_somebody_out_does(self) -> None:
         kek = self.kek("kek")
         self.put(shared="may be read", payroll="secret")
@@ -825,6 +875,72 @@ class Drivers(Trust):
                 thread.join()
         self.assertEqual(len(reports), 2)
         return [report["run_objects"] for report in reports]
+
+    def test_a_driver_that_joins_ends_with_the_errors_of_all(self) -> None:
+        """The exit status 0 of a rekey means that the old key opens nothing, whichever driver has it."""
+        self.put(**{f"{i:02}": f"content {i}" for i in range(40)})
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        (self.target / "00").write_bytes(b"x")
+        command = [*map(str, ("rekey", "-k", self.key, "--new-key", self.key2, "--share", self.target)), "-q"]
+        joined: list[bool] = []
+        errors: list[int] = []
+        real, begun, ends = worker.Worker._rekey, threading.Event(), threading.Event()
+
+        def slow(its: Any, number: int, row: Any, share: Any) -> Any:
+            begun.set()
+            if row.key == "00":  # of the driver that has begun the job
+                ends.wait(3)
+            return real(its, number, row, share)
+
+        def run() -> None:
+            one = cli.make_run(cli.options_of(cli.make_parser().parse_args(command)))
+            errors.append(one.run()["errors"])
+            joined.append(one._joins)
+
+        with (
+            unittest.mock.patch.object(manifest, "SHARD_ROWS", 8),
+            unittest.mock.patch.object(worker.Worker, "_rekey", slow),
+        ):
+            first, second = threading.Thread(target=run), threading.Thread(target=run)
+            first.start()
+            self.assertTrue(begun.wait(60))
+            second.start()
+            first.join()
+            second.join()
+        self.assertEqual((sorted(joined), errors), ([False, True], [1, 1]))
+
+    def test_an_original_goes_after_its_copy_was_restored(self) -> None:
+        """A copy from a backup is another version with the same content."""
+        self.put(a="1", b="2")
+        how = ("encrypt", "-k", self.key, self.source, self.target)
+        bulk(*how)
+        content = (self.target / "a").read_bytes()
+        (self.target / "a").unlink()
+        (self.target / "a").write_bytes(content)
+        (self.target / "b").write_bytes(content)
+        status, report = bulk(how[0], "--remove-source", *how[1:])
+        self.assertEqual((status, report["errors"], set(self.files(self.source))), (1, 1, {"b"}))
+
+    def test_killed_anywhere(self) -> None:
+        """A command that is killed before any of its system calls is completed by the next one."""
+        from storage_adversary import Killed
+
+        for number, at in enumerate((*range(1, 60, 6), *range(60, 240, 25))):
+            with self.subTest(at):
+                shutil.rmtree(self.source)
+                self.source.mkdir()
+                self.put(a="1", b="2", c="3")
+                target, out = self.folder / f"t{number}", self.folder / f"o{number}"
+                envelope = ["--envelope", "object"] if number % 2 else []
+                words = ["encrypt", "-k", self.key, *envelope, "--remove-source", self.source, target]
+                self.assertIn(Killed(at).run([*map(str, words)]), (0, -9))
+                self.assertEqual(bulk(*words)[0], 0)
+                rekey = ["rekey", "-k", self.key, "--new-key", self.key2, *envelope, target]
+                self.assertIn(Killed(at).run([*map(str, rekey)]), (0, -9))
+                self.assertEqual(bulk(*rekey)[0], 0)
+                self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
+                self.assertEqual(self.files(out), {"a": b"1", "b": b"2", "c": b"3"})
+                self.assertEqual([path for path in target.rglob(".*-part-*") if ".lock." not in path.name], [])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class Adopt(Run):
             bound = bool(old.options.get("bind_names"))
         binding = UNBOUND if bound is False else BOUND if options.dataset else BARE
         if there is None:
-            rows = self._rows_of_1(old) if old is not None else list(self.listing.rows(None))
+            rows = self._rows_of_1(old) if old is not None else list(self.listing.rows())
             envelope = str((old.options if old is not None else {}).get("envelope") or "")
             if not envelope:
                 envelope = "object" if any(row.wrapped for row in rows) else "job" if self.listing.records else ""

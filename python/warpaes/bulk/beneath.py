@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 
 _OPENAT2 = 437  # on every processor
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 2, 4, 8
@@ -19,7 +18,7 @@ _syscall.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTE
 _hows: dict[int, _How] = {}
 
 
-def open_beneath(folder: int, path: str, flags: int) -> int:
+def open_beneath(folder: int, path: bytes, flags: int) -> int:
     """Open a file by its path below a folder; -1 if that fails for any reason, which a walk by folders then finds.
 
     Kernels before 5.6 and some sandboxes do not have the call.
@@ -27,4 +26,4 @@ def open_beneath(folder: int, path: str, flags: int) -> int:
     how = _hows.get(flags)
     if how is None:
         how = _hows[flags] = _How(flags, 0, _NO_MAGICLINKS | _NO_SYMLINKS | _BENEATH)
-    return int(_syscall(_OPENAT2, folder, os.fsencode(path), how, ctypes.sizeof(_How)))
+    return int(_syscall(_OPENAT2, folder, path, how, ctypes.sizeof(_How)))

@@ -7,8 +7,10 @@ import contextlib
 import json
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Any
 
+from .._command import print_report
 from .._native import Keyset
 from .._printable import printable
 from ..exceptions import Error, InvalidTag, InvalidUnwrap, KeysetError
@@ -105,6 +107,15 @@ def memory(text: str) -> int:
     if value < 1 << 20:
         raise argparse.ArgumentTypeError(f"{text!r} is less than 1M, in which nothing can be done")
     return value
+
+
+def suffix(text: str) -> str:
+    """Read the end of names, which are UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("it is not UTF-8") from None
+    return text
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -274,7 +285,9 @@ def make_parser() -> argparse.ArgumentParser:
             "--names", metavar="FILE", help="do not list, take these: Parquet (key, size, etag) or a name a line"
         )
         each.add_argument("--follow", action="store_true", help="take files of SOURCE that links lead to")
-        each.add_argument("--suffix", default="", help="after every name in the encrypted dataset (default: none)")
+        each.add_argument(
+            "--suffix", type=suffix, default="", help="after every name in the encrypted dataset (default: none)"
+        )
         each.add_argument("--update", action="store_true", help="list the source again, and add what is new to a job")
         each.add_argument("--overwrite", action="store_true", help="replace objects that exist in TARGET")
         each.add_argument("--verify", action="store_true", help="read again what was written, and compare")
@@ -282,6 +295,11 @@ def make_parser() -> argparse.ArgumentParser:
             "--remove-source",
             action="store_true",
             help="in the end, remove each original that equals what its copy in TARGET opens to",
+        )
+        each.add_argument(
+            "--accept-loss",
+            action="store_true",
+            help="with --remove-source: also if something of the originals is not kept, which is said before",
         )
         _keys(each, None)
         if name == "encrypt":
@@ -367,32 +385,30 @@ def options_of(arguments: argparse.Namespace) -> Options:
     return Options(**given, source_options=source, target_options=storage, progress=None if quiet else sys.stderr)
 
 
-def _print(report: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(report, indent=2))
-        return
+def _lines(report: dict[str, Any]) -> Iterator[str]:
+    """Yield the report as people read it."""
     if "states" in report:
         states = ", ".join(f"{count} {printable(state)}" for state, count in sorted(report["states"].items()))
         ended = "ended" if report["finished"] else "not ended"
         kind = "authentic" if report["authentic"] else "not checked (no -k)"
         source = printable(report["source"] or report["target"])
-        print(f"{printable(report['command'])} of {source} to {printable(report['target'])}: {ended}")
-        print(f"{report['objects']} objects, {human(report['bytes'])}: {states}")
-        print(f"dataset {printable(report['dataset'])}, save {report['save']}: {kind}")
+        yield f"{printable(report['command'])} of {source} to {printable(report['target'])}: {ended}"
+        yield f"{report['objects']} objects, {human(report['bytes'])}: {states}"
+        yield f"dataset {printable(report['dataset'])}, save {report['save']}: {kind}"
         if report["authentic"]:
-            print(f"manifest key {report['manifest_key']}, under {report['under']}")
+            yield f"manifest key {report['manifest_key']}, under {printable(report['under'])}"
         if lock := report["lock"]:
             by = f"{lock['process']} on {lock['host']} ({lock['command']}, {lock['since']})"
-            print(f"locked by process {printable(by)}")
+            yield f"locked by process {printable(by)}"
     else:
-        print(
+        yield (
             f"{report['command']}: {report['run_objects']} objects, {human(report['run_bytes'])} "
             f"in {report['seconds']:.1f} s ({human(report['bytes_per_second'])}/s, "
             f"{report['objects_per_second']:.0f} objects/s), "
             f"{report['done']} of {report['objects']} done, {report['errors']} errors"
         )
         if report["manifest_key"]:
-            print(f"  save {report['save']} of its manifest, under the manifest key {report['manifest_key']}")
+            yield f"  save {report['save']} of its manifest, under the manifest key {report['manifest_key']}"
         for name, sentence in (
             ("retries", "begun again"),
             ("worker_deaths", "workers died"),
@@ -400,15 +416,15 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
             ("parts_swept", "incomplete uploads removed"),
         ):
             if report[name]:
-                print(f"  {report[name]} {sentence}")
+                yield f"  {report[name]} {sentence}"
     for computed_on, count in report.get("computed_on", {}).items():
-        print(f"  {count} on {printable(computed_on)}")
+        yield f"  {count} on {printable(computed_on)}"
     for note in report.get("notes", ()):
-        print(f"  note: {printable(note)}")
+        yield f"  note: {printable(note)}"
     for failed in report["first_errors"]:
-        print(f"  {printable(failed['key'])}: {printable(failed['error'])}")
+        yield f"  {printable(failed['key'])}: {printable(failed['error'])}"
     if report["errors"] > len(report["first_errors"]):
-        print(f"  and {report['errors'] - len(report['first_errors'])} more: --json and the manifest")
+        yield f"  and {report['errors'] - len(report['first_errors'])} more: --json and the manifest"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -432,5 +448,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     finally:
         signal.signal(signal.SIGTERM, before)
-    _print(report, parsed.json)
+    if unwritten := print_report(json.dumps(report, indent=2) if parsed.json else "\n".join(_lines(report))):
+        print(f"warpaes bulk: the job has ended, but its report could not be written: {unwritten}", file=sys.stderr)
+        return 1
     return 1 if report["errors"] and parsed.command != "status" else 0

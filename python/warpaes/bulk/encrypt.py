@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from typing import Any
 
 from . import manifest_1
@@ -22,6 +23,21 @@ class Transfer(Run):
         """Open storages and keys."""
         super().__init__(options)
         self._apart()
+
+    def _say_lost(self, lost: Iterable[str]) -> None:
+        """Say what copies do not keep, before the work; refuse to remove originals for them without --accept-loss."""
+        job = self.manifest.job
+        lost = sorted({*job.options.get("lost", []), *lost})
+        if not lost:
+            return
+        job.options["lost"] = lost
+        sentence = f"not kept from {self.source.url}: " + "; ".join(lost)
+        if self.options.remove_source and not self.options.accept_loss:
+            raise Refused(
+                f"{sentence}. --remove-source would remove the only copy of that: add --accept-loss, if it may"
+            )
+        self.progress.say(sentence)
+        self.notes.append(sentence)
 
     def _remove_source(self) -> None:
         if self.options.remove_source and not self._joins:
@@ -94,7 +110,7 @@ class Encrypt(Transfer):
             job = Job(secrets.token_hex(16), "encrypt", self.source.url, self.target.url, kept)
             dataset = secrets.token_hex(16)
             self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
-            self.manifest.fill(self.listing.rows(None))
+            self.manifest.fill(self.listing.rows())
         else:
             self._same_job(there, kept)
             self._under_primary(there)
@@ -103,10 +119,11 @@ class Encrypt(Transfer):
             if not self._joins:
                 self._again()
             if options.update and not self._joins:
-                there.merge(self.listing.rows(None), self._join)
+                there.merge(self.listing.rows(there=there), self._join)
             there.job.command = "encrypt"
             if there.job.finished and not failed:  # else objects of failed attempts may be there
                 there.job.id = secrets.token_hex(16)
+        self._say_lost(self.source.not_kept(options.target_options.get("put", {})))
         if self.manifest.total("todo"):
             self._choose_key(self.specs)
         self._write_with(self.specs)
@@ -137,6 +154,15 @@ class Encrypt(Transfer):
 class Decrypt(Transfer):
     """Decrypts the objects of a dataset."""
 
+    def _attributes_lost(self) -> list[str]:
+        """Return which attributes of the originals are not restored, if any."""
+        options = self.options
+        if options.no_manifest and (self.source.has_attributes or self.target.has_attributes):
+            return ["types of content, metadata and tags, which only a manifest has"]
+        if self.target.has_attributes or not self.listing.attributes:
+            return []
+        return [f"{', '.join(sorted(self.listing.attributes))} of objects: files have none, only the manifest has them"]
+
     def do(self) -> None:
         """Decrypt the rows that are pending."""
         options = self.options
@@ -161,5 +187,6 @@ class Decrypt(Transfer):
             if options.update and not self._joins:
                 there.merge(self.listing.rows(sealed), self._join)
         self._read_with(sealed)
+        self._say_lost(self._attributes_lost())
         self._work(DECRYPT)
         self._remove_source()

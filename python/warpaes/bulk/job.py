@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._places import keep_from_programs
-from . import keys, manifest_1
+from . import attributes, keys, manifest_1
 from .dispatch import WAIT, Dispatcher, StoppedError, Task
 from .listing import Listing, Options, Refused
 from .lock import Claims, Lock, LockedError
@@ -70,7 +70,7 @@ class Run(abc.ABC):
         #: Every key that may have saved a manifest, those of --new-key first. The first one of all encrypts or wraps.
         self.holders = [holder for spec in [*self.new_specs, *self.specs] for holder in spec.holders()]
         self.config = Config(
-            command=options.command, source=options.source, target=options.target,
+            command=options.command, named_dataset=options.dataset, source=options.source, target=options.target,
             source_options=options.source_options, target_options=options.target_options,
             key=self.specs, new_key=self.new_specs, envelope=options.envelope, template=options.template or TEMPLATE,
             overwrite=options.overwrite, verify=options.verify, drop_old_keys=options.drop_old_keys,
@@ -214,6 +214,7 @@ class Run(abc.ABC):
         if sealed is not None:
             config.dataset, config.old_binding = sealed.dataset, sealed.job.options.get("binding", BOUND)
             config.records = dict(sealed.job.keys)
+            config.given = list(sealed.job.options.get("given", []))
         else:
             config.dataset, config.records = options.dataset, self.listing.records
             bound = BOUND if options.dataset else BARE
@@ -305,6 +306,21 @@ class Run(abc.ABC):
         self._save()  # before anything is written under a new key
         self._keep_records()
         self._dispatch(task)
+        self._await_end()
+
+    def _await_end(self) -> None:
+        """Wait until the driver that has begun the job ends it: the job's errors are those of all drivers."""
+        while not self.manifest.job.finished:
+            with (
+                contextlib.suppress(LockedError),
+                Lock(self.target, self.options.command, expiry=self.options.lock_expiry),
+            ):
+                self.manifest.refresh()
+                if not self.manifest.job.finished and not self.manifest.total("errors"):
+                    raise StoppedError(f"{self.target.url}: the driver to join has ended early: run the command again")
+                return
+            time.sleep(WAIT)
+            self.manifest.refresh()
 
     def _work(self, task: Task) -> None:
         """Process these rows, and leave no parts: neither those of earlier runs nor this one's."""
@@ -320,6 +336,8 @@ class Run(abc.ABC):
         if not todo and manifest.job.finished:
             return
         manifest.job.finished = False
+        if self.options.command in ("encrypt", "rekey"):
+            self._note_given()
         self._save()  # before anything is written under a new key
         self._keep_records()
         if self._claims is not None:
@@ -340,6 +358,17 @@ class Run(abc.ABC):
         manifest.mine = None
         manifest.job.finished = not manifest.total("todo")
         self._save()
+
+    def _note_given(self) -> None:
+        """Note which attributes the command line gives to all objects, so that verify does not compare them."""
+        options = self.manifest.job.options
+        given = {
+            *options.get("given", []),
+            *(set(attributes.NAMES) & self.options.target_options.get("put", {}).keys()),
+        }
+        options.pop("given", None)
+        if given:
+            options["given"] = sorted(given)
 
     def _dispatch(self, task: Task) -> None:
         options = self.options

@@ -294,6 +294,11 @@ def is_signed(record: dict[str, Any], key: bytes, place: Place) -> bool:
     return hmac.compare_digest(str(record.get("hmac")).encode(), signed(record, key)["hmac"].encode())
 
 
+def is_of(record: dict[str, Any], dataset: str, name: str) -> bool:
+    """Return whether a record that unwraps was made for this object of this dataset; "": for all of its objects."""
+    return (record.get("dataset"), record.get("name")) == (dataset, name)
+
+
 def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
     """Read records as they lie beside objects. Anyone who can write there can have written them."""
     try:

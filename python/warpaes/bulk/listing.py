@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from .keys import parse_records
+from .attributes import names_in
+from .keys import is_of, parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
-from .rows import DONE, ERROR, PENDING, Row, read_list
+from .rows import DONE, ERROR, PENDING, Row, order
 from .storage import FOLDER, KEY_SUFFIX, Entry, Storage, open_storage
+from .tables import read_list
 from .worker import BESIDE
 
 
@@ -41,6 +42,7 @@ class Options:
     overwrite: bool = False
     verify: bool = False
     remove_source: bool = False
+    accept_loss: bool = False
     drop_old_keys: bool = False
     source_options: dict[str, Any] = field(default_factory=dict)
     target_options: dict[str, Any] = field(default_factory=dict)
@@ -66,20 +68,28 @@ class Refused(Exception):  # noqa: N818
 
 
 class Listing:
-    """Makes rows of a source for a target; `records` are those of shared data keys that lie in a source."""
+    """Makes rows of a source for a target.
+
+    `records`: those of shared data keys that lie in a source. `attributes`: their names, of the rows of a manifest.
+    """
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
         """Begin with nothing listed."""
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
+        self.attributes: frozenset[str] = frozenset()
 
-    def rows(self, sealed: Manifest | None) -> Iterator[Row]:
-        """Yield the rows in the order of their plain names; `sealed`: the manifest of the dataset that is decrypted.
+    def rows(self, sealed: Manifest | None = None, there: Manifest | None = None) -> Iterator[Row]:
+        """Yield the rows in the order of their plain names.
 
         Rows whose objects would take the place of another, or of bulk's own, are errors.
+
+        Args:
+            sealed: The manifest of the dataset that is decrypted.
+            there: The manifest of the dataset that new objects are encrypted into.
         """
         before: Row | None = None
-        for row in self._unchecked(sealed):
+        for row in self._unchecked(sealed, there):
             if row.state == PENDING and (error := self._refused(row.key)):
                 row.state, row.error = ERROR, error
             if before is not None and before.key == row.key:
@@ -99,23 +109,26 @@ class Listing:
             return f"with --envelope object no name may end in {KEY_SUFFIX}"
         return ""
 
-    def _unchecked(self, sealed: Manifest | None) -> Iterable[Row]:
+    def _unchecked(self, sealed: Manifest | None, there: Manifest | None) -> Iterable[Row]:
         if self.options.names is not None:
             rows = self._named(self.options.names, sealed)
         elif sealed is not None:
-            return (self._of_sealed(row) for _, rows in sealed.each() for row in rows)
+            rows = (self._of_sealed(row) for _, each in sealed.each() for row in each)
+            if self.options.suffix == (sealed.job.options.get("suffix") or ""):
+                return rows  # they are in order already
         else:
-            rows = self._listed()
-        return sorted(rows, key=lambda row: _order(row.source if self.options.command == "encrypt" else row.key))
+            rows = self._listed(there)
+        return sorted(rows, key=lambda row: order(row.source if self.options.command == "encrypt" else row.key))
 
     def _of_sealed(self, row: Row) -> Row:
         """Return the row that decrypts the object of a row of a manifest."""
         name = self._name(row.key)
         if not row.is_sealed:
             return Row(name, row.key, -1, "", ERROR, error="it was never encrypted")
+        self.attributes |= names_in(row.attributes)
         return Row(
             name, row.key, row.out_size, row.out_version, wrapped=row.wrapped, old_key_id=row.key_id,
-            old_sha256=row.sha256,
+            old_sha256=row.sha256, attributes=row.attributes,
         )  # fmt: skip
 
     def _named(self, place: str, sealed: Manifest | None) -> Iterator[Row]:
@@ -132,7 +145,7 @@ class Listing:
             else:
                 yield Row(self._name(key), key, -1, "")
 
-    def _listed(self) -> Iterator[Row]:
+    def _listed(self, there: Manifest | None) -> Iterator[Row]:
         encrypts = self.options.command == "encrypt"
         entries: Iterable[Entry] = (entry for entry in self.source.list() if not entry.key.startswith(FOLDER))
         beside: set[str] = set()
@@ -144,16 +157,21 @@ class Listing:
         for entry in entries:
             key = entry.key
             try:
-                key.encode()
+                (key or self.source.name).encode()
             except UnicodeEncodeError:
-                readable = os.fsencode(key).decode(errors="backslashreplace")
+                # No file's name begins so, and no two become equal.
+                readable = "./" + order((key or self.source.name).replace("\\", "\\\\")).decode(
+                    errors="backslashreplace"
+                )
                 sentence = "its name is not UTF-8: rename it"
-                yield Row(readable, readable, entry.size, entry.version, ERROR, error=sentence)
+                yield Row(self._name(readable), readable, entry.size, entry.version, ERROR, error=sentence)
                 continue
             row = Row(self._name(key), key, entry.size, entry.version)
             if encrypts:
                 in_place, suffix = self.source.place() == self.target.place(), self.options.suffix
                 if in_place and key.endswith((suffix, suffix + KEY_SUFFIX)):
+                    if there is None or (key not in there and key.removesuffix(KEY_SUFFIX) not in there):
+                        self.source.left_out[key] = f"its name ends with {suffix}, as those of encrypted objects do"
                     continue
             elif key in beside:
                 continue
@@ -169,14 +187,11 @@ class Listing:
         for entry in self.source.list(FOLDER + "keys/"):
             if entry.key:  # else the source is one object
                 (record, *_) = parse_records(self.source.get(entry.key)[0], entry.key)
-                self.records[record["key_id"]] = record
+                if not self.options.dataset or is_of(record, self.options.dataset, ""):
+                    self.records[record["key_id"]] = record
 
     def _name(self, key: str) -> str:
-        key = key or self.source.url.rpartition("/")[2]  # the source is one object
+        key = key or self.source.name
         if self.options.command == "decrypt":
             return key.removesuffix(self.options.suffix) if self.options.suffix else key
         return key + self.options.suffix if self.options.command == "encrypt" else key
-
-
-def _order(name: str) -> bytes:
-    return name.encode(errors="surrogateescape")

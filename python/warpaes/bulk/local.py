@@ -7,8 +7,9 @@ import errno
 import fcntl
 import os
 import stat
+import sys
 import threading
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from .storage import (
     Entry,
     ExistsError,
     MissingError,
+    Names,
     PermanentError,
     Storage,
     Upload,
@@ -32,9 +34,34 @@ from .storage import (
 PART = ".warpaes-part-"
 #: What a file's name and its path below a root may hold, in bytes.
 MAX_NAME, MAX_PATH = 255, 4095
+#: Bytes of a file's name that the name of its temporary file has room for.
+KEPT = MAX_NAME - len(f".{PART}") - 32
+#: Names are UTF-8 in manifests and on object stores. Python's functions take and return them in the locale's encoding.
+IS_UTF8 = sys.getfilesystemencoding().lower() == "utf-8"
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+def _bytes_of(name: str) -> bytes:
+    """Return a name as it is on the disk. One that is not UTF-8 has its other bytes as surrogates."""
+    return name.encode(errors="surrogateescape")
+
+
+def _for_system(name: str) -> str:
+    """Return a name as Python's functions take it."""
+    return name if IS_UTF8 else os.fsdecode(_bytes_of(name))
+
+
+def _from_system(name: str) -> str:
+    """Return a name that one of Python's functions has returned."""
+    return name if IS_UTF8 else os.fsencode(name).decode(errors="surrogateescape")
+
+
+def _temporary(name: str, attempt: str) -> str:
+    """Return the name of the temporary file of a file, which has the beginning of a long name."""
+    kept = _bytes_of(name)[:KEPT].decode(errors="surrogateescape")
+    return f".{kept}{PART}{attempt}"
 
 
 def _version(info: os.stat_result) -> str:
@@ -106,6 +133,11 @@ class LocalStorage(Storage):
         if getattr(self, "_root", -1) >= 0:
             os.close(self._root)
 
+    @property
+    def name(self) -> str:
+        """Return the last part of the path."""
+        return _from_system(self.root.name)
+
     def place(self) -> tuple[str, str]:
         """Return the path without links."""
         return "", os.path.realpath(self.root)
@@ -118,13 +150,13 @@ class LocalStorage(Storage):
         if not key:
             raise PermanentError("an empty name cannot be the name of a file: rename the object, or leave it out")
         self._check(key)
-        if any(len(os.fsencode(part)) > MAX_NAME - len(PART) - 33 for part in key.split("/")):
-            raise PermanentError(f"{key!r} has a part that is too long for the name of a file")
+        if _is_part(key.rpartition("/")[2]):
+            raise PermanentError(f"{key!r} is a name of bulk's temporary files: rename the object, or leave it out")
 
     def _check(self, key: str) -> None:
         """Refuse what is not a name below the root; lists and manifests of others may contain anything."""
         try:
-            encoded = os.fsencode(key)
+            encoded = _bytes_of(key)
         except UnicodeEncodeError:
             encoded = b"\0"
         if b"\0" in encoded or any(part in ("", ".", "..") for part in key.split("/")):
@@ -147,7 +179,7 @@ class LocalStorage(Storage):
     def _folder(self, parts: list[str], make: bool = False) -> int:
         """Open a folder below the root, for the caller to close."""
         top = self._top(make)
-        if parts and (descriptor := open_beneath(top, "/".join(parts), _FOLDER)) >= 0:
+        if parts and (descriptor := open_beneath(top, _bytes_of("/".join(parts)), _FOLDER)) >= 0:
             return descriptor
         # Step by step: to make what is missing, or to find what is wrong.
         descriptor = os.dup(top)
@@ -168,6 +200,7 @@ class LocalStorage(Storage):
 
     def _step(self, outer: int, name: str, path: str, make: bool) -> int:
         """Open a folder within another."""
+        name = _for_system(name)
         try:
             return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=outer)
         except FileNotFoundError:
@@ -182,7 +215,7 @@ class LocalStorage(Storage):
         with contextlib.suppress(FileExistsError):  # another thread was first
             os.mkdir(name, dir_fd=outer)
             _sync(outer)
-        return self._step(outer, name, path, False)
+        return self._step(outer, _from_system(name), path, False)
 
     @staticmethod
     def _refused(path: str, mode: int) -> PermanentError:
@@ -201,7 +234,7 @@ class LocalStorage(Storage):
             *folders, name = key.split("/")
             descriptor = self._folder(folders)
             try:
-                yield descriptor, name, self.follow
+                yield descriptor, _for_system(name), self.follow
             finally:
                 os.close(descriptor)
         except (FileNotFoundError, NotADirectoryError):
@@ -212,7 +245,7 @@ class LocalStorage(Storage):
         if not key or self.follow or self._root < 0:
             return -1
         self._check(key)
-        return open_beneath(self._root, key, flags)
+        return open_beneath(self._root, _bytes_of(key), flags)
 
     def _look(self, key: str) -> os.stat_result:
         """Return a regular file's attributes."""
@@ -245,8 +278,12 @@ class LocalStorage(Storage):
         for folder, descriptor, names in self._walk(key):
             for name in names:
                 found = folder + name
-                if _is_part(name) or not found.startswith(key):
+                if not found.startswith(key):
                     continue
+                if _is_part(name):
+                    self.left_out[found] = "a temporary file of bulk's"
+                    continue
+                name = _for_system(name)
                 try:
                     info = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 except FileNotFoundError:  # removed since the folder was read
@@ -271,13 +308,13 @@ class LocalStorage(Storage):
                 os.close(inside)
             try:
                 with os.scandir(descriptor) as found:
-                    kinds = sorted((each.name, each.is_dir(follow_symlinks=False)) for each in found)
+                    kinds = sorted((_from_system(each.name), each.is_dir(follow_symlinks=False)) for each in found)
                 yield folder, descriptor, [name for name, is_folder in kinds if not is_folder]
             finally:
                 os.close(descriptor)
             for name in [name for name, is_folder in reversed(kinds) if is_folder]:
                 below = f"{folder}{name}/"
-                if len(os.fsencode(below)) > MAX_PATH:
+                if len(_bytes_of(below)) > MAX_PATH:
                     self.left_out[below] = "a folder with too long a path"
                 elif below.startswith(key) or key.startswith(below):
                     folders.append(below)
@@ -370,7 +407,7 @@ class LocalStorage(Storage):
         except MissingError:
             return
 
-    def sweep(self, keys: Container[str]) -> int:
+    def sweep(self, keys: Names) -> int:
         """Remove temporary files, of objects and of what lies beside them."""
         count = 0
         if not self.root.is_dir():
@@ -379,11 +416,18 @@ class LocalStorage(Storage):
             for name in filter(_is_part, names):
                 key = folder + name.rpartition(PART)[0][1:]
                 own = key.startswith(FOLDER) and key != FOLDER + LOCK  # of the lock one may be in use
-                if key in keys or key.removesuffix(KEY_SUFFIX) in keys or own:
+                if key in keys or key.removesuffix(KEY_SUFFIX) in keys or own or self._is_beginning(key, keys):
                     with contextlib.suppress(FileNotFoundError):
-                        os.unlink(name, dir_fd=descriptor)
+                        os.unlink(_for_system(name), dir_fd=descriptor)
                     count += 1
         return count
+
+    @staticmethod
+    def _is_beginning(key: str, keys: Names) -> bool:
+        """Return whether a temporary file's name stands for one of these names that is too long for it."""
+        if len(_bytes_of(key.rpartition("/")[2])) < KEPT:
+            return False
+        return keys.has_beginning(_bytes_of(key).decode(errors="ignore"))  # the last character may be cut
 
 
 def _is_part(name: str) -> bool:
@@ -403,12 +447,12 @@ class LocalUpload(Upload):
         try:
             self._within = _identity(folder)
             self._output = Output(
-                name,
+                _for_system(name),
                 folder=folder,
                 replace=replace is not None,
                 secret=True,
                 mode=attempt.mode,
-                temporary=f".{name}{PART}{attempt.id}",
+                temporary=_for_system(_temporary(name, attempt.id)),
             )
         except FileExistsError:
             raise ExistsError(f"{storage._say(key)} exists") from None

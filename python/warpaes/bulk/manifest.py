@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 import hmac
+import itertools
 import json
 import secrets
 from collections import Counter
@@ -21,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from .keys import Holder
-from .rows import DONE, ERROR, PENDING, REMOVED, SHARD_ROWS, Row, pack, unpack
+from .rows import DONE, ERROR, PENDING, REMOVED, SHARD_ROWS, Row, order, pack, unpack
 from .storage import FOLDER, CredentialsError, Entry, ExistsError, MissingError, PermanentError, Storage
 
 NAME = FOLDER + "manifest.jsonl"
@@ -284,15 +285,20 @@ class Manifest:
 
     def find(self, name: str) -> Row | None:
         """Return the row of a plain name, from the one shard that can have it."""
-        number = bisect.bisect_right(self.shards, _order(name), key=lambda shard: _order(shard.first)) - 1
+        _, rows, at = self._place_of(name)
+        return rows[at] if at < len(rows) and self.job.plain_name(rows[at]) == name else None
+
+    def _place_of(self, name: str) -> tuple[int, list[Row], int]:
+        """Return the shard that may have a plain name, its rows, and the place of its first row from that name on."""
+        number = bisect.bisect_right(self.shards, order(name), key=lambda shard: order(shard.first)) - 1
         if number < 0:
-            return None
+            return -1, [], 0
         was_open = number in self._open
         rows = self.rows_of(number)
-        at = bisect.bisect_left(rows, _order(name), key=lambda row: _order(self.job.plain_name(row)))
+        at = bisect.bisect_left(rows, order(name), key=lambda row: order(self.job.plain_name(row)))
         if not was_open and len(self._open) > 4:
             self.close(number)
-        return rows[at] if at < len(rows) and self.job.plain_name(rows[at]) == name else None
+        return number, rows, at
 
     def __contains__(self, key: object) -> bool:
         """Return whether an object of the target is in a row."""
@@ -301,6 +307,18 @@ class Manifest:
         suffix = "" if self.job.is_decrypted else self.job.options.get("suffix") or ""
         row = self.find(key.removesuffix(suffix))
         return row is not None and row.key == key
+
+    def has_beginning(self, beginning: str) -> bool:
+        """Return whether the name of an object of the target begins so."""
+        suffix = "" if self.job.is_decrypted else self.job.options.get("suffix") or ""
+        # The beginning may contain a part of the suffix.
+        shorter = (beginning[: len(beginning) - n] for n in range(1, len(suffix)) if beginning.endswith(suffix[:n]))
+        if any(self.find(name) is not None for name in shorter):
+            return True
+        number, rows, at = self._place_of(beginning)
+        if at < len(rows):
+            return rows[at].key.startswith(beginning)
+        return number + 1 < len(self.shards) and self.shards[number + 1].first.startswith(beginning)
 
     # ----------------------------------------------------------------------------------------------------- changing
 
@@ -327,13 +345,14 @@ class Manifest:
 
         It returns whether it has. Shards that grow to twice their size are cut.
         """
-        new, waiting = iter(rows), None
+        new = iter(rows)
+        waiting = next(new, None)  # before the shards are gone, in which the listing may look for names
         before, self.shards = self.shards, []
         old = Manifest(self.storage, self.job, self.signer, self.dataset)
         old.shards = before
         for number in range(len(before)):
             was = old.rows_of(number)
-            end = _order(before[number + 1].first) if number + 1 < len(before) else None
+            end = order(before[number + 1].first) if number + 1 < len(before) else None
             names = {self.job.plain_name(row): row for row in was}
             added, changed = [], False
             while True:
@@ -342,7 +361,7 @@ class Manifest:
                 if row is None:
                     break
                 name = self.job.plain_name(row)
-                if end is not None and _order(name) >= end:
+                if end is not None and order(name) >= end:
                     waiting = row
                     break
                 if name in names:
@@ -353,11 +372,11 @@ class Manifest:
             if not added and not changed:
                 self.shards.append(before[number])
                 continue
-            every = sorted(was + added, key=lambda row: _order(self.job.plain_name(row)))
+            every = sorted(was + added, key=lambda row: order(self.job.plain_name(row)))
             length = len(every) if len(every) < 2 * SHARD_ROWS else SHARD_ROWS
             for begin in range(0, len(every), length):
                 self._append(every[begin : begin + length])
-        self.fill(([waiting] if waiting is not None else []) if before else new)
+        self.fill(itertools.chain([] if waiting is None else [waiting], new))
 
     def drop(self, wanted: Callable[[Row], bool]) -> list[Row]:
         """Take these rows out, and return them."""
@@ -545,10 +564,6 @@ def _listed(storage: Storage, folder: str) -> list[Entry]:
         return list(storage.list(folder))
     except MissingError:
         return []
-
-
-def _order(name: str) -> bytes:
-    return name.encode(errors="surrogateescape")
 
 
 def _code_line(code: str) -> bytes:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from .keys import parse_records
 from .manifest import NAME_1
-from .rows import Row, open_table
+from .rows import Row
 from .storage import MissingError, PermanentError, Storage
+from .tables import read_columns
 
 COLUMNS = {
     "key": str,
@@ -55,8 +58,7 @@ def load(storage: Storage) -> Manifest1 | None:
     except MissingError:
         return None
     try:
-        table = open_table(data, place).read(list(COLUMNS))
-        job = json.loads((table.schema.metadata or {})[b"warpaes"])
+        job = json.loads((pq.read_schema(pa.BufferReader(data)).metadata or {})[b"warpaes"])
         found = Manifest1(job["command"], job["source"], job["options"] or {}, job["keys"], [])
         if job["version"] != 1 or not isinstance(found.options, dict) or not isinstance(found.keys, dict):
             raise ValueError("it is of another version")
@@ -65,8 +67,8 @@ def load(storage: Storage) -> Manifest1 | None:
         for key_id, record in found.keys.items():
             if parse_records(json.dumps(record), f"{place}: keys")[0]["key_id"] != key_id:
                 raise ValueError("a wrapped key has another id")
-        columns = [table[name].to_pylist() for name in COLUMNS]
-        for values in zip(*columns, strict=True):
+        every = (zip(*columns, strict=True) for columns in read_columns(data, place, list(COLUMNS)))
+        for values in itertools.chain.from_iterable(every):
             row = dict(zip(COLUMNS, values, strict=True))
             if not all(type(row[name]) is kind for name, kind in COLUMNS.items()) or row["out_size"] < 0:
                 raise ValueError(f"the row of {row['key']!r:.80} has a field of another type")

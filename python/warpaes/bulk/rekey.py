@@ -60,9 +60,9 @@ class Rekey(OfTarget):
         self._choose_key(self.new_specs or self.specs)
         self._write_with(self.new_specs or self.specs)
         self._work(REKEY)
+        self._find_unlisted()
         if self._joins:
             return
-        self._find_unlisted()
         if job.finished:
             job.options.pop("old_binding", None)
         if job.finished and options.drop_old_keys and not self.progress.errors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import urllib.parse
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -14,6 +14,7 @@ from .storage import (
     Entry,
     ExistsError,
     MissingError,
+    Names,
     PermanentError,
     Storage,
     Upload,
@@ -47,6 +48,8 @@ class RemoteStorage(Storage):
         from fsspec.core import url_to_fs
 
         super().__init__()
+        if url.partition("://")[2].endswith("//"):
+            raise ValueError(f"{url}: a folder whose name ends with a slash cannot be named through fsspec")
         self.url = url.rstrip("/")
         self._fs, root = url_to_fs(url)
         self._root = root.rstrip("/")
@@ -57,6 +60,10 @@ class RemoteStorage(Storage):
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{urllib.parse.quote(key) if self._web else key}" if key else self._root
+
+    def not_kept(self, replaced: Container[str]) -> Sequence[str]:
+        """Return what fsspec does not give."""
+        return ["types of content, metadata and tags, which are not read through fsspec"]
 
     def check_key(self, key: str) -> None:
         """Refuse names that a client or a server may take for a way out of the root."""
@@ -74,7 +81,7 @@ class RemoteStorage(Storage):
         for path, info in self._fs.find(self._root + "/" * self._web, detail=True).items():
             if not path.startswith(self._root):
                 raise OSError(f"{self.url}: the file system lists {path!r}, which lies elsewhere")
-            name = path[len(self._root) :].lstrip("/")
+            name = path[len(self._root) :].removeprefix("/")
             if self._web and ("?" in name or "#" in name):  # links that sort a listing
                 continue
             name = urllib.parse.unquote(name) if self._web else name
@@ -146,7 +153,7 @@ class RemoteStorage(Storage):
             except (FileNotFoundError, MissingError):
                 return
 
-    def sweep(self, keys: Container[str]) -> int:
+    def sweep(self, keys: Names) -> int:
         """Uploads that were not ended cannot be listed through fsspec; the store ends them."""
         return 0
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import random
 import re
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
 
@@ -18,6 +20,7 @@ import urllib3.exceptions
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
 
+from .attributes import META, METADATA, TAGS, Attributes, from_headers
 from .s3_http import Http
 from .storage import (
     PARTS_IN_FLIGHT,
@@ -27,6 +30,7 @@ from .storage import (
     Entry,
     ExistsError,
     MissingError,
+    Names,
     PermanentError,
     Storage,
     Upload,
@@ -39,6 +43,10 @@ CONNECTIONS = 64
 #: What an object says of the attempt that wrote it. Metadata are set when an upload begins, so a digest of what is
 #: still to come cannot be there; the attempt's number is as good: whoever finds its own has been heard.
 ATTEMPT, KEY_ID = "warpaes-attempt", "warpaes-key-id"
+#: Bytes of names and values that an object's metadata may have.
+MAX_METADATA = 2048
+#: Attributes that are kept until they are asked for.
+COLLECTED = 4096
 
 #: An ETag that a request can carry. Stores other than Amazon's leave out the quotation marks.
 ETAG = re.compile(r"[!-~]{1,1024}")
@@ -46,6 +54,8 @@ ETAG = re.compile(r"[!-~]{1,1024}")
 MAX_SIZE = (1 << 63) - 1
 #: Pages without an object in a row; a store that has more to say says something.
 EMPTY_PAGES = 100
+
+UPLOAD_ID = re.compile(rb"<UploadId>\s*([^<\s]+)\s*</UploadId>")
 
 Result = TypeVar("Result")
 
@@ -58,6 +68,8 @@ PERMANENT = {
     "InvalidObjectState",
     "InvalidRequest",
     "KeyTooLongError",
+    "InvalidTag",
+    "MetadataTooLarge",
     "MethodNotAllowed",
     "NoSuchBucket",
     "NotImplemented",
@@ -113,17 +125,33 @@ def code_of(error: botocore.exceptions.ClientError) -> str:
 
 
 class S3Storage(Storage):
-    """A bucket, or the objects of one below a prefix."""
+    """A bucket, a folder of one, or one object."""
+
+    has_attributes = True
 
     def __init__(self, path: str, options: dict[str, Any]) -> None:
-        """Take bucket/prefix; options: endpoint_url, region_name, timeout, tries, put (arguments for every write)."""
+        """Open a bucket or a part of it.
+
+        Args:
+            path: BUCKET, BUCKET/OBJECT or BUCKET/FOLDER. One slash at the end of a folder may be left out; each further
+                one is a part of its name, as in ``bucket/a//``.
+            options: endpoint_url, region_name, timeout in seconds, tries, put (arguments for every write).
+        """
         super().__init__()
-        self.bucket, _, prefix = path.partition("/")
+        self.bucket, _, name = path.partition("/")
         if not self.bucket:
             raise ValueError("s3:// lacks a bucket: s3://BUCKET/PREFIX")
-        self.prefix = prefix.rstrip("/")
-        self.url = f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"s3://{path}: the names of objects are UTF-8: give another one") from None
+        #: What the names of all objects begin with: nothing, or a folder with its slash.
+        self.folder = name if not name or name.endswith("/") else name + "/"
+        odd = self.folder == "/" or self.folder.endswith("//")
+        self.url = f"s3://{self.bucket}" + (f"/{self.folder if odd else self.folder[:-1]}" if self.folder else "")
         self.put_options: dict[str, str] = dict(options.get("put") or {})
+        self._collected: dict[str, tuple[str, Attributes, int]] = {}
+        self._classes: Counter[str] = Counter()  #: storage classes that were listed
         self.tries = int(options.get("tries") or 8)
         timeout = float(options.get("timeout") or 60)
         timeouts = min(10, timeout), timeout
@@ -158,11 +186,11 @@ class S3Storage(Storage):
         return str(answer.get("BucketRegion") or "") or None
 
     def _name(self, key: str) -> str:
-        return f"{self.prefix}/{key}" if self.prefix and key else self.prefix or key
+        return self.folder + key if key else self.folder.removesuffix("/")
 
     def place(self) -> tuple[str, str]:
-        """Return the endpoint, and bucket and prefix."""
-        return "s3 " + self.endpoint, f"{self.bucket}/{self.prefix}"
+        """Return the endpoint, and bucket and folder."""
+        return "s3 " + self.endpoint, f"{self.bucket}/{self.folder}"
 
     def keeps_versions(self) -> bool:
         """Say whether the bucket keeps them; who may not ask has to know."""
@@ -182,7 +210,7 @@ class S3Storage(Storage):
         except UnicodeEncodeError:
             raise PermanentError(f"{key!r} is not UTF-8: rename the object") from None
         if size > MAX_KEY_BYTES:
-            raise PermanentError(f"the name {key!r} is longer than S3's 1024 bytes")
+            raise PermanentError(f"the name {self._name(key)[:40]!r}… has {size} bytes, and S3 allows {MAX_KEY_BYTES}")
 
     # -------------------------------------------------------------------------------------------------- requests
 
@@ -226,19 +254,22 @@ class S3Storage(Storage):
     # --------------------------------------------------------------------------------------------------- reading
 
     def list(self, key: str = "") -> Iterator[Entry]:
-        """List below the prefix: it is a folder, or an object."""
-        prefix = self._name(key) if key else (self.prefix + "/" if self.prefix else "")
+        """List a folder, or the one object of that name."""
+        prefix = self.folder + key
         found = False
         for item in self._pages(self.client.list_objects_v2, {"Prefix": prefix}, "Contents", ["ContinuationToken"]):
             found = True
+            self._classes[str(item.get("StorageClass") or "STANDARD")] += 1
             name = str(self._field(item, "Key"))
             if not name.startswith(prefix):
                 raise OSError(f"{self._say(key)}: the store lists {name!r}, which does not begin with {prefix!r}")
-            name = name[len(self.prefix) + 1 :] if self.prefix else name
-            entry = self._entry(name, item, "Size")
+            entry = self._entry(name[len(self.folder) :], item, "Size")
             if entry.size > 0 or not name.endswith("/"):  # consoles make empty ones for folders
-                yield entry
-        if not found and not key and self.prefix:
+                if entry.key:
+                    yield entry
+                else:
+                    self.left_out[name] = "an object whose name within the folder is empty"
+        if not found and not key and self.folder:
             yield self.stat("")
 
     def _pages(
@@ -287,6 +318,8 @@ class S3Storage(Storage):
 
     def stat(self, key: str) -> Entry:
         """Return an object's size and ETag."""
+        if not key and self._name("").endswith("/"):  # it cannot be the name of an object without its slash
+            raise MissingError(f"{self.url}: no such objects")
         answer = self.head(key)
         return self._entry(key, answer, "ContentLength")
 
@@ -308,15 +341,76 @@ class S3Storage(Storage):
                 raise ChangedError(f"{self._say(entry.key)} has {total} bytes, and {entry.size} by the list")
             if len(data) != length:
                 raise ConnectionError(f"{len(data)} of {length} bytes came")
+            if self.collects and offset == 0:
+                if len(self._collected) >= COLLECTED:  # of objects that nobody asks for
+                    self._collected.clear()
+                self._collected[entry.key] = entry.version, *_attributes_of(answer.headers)
             return data
 
         return self.call(get, entry.key)
 
+    def attributes(self, entry: Entry) -> Attributes:
+        """Return an object's attributes, as its first bytes came with them, or asked for by its ETag."""
+        version, found, tags = self._collected.pop(entry.key, ("", {}, 0))
+        if version != entry.version:
+            headers = self._condition("If-Match", entry.key, entry.version)
+            answer = self.call(lambda: self.http.send("HEAD", self._name(entry.key), headers), entry.key)
+            found, tags = _attributes_of(answer.headers)
+        if tags:
+            place = {"Bucket": self.bucket, "Key": self._name(entry.key)}
+            answer = self.call(lambda: self.client.get_object_tagging(**place), entry.key)
+            pairs = sorted((str(tag["Key"]), str(tag["Value"])) for tag in answer.get("TagSet", ()))
+            found[TAGS] = urllib.parse.urlencode(pairs)
+        return found
+
+    def not_kept(self, replaced: Container[str]) -> Sequence[str]:
+        """Ask how the bucket is set up: what S3 gives or keeps for each object only costs a request for each."""
+        lost = []
+        classes = sorted(self._classes.keys() - {"STANDARD"})
+        if classes and "StorageClass" not in replaced:
+            lost.append(f"the storage class of {', '.join(classes)} objects (--put StorageClass=… gives one to all)")
+        if self.keeps_versions():
+            lost.append("older versions")
+        if self._asked("get_object_lock_configuration", "ObjectLockConfiguration").get("ObjectLockEnabled"):
+            lost.append("retention periods and legal holds")
+        controls = self._asked("get_bucket_ownership_controls", "OwnershipControls", "OwnershipControlsNotFoundError")
+        rules = [str(rule.get("ObjectOwnership")) for rule in controls.get("Rules", [{}])] if controls else []
+        if any(rule != "BucketOwnerEnforced" for rule in rules):
+            lost.append("access lists (ACLs) of objects, which the bucket permits")
+        return lost
+
+    def _asked(self, name: str, field: str, none: str = "") -> dict[str, Any]:
+        """Return what the bucket is set to; nothing if the store does not have this, or does not say it.
+
+        `none`: the error of a bucket that was never set to anything.
+        """
+
+        def ask() -> dict[str, Any]:
+            try:
+                return dict(getattr(self.client, name)(Bucket=self.bucket).get(field) or {})
+            except botocore.exceptions.ClientError as error:
+                if code_of(error) == none:
+                    return {"Rules": [{}]}
+                if int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)) < 500:
+                    return {}
+                raise
+
+        try:
+            return self.call(ask)
+        except (PermanentError, OSError):
+            return {}
+
     # --------------------------------------------------------------------------------------------------- writing
 
-    def metadata(self, attempt: Attempt) -> dict[str, str]:
-        """Return what is kept beside an object."""
-        return {ATTEMPT: attempt.id, **({KEY_ID: attempt.key_id} if attempt.key_id else {})}
+    def headers(self, attempt: Attempt) -> dict[str, str]:
+        """Return the headers of a new object: its attributes, and which attempt writes it if there is room for that."""
+        attributes = dict(attempt.attributes())
+        metadata: dict[str, str] = attributes.pop(METADATA, {})
+        for name, value in ((ATTEMPT, attempt.id), (KEY_ID, attempt.key_id)):
+            if value and sum(len(a) + len(b) for a, b in (*metadata.items(), (name, value))) <= MAX_METADATA:
+                metadata = {**metadata, name: value}
+        headers = {f"{META}{name}": value for name, value in metadata.items()}
+        return {**self.http.headers(attributes), **headers, **self.put_headers}
 
     def once(self, request: Callable[[], str], key: str, attempt: Attempt) -> str:
         """Make the request that lets an object appear; whether it did is found out if the answer is lost."""
@@ -343,9 +437,8 @@ class S3Storage(Storage):
     def put_object(self, key: str, data: bytes | bytearray, replace: str | None, attempt: Attempt) -> str:
         """Write an object in one request."""
         headers = {
-            **self.put_headers,
+            **self.headers(attempt),
             **({"If-None-Match": "*"} if replace is None else self._condition("If-Match", key, replace)),
-            **{f"x-amz-meta-{name}": value for name, value in self.metadata(attempt).items()},
         }
         return self.once(
             lambda: str(self._field(self.http.send("PUT", self._name(key), headers, data).headers, "ETag", key)),
@@ -355,6 +448,7 @@ class S3Storage(Storage):
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
         """Write a small object."""
+        self.check_key(key)
         return self.put_object(key, data, replace, Attempt())
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
@@ -373,9 +467,8 @@ class S3Storage(Storage):
         except MissingError:
             return
 
-    def sweep(self, keys: Container[str]) -> int:
+    def sweep(self, keys: Names) -> int:
         """Abort the multipart uploads of these objects that nobody ends any more."""
-        folder = self.prefix + "/" if self.prefix else ""
         count = 0
 
         def ask(**arguments: str) -> dict[str, Any]:
@@ -385,8 +478,8 @@ class S3Storage(Storage):
             uploads = [{**upload, "Key": decode(upload.get("Key", ""))} for upload in page.get("Uploads", ())]
             return {**page, "Uploads": uploads, "NextKeyMarker": decode(page.get("NextKeyMarker", ""))}
 
-        for upload in self._pages(ask, {"Prefix": self.prefix}, "Uploads", ["KeyMarker", "UploadIdMarker"]):
-            if upload["Key"].removeprefix(folder) in keys:
+        for upload in self._pages(ask, {"Prefix": self.folder}, "Uploads", ["KeyMarker", "UploadIdMarker"]):
+            if upload["Key"].removeprefix(self.folder) in keys:
                 self.abort(upload["Key"], self._field(upload, "UploadId"))
                 count += 1
         return count
@@ -398,6 +491,12 @@ class S3Storage(Storage):
             self.call(lambda: self.client.abort_multipart_upload(**arguments))
         except (MissingError, ConnectionError):  # ended already
             return
+
+
+def _attributes_of(headers: Mapping[str, str]) -> tuple[Attributes, int]:
+    """Return an object's attributes without tags, and how many tags it has."""
+    tags = headers.get("x-amz-tagging-count") or ""
+    return from_headers(headers, {ATTEMPT, KEY_ID}), int(tags) if tags.isdecimal() else 0
 
 
 class _S3Upload(Upload):
@@ -422,14 +521,13 @@ class _S3Upload(Upload):
 
     def _send(self) -> None:
         if "UploadId" not in self._arguments:
-            arguments = {
-                **self._storage.put_options,
-                **self._arguments,
-                "Metadata": self._storage.metadata(self._attempt),
-                "ChecksumAlgorithm": "CRC32",
-            }
+            headers = {**self._storage.headers(self._attempt), "x-amz-checksum-algorithm": "CRC32"}
             # A try whose answer is lost leaves an upload behind, which a sweep finds.
-            answer = self._storage.call(lambda: self._storage.client.create_multipart_upload(**arguments), self._key)
+            answer = self._storage.call(
+                lambda: self._storage.http.send("POST", self._arguments["Key"], headers, query="?uploads"), self._key
+            )
+            found = UPLOAD_ID.search(answer.content)
+            answer = {"UploadId": html.unescape(found[1].decode(errors="replace")) if found else None}
             self._arguments["UploadId"] = self._storage._field(answer, "UploadId", self._key)
             self._attempt.uploading(self._arguments["UploadId"])
         self._free.acquire()

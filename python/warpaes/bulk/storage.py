@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import abc
 import uuid
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
+
+from .attributes import Attributes
 
 #: Bulk's own folder within a target: manifest, lock and key records.
 FOLDER = ".warpaes-bulk/"
@@ -71,6 +73,15 @@ class Attempt:
     uploading: Callable[[str], None] = lambda upload_id: None
     #: Permissions of a file that replaces none; None: its owner's only. One that is replaced gives its own.
     mode: int | None = None
+    #: Returns the attributes of an object in an object store, once its source was begun to be read.
+    attributes: Callable[[], Attributes] = dict
+
+
+class Names(Container[str], Protocol):
+    """The names of a job's objects in the target."""
+
+    def has_beginning(self, beginning: str) -> bool:
+        """Return whether one of them begins so."""
 
 
 class Upload(abc.ABC):
@@ -99,6 +110,8 @@ class Storage(abc.ABC):
     can_replace = True
     #: Whether several processes see the same objects.
     is_shared = True
+    #: Whether objects have attributes here, and whether `read` keeps them until `attributes` is asked for them.
+    has_attributes = collects = False
 
     def __init__(self) -> None:
         """Begin with nothing left out."""
@@ -140,16 +153,32 @@ class Storage(abc.ABC):
         """Remove this version; what is gone already is no error."""
         raise PermanentError(f"{self.url}: is only read here")
 
-    def sweep(self, keys: Container[str]) -> int:
-        """Remove what attempts at these objects have left behind; return how many."""
+    def sweep(self, keys: Names) -> int:
+        """Remove temporary files or unfinished uploads of these objects; return how many."""
         raise PermanentError(f"{self.url}: is only read here")
 
     def mode_of(self, entry: Entry) -> int | None:
         """Return the permissions that a copy of an object should have; None where objects have none."""
         return None
 
+    def attributes(self, entry: Entry) -> Attributes:
+        """Return the attributes of an object; nothing where objects have none."""
+        return {}
+
+    def not_kept(self, replaced: Container[str]) -> Sequence[str]:
+        """Return what a copy of the objects here does not keep, as far as it is known before they are read.
+
+        `replaced`: names of arguments that the command line gives for every copy.
+        """
+        return []
+
     def check_key(self, key: str) -> None:  # noqa: B027 - most take any name
         """Raise PermanentError if no object can have this name here."""
+
+    @property
+    def name(self) -> str:
+        """Return the object's name, if the root is one object."""
+        return self.url.rpartition("/")[2]
 
     def place(self) -> tuple[str, str]:
         """Return which store this is, and where in it, so that two ways of saying it are equal."""
@@ -164,7 +193,11 @@ def is_within(inner: Storage, outer: Storage) -> bool:
     """Say whether a storage lies within another, or is the same."""
     store, place = inner.place()
     other_store, other_place = outer.place()
-    return store == other_store and (place.rstrip("/") + "/").startswith(other_place.rstrip("/") + "/")
+    return store == other_store and _with_slash(place).startswith(_with_slash(other_place))
+
+
+def _with_slash(place: str) -> str:
+    return place if place.endswith("/") else place + "/"
 
 
 def is_local(url: str) -> bool:

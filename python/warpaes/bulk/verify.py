@@ -27,7 +27,7 @@ class Verify(Run):
         """Read every object, or those that are named."""
         manifest = self._sealed(self.target)
         if manifest is None:
-            self._manifest = Manifest.in_memory(self.target, self.listing.rows(None))
+            self._manifest = Manifest.in_memory(self.target, self.listing.rows())
         elif self.options.name:
             self._manifest = Manifest.in_memory(
                 self.target, [self._find(manifest, name) for name in sorted(set(self.options.name))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -20,6 +20,7 @@ from .. import _native
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from . import keys, transfer
+from .attributes import NAMES, Attributes, from_text, of_sealed, to_text
 from .local import LocalStorage
 from .rows import DONE, REMOVED, Row
 from .storage import (
@@ -97,6 +98,7 @@ class Config:
     key_id: str = ""  #: the key of new objects, if they have no keys of their own
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
     dataset: str = ""  #: of the encrypted objects
+    named_dataset: str = ""  #: the same, if the command line names it
     job: str = ""
     record_key: bytes = field(default=b"", repr=False)  #: authenticates records of this dataset
     old_binding: str = UNBOUND  #: of objects that are read
@@ -104,6 +106,7 @@ class Config:
     overwrite: bool = False
     verify: bool = False  #: read again what was written
     drop_old_keys: bool = False
+    given: list[str] = field(default_factory=list)  #: of verify: attributes that the command line gave to all objects
     threads: int = 32  #: objects at once
     requests: int = 16  #: ranges and parts of large objects at once
     memory: int = 256 << 20
@@ -182,6 +185,7 @@ class Worker:
         use_backend(config.backend)
         self.source = open_storage(config.source, config.source_options)
         self.target = open_storage(config.target, config.target_options)
+        self.source.collects = config.command == "encrypt"
         sources: list[keys.KeySource] = [spec.open() for spec in config.key]
         self.new_sources: list[keys.KeySource] = [spec.open() for spec in config.new_key]
         self.old_keys = keys.Keyring(keys.merged(config.key), sources, config.records)
@@ -249,7 +253,7 @@ class Worker:
 
     def _associated(self, name: str, binding: str) -> bytes:
         # The source may be one object, which then has no name below itself.
-        name = name or self.source.url.rpartition("/")[2]
+        name = name or self.source.name
         if binding == BOUND:
             return keys.name_data(self.config.dataset, name)
         return name.encode() if binding == BARE else b""
@@ -275,9 +279,13 @@ class Worker:
         while True:
             found: list[dict[str, Any]] = []
             version = None
-            with contextlib.suppress(MissingError):
+            try:
                 text, version = self.target.get(name)
                 found = keys.parse_records(text, name)
+            except MissingError:
+                pass
+            except PermanentError:
+                found = [{}]  # it is not authentic
             earlier = [each for each in found if keys.is_signed(each, self.config.record_key, place)]
             if any(each not in earlier and each not in known for each in found):
                 self._check_records(row, name, earlier)
@@ -312,9 +320,10 @@ class Worker:
                 continue
         if self.config.command == "encrypt" and self.config.overwrite:
             return
-        raise PermanentError(
-            f"{name} was altered, and may have contained the key of {row.key}: restore it, or remove both"
-        )
+        mended = "restore it, or remove both"
+        if self.config.command == "encrypt":
+            mended = "restore it, or encrypt the object again with --overwrite"
+        raise PermanentError(f"{name} was altered, and may have contained the key of {row.key}: {mended}")
 
     # ------------------------------------------------------------------------------------------ what is done to rows
 
@@ -346,6 +355,8 @@ class Worker:
         if row.wrapped == BESIDE:
             beside = entry.key + KEY_SUFFIX
             records = keys.parse_records(self.source.get(beside)[0], beside)
+            if self.config.named_dataset:  # a record of another dataset may be of a key that others know
+                records = [each for each in records if keys.is_of(each, self.config.named_dataset, entry.key)]
         associated = self._associated(entry.key, self.config.old_binding)
         refused: Exception | None = None
         for key_id, open_keyset in self.old_keys.any_of(records):
@@ -390,8 +401,10 @@ class Worker:
             keyset, key_id = own.keyset, own.records[0]["key_id"]
         elif config.command != "decrypt":
             keyset, key_id = self.new_keys.get(config.key_id), config.key_id
+        attributes = functools.cache(partial(self._attributes, row))
         attempt = Attempt(
             key_id=key_id,
+            attributes=lambda: of_sealed(attributes()) if keyset is not None else attributes(),
             uploading=lambda upload: self._events.put((number, {"upload_id": upload})),
             mode=self.source.mode_of(row.source_entry) if config.command != "rekey" else None,
         )
@@ -427,6 +440,8 @@ class Worker:
             elif isinstance(error, ExistsError) and config.overwrite and config.command != "rekey":
                 plain = hashlib.sha256() if plain is not None else None
                 written, digest = write(self.target.stat(row.key).version)
+            elif isinstance(error, ExistsError) and config.command != "rekey":
+                raise ExistsError(f"{error}, and this job has not written it: --overwrite replaces it") from error
             else:
                 raise
         if config.verify and not adopted:
@@ -440,9 +455,27 @@ class Worker:
         }
         if keyset is None:
             return result
+        if config.command == "encrypt":
+            result["attributes"] = to_text(attributes())
         return {**result, "key_id": key_id, "wrapped": self._settle(row, own, key_id), "sha256": digest}
 
     _encrypt = _decrypt = _rekey = _transform
+
+    def _attributes(self, row: Row) -> Attributes:
+        """Return the attributes of the original: of the source when it is encrypted, then by the manifest."""
+        if self.config.command == "encrypt":
+            return self.source.attributes(row.source_entry)
+        return from_text(row.attributes)
+
+    def _check_attributes(self, row: Row) -> None:
+        """Raise if an encrypted object does not have the attributes of the manifest."""
+        expected = of_sealed(from_text(row.attributes))
+        if not expected or not self.target.has_attributes:
+            return
+        found = self.target.attributes(self.target.stat(row.key))
+        for name in NAMES:
+            if found.get(name) != expected.get(name) and name in expected and name not in self.config.given:
+                raise ChangedError(f"{row.key} is authentic, but its {name} is not the one that the manifest has")
 
     def _settle(self, row: Row, own: OwnKey | None, key_id: str) -> str:
         """Leave next to a written object only the record in use, and those that it replaced; return them."""
@@ -540,6 +573,7 @@ class Worker:
         with closing(self._opened(row)) as there:
             for _ in there.pieces():
                 pass
+        self._check_attributes(row)
         return {}
 
     def _adopt(self, number: int, row: Row, share: Share) -> dict[str, Any]:
@@ -596,7 +630,8 @@ class Worker:
             keyset = None
         else:
             keyset = self.new_keys.open(json.loads(row.wrapped)[0]) if row.wrapped else self.new_keys.get(row.key_id)
-        with closing(self._there(row.target_entry, keyset)) as there:
+        # A copy that was restored has another version, and the same content.
+        with closing(self._there(self.target.stat(row.key), keyset)) as there:
             try:
                 with closing(self._pieces(row)) as source:
                     equal = transfer.same(there.pieces(), source.pieces())

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from .. import exceptions
-from .._command import failed, secure_process
+from .._command import failed, prepare_streams, secure_process
 from .._native import Keyset
 from .._output import Output
 from .._places import MOST_BYTES, read_file
@@ -97,4 +97,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     secure_process()
+    prepare_streams()
     sys.exit(main())

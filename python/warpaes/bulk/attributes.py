@@ -1,0 +1,74 @@
+"""Attributes of objects in an object store: the type of their content and its like, user metadata, and tags.
+
+They are named as boto3 names them. The manifest has those of the originals; nothing that lies next to an object decides
+what is restored.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+#: Headers of an answer, and the attributes that they carry.
+HEADERS = {
+    "content-type": "ContentType",
+    "cache-control": "CacheControl",
+    "content-disposition": "ContentDisposition",
+    "content-encoding": "ContentEncoding",
+    "content-language": "ContentLanguage",
+    "expires": "Expires",
+    "x-amz-website-redirect-location": "WebsiteRedirectLocation",
+}
+META = "x-amz-meta-"
+METADATA, TAGS = "Metadata", "Tagging"
+#: Every attribute.
+NAMES = (*HEADERS.values(), METADATA, TAGS)
+#: The type of objects that were written without one.
+NO_TYPE = "binary/octet-stream"
+
+Attributes = dict[str, Any]
+
+
+def from_headers(headers: Mapping[str, str], own: set[str]) -> Attributes:
+    """Return the attributes of an object, without its tags; `own`: names of metadata that are left out."""
+    found: Attributes = {}
+    metadata = {}
+    for name, value in headers.items():
+        lower = name.lower()
+        if lower.startswith(META) and lower.removeprefix(META) not in own:
+            metadata[lower.removeprefix(META)] = value
+        elif lower in HEADERS:
+            found[HEADERS[lower]] = value
+    if found.get("ContentType") == NO_TYPE:
+        del found["ContentType"]
+    if encoding := found.pop("ContentEncoding", ""):
+        parts = [part.strip() for part in encoding.split(",") if part.strip() not in ("", "aws-chunked")]
+        if parts:
+            found["ContentEncoding"] = ", ".join(parts)
+    if metadata:
+        found[METADATA] = metadata
+    return found
+
+
+def of_sealed(attributes: Attributes) -> Attributes:
+    """Return the attributes that an encrypted object has: its content is not in the original's encoding."""
+    return {name: value for name, value in attributes.items() if name != "ContentEncoding"}
+
+
+def to_text(attributes: Attributes) -> str:
+    """Return attributes for a row of a manifest."""
+    return json.dumps(attributes, sort_keys=True, separators=(",", ":")) if attributes else ""
+
+
+@functools.lru_cache(1024)
+def names_in(text: str) -> frozenset[str]:
+    """Return the names of a row's attributes."""
+    return frozenset(from_text(text))
+
+
+def from_text(text: str) -> Attributes:
+    """Return the attributes of a row, which is authentic."""
+    found: Attributes = json.loads(text) if text else {}
+    return found
