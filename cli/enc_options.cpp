@@ -92,6 +92,7 @@ const Flag flags[] = {
     {"force", false, [](EncOptions& o, char*) { o.force = true; }},
     {"progress", false, [](EncOptions& o, char*) { o.progress = true; }},
     {"no-progress", false, [](EncOptions& o, char*) { o.progress = false; }},
+    {"raw", false, [](EncOptions& o, char*) { o.raw = true; }},
     {"json", false, [](EncOptions& o, char*) { o.json = true; }},
     {"h", false, [](EncOptions& o, char*) { o.help = true; }},
     {"help", false, [](EncOptions& o, char*) { o.help = true; }},

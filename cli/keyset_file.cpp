@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "interrupt.hpp"
+#include "output_notes.hpp"
 
 namespace cli {
 
@@ -19,6 +20,11 @@ namespace {
 
 [[noreturn]] void fail(warpaes_status status, const char* what, const std::string& path) {
     throw Failure(status, fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno)));
+}
+
+/// Of fsync() on file systems that have nothing to do for it.
+bool is_unsupported(int error) {
+    return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EROFS;
 }
 
 bool is_same(const struct stat& a, const struct stat& b) {
@@ -43,9 +49,9 @@ public:
             if (n < 0) break;
             content.remove_prefix(static_cast<std::size_t>(n));
         }
-        const bool owned =
-            owner == nullptr || ::fchown(file.get(), owner->st_uid, owner->st_gid) == 0 || errno == EPERM;
-        if (content.empty() && owned && ::fsync(file.get()) == 0) return;
+        // A file system without owners refuses; the keyset then has the owner that it assigns.
+        if (owner != nullptr) (void)::fchown(file.get(), owner->st_uid, owner->st_gid);
+        if (content.empty() && (::fsync(file.get()) == 0 || is_unsupported(errno))) return;
         const int error = errno;
         remove();
         errno = error;
@@ -69,10 +75,8 @@ public:
     void appear() {
         refuse_if_interrupted();
         int result = rename(RENAME_NOREPLACE);
-        if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {  // unsupported here; link() does not replace either
-            result = ::linkat(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), 0);
-            if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
-        }
+        if (result != 0 && errno != EEXIST) result = link();
+        if (result != 0 && errno != EEXIST) result = claim();
         if (result != 0 && errno == EEXIST) {
             throw Failure(WARPAES_ERROR_EXISTS, fmt::format("'{}' exists, and keys are never overwritten", path_));
         }
@@ -95,6 +99,23 @@ private:
                 ::openat(folder_.get(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
             if (fd >= 0 || errno != EEXIST) return fd;
         }
+        return -1;
+    }
+    /// link() does not replace either, where RENAME_NOREPLACE is not supported.
+    int link() {
+        const int result = ::linkat(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), 0);
+        if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
+        return result;
+    }
+    /// Without links, an empty file claims the name, and is replaced.
+    int claim() {
+        const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+        const Descriptor placeholder(::openat(folder_.get(), leaf_.c_str(), flags, 0600));
+        if (placeholder.get() < 0) return -1;
+        if (rename(0) == 0) return 0;
+        const int error = errno;
+        ::unlinkat(folder_.get(), leaf_.c_str(), 0);
+        errno = error;
         return -1;
     }
     int rename(unsigned flags) {
@@ -157,6 +178,7 @@ void refuse_existing_key_file(const std::string& path) {
 void create_key_file(const std::string& path, std::string_view content) {
     refuse_existing_key_file(path);
     Draft(path, content).appear();
+    warn_if_open_to_others(path);
 }
 
 KeysetFile::KeysetFile(const std::string& place, const KeyOptions& options)

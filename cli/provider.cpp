@@ -177,7 +177,8 @@ void refuse_replaceable_module(const std::string& config, const std::string& mod
 /// A new file beside `path`, which replaces `path` or is removed.
 class Replacement {
 public:
-    Replacement(const std::string& path, const std::string& text) : path_(path), name_(path + ".warpaes-XXXXXX") {
+    Replacement(const std::string& path, const std::string& text)
+        : path_(path), name_(fs::path(path).parent_path() / ".warpaes-XXXXXX") {
         const int file = ::mkstemp(name_.data());
         struct stat before {};
         const bool made = file >= 0 && ::stat(path.c_str(), &before) == 0 &&
