@@ -221,7 +221,9 @@ private:
         const std::string& error = outcomes_[i].error;
         const std::string name = tasks_[i].input.empty() ? "standard input" : "'" + tasks_[i].input + "'";
         if (error.find(name) != std::string::npos) return error;
-        if (tasks_.size() == 1 && outcomes_[i].status == WARPAES_ERROR_CANCELLED) return error;
+        const warpaes_status status = outcomes_[i].status;
+        const bool of_process = status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_OUT_OF_MEMORY;
+        if (tasks_.size() == 1 && of_process) return error;
         return name + ": " + error;
     }
 
@@ -393,10 +395,14 @@ private:
         const bool damage = sentence.find("opens with this key") != std::string::npos;
         if (no_key && !damage && can_be_read_again(path) && !opens(engine, keys_.keyset.get(), path, aad_)) {
             const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad_);
+            const std::string hint = foreign_hint(path);
+            if (status == WARPAES_ERROR_FORMAT && !id && hint == not_encrypted) {
+                return {status, fmt::format("does not look encrypted: {}", sentence)};
+            }
             sentence +=
                 id ? fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id)
                 : status == WARPAES_ERROR_FORMAT
-                    ? foreign_hint(path)
+                    ? hint
                     : "; -k may be repeated, to try others, and --aad says what it was given";
         }
         if (status == WARPAES_ERROR_NOT_FOUND && ::access(path.c_str(), F_OK) != 0) sentence += did_you_mean_file(path);

@@ -37,21 +37,15 @@ class Draft {
 public:
     /// `owner`: attributes of the file that it replaces. Changing another user's keyset does not change its owner.
     Draft(const std::string& path, std::string_view content, const struct stat* owner = nullptr)
-        : path_(path), leaf_(std::filesystem::path(path).filename()) {
+        : path_(path), content_(content), leaf_(std::filesystem::path(path).filename()) {
         const auto folder = std::filesystem::path(path).parent_path();
         folder_ = Descriptor(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY);
         if (folder_.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
         const Descriptor file(create());
         if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
-        while (!content.empty()) {
-            const ssize_t n = ::write(file.get(), content.data(), content.size());
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) break;
-            content.remove_prefix(static_cast<std::size_t>(n));
-        }
         // A file system without owners refuses; the keyset then has the owner that it assigns.
         if (owner != nullptr) (void)::fchown(file.get(), owner->st_uid, owner->st_gid);
-        if (content.empty() && (::fsync(file.get()) == 0 || is_unsupported(errno))) return;
+        if (write(file.get())) return;
         const int error = errno;
         remove();
         errno = error;
@@ -107,16 +101,33 @@ private:
         if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
         return result;
     }
-    /// Without links, an empty file claims the name, and is replaced.
+    /// Without links, an empty file claims the name, and is replaced; without rename(), it is written.
     int claim() {
-        const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-        const Descriptor placeholder(::openat(folder_.get(), leaf_.c_str(), flags, 0600));
-        if (placeholder.get() < 0) return -1;
+        constexpr int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
+        {
+            const Descriptor placeholder(::openat(folder_.get(), leaf_.c_str(), flags | O_CREAT | O_EXCL, 0600));
+            if (placeholder.get() < 0) return -1;
+        }
         if (rename(0) == 0) return 0;
+        if (const Descriptor file(::openat(folder_.get(), leaf_.c_str(), flags));
+            file.get() >= 0 && write(file.get())) {
+            remove();
+            return 0;
+        }
         const int error = errno;
         ::unlinkat(folder_.get(), leaf_.c_str(), 0);
         errno = error;
         return -1;
+    }
+    /// Writes the content and waits for the disk. Returns whether that worked; otherwise errno says why.
+    [[nodiscard]] bool write(int fd) const {
+        for (std::string_view left = content_; !left.empty();) {
+            const ssize_t n = ::write(fd, left.data(), left.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) return false;
+            left.remove_prefix(static_cast<std::size_t>(n));
+        }
+        return ::fsync(fd) == 0 || is_unsupported(errno);
     }
     int rename(unsigned flags) {
         return ::renameat2(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), flags);
@@ -131,7 +142,9 @@ private:
         if (directory.get() >= 0) ::fsync(directory.get());
     }
 
-    std::string path_, leaf_;
+    std::string path_;
+    std::string_view content_;  ///< outlives the object
+    std::string leaf_;
     Descriptor folder_;
     std::string name_;
 };
@@ -140,6 +153,7 @@ std::string resolved(const std::string& path) {
     std::error_code error;
     const auto real = std::filesystem::canonical(path, error);
     if (error) {
+        refuse_passphrase("KEYSET", path);
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", path, error.message()));
     }
     return real.string();

@@ -68,12 +68,23 @@ bool is_filter(int argc, char** argv) {
     return argc == 1 && keys != nullptr && *keys != '\0' && ::isatty(STDIN_FILENO) == 0 && ::isatty(STDOUT_FILENO) == 0;
 }
 
+int run(int argc, char** argv);
+
+/// `warpaes help COMMAND`: as `warpaes COMMAND --help`.
+int help_of_command(int argc, char** argv) {
+    if (argc > 3) throw cli::UsageError(fmt::format("'{}': is too much; `warpaes help` takes one command", argv[3]));
+    std::string option = "--help";
+    char* words[] = {argv[0], argv[2], option.data(), nullptr};
+    return run(3, words);
+}
+
 int run(int argc, char** argv) {
     const char* name = argc > 1 ? argv[1] : "";
     if (std::strcmp(name, "--version") == 0 || std::strcmp(name, "version") == 0) {
         cli::print_version();
         return 0;
     }
+    if (std::strcmp(name, "help") == 0 && argc > 2) return help_of_command(argc, argv);
     if (std::strcmp(name, "--help") == 0 || std::strcmp(name, "-h") == 0 || std::strcmp(name, "help") == 0) {
         print_help(false);
         return 0;

@@ -241,6 +241,7 @@ struct Checked {
     std::string wrong;  ///< a sentence; empty: no fault found
     std::string build_info;
     std::vector<std::string> unknown;  ///< names in the provider's section that it does not know
+    std::vector<std::string> idle;     ///< settings that have no effect on this machine
 };
 
 /// Warns of unknown parameters. OpenSSL gives a provider only the parameters that it asks for, so the provider cannot.
@@ -259,12 +260,36 @@ std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     return unknown;
 }
 
+/// Settings that name a GPU that cannot be used here: the provider then computes on CPUs without a message. The command
+/// and the provider find the same GPUs.
+std::vector<std::string> idle_settings(const OpensslConfig& config) {
+    const std::string section = config.section_of_provider();
+    const std::string backend = config.value(section, "backend"), device = config.value(section, "device");
+    const bool may_use_gpu = backend.empty() || backend == "auto" || backend == "cuda";
+    if (!may_use_gpu || (backend != "cuda" && device.empty())) return {};
+    std::string why = "there is none";
+    std::vector<std::string> usable;
+    for (const warpaes_backend_info& info : list_backends()) {
+        if (std::strcmp(info.name, "cuda") != 0) continue;
+        if (info.usable != 0) usable.push_back(std::to_string(info.device));
+        if (info.usable == 0) why = info.reason;
+    }
+    if (device.empty() ? !usable.empty() : std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
+    const std::string name = device.empty() ? "backend = cuda" : fmt::format("device = {}", device);
+    const std::string problem = usable.empty()
+                                    ? fmt::format("no GPU can be used here: {}", why)
+                                    : fmt::format("there is no GPU {} here; `warpaes devices` lists them", device);
+    return {fmt::format("[{}]: {}: {}. CPUs do all the work", section, name, problem)};
+}
+
 /// Tests the configuration in `path` with child processes: both providers are active, common operations work, AES gives
 /// the right result, and warpaes computed it.
 Checked check_config(const std::string& path) {
     Checked checked;
     const OpensslConfig config(read_file(path), path);
     checked.unknown = unknown_parameters(config);
+    checked.idle = idle_settings(config);
+    for (const std::string& sentence : checked.idle) warn(sentence);
     const auto wrong = [&](const std::string& sentence) {
         checked.wrong = sentence;
         return checked;
@@ -364,11 +389,15 @@ int check_installed(const ProviderOptions& options) {
                     {"works", checked.wrong.empty()},
                     {"build_info", checked.build_info},
                     {"unknown", checked.unknown},
+                    {"idle", checked.idle},
                     {"reason", checked.wrong}},
                    2);
     }
     if (!checked.wrong.empty()) throw Failure(WARPAES_ERROR_STATE, fmt::format("'{}': {}", path, checked.wrong));
-    if (!options.json) fmt::print("{}: works, {}\n", one_line(path), one_line(checked.build_info));
+    if (!options.json) {
+        fmt::print("{}: works{}, {}\n", one_line(path), checked.idle.empty() ? "" : " on CPUs",
+                   one_line(checked.build_info));
+    }
     return 0;
 }
 

@@ -190,7 +190,15 @@ class Attributes(KeyedTest):
         os.chmod(self.path("private"), 0o600)
         self.encrypt("private")
         self.assertEqual(self.attributes("out/private.warpaes")[0], 0o600)
-        self.assertEqual(self.attributes("out")[0], 0o700)
+
+    def test_a_new_output_directory_follows_the_umask(self):
+        for mask, folder in ((0o022, "a"), (0o027, "b/c"), (0o077, "d")):
+            os.umask(mask)
+            self.warpaes("encrypt", "-k", "keyset", "--output-dir", folder, "in/a")
+            while folder:
+                self.assertEqual(self.attributes(folder)[0], 0o777 & ~mask, folder)
+                folder = os.path.dirname(folder)
+        os.umask(0o022)
 
     def test_a_second_run_does_what_is_missing(self):
         self.encrypt("in")

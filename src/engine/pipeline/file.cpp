@@ -434,12 +434,18 @@ void FileSink::set_owner_and_permissions() {
 /// File systems without permissions or owners refuse these changes or ignore them. That must not cost the finished
 /// file, which keeps the permissions that it was created with: as narrow as the file system allows.
 void FileSink::set_mode_and_times() {
-    bool set = os::fchmod(fd_.get(), mode_) == 0;
+    const auto is_set = [this](int result, const char* what) {
+        const bool refused =
+            errno == EPERM || errno == EACCES || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
+        if (result != 0 && !refused) fail(std::string("cannot set the ") + what + " of", errno);
+        return result == 0;
+    };
+    bool set = is_set(os::fchmod(fd_.get(), mode_), "permissions");
     struct stat now {};
     set = set && os::fstat(fd_.get(), &now) == 0 && (now.st_mode & 0777) == mode_;
     if (kept_) {
         const timespec times[] = {kept_->st_atim, kept_->st_mtim};
-        set = os::futimens(fd_.get(), times) == 0 && set;
+        set = is_set(os::futimens(fd_.get(), times), "time") && set;
     }
     if (!set) notes_ |= WARPAES_NOTE_ATTRIBUTES;
 }

@@ -28,6 +28,13 @@ std::string random_name() {
     return name;
 }
 
+/// Whether the file system accepts writes in order only, as a mount of object storage without a cache.
+bool must_be_written_in_order(int probe) {
+    constexpr off_t later = 4096;
+    const ssize_t n = restarting([&] { return os::pwrite(probe, "", 1, later); });
+    return n < 0 && (errno == ESPIPE || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS);
+}
+
 }  // namespace
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -125,45 +132,43 @@ bool NewFile::can_be_linked(int unnamed) const {
     return true;
 }
 
-/// Whether the file system accepts writes in order only, as a mount of object storage without a cache. The byte that is
-/// written goes to a file of its own, which is removed.
-bool NewFile::must_be_written_in_order() const {
+/// Tries the methods on a file of its own, so that none fails after the output was written. The output itself is not
+/// renamed before the end: mounts of object storage handle open files that are renamed badly.
+void NewFile::examine_named_files() {
     TemporaryName name(directory_);
-    const Descriptor probe = create_named(0600, name);
-    constexpr off_t later = 4096;
-    const ssize_t n = restarting([&] { return os::pwrite(probe.get(), "", 1, later); });
-    return n < 0 && (errno == ESPIPE || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS);
-}
-
-/// Renames the temporary file to `to`, another temporary name. Returns whether that worked.
-bool NewFile::moves(const char* to, unsigned flags) {
-    if (restarting([&] { return os::rename(directory_.get(), temporary_.get(), to, flags); }) != 0) return false;
-    temporary_.set(to);
-    return true;
-}
-
-/// Links the temporary file as `to` and removes the old name. Returns whether that worked.
-bool NewFile::links(const char* to) {
-    if (restarting([&] { return os::link(directory_.get(), temporary_.get(), to); }) != 0) return false;
-    temporary_.remove();
-    temporary_.set(to);
-    return true;
-}
-
-/// Tries the methods on the temporary name, so that none fails after the file was written.
-NewFile::Method NewFile::probe_method(bool replaces) {
+    {
+        const Descriptor probe = create_named(0600, name);
+        sequential_ = must_be_written_in_order(probe.get());
+    }
     const std::string other = random_name();
-    if (!replaces && moves(other.c_str(), RENAME_NOREPLACE)) return Method::exclusive;
-    if (!replaces && links(other.c_str())) return Method::link;
-    if (moves(other.c_str(), 0)) return replaces ? Method::rename : Method::placeholder;
-    if (!replaces) return Method::in_place;
-    throw Error(WARPAES_ERROR_WRITE, "output: cannot replace " + name_ + ": its file system cannot rename files (" +
-                                         std::system_category().message(errno) +
-                                         "); choose a name that is free, or another place");
+    const auto moves = [&](unsigned flags) {
+        if (restarting([&] { return os::rename(directory_.get(), name.get(), other.c_str(), flags); }) != 0)
+            return false;
+        name.set(other);
+        return true;
+    };
+    const auto links = [&] {
+        if (restarting([&] { return os::link(directory_.get(), name.get(), other.c_str()); }) != 0) return false;
+        name.remove();
+        name.set(other);
+        return true;
+    };
+    if (!replaces_ && moves(RENAME_NOREPLACE)) {
+        method_ = Method::exclusive;
+    } else if (!replaces_ && links()) {
+        method_ = Method::link;
+    } else if (moves(0)) {
+        method_ = replaces_ ? Method::rename : Method::placeholder;
+    } else if (!replaces_) {
+        method_ = Method::in_place;
+    } else {
+        throw Error(WARPAES_ERROR_WRITE, "output: cannot replace " + name_ + ": its file system cannot rename files (" +
+                                             std::system_category().message(errno) +
+                                             "); choose a name that is free, or another place");
+    }
 }
 
 Descriptor NewFile::create_in_place() {
-    temporary_.remove();
     const int fd = restarting([&] {
         return os::open_in(directory_.get(), target_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     });
@@ -178,10 +183,8 @@ Descriptor NewFile::create(bool replaces) {
     if (unnamed_) {
         if (Descriptor file = create_unnamed(for_owner); file.get() >= 0) return file;
     }
-    sequential_ = must_be_written_in_order();
-    Descriptor file = create_named(for_owner, temporary_);
-    method_ = probe_method(replaces);
-    return method_ == Method::in_place ? create_in_place() : std::move(file);
+    examine_named_files();
+    return method_ == Method::in_place ? create_in_place() : create_named(for_owner, temporary_);
 }
 
 int NewFile::replace(int fd, const std::function<void()>& check) {
@@ -196,9 +199,10 @@ int NewFile::replace(int fd, const std::function<void()>& check) {
 /// The placeholder is ours, so rename() replaces no other file, unless another process replaces it in between.
 int NewFile::claim_and_rename() {
     constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-    const Descriptor placeholder(
-        restarting([&] { return os::open_in(directory_.get(), target_.c_str(), flags, 0600); }), true);
+    Descriptor placeholder(restarting([&] { return os::open_in(directory_.get(), target_.c_str(), flags, 0600); }),
+                           true);
     if (placeholder.get() < 0) return -1;
+    placeholder.close();  // some file systems write a file when it is closed, even over one that has its name by then
     const int result = os::rename(directory_.get(), temporary_.get(), target_.c_str(), 0);
     if (result == 0) return 0;
     const int error = errno;

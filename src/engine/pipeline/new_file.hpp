@@ -93,10 +93,7 @@ private:
     template <typename Take>
     void take_name(TemporaryName& name, const Take& take) const;
     [[nodiscard]] bool can_be_linked(int unnamed) const;
-    [[nodiscard]] bool must_be_written_in_order() const;
-    bool moves(const char* to, unsigned flags);
-    bool links(const char* to);
-    Method probe_method(bool replaces);
+    void examine_named_files();
     Descriptor create_in_place();
     int replace(int fd, const std::function<void()>& check);
     int claim_and_rename();
