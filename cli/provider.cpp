@@ -30,25 +30,35 @@ namespace fs = std::filesystem;
 
 constexpr const char* provider_help = R"(Usage: warpaes provider install|check|remove|stats [options]
 
-Gives every program that uses OpenSSL 3 warpaes, by OpenSSL's configuration alone.
+Makes every program that uses OpenSSL 3 use warpaes, by OpenSSL's configuration.
 
-  install                writes a block into openssl.cnf that activates OpenSSL's default provider and
-                         warpaes, and prefers warpaes; tested in a child process before it counts
-  check                  tests in a child process what is configured, and says which kernels run
-  remove                 takes the block out again
-  stats                  what the provider has done, of all programs, if counters are configured
-                         (`warpaes provider-stats` is the same)
+  install                add a block to openssl.cnf that activates OpenSSL's
+                         default provider and warpaes and prefers warpaes; the
+                         command tests it in a child process first
+  check                  test the configuration in a child process, and print
+                         the kernels in use
+  remove                 remove the block
+  stats                  print the provider's counters of all programs, if the
+                         configuration names a file for them (also
+                         `warpaes provider-stats`)
 
-  --backend NAME         install: auto, aesni, vaes, armv8, cuda, or libcrypto, which leaves all to OpenSSL
-  --cbc                  install: CBC as well
-  --config FILE          another openssl.cnf than that of the command openssl
+  --backend NAME         install: auto, aesni, vaes, armv8, cuda, or libcrypto,
+                         which leaves everything to OpenSSL
+  --cbc                  install: also CBC
+  --config FILE          use this openssl.cnf; default: that of `openssl`
   --counters FILE        install: count in this file; stats: read it
-  --json                 check, stats: as JSON
-  --module FILE          install: warpaes.so; the default is the one beside this program
-  --threads N            install: threads for long updates; auto: as many as pay. Default: 1
-  --threshold BYTES      install: updates from this length on may go to several threads or a GPU
+  --json                 check, stats: print a record
+  --module FILE          install: warpaes.so; default: the one installed with
+                         this program
+  --threads N            install: threads for long updates; auto: as many as are
+                         worth it. Default: 1
+  --threshold BYTES      install: updates of this length and more may use
+                         several threads or a GPU
 
-Example
+`install` as root refuses a module that other users can replace: install warpaes
+where only root can write.
+
+Examples
   sudo warpaes provider install
   warpaes provider check
 )";
