@@ -223,7 +223,8 @@ private:
         if (error.find(name) != std::string::npos) return error;
         const warpaes_status status = outcomes_[i].status;
         const bool of_process = status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_OUT_OF_MEMORY;
-        if (tasks_.size() == 1 && of_process) return error;
+        const bool of_another = error.starts_with("output: ") || error.starts_with("range: ");
+        if (tasks_.size() == 1 && (of_process || of_another)) return error;
         return name + ": " + error;
     }
 

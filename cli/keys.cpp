@@ -75,8 +75,7 @@ constexpr const char* keys_help = R"(Usage: warpaes keys list [--json] KEYSET
        warpaes keys passphrase [--remove] KEYSET
 
 Lists and changes the keys of a keyset. Encryption uses the primary key;
-decryption tries every enabled key. The file is replaced as a whole, with mode
-0600.
+decryption tries every enabled key. A changed file has mode 0600.
 
   list                   list the keys without their secrets; needs no
                          passphrase and no key-encryption key
@@ -84,10 +83,8 @@ decryption tries every enabled key. The file is replaced as a whole, with mode
                          the primary key
   promote                make this key the primary key
   disable, enable        stop using a key, which stays in the file; use it again
-  destroy                delete the key for ever and keep its number
-  remove                 delete the key and its number
-  passphrase             encrypt the keyset under a new passphrase, in place of
-                         an old one or of a key-encryption key; --remove: store
+  destroy, remove        delete the key but keep its number; delete both
+  passphrase             put the keyset under a new passphrase; --remove: store
                          it in clear
 
   -k, --keys PLACE       the keyset, instead of KEYSET. Default: the place in
@@ -97,9 +94,8 @@ decryption tries every enabled key. The file is replaced as a whole, with mode
                          env:NAME, fd:N or exec:COMMAND. Default: ask
   --kek PLACE, --kek-aad TEXT
                          the key-encryption key of a keyset that is under one
-                         (same places), and its associated data. The changed
-                         keyset is encrypted under it again. With
-                         --passphrase-from or --kek the keyset must be encrypted
+                         (same places), and its associated data. With this or
+                         --passphrase-from the keyset must be encrypted
   --new-passphrase-from PLACE, --passphrase-seconds S
                          of `passphrase`: the place of the new passphrase, and
                          the seconds that one guess takes

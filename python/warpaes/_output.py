@@ -199,7 +199,7 @@ class Output:
 
     def _warn_of_early_name(self) -> None:
         logging.getLogger("warpaes").warning(
-            "warpaes: warning: '%s': its file system cannot rename files: the name was there while the file was written",
+            "warpaes: warning: '%s': its file system cannot rename files: the name was there while it was written",
             self.path,
         )
 

@@ -4,7 +4,18 @@ import os
 import subprocess
 import unittest
 
-from support import ARGUMENT, AUTHENTICATION, EXISTS, FORMAT, NOT_FOUND, RANGE, WARPAES, CommandTest, data, not_as_root
+from support import (
+    ARGUMENT,
+    AUTHENTICATION,
+    EXISTS,
+    FORMAT,
+    NOT_FOUND,
+    RANGE,
+    WARPAES,
+    CommandTest,
+    as_ordinary_user,
+    data,
+)
 
 TEMPLATES = ("AES128_GCM_HKDF_4KB", "AES256_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256")
 # Plaintext of the first segment and of the others, bytes before the first segment's end, bytes of a segment.
@@ -172,7 +183,7 @@ class Authenticity(CommandTest):
         self.refused(EXISTS, "'out' exists", "decrypt", *self.how, "-o", "out", "good")
         self.assertEqual(self.read("out"), b"old")
 
-    @not_as_root
+    @as_ordinary_user
     def test_unreadable_files(self):
         self.make("AES128_GCM_HKDF_4KB")
         self.write("closed", b"")

@@ -1,7 +1,7 @@
 """Outputs on file systems with less than ext4 has: without links, RENAME_NOREPLACE, rename, permissions or times.
 
-A preloaded library refuses the calls (poor_file_system.cpp), on any machine and as any user. Real ones, where they can be
-mounted: rclone, bindfs, gocryptfs, FAT or exFAT in FUSE, overlayfs, tmpfs.
+A preloaded library refuses the calls (poor_file_system.cpp), on any machine and as any user. Real file systems, where
+they can be mounted: rclone, bindfs, gocryptfs, FAT or exFAT in FUSE, overlayfs, tmpfs.
 """
 
 import json
@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import unittest
 
 from support import EXISTS, WARPAES, WRITE, CommandTest, data, main
 

@@ -93,7 +93,8 @@ class Pages(CommandTest):
         for command in ("encrypt", "bench", "plan", "provider", "enc"):
             text = command_pages.help_of(WARPAES, command)
             for name, words in command_pages.values_of(command, text, []).items():
-                for word in words if name.startswith("--") else ():
+                # The help of `plan` leaves the backends to `warpaes devices`.
+                for word in words if name.startswith("--") and (command, name) != ("plan", "--backend") else ():
                     self.assertIn(word.rstrip(":"), text, (command, name))
 
     def test_bash_takes_odd_words_as_they_are(self):
