@@ -29,17 +29,22 @@ def reasons_of(output: str) -> list[str]:
 
 
 def skipped_line(junit: str) -> str:
-    """All tests that were skipped, or left a part out, and why, in one line."""
-    count, reasons = 0, collections.Counter()
+    """All tests that were skipped, cases that others left out, and why, in one line."""
+    count, cases, reasons = 0, 0, collections.Counter()
     for test in ElementTree.fromstring(junit).iter("testcase"):
+        output = test.findtext("system-out") or ""
         if test.find("skipped") is not None:
             count += 1
-            found = reasons_of(test.findtext("system-out") or "") or ["it does not say why"]
+            reasons.update(dict.fromkeys(reasons_of(output) or ["it does not say why"], 1))
+        elif REASONS.search(output):
+            found = reasons_of(output)
+            cases += len(found)
             reasons.update(dict.fromkeys(found, 1))
-    if count == 0:
+    if count + cases == 0:
         return "Skipped: nothing"
     why = ", ".join(f"{n} {reason}" if n > 1 else reason for reason, n in reasons.most_common())
-    return f"Skipped: {count} test{'s' if count > 1 else ''}: {why}"
+    tests, others = f"{count} test{'' if count == 1 else 's'}", f"{cases} case{'' if cases == 1 else 's'} of others"
+    return f"Skipped: {', '.join(([tests] if count else []) + ([others] if cases else []))}: {why}"
 
 
 def table(steps: list[tuple[float, float, str]]) -> str:

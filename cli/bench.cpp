@@ -334,102 +334,121 @@ std::vector<BatchCase> make_batch_cases(const BenchOptions& o, const Found& foun
     return cases;
 }
 
+constexpr const char* bench_help = R"(Usage: warpaes bench [options]
+
+Measures the throughput of backends, modes, keys and sizes, for data in device
+memory, page-locked memory and pageable memory. Options with LIST take several
+values with commas between them, or can be repeated.
+
+  --backend LIST     libcrypto, aesni, vaes, armv8, cuda; default: all
+  --mode LIST        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac;
+                     default: the parallel ones
+  --direction LIST   encrypt, decrypt
+  --key-bits LIST    128, 192, 256; default: 128,256
+  --size LIST        message sizes, such as 64K,1M,1G
+  --segment LIST     also measure GCM in segments of these sizes; default:
+                     1M,16K for messages from 64M on
+  --data-unit N      data units of XTS; default: 4K
+  --from LIST        where the data lies: device, page-locked (with --messages:
+                     arena), pageable
+  --messages LIST    measure batches of these numbers of messages of --size
+                     bytes
+  --keys LIST        with --messages: one (a key for all) or each (a new key for
+                     each message)
+  --aad LIST         with --messages: bytes of associated data of GCM and CCM;
+                     default: 0
+  --entry-each       with --messages: one entry for each message instead of one
+                     for all
+  --in-flight N      with --messages: batches at a time; default: 1, for device
+                     memory 4
+  --device N         the GPU; -1: all of them, for data in host memory. Default:
+                     the first
+  --threads N        host threads of a CPU backend; 0: all. Default: 1
+  --samples N        samples for each case, whose median counts; default: 9
+  --seconds S        approximate time for each case; default: 0.3
+  --quick            measure few sizes
+  --json             print JSON instead of a table
+  -o, --output FILE  also store the JSON in this file
+  -f, --force        overwrite it
+
+GB/s are 10^9 bytes of plaintext per second, counted once. Every case stores its
+output, which is compared with libcrypto's. GMAC hashes associated data and
+stores nothing. CPU rows also show libcrypto's EVP, timed alternately with them.
+
+Examples
+  warpaes bench --quick
+  warpaes bench --backend vaes --mode ctr --size 1M
+  warpaes bench --backend cuda --from device --size 1G --json -o h200.json
+  warpaes bench --messages 1000000 --size 1500 --mode gcm --aad 13 --keys each
+)";
+
 void parse_bench_options(CLI::App& app, BenchOptions& o) {
-    app.add_option("--backend", o.backends, "only these: libcrypto, aesni, vaes, armv8, cuda")->delimiter(',');
-    app.add_option("--mode", o.mode_names,
-                   "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac (default: the parallel ones)")
-        ->delimiter(',');
-    app.add_option("--direction", o.directions, "only encrypt or decrypt")->delimiter(',');
-    app.add_option("--key-bits,--key", o.key_bits, "key sizes in bits (default 128,256)")
-        ->delimiter(',')
-        ->check(CLI::IsMember({128, 192, 256}));
-    app.add_option("--size", o.sizes, "message sizes, like 64K,1M,1G")->delimiter(',');
-    app.add_option("--segment", o.segments, "GCM also in segments of these sizes (default 1M,16K, from 64M on)")
-        ->delimiter(',');
-    app.add_option("--data-unit", o.data_unit, "data units of XTS (default 4K)");
-    app.add_option("--from,--memory", o.places,
-                   "where the data lies: device, page-locked (--messages: arena), pageable")
-        ->delimiter(',');
-    app.add_option("--messages", o.messages, "batches of so many messages, each of --size bytes, any number")
-        ->delimiter(',')
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32));
-    app.add_option("--keys", o.keys, "--messages: one key for all, or a fresh one for each")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"one", "each"}));
-    app.add_option("--aad", o.aad, "--messages: bytes of associated data of GCM and CCM (default 0)")->delimiter(',');
-    app.add_flag("--entry-each", o.own_entries, "--messages: an entry a message, instead of one for all");
-    app.add_option("--in-flight", o.in_flight, "--messages: batches at a time (default 1; device memory: 4)");
-    app.add_option("--device", o.device, "the GPU; -1: all of them, for data in host memory (default: the first)")
-        ->check(CLI::Range(-1, 1 << 20));
-    app.add_option("--threads", o.threads, "host threads of a CPU backend (default 1; 0: all)");
-    app.add_option("--samples", o.samples, "samples a case; the median counts (default 9)")->check(CLI::Range(1, 1000));
-    app.add_option("--seconds", o.seconds, "about how long a case is timed (default 0.3)")
-        ->check(CLI::Range(0.001, 60.0));
-    app.add_flag("--quick", o.quick, "few sizes");
-    app.add_flag("--json", o.as_json, "print JSON instead of a table");
-    app.add_option("-o,--output", o.output, "also store the JSON in this file");
-    app.add_flag("-f,--force", o.force, "overwrite it");
-    app.footer(
-        "GB/s are 10^9 plaintext bytes a second, counted once; every case stores its output, which is checked against\n"
-        "libcrypto. GMAC hashes associated data and stores nothing. CPU rows name libcrypto's EVP, timed alternately "
-        "with them, beside.\n\n"
-        "Examples:\n"
-        "  warpaes bench --quick\n"
-        "  warpaes bench --backend vaes --mode ctr --size 1M\n"
-        "  warpaes bench --backend cuda --from device --size 1G --json -o h200.json\n"
-        "  warpaes bench --messages 1000000 --size 1500 --mode gcm --aad 13 --keys each");
+    app.add_option("--backend", o.backends)->delimiter(',');
+    app.add_option("--mode", o.mode_names)->delimiter(',');
+    app.add_option("--direction", o.directions)->delimiter(',');
+    app.add_option("--key-bits,--key", o.key_bits)->delimiter(',')->check(CLI::IsMember({128, 192, 256}));
+    app.add_option("--size", o.sizes)->delimiter(',');
+    app.add_option("--segment", o.segments)->delimiter(',');
+    app.add_option("--data-unit", o.data_unit);
+    app.add_option("--from,--memory", o.places)->delimiter(',');
+    app.add_option("--messages", o.messages)->delimiter(',')->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32));
+    app.add_option("--keys", o.keys)->delimiter(',')->check(CLI::IsMember({"one", "each"}));
+    app.add_option("--aad", o.aad)->delimiter(',');
+    app.add_flag("--entry-each", o.own_entries);
+    app.add_option("--in-flight", o.in_flight);
+    app.add_option("--device", o.device)->check(CLI::Range(-1, 1 << 20));
+    app.add_option("--threads", o.threads);
+    app.add_option("--samples", o.samples)->check(CLI::Range(1, 1000));
+    app.add_option("--seconds", o.seconds)->check(CLI::Range(0.001, 60.0));
+    app.add_flag("--quick", o.quick);
+    app.add_flag("--json", o.as_json);
+    app.add_option("-o,--output", o.output);
+    app.add_flag("-f,--force", o.force);
 }
 
 }  // namespace
 
 int run_bench(int argc, char** argv) {
-    CLI::App app{"Throughput by backend, mode, key, size and where the data lies", "warpaes bench"};
+    CLI::App app{"", "warpaes bench"};
     BenchOptions o;
     parse_bench_options(app, o);
-    try {
-        app.parse(argc, argv);
-        std::replace(o.places.begin(), o.places.end(), std::string("page-locked"), std::string("page_locked"));
-        const RecordFile file(o.output, o.force);
-        const Found found = look_around();
-        for (const auto& name : o.backends) {
-            if (name == "auto" && !o.messages.empty()) continue;
-            const auto& cpu = found.cpu_backends;
-            const bool here =
-                name == "cuda" ? !found.devices.empty() : std::find(cpu.begin(), cpu.end(), name) != cpu.end();
-            if (!here) {
-                throw Failure(WARPAES_ERROR_BACKEND,
-                              "--backend: '" + name + "' cannot run here; see `warpaes devices`");
-            }
+    if (!parse_options(app, argc, argv, bench_help)) return 0;
+    std::replace(o.places.begin(), o.places.end(), std::string("page-locked"), std::string("page_locked"));
+    const RecordFile file(o.output, o.force);
+    const Found found = look_around();
+    for (const auto& name : o.backends) {
+        if (name == "auto" && !o.messages.empty()) continue;
+        const auto& cpu = found.cpu_backends;
+        const bool here =
+            name == "cuda" ? !found.devices.empty() : std::find(cpu.begin(), cpu.end(), name) != cpu.end();
+        if (!here) {
+            throw Failure(WARPAES_ERROR_BACKEND, "--backend: '" + name + "' cannot run here; see `warpaes devices`");
         }
-        json record{
-            {"warpaes", warpaes_version()}, {"host", host_facts()}, {"gpu", found.gpu}, {"bench", json::array()}};
-        record["host"]["openssl"] = found.openssl;
-        const auto batch_cases = make_batch_cases(o, found);
-        const auto cases = o.messages.empty() ? make_cases(o, found) : std::vector<Case>();
-        if (!o.messages.empty()) {
-            record["batches"] = json::array();
-            if (!o.as_json) print_batch_row(nullptr);
-            for (const BatchCase& c : batch_cases) {
-                record["batches"].push_back(bench_batch(c, o.samples, o.seconds));
-                if (!o.as_json) print_batch_row(&record["batches"].back());
-            }
-        } else if (!o.as_json) {
-            fmt::print("{:<10} {:<7} {:<8} {:>4} {:>9} {:<12} {:>7} {:>10} {:>9}\n", "backend", "mode", "", "key",
-                       "size", "memory", "threads", "GB/s", "libcrypto");
-        }
-        Bench bench(o.samples, o.seconds);
-        for (std::size_t i = 0; i < cases.size(); ++i) {
-            if (o.as_json && isatty(STDERR_FILENO) != 0) say(fmt::format("\r{} of {} ", i + 1, cases.size()));
-            record["bench"].push_back(bench.run(cases[i]));
-            if (!o.as_json) print_figure(record["bench"].back());
-        }
-        if (o.as_json) print_json(record, 1);
-        file.store(record);
-        return WARPAES_OK;
-    } catch (const CLI::ParseError& e) {
-        if (e.get_exit_code() != 0) throw UsageError(fmt::format("{}; see `warpaes bench --help`", e.what()));
-        return app.exit(e);
     }
+    json record{{"warpaes", warpaes_version()}, {"host", host_facts()}, {"gpu", found.gpu}, {"bench", json::array()}};
+    record["host"]["openssl"] = found.openssl;
+    const auto batch_cases = make_batch_cases(o, found);
+    const auto cases = o.messages.empty() ? make_cases(o, found) : std::vector<Case>();
+    if (!o.messages.empty()) {
+        record["batches"] = json::array();
+        if (!o.as_json) print_batch_row(nullptr);
+        for (const BatchCase& c : batch_cases) {
+            record["batches"].push_back(bench_batch(c, o.samples, o.seconds));
+            if (!o.as_json) print_batch_row(&record["batches"].back());
+        }
+    } else if (!o.as_json) {
+        fmt::print("{:<10} {:<7} {:<8} {:>4} {:>9} {:<12} {:>7} {:>10} {:>9}\n", "backend", "mode", "", "key", "size",
+                   "memory", "threads", "GB/s", "libcrypto");
+    }
+    Bench bench(o.samples, o.seconds);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        if (o.as_json && isatty(STDERR_FILENO) != 0) say(fmt::format("\r{} of {} ", i + 1, cases.size()));
+        record["bench"].push_back(bench.run(cases[i]));
+        if (!o.as_json) print_figure(record["bench"].back());
+    }
+    if (o.as_json) print_json(record, 1);
+    file.store(record);
+    return WARPAES_OK;
 }
 
 }  // namespace cli

@@ -14,12 +14,14 @@ namespace {
 
 constexpr const char* calibrate_help = R"(Usage: warpaes calibrate [--quick] [--cpu-only] [--json]
 
-Measures every backend and GPU of this machine and stores what the library chooses by: in the file that the
-environment variable WARPAES_CALIBRATION names, else below $XDG_CACHE_HOME or ~/.cache. Half a minute, with a
-GPU a minute. While the machine does other things the figures are worth little.
+Measures every backend and GPU of this machine and stores the figures that the
+library chooses backends by: in the file that WARPAES_CALIBRATION names, or
+below $XDG_CACHE_HOME or ~/.cache. Takes half a minute, with a GPU a minute.
+Other programs that run at the same time spoil the figures.
 
-  --quick      a few seconds: fewer sizes, and AES-256 reckoned from AES-128
-  --cpu-only   no GPU; what is stored of GPUs stays
+  --quick      take a few seconds: fewer sizes, and AES-256 estimated from
+               AES-128
+  --cpu-only   measure no GPU; stored figures of GPUs are kept
   --json       print a record
 )";
 

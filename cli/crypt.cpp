@@ -16,12 +16,15 @@
 
 #include "command.hpp"
 #include "crypt_options.hpp"
+#include "descriptor.hpp"
 #include "enc_options.hpp"
 #include "file_list.hpp"
 #include "foreign_file.hpp"
 #include "interrupt.hpp"
 #include "key_files.hpp"
 #include "keyset_source.hpp"
+#include "output_directory.hpp"
+#include "output_notes.hpp"
 #include "progress.hpp"
 #include "record.hpp"
 #include "reencrypt.hpp"
@@ -84,6 +87,15 @@ int on_file_progress(void* user, std::uint64_t done, std::uint64_t total) {
     return caught_signal();
 }
 
+/// A sentence of the library with the name of a file in the place of the path that the library was given.
+std::string with_name(std::string sentence, const std::string& path, const std::string& name) {
+    if (path == name || path.empty()) return sentence;
+    for (std::size_t at = 0; (at = sentence.find(path, at)) != std::string::npos; at += name.size()) {
+        sentence.replace(at, path.size(), name);
+    }
+    return sentence;
+}
+
 class Run {
 public:
     explicit Run(const CryptOptions& options)
@@ -106,7 +118,8 @@ public:
     }
 
     void run() {
-        // Results among many files are readable by the owner only until each gets its permissions.
+        if (o_.output_dir) prepare_output_directory();
+        // Directories of results are open to their owner only until each gets the permissions of its input.
         const mode_t before = o_.output_dir ? ::umask(0077) : 0;
         std::vector<MadeDirectory> places;
         for (const DirectoryTask& directory : list_.directories) {
@@ -169,6 +182,7 @@ public:
         for (std::size_t i = 0; o_.verbose && i < tasks_.size(); ++i) {
             if (outcomes_[i].status == WARPAES_OK) say(one_line(without_keys(what_became_of(i))) + "\n");
         }
+        output_notes_.tell();
         const auto skipped =
             std::count_if(outcomes_.begin(), outcomes_.end(), [](const Outcome& o) { return o.skipped; });
         if (skipped != 0 && !o_.json) {
@@ -177,7 +191,7 @@ public:
                             o_.action == Action::reencrypt ? "had the new key already" : "results were there already"));
         }
         if (tasks_.size() == 1) {
-            if (status() != WARPAES_OK) throw Failure(status(), outcomes_[0].error);
+            if (status() != WARPAES_OK) throw Failure(status(), named_error(0));
             return;
         }
         std::size_t failed = 0;
@@ -185,8 +199,7 @@ public:
             if (outcomes_[i].status == WARPAES_OK) continue;
             ++failed;
             if (outcomes_[i].status != WARPAES_ERROR_CANCELLED) {
-                say(fmt::format("{} {}\n", painted(Colour::red, "warpaes:"),
-                                one_line(without_keys(fmt::format("'{}': {}", name_of(i), outcomes_[i].error)))));
+                say(fmt::format("{} {}\n", painted(Colour::red, "warpaes:"), one_line(without_keys(named_error(i)))));
             }
         }
         if (failed != 0) throw Failure(status(), fmt::format("{} of {} files failed", failed, tasks_.size()));
@@ -201,6 +214,18 @@ private:
 
     [[nodiscard]] std::string name_of(std::size_t i) const {
         return tasks_[i].input.empty() ? "standard input" : tasks_[i].input;
+    }
+
+    /// The error with the name of the file in it.
+    [[nodiscard]] std::string named_error(std::size_t i) const {
+        const std::string& error = outcomes_[i].error;
+        const std::string name = tasks_[i].input.empty() ? "standard input" : "'" + tasks_[i].input + "'";
+        if (error.find(name) != std::string::npos) return error;
+        const warpaes_status status = outcomes_[i].status;
+        const bool of_process = status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_OUT_OF_MEMORY;
+        const bool of_another = error.starts_with("output: ") || error.starts_with("range: ");
+        if (tasks_.size() == 1 && (of_process || of_another)) return error;
+        return name + ": " + error;
     }
 
     void check_terminal() const {
@@ -231,6 +256,18 @@ private:
             // The system gives no more threads: the running ones do all the work.
         }
         work();
+    }
+
+    void prepare_output_directory() const {
+        std::uint64_t bytes = 0;
+        bool any = false;
+        for (const FileTask& task : tasks_) {
+            any |= task.status == WARPAES_OK;
+            if (task.status == WARPAES_OK && ::access(task.output.c_str(), F_OK) != 0) bytes += task.bytes;
+        }
+        if (!any) return;
+        require_space(*o_.output_dir, bytes - bytes / 64);  // decrypted files are slightly shorter
+        make_directory(*o_.output_dir);
     }
 
     /// One after the other, up to the first failure: the output must have no gap.
@@ -310,7 +347,10 @@ private:
         job.aad_len = aad_.size();
         job.input_fd = STDIN_FILENO;
         job.output_fd = STDOUT_FILENO;
-        if (!task.input.empty()) job.input_path = task.input.c_str();
+        std::optional<Descriptor> listed;
+        std::string path = task.input;
+        if (!task.root.empty()) path = fmt::format("/proc/self/fd/{}", listed.emplace(open_listed(task)).get());
+        if (!path.empty()) job.input_path = path.c_str();
         if (!task.output.empty()) job.output_path = task.output.c_str();
         if (o_.force) job.flags |= WARPAES_FILE_OVERWRITE;
         if (o_.no_sync) job.flags |= WARPAES_FILE_NO_SYNC;
@@ -333,8 +373,12 @@ private:
         outcome.key_id = result.key_id;
         outcome.backend = result.backend;
         outcome.device = result.device;
-        if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
-        if (status != WARPAES_OK) throw with_hint(status, warpaes_last_error(), engine, task.input);
+        if (status != WARPAES_OK) {
+            std::string sentence = with_name(warpaes_last_error(), path, task.input);
+            if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
+            throw with_hint(status, std::move(sentence), engine, task.input);
+        }
+        output_notes_.add(result.notes, task.output);
         if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
             warn(
                 fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
@@ -345,27 +389,25 @@ private:
     /// The failure of a file that no key opens, plus what else is known about the file.
     [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, warpaes_engine* engine,
                                     const std::string& path) const {
+        // "input: …" is what the library says; reports name the file in its place.
+        constexpr std::string_view subject = "input: ";
+        if (sentence.starts_with(subject)) sentence.erase(0, subject.size());
         const bool no_key = status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION;
         const bool damage = sentence.find("opens with this key") != std::string::npos;
         if (no_key && !damage && can_be_read_again(path) && !opens(engine, keys_.keyset.get(), path, aad_)) {
             const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad_);
+            const std::string hint = foreign_hint(path);
+            if (status == WARPAES_ERROR_FORMAT && !id && hint == not_encrypted) {
+                return {status, fmt::format("does not look encrypted: {}", sentence)};
+            }
             sentence +=
                 id ? fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id)
                 : status == WARPAES_ERROR_FORMAT
-                    ? foreign_hint(path)
+                    ? hint
                     : "; -k may be repeated, to try others, and --aad says what it was given";
         }
         if (status == WARPAES_ERROR_NOT_FOUND && ::access(path.c_str(), F_OK) != 0) sentence += did_you_mean_file(path);
         return {status, sentence};
-    }
-
-    static void make_directory(const std::filesystem::path& folder) {
-        std::error_code error;
-        if (!folder.empty()) std::filesystem::create_directories(folder, error);
-        if (error) {
-            throw Failure(WARPAES_ERROR_WRITE,
-                          fmt::format("output: cannot make the directory '{}': {}", folder.string(), error.message()));
-        }
     }
 
     [[nodiscard]] std::uint64_t bytes_read() const {
@@ -428,16 +470,37 @@ private:
     const std::vector<FileTask>& tasks_;
     std::vector<Outcome> outcomes_;
     SharedProgress progress_;
+    OutputNotes output_notes_;
     double seconds_ = 0;
 };
+
+/// The record of a run that failed before it began with its files.
+void print_failure(const CryptOptions& o, const Failure& failure) {
+    const bool has_files = o.output_dir || (o.output && o.output != "-") || o.action == Action::verify ||
+                           o.action == Action::reencrypt || (o.action == Action::encrypt && o.files[0] != "-");
+    print_json({{"status", failure.status()},
+                {"error", failure.what()},
+                {"files", json::array()},
+                {"bytes_read", 0},
+                {"seconds", 0},
+                {"bytes_per_second", 0}},
+               -1, has_files && o.output != "-" ? stdout : stderr);
+}
 
 int run_action(Action action, int argc, char** argv) {
     const auto options = parse_crypt_options(action, argc, argv);
     if (!options) return 0;
     if (options->range) parse_range(*options->range);
-    Run run(*options);
-    run.run();
-    run.report();
+    bool reported = false;
+    try {
+        Run run(*options);
+        run.run();
+        reported = true;
+        run.report();
+    } catch (const Failure& failure) {
+        if (options->json && !reported) print_failure(*options, failure);
+        throw;
+    }
     return 0;
 }
 

@@ -7,98 +7,115 @@ namespace {
 
 constexpr const char* encrypt_text = R"(Usage: warpaes encrypt [-k KEYS] [-o RESULT] [FILE...]
 
-Encrypts files in segments with tags: whatever is altered, cut off or swapped is noticed, and any
-part can be read alone. The key says the format: Tink's streaming AEAD, or C2SP chunked encryption.
+Encrypts files in authenticated segments: decryption detects modification,
+truncation and reordering, and can read any part without the rest. The key
+determines the format: Tink's streaming AEAD or C2SP chunked encryption.
 
 Data
-  FILE                   becomes FILE.warpaes; none, or '-': standard input, to standard output
-  -o, --output FILE      another name for the result; '-': standard output
-  --output-dir DIR       for directories with everything below them, and for files: each result
-                         keeps its path, permissions and time and gets .warpaes behind its name.
-                         Not kept: owners, links, attributes; tar keeps them
-  --exclude PATTERN      leave out of directories what is called so ('*.tmp', .git), or lies there
+  FILE                   becomes FILE.warpaes. Without FILE, or with '-', reads
+                         standard input and writes standard output
+  -o, --output FILE      name of the result; '-': standard output
+  --output-dir DIR       encrypt files, and directories with everything below
+                         them, into DIR. Each result keeps its path,
+                         permissions and times and gets the suffix .warpaes.
+                         Owners, links and attributes are not kept; tar keeps
+                         them
+  --exclude PATTERN      skip files and directories whose name matches
+                         ('*.tmp', .git) or whose path matches
                          ('photos/raw/*'); may be repeated
-  --skip-existing        with --output-dir: leave results that are there already as they are
+  --skip-existing        with --output-dir: do not encrypt files whose result
+                         exists
   --aad TEXT, --aad-file FILE
-                         associated data: not in the file, the same on both sides
-  -f, --force            overwrite; write ciphertext to a terminal
+                         associated data: not stored in the file, and required
+                         to decrypt it
+  -f, --force            overwrite results; write ciphertext to a terminal
 
 Keys
-  -k, --keys PLACE       a keyset (`warpaes keygen` makes one) or a raw key; a path, env:NAME, fd:N, or
-                         exec:'COMMAND ...', a program that prints one. Of several the first encrypts.
-                         Default: what WARPAES_KEYSET says
+  -k, --keys PLACE       a keyset (`warpaes keygen` makes one) or a raw key: a
+                         path, env:NAME, fd:N or exec:'COMMAND ...' (a program
+                         that prints it). The first of several encrypts.
+                         Default: the place in WARPAES_KEYSET
 )";
 constexpr const char* encrypt_more =
-    R"(  -d, --decrypt          decrypt, as `warpaes decrypt`: for tar -I 'warpaes encrypt -k keyset.json'
+    R"(  -d, --decrypt          decrypt, as `warpaes decrypt` does: for
+                         tar -I 'warpaes encrypt -k keyset.json'
 )";
 constexpr const char* encrypt_examples = R"(
 Examples
   warpaes keygen -o keyset.json
-  warpaes encrypt -k keyset.json photos.tar          # makes photos.tar.warpaes
+  warpaes encrypt -k keyset.json photos.tar        # makes photos.tar.warpaes
   tar c photos | warpaes encrypt -k keyset.json > photos.tar.warpaes
-  warpaes encrypt -k keyset.json --output-dir backup photos letters notes.txt
+  warpaes encrypt -k keyset.json --output-dir backup photos letters
 )";
 
 constexpr const char* decrypt_text = R"(Usage: warpaes decrypt [-k KEYS] [-r RANGE] [-o FILE] [FILE...]
 
-Decrypts what `warpaes encrypt` or a Tink library has written. A named file appears when everything
-was authenticated. A pipe receives authenticated segments only; exit status 0 says that they were all.
+Decrypts files of `warpaes encrypt` and of Tink's libraries. A named result
+appears only after everything was authenticated. A pipe receives authenticated
+segments; only exit status 0 means that it has received all of them.
 
 Data
-  FILE                   none, or '-': standard input
-  -o, --output FILE      default, or '-': standard output
-  --output-dir DIR       for several files, and for directories with everything below them: each
-                         result keeps its path, permissions and time and loses .warpaes behind its
-                         name. What does not look like an encrypted file is left out of directories
+  FILE                   without FILE, or with '-': standard input
+  -o, --output FILE      name of the result. Default, or '-': standard output
+  --output-dir DIR       decrypt files, and directories with everything below
+                         them, into DIR. Each result keeps its path,
+                         permissions and times and loses the suffix .warpaes.
+                         Files in directories that do not look encrypted are
+                         skipped
   --exclude PATTERN, --skip-existing
                          as for `warpaes encrypt`
-  -r, --range FIRST:LAST only these bytes, both included (LAST may be left out); reads and checks
-                         only the segments under them
+  -r, --range FIRST:LAST only these bytes of the plaintext, both included; LAST
+                         may be left out. Reads and authenticates only the
+                         segments that contain them
   --aad TEXT, --aad-file FILE
-                         associated data, as it was when the file was encrypted
-  -f, --force            overwrite
+                         the associated data that the file was encrypted with
+  -f, --force            overwrite results
 
 Keys
-  -k, --keys PLACE       a keyset, of which every enabled key is tried, or a raw key; a path, env:NAME,
-                         fd:N or exec:'COMMAND ...'; may be repeated. Default: what WARPAES_KEYSET says
+  -k, --keys PLACE       a keyset, whose enabled keys are tried, or a raw key: a
+                         path, env:NAME, fd:N or exec:'COMMAND ...'; may be
+                         repeated. Default: the place in WARPAES_KEYSET
 )";
 constexpr const char* decrypt_examples = R"(
 Examples
   warpaes decrypt -k keyset.json -o photos.tar photos.tar.warpaes
   warpaes decrypt -k keyset.json photos.tar.warpaes | tar x
   warpaes decrypt -k keyset.json -r 1000000:1000099 disk.img.warpaes
-  warpaes decrypt -k keyset.json --output-dir restored backup/photos backup/notes.txt.warpaes
+  warpaes decrypt -k keyset.json --output-dir restored backup/photos
 )";
 
 constexpr const char* cat_text = R"(Usage: warpaes cat [-k KEYS] [-r RANGE] FILE...
 
-Writes the plaintext of encrypted files, one behind the other, to standard output. It receives
-authenticated segments only; exit status 0 says that they were all. The first failure ends it.
+Writes the plaintext of encrypted files, one after the other, to standard
+output, which receives authenticated segments only. Only exit status 0 means
+that it has received all of them. The first failure ends the command.
 
 Data
-  FILE                   one or several; '-': standard input
-  -r, --range FIRST:LAST of one file only these bytes, as for `warpaes decrypt`
+  FILE                   one or more files; '-': standard input
+  -r, --range FIRST:LAST only these bytes of a single file, as for
+                         `warpaes decrypt`
   --aad TEXT, --aad-file FILE
-                         associated data, as it was when the files were encrypted
+                         the associated data that the files were encrypted with
 
 Keys
   -k, --keys PLACE       as for `warpaes decrypt`
 )";
 constexpr const char* cat_examples = R"(
 Example
-  warpaes cat -k keyset.json january.log.warpaes february.log.warpaes | grep error
+  warpaes cat -k keyset.json january.log.warpaes february.log.warpaes | less
 )";
 
 constexpr const char* verify_text = R"(Usage: warpaes verify [-k KEYS] [FILE...]
 
-Authenticates files to their ends and writes nothing.
+Authenticates whole files and writes nothing.
 
 Data
-  FILE                   files, and directories with everything below them that looks like an
-                         encrypted file; none, or '-': standard input
+  FILE                   files, and directories with everything below them that
+                         looks encrypted. Without FILE, or with '-': standard
+                         input
   --exclude PATTERN      as for `warpaes encrypt`
   --aad TEXT, --aad-file FILE
-                         associated data, as it was when the file was encrypted
+                         the associated data that the file was encrypted with
 
 Keys
   -k, --keys PLACE       as for `warpaes decrypt`
@@ -110,21 +127,24 @@ Example
 
 constexpr const char* reencrypt_text = R"(Usage: warpaes reencrypt [-k KEYS] [--to KEYS] FILE...
 
-Encrypts encrypted files anew, with another key or in another format, in their places. Plaintext is
-never on the disk. A file is replaced when its successor is complete and all of it was authentic: until
-then, and after any failure, it is as it was. What has the new key already is left alone.
+Replaces encrypted files by the same content under another key or in another
+format. No plaintext is written to the disk. A file is replaced only after the
+new one is complete and all of the old one was authentic; after a failure it is
+unchanged. Files that the new key opens are skipped.
 
 Data
-  FILE                   files, and directories with everything below them that looks encrypted
+  FILE                   files, and directories with everything below them that
+                         looks encrypted
   --exclude PATTERN      as for `warpaes encrypt`
   --aad TEXT, --aad-file FILE
-                         associated data, as it was when the files were encrypted; it stays the same
-  -f, --force            also what has the new key already
+                         the associated data of the files, before and after
+  -f, --force            also replace files that the new key opens
 
 Keys
-  -k, --keys PLACE       what opens the files, as for `warpaes decrypt`
-  --to PLACE             whose primary encrypts them; default: the first of -k, after `keys add --primary`
-  --to-template NAME     of --to, where that is a raw key
+  -k, --keys PLACE       keys that open the files, as for `warpaes decrypt`
+  --to PLACE             keys whose primary key encrypts. Default: the primary
+                         key of the first -k, after `keys add --primary`
+  --to-template NAME     the template of --to, if that is a raw key
 )";
 constexpr const char* reencrypt_examples = R"(
 Examples
@@ -135,34 +155,41 @@ Examples
 
 /// Options that few users need; only --help-all and the man pages have them.
 constexpr const char* keys_more =
-    R"(  -t, --template NAME    of a raw key (16 or 32 bytes or twice as many hexadecimal digits), as in
-                         `warpaes keygen --help`; default AES256_GCM_HKDF_1MB, for 16 bytes
-                         AES128_GCM_HKDF_1MB
+    R"(  -t, --template NAME    the template of a raw key, which has 16 or 32 bytes or
+                         twice as many hexadecimal digits (`warpaes keygen
+                         --help` lists templates). Default: AES256_GCM_HKDF_1MB
+                         or, for 16 bytes, AES128_GCM_HKDF_1MB
+  --raw                  a key of 16 or 32 bytes is the key itself even if it is
+                         text; without this option text is refused
   --passphrase-from PLACE
-                         of a keyset under a passphrase: a path, env:NAME, fd:N or exec:COMMAND.
-                         Default: asked for
+                         the passphrase of a keyset that has one: a path,
+                         env:NAME, fd:N or exec:COMMAND. Default: ask
   --kek PLACE, --kek-aad TEXT
-                         of a keyset under a key-encryption key: where that key is, likewise, and the
-                         associated data that the keyset was encrypted with.
-                         With one of these options every keyset must be encrypted, so that no other can
-                         take its place; -k clear:PLACE marks one that is in clear on purpose
+                         the key-encryption key of a keyset that is under one
+                         (same places), and its associated data
+                         With --passphrase-from or --kek every keyset must be
+                         encrypted, so that nobody can put another in its place;
+                         -k clear:PLACE marks a keyset that is not
 )";
 constexpr const char* how = R"(
 How
-  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8, cuda: see `warpaes devices`
-  --device N             this CUDA device; default: all
-  --threads N            workers on a large file; default: one per processor
+  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8 or cuda;
+                         `warpaes devices` lists them
+  --device N             use this CUDA device; default: all
+  --threads N            workers for a large file; default: one per processor
   -j, --jobs N           small files at a time; default: one per processor
-  --no-sync              do not wait until the disk has the results: who loses power may lose them
+  --no-sync              do not wait for the disk: a power failure can lose
+                         results
   --progress, --no-progress
-                         default: if standard error is a terminal
-  -q, --quiet            no progress, no notes, no warnings
-  -v, --verbose          a line for each file: what became of it, by which key, on what
-  --json                 a record of the run; on standard output unless the data goes there
+                         default: only if standard error is a terminal
+  -q, --quiet            print no progress, notes and warnings
+  -v, --verbose          print a line for each file: result, key, backend
+  --json                 print a record of the run: to standard output, or to
+                         standard error if the data goes to standard output
 )";
 constexpr const char* end = R"(
-Exit status: 0, or the warpaes_status of what went wrong (`warpaes --help-all` lists them), of several
-files that of the first; 128 + N after signal N. A failed run leaves no output file.
+Exit status: 0, or the warpaes_status of the first failure (`warpaes --help-all`
+lists them); 128 + N after signal N. A failed run leaves no output file.
 )";
 
 }  // namespace

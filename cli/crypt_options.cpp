@@ -139,6 +139,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     o.to.passphrase_from = o.keys.passphrase_from;
     o.to.passphrase = o.keys.passphrase;
     o.to.kek = o.keys.kek;
+    o.to.raw = o.keys.raw;
     check_options(o);
     return o;
 }

@@ -15,9 +15,11 @@ using nlohmann::json;
 
 constexpr const char* devices_help = R"(Usage: warpaes devices [--json]
 
-Lists the backends, which of them can run on this machine, and why the others cannot.
---backend (or the environment variable WARPAES_BACKEND) takes the names in the first column,
---device the numbers in brackets.
+Lists the backends, whether they can run on this machine, and why not.
+--backend (or the environment variable WARPAES_BACKEND) takes the names in the
+first column, --device the numbers in brackets.
+
+  --json   print a record
 )";
 
 json to_json(const warpaes_backend_info& info) {

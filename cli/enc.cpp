@@ -12,6 +12,7 @@
 #include "foreign_file.hpp"
 #include "interrupt.hpp"
 #include "key_files.hpp"
+#include "output_notes.hpp"
 #include "progress.hpp"
 #include "record.hpp"
 #include "secrets.hpp"
@@ -58,6 +59,7 @@ void refuse_idle_options(const EncOptions& o) {
     if (passphrases.size() > 1) refuse(passphrases[1], passphrases[0] + " gives the passphrase");
     if (o.iv && o.mode == WARPAES_ECB) refuse("-iv", "ECB has no IV");
     if (o.salt && o.no_salt) refuse("-S", "contradicts -nosalt");
+    if (o.raw && o.key == nullptr) refuse("--raw", "is for -K");
     if (o.key == nullptr) return;
     // Such a file of openssl has a salt, which decryption skips if it takes the same options.
     if (!passphrases.empty() && !o.decrypt && (o.iv || o.mode == WARPAES_ECB)) {
@@ -73,7 +75,7 @@ void refuse_idle_options(const EncOptions& o) {
 
 void set_keys(const EncOptions& o, JobSecrets& secrets, warpaes_file_job& job) {
     if (o.key != nullptr) {
-        const SecretBytes bytes = read_key("-K", o.key, o.key_bits / 8);
+        const SecretBytes bytes = read_key("-K", o.key, o.key_bits / 8, o.raw);
         secrets.key = create_key(bytes.bytes(), bytes.size());
         job.key = secrets.key.get();
     }
@@ -158,6 +160,16 @@ json record_of(const warpaes_file_result& result, double seconds) {
             {"counter_wrapped", (result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0}};
 }
 
+/// The failure of a job. Copies the library's sentence before another call replaces it.
+Failure failure_of(warpaes_status status, const EncOptions& o) {
+    std::string sentence = warpaes_last_error();
+    if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
+    if (status == WARPAES_ERROR_FORMAT && !o.input.empty() && looks_like_ours(o.input)) {
+        sentence += "; it looks like a file of `warpaes encrypt`: `warpaes decrypt` opens it";
+    }
+    return {status, sentence};
+}
+
 void run_job(const EncOptions& o) {
     if (o.key_bits == 0) throw UsageError("no cipher: give one, for example -aes-256-ctr");
     if (o.output.empty() && !o.decrypt && !o.base64 && !o.force && ::isatty(STDOUT_FILENO) != 0) {
@@ -176,15 +188,12 @@ void run_job(const EncOptions& o) {
     job.progress_user = &line;
     warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
     const warpaes_status status = warpaes_file_run(engine.get(), &job, &result);
-    if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
-    if (status == WARPAES_ERROR_FORMAT && !o.input.empty() && looks_like_ours(o.input)) {
-        throw Failure(status, std::string(warpaes_last_error()) +
-                                  "; it looks like a file of `warpaes encrypt`: `warpaes "
-                                  "decrypt` opens it");
-    }
-    check(status);
+    if (status != WARPAES_OK) throw failure_of(status, o);
     const double seconds = line.seconds();
     line.clear();
+    OutputNotes notes;
+    notes.add(result.notes, o.output);
+    notes.tell();
     if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(o.input, result.bytes_read);
     if ((result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0) {
         warn(

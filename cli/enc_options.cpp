@@ -92,6 +92,7 @@ const Flag flags[] = {
     {"force", false, [](EncOptions& o, char*) { o.force = true; }},
     {"progress", false, [](EncOptions& o, char*) { o.progress = true; }},
     {"no-progress", false, [](EncOptions& o, char*) { o.progress = false; }},
+    {"raw", false, [](EncOptions& o, char*) { o.raw = true; }},
     {"json", false, [](EncOptions& o, char*) { o.json = true; }},
     {"h", false, [](EncOptions& o, char*) { o.help = true; }},
     {"help", false, [](EncOptions& o, char*) { o.help = true; }},
@@ -210,56 +211,64 @@ FirstLast parse_range(const std::string& text) {
 const char* enc_help() {
     return R"(Usage: warpaes enc -aes-BITS-MODE [-e|-d] [options]
 
-Encrypts or decrypts a file as `openssl enc` does: files go both ways between the two.
-BITS is 128, 192 or 256; MODE is ecb, cbc, cfb, cfb8, cfb1, ofb or ctr. These modes do not
-authenticate: who can change the file can change what it decrypts to.
+Encrypts or decrypts a file as `openssl enc` does; each reads the other's files.
+BITS is 128, 192 or 256; MODE is ecb, cbc, cfb, cfb8, cfb1, ofb or ctr. These
+modes do not authenticate: anyone who can modify the file can modify the
+plaintext. `warpaes encrypt` authenticates.
 
 Data
   -in FILE, -out FILE    default: standard input, standard output
   -e, -d                 encrypt (default), decrypt
   -a, -base64            ciphertext in base64
   -A                     with -a: in a single line
-  -nopad                 ECB, CBC: no PKCS#7 padding; the input is whole 16-byte blocks
-  --range FIRST:LAST     only these bytes of the result, both included (LAST may be left out);
-                         reads only the blocks under them. ECB, CTR; CBC and CFB with -d
+  -nopad                 ECB, CBC: no PKCS#7 padding; the input must be whole
+                         blocks of 16 bytes
+  --range FIRST:LAST     only these bytes of the result, both included; LAST may
+                         be left out. Reads only the blocks that contain them.
+                         For ECB and CTR, and for CBC and CFB with -d
   -f, --force            overwrite -out; write ciphertext to a terminal
 
-Key and IV themselves
-  -K KEY                 hexadecimal digits, or where they are: file:PATH (or the raw bytes),
-                         env:NAME, fd:N, prompt
+Key and IV
+  -K KEY                 hexadecimal digits, or their place: file:PATH,
+                         env:NAME, fd:N, prompt. A file may also contain the raw
+                         bytes
+  --raw                  the file of -K is the key itself even if it is text;
+                         without this option text is refused
   -iv HEX                16 bytes; for CTR the first counter block
 
-Or from a passphrase (asked for on the terminal if neither is given)
+Passphrase, instead of a key (asked for if none is given)
   -pass SOURCE           pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin
-  -k PASSWORD, -kfile F  the passphrase; the first line of a file. Of a line in a file openssl
-                         takes 127 bytes here and 1023 with -pass, and so does this
-  -pbkdf2, -iter N       PBKDF2, 10000 rounds unless N is given. Without: openssl's older, weak
-                         derivation
-  -md DIGEST             default sha256
-  -S HEX                 this salt (8 bytes), not in the file
-  -nosalt                no salt
+  -k PASSWORD, -kfile F  the passphrase; a file whose first line it is. As
+                         openssl, takes 127 bytes of this line, with -pass 1023
+  -pbkdf2, -iter N       PBKDF2 with 10000 rounds, or N. Without one of them:
+                         openssl's older, weak derivation
+  -md DIGEST             default: sha256
+  -S HEX                 use this salt of 8 bytes, and do not store it
+  -nosalt                use no salt
 
 How
-  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8, cuda: see `warpaes devices`
-  --device N             this CUDA device; default: all
+  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8 or cuda;
+                         `warpaes devices` lists them
+  --device N             use this CUDA device; default: all
   --threads N, --chunk BYTES, --depth N
-                         workers, bytes per chunk, chunks in flight; the defaults are measured
+                         workers, bytes per chunk, chunks in flight; the
+                         defaults are measured
   --progress, --no-progress
-                         default: if standard error is a terminal
-  --json                 a record of the run; on standard output if -out names a file, else on
-                         standard error
+                         default: only if standard error is a terminal
+  --json                 print a record of the run: to standard output if -out
+                         names a file, else to standard error
 
-Accepted for openssl's sake: -salt (the default), -bufsize N (no effect), -v (what was done, on
-standard error). docs/command-line.md lists what differs from openssl.
+Accepted for openssl's sake: -salt (the default), -bufsize N (no effect), -v (a
+summary on standard error). docs/command-line.md lists the differences.
 
 Examples
   warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc
   warpaes enc -aes-256-ctr -pbkdf2 -d -in disk.img.enc -out disk.img
-  tar c photos | warpaes enc -aes-256-cbc -pbkdf2 -pass file:pw > photos.tar.enc
-  warpaes enc -aes-128-ctr -d -K file:key -iv $IV -in big.enc --range 1000000:1000099
+  tar c photos | warpaes enc -aes-256-cbc -pbkdf2 -pass file:pw > photos.enc
+  warpaes enc -aes-128-ctr -d -K file:key -iv $IV -in a --range 1000:1099
 
-Exit status: 0, or the warpaes_status of what went wrong (`warpaes --help` lists them);
-128 + N after signal N. A failed run leaves no output file.
+Exit status: 0, or the warpaes_status of the failure (`warpaes --help-all` lists
+them); 128 + N after signal N. A failed run leaves no output file.
 )";
 }
 

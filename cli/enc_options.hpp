@@ -21,6 +21,7 @@ struct EncOptions {
 
     // Secrets stay in argv, where they can be overwritten.
     char* key = nullptr;
+    bool raw = false;  ///< -K file: is the key itself, whatever it looks like
     std::optional<std::string> iv;
     char* pass = nullptr;
     char* passphrase = nullptr;

@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 #include <linux/limits.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <warpaes/files.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <tuple>
 
 #include "descriptor.hpp"
+#include "output_directory.hpp"
 
 namespace cli {
 
@@ -38,6 +40,12 @@ fs::path own_name(const fs::path& path) {
     if (!name.has_filename()) name = name.parent_path();  // "photos/"
     name = name.filename();
     return name == "." || name == ".." || name == "/" ? fs::path() : name;
+}
+
+/// The file system's limit for a name, in bytes.
+std::size_t longest_name(const fs::path& path) {
+    const long limit = ::pathconf(nearest_directory(path.parent_path()).c_str(), _PC_NAME_MAX);
+    return limit > 0 ? static_cast<std::size_t>(limit) : NAME_MAX;
 }
 
 std::uint64_t size_of(const fs::path& path) {
@@ -76,7 +84,9 @@ public:
                     WARPAES_ERROR_ARGUMENT,
                     fmt::format("'{}' is a directory: give --output-dir DIRECTORY to put the results in", argument));
             }
+            root_ = path;
             add_directory(path, own_name(path));
+            root_.clear();
         } else {
             add_file(path, own_name(path));
         }
@@ -87,6 +97,10 @@ public:
 private:
     void add_file(const fs::path& path, const fs::path& name) {
         FileTask task{.input = path.string(), .bytes = size_of(path)};
+        if (!root_.empty()) {
+            task.root = root_;
+            task.below = path.lexically_relative(root_);
+        }
         if (makes_files(options_.action) && options_.output_dir) {
             task.output = (fs::path(*options_.output_dir) / result_name(name, options_.action)).string();
         } else if (makes_files(options_.action) && options_.output) {
@@ -94,9 +108,23 @@ private:
         } else if (options_.action == Action::encrypt) {
             task.output = result_name(path, Action::encrypt).string();
         }
+        refuse_long_name(task);
         list_.files.push_back(std::move(task));
     }
 
+    /// Marks a file whose name has no room for the suffix.
+    void refuse_long_name(FileTask& task) const {
+        const fs::path output(task.output);
+        const std::size_t length = output.filename().native().size();
+        if (length <= longest_name(output) || options_.output) return;
+        task.status = WARPAES_ERROR_WRITE;
+        task.error = fmt::format(
+            "output: the name is too long for {}: it has {} bytes, and its file system takes {}. Give this file and -o "
+            "with a shorter name, or encrypt a tar archive",
+            suffix, length, longest_name(output));
+    }
+
+    /// Adds a directory of the command line, or below `root_` of it.
     void add_directory(const fs::path& directory, const fs::path& name) {
         std::vector<fs::directory_entry> entries;
         std::error_code error;
@@ -156,6 +184,7 @@ private:
 
     const CryptOptions& options_;
     const bool unmarked_;
+    fs::path root_;  ///< the directory of the command line that is being listed
     FileList list_;
 };
 
@@ -235,40 +264,23 @@ FileList list_files(const CryptOptions& options, bool unmarked) {
     return list;
 }
 
-MadeDirectory made_directory(const std::string& path) {
-    std::error_code error;
-    const fs::path place = fs::canonical(path, error);
-    MadeDirectory made{error ? path : place.string(), 0, 0};
+Descriptor open_listed(const FileTask& task) {
+    constexpr int way = O_PATH | O_DIRECTORY | O_CLOEXEC;
+    const auto fail = [&](const std::string& why) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", task.input, why));
+    };
+    Descriptor at(task.root.c_str(), way);
+    if (at.get() < 0) fail(std::strerror(errno));
+    for (const fs::path& step : task.below.parent_path()) {
+        at = Descriptor(::openat(at.get(), step.c_str(), way | O_NOFOLLOW));
+        if (at.get() < 0) fail(std::strerror(errno));
+    }
+    Descriptor file(
+        ::openat(at.get(), task.below.filename().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat status {};
-    if (::lstat(made.path.c_str(), &status) == 0) {
-        made.device = status.st_dev;
-        made.inode = status.st_ino;
-    }
-    return made;
-}
-
-void open_to_owner(const std::string& directory) {
-    struct stat status {};
-    const Descriptor file(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || (status.st_mode & 0700) == 0700) return;
-    (void)::fchmod(file.get(), (status.st_mode & 0777) | 0700);  // if this fails, the file made there reports it
-}
-
-void keep_attributes(const std::string& input, const MadeDirectory& output) {
-    struct stat from {
-    }, to{};
-    if (::stat(input.c_str(), &from) != 0) return;
-    const Descriptor file(output.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    const bool open = file.get() >= 0 && ::fstat(file.get(), &to) == 0;
-    // Another user who may write above it could have put a link to a directory of a third user in this place.
-    if (open && (to.st_dev != output.device || to.st_ino != output.inode)) {
-        warn(fmt::format("'{}': another directory took its place, which stays as it is", output.path));
-        return;
-    }
-    const timespec times[] = {from.st_atim, from.st_mtim};
-    if (!open || ::fchmod(file.get(), from.st_mode & 0777) != 0 || ::futimens(file.get(), times) != 0) {
-        warn(fmt::format("'{}': cannot set permissions and time: {}", output.path, std::strerror(errno)));
-    }
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) fail(std::strerror(errno));
+    if (!S_ISREG(status.st_mode)) fail("it is no longer a regular file");
+    return file;
 }
 
 std::string objection_to_result(const CryptOptions& options, const std::string& output,

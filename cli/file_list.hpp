@@ -1,22 +1,24 @@
 // Turns the command line's files and directories into the list of files to process, with the place of each result.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "command.hpp"
 #include "crypt_options.hpp"
+#include "descriptor.hpp"
 
 namespace cli {
 
 struct FileTask {
     std::string input{};                 ///< empty: standard input
     std::string output{};                ///< empty: standard output, or none
+    std::filesystem::path root{};        ///< for a file found in a directory: that directory of the command line
+    std::filesystem::path below{};       ///< the path below it
     std::uint64_t bytes = 0;             ///< size of a regular file
-    warpaes_status status = WARPAES_OK;  ///< otherwise a directory that cannot be read, with nothing to do
+    warpaes_status status = WARPAES_OK;  ///< otherwise nothing is done; `error` says why
     std::string error{};
 };
 
@@ -37,25 +39,13 @@ struct FileList {
 /// would replace an input. Warns of everything that it skips.
 FileList list_files(const CryptOptions& options, bool unmarked);
 
-/// A directory of results.
-struct MadeDirectory {
-    std::string path;  ///< with a link at its end resolved
-    dev_t device;
-    ino_t inode;
-};
-MadeDirectory made_directory(const std::string& path);
+/// Opens a file that was found in a directory of the command line. Follows no link below that directory, where another
+/// user may have replaced a directory or the file since. Throws Failure{NOT_FOUND}.
+Descriptor open_listed(const FileTask& task);
 
 /// Why the file at the place of a result is not a result, for --skip-existing; nothing if it is one, or if there is no
 /// file. `raw_template`: template of a raw key whose files have no mark; else nothing.
 std::string objection_to_result(const CryptOptions& options, const std::string& output,
                                 const std::string& raw_template);
-
-/// Lets the owner of a directory write in it, if an earlier run made it as a copy of a directory without that
-/// permission. keep_attributes() removes the permission at the end.
-void open_to_owner(const std::string& directory);
-
-/// Gives `output` the permissions and the time of `input`, as far as possible, and warns otherwise. It changes no other
-/// directory that has taken the place of `output`.
-void keep_attributes(const std::string& input, const MadeDirectory& output);
 
 }  // namespace cli

@@ -64,7 +64,7 @@ std::string foreign_hint(const std::string& path) {
         if (seen.starts_with(known.bytes)) return std::string("; it looks like ") + known.what;
     }
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
-    if (warpaes_file_inspect(path.c_str(), nullptr, &info) != WARPAES_OK) return "; it does not look encrypted";
+    if (warpaes_file_inspect(path.c_str(), nullptr, &info) != WARPAES_OK) return not_encrypted;
     return info.key_bits != 0 ? fmt::format("; it looks like a file of a key for AES-{}", info.key_bits)
                               : std::string();
 }

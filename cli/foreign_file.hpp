@@ -12,6 +12,7 @@ bool can_be_read_again(const std::string& path);
 bool looks_like_ours(const std::string& path);
 
 /// What a named file seems to be, and which program opens it, as the end of a sentence; empty if that is not known.
+inline constexpr const char* not_encrypted = "; it does not look encrypted";
 std::string foreign_hint(const std::string& path);
 
 }  // namespace cli

@@ -19,20 +19,26 @@ using nlohmann::json;
 
 constexpr const char* inspect_help = R"(Usage: warpaes inspect [-k KEYS] [--template NAME] FILE...
 
-What an encrypted file says of itself, without a key: format, header, segments, length of the
-plaintext. Files of Tink's streaming AEAD name neither their key nor the size of their segments, so
-every template that fits is listed. Nothing is authenticated: this is what somebody wrote there.
+Shows a file's format, header, segments and length of the plaintext, without a
+key. Files of Tink's streaming AEAD contain neither the key's number nor the
+segment size, so the command lists every template that fits. Nothing is
+authenticated: anyone can have written the header.
 
-  -k, --keys PLACE       keys as for `warpaes decrypt`: finds the one that opens the file, which makes
-                         the answer exact
+  -k, --keys PLACE       keys as for `warpaes decrypt`: find the one that opens
+                         the file, which makes the result exact
   --aad TEXT, --aad-file FILE
-                         with -k: associated data, as it was when the file was encrypted
+                         with -k: the associated data of the file
   --passphrase-from PLACE
-                         with -k: of a keyset under a passphrase, as for `warpaes decrypt`
+                         with -k: the passphrase of a keyset, as for
+                         `warpaes decrypt`
   --kek PLACE, --kek-aad TEXT
-                         with -k: of a keyset under a key-encryption key, as for `warpaes decrypt`
-  -t, --template NAME    take it for a file of this template (`warpaes keygen --help` lists them)
-  --json                 the same for programs
+                         with -k: the key-encryption key of a keyset, as for
+                         `warpaes decrypt`
+  --raw                  with -k: a key of 16 or 32 bytes is raw even if it is
+                         text
+  -t, --template NAME    assume this template (`warpaes keygen --help` lists
+                         them)
+  --json                 print a record
 )";
 
 struct InspectOptions {

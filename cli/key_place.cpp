@@ -22,7 +22,23 @@ namespace {
     throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: is longer than {} bytes", what, SecretText::capacity - 1));
 }
 
+/// Whether text in the place of a path may be a passphrase: words with spaces between them, or letters with other
+/// characters than names of files usually have. Messages do not repeat it.
+bool looks_like_passphrase(std::string_view text) {
+    return text.find('/') == std::string_view::npos &&
+           text.find_first_of(" \t!\"#$%&'()*;<=>?@[\\]^`{|}") < text.size();
+}
+
 }  // namespace
+
+void refuse_passphrase(const std::string& option, const std::string& place) {
+    if (!looks_like_passphrase(place) || ::access(place.c_str(), F_OK) == 0) return;
+    throw Failure(WARPAES_ERROR_NOT_FOUND,
+                  fmt::format("{}: there is no file of this name, which is not repeated here because it may be a "
+                              "passphrase. Give a file of keys; a keyset under a passphrase asks for it "
+                              "(`warpaes keygen --passphrase -o keyset.json`)",
+                              option));
+}
 
 SecretText::~SecretText() {
     if (bytes_) explicit_bzero(bytes_.get(), size_);
@@ -90,6 +106,7 @@ PlacedKey read_key_place(const std::string& option, const std::string& place) {
         const Descriptor file(place.c_str(), O_RDONLY);
         if (file.get() < 0) {
             const std::string why = std::strerror(errno);
+            if (errno == ENOENT) refuse_passphrase(option, place);
             throw Failure(WARPAES_ERROR_NOT_FOUND,
                           fmt::format("{}: cannot open {}: {}{}", option, key.name, why, did_you_mean_file(place)));
         }

@@ -44,6 +44,10 @@ PlacedKey read_key_place(const std::string& option, const std::string& place);
 /// The place after the mark clear:, or all of `place` if it has no mark.
 const char* unmarked(const char* place);
 
+/// Throws Failure{NOT_FOUND} if there is no file `place` and the text may be a passphrase; the sentence does not repeat
+/// it.
+void refuse_passphrase(const std::string& option, const std::string& place);
+
 /// Throws UsageError for a key in place of its location, because shell histories and process lists show it.
 void refuse_key(const std::string& option, const char* place);
 

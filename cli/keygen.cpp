@@ -20,22 +20,28 @@ namespace {
 
 constexpr const char* keygen_help = R"(Usage: warpaes keygen [-t TEMPLATE] [--passphrase | --kek PLACE] [-o FILE]
 
-Makes a keyset with one new key, as Tink has them (JSON).
+Makes a keyset with one new key, in Tink's JSON format.
 
-  -o, --output FILE      a new file, for its owner alone (mode 0600); never overwritten.
-                         Default: standard output
-  --passphrase           encrypted under a passphrase, which is asked for: who has the file alone has
-                         nothing
+  -o, --output FILE      a new file with mode 0600; existing files are never
+                         overwritten. Default: standard output
+  --passphrase           encrypt the keyset under a passphrase, which the
+                         command asks for: the file alone then opens nothing
   --passphrase-from PLACE
-                         the same, without asking: a file, env:NAME, fd:N or exec:COMMAND
-  --passphrase-seconds S what a guess shall take here; default 1, and never less than 128 MiB
-  --kek PLACE            encrypted under a key-encryption key, as Tink has it: Tink's keyset of AES-GCM
-                         keys, or a key of 16 or 32 bytes; a file, env:NAME, fd:N or exec:COMMAND
-  --kek-aad TEXT         associated data of this encryption, which opening the keyset takes again
-  -t, --template NAME    what kind of key; the default is the first of those below. C2SP chunked encryption
-                         has no keysets: the template's name is written, and its key in hexadecimal
+                         read this passphrase from a file, env:NAME, fd:N or
+                         exec:COMMAND
+  --passphrase-seconds S seconds that one guess takes on this machine. Default:
+                         1; a guess never takes less than 128 MiB
+  --kek PLACE            encrypt the keyset under a key-encryption key, as Tink
+                         does: a Tink keyset of AES-GCM keys, or a key of 16 or
+                         32 bytes; a file, env:NAME, fd:N or exec:COMMAND
+  --kek-aad TEXT         associated data of this encryption, required to open
+                         the keyset
+  -t, --template NAME    the kind of key; default: the first one below. C2SP
+                         chunked encryption has no keysets: for these templates
+                         the command writes the template's name and the key in
+                         hexadecimal
 
-Example
+Examples
   warpaes keygen -o keyset.json
   warpaes keygen --passphrase -o keyset.json
 

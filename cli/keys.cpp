@@ -74,30 +74,33 @@ constexpr const char* keys_help = R"(Usage: warpaes keys list [--json] KEYSET
        warpaes keys promote|disable|enable|destroy|remove KEYSET ID
        warpaes keys passphrase [--remove] KEYSET
 
-What a keyset holds, and the rotation of its keys. Encryption uses the primary key, decryption every
-enabled one. The file is replaced whole, with mode 0600.
+Lists and changes the keys of a keyset. Encryption uses the primary key;
+decryption tries every enabled key. A changed file has mode 0600.
 
-  list                   the keys, without their secrets; it takes no passphrase and no key
-  add                    a new key, whose number is printed; --primary: which is used from now on
-  promote                makes this key the primary
-  disable, enable        keeps a key, unused; uses it again
-  destroy                forgets the key for ever; its number stays
-  remove                 forgets the key and its number
-  passphrase             encrypts the keyset under a new passphrase, instead of an old one or of a
-                         key-encryption key; --remove: leaves it in clear
+  list                   list the keys without their secrets; needs no
+                         passphrase and no key-encryption key
+  add                    add a new key and print its number; --primary: make it
+                         the primary key
+  promote                make this key the primary key
+  disable, enable        stop using a key, which stays in the file; use it again
+  destroy, remove        delete the key but keep its number; delete both
+  passphrase             put the keyset under a new passphrase; --remove: store
+                         it in clear
 
-  -k, --keys PLACE       the keyset, where KEYSET is not given; default: what WARPAES_KEYSET says
+  -k, --keys PLACE       the keyset, instead of KEYSET. Default: the place in
+                         WARPAES_KEYSET
   --passphrase-from PLACE
-                         the passphrase of a keyset that has one: a file, env:NAME, fd:N or exec:COMMAND.
-                         Default: asked for
+                         the passphrase of a keyset that has one: a file,
+                         env:NAME, fd:N or exec:COMMAND. Default: ask
   --kek PLACE, --kek-aad TEXT
-                         the key-encryption key of a keyset that is under one, likewise, and the
-                         associated data. What is changed is encrypted under it again. With one of these
-                         options the keyset must be encrypted
+                         the key-encryption key of a keyset that is under one
+                         (same places), and its associated data. With this or
+                         --passphrase-from the keyset must be encrypted
   --new-passphrase-from PLACE, --passphrase-seconds S
-                         of `passphrase`: where the new one is, and what a guess shall take
+                         of `passphrase`: the place of the new passphrase, and
+                         the seconds that one guess takes
 
-A rotation: what is written from now on is encrypted with a new key, what was written can be read.
+Example: from now on a new key encrypts, and existing files can still be read.
   warpaes keys add --primary keyset.json
 
 )";

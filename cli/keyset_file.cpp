@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "interrupt.hpp"
+#include "output_notes.hpp"
 
 namespace cli {
 
@@ -19,6 +20,11 @@ namespace {
 
 [[noreturn]] void fail(warpaes_status status, const char* what, const std::string& path) {
     throw Failure(status, fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno)));
+}
+
+/// Of fsync() on file systems that have nothing to do for it.
+bool is_unsupported(int error) {
+    return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EROFS;
 }
 
 bool is_same(const struct stat& a, const struct stat& b) {
@@ -31,21 +37,15 @@ class Draft {
 public:
     /// `owner`: attributes of the file that it replaces. Changing another user's keyset does not change its owner.
     Draft(const std::string& path, std::string_view content, const struct stat* owner = nullptr)
-        : path_(path), leaf_(std::filesystem::path(path).filename()) {
+        : path_(path), content_(content), leaf_(std::filesystem::path(path).filename()) {
         const auto folder = std::filesystem::path(path).parent_path();
         folder_ = Descriptor(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY);
         if (folder_.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
         const Descriptor file(create());
         if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
-        while (!content.empty()) {
-            const ssize_t n = ::write(file.get(), content.data(), content.size());
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) break;
-            content.remove_prefix(static_cast<std::size_t>(n));
-        }
-        const bool owned =
-            owner == nullptr || ::fchown(file.get(), owner->st_uid, owner->st_gid) == 0 || errno == EPERM;
-        if (content.empty() && owned && ::fsync(file.get()) == 0) return;
+        // A file system without owners refuses; the keyset then has the owner that it assigns.
+        if (owner != nullptr) (void)::fchown(file.get(), owner->st_uid, owner->st_gid);
+        if (write(file.get())) return;
         const int error = errno;
         remove();
         errno = error;
@@ -69,10 +69,8 @@ public:
     void appear() {
         refuse_if_interrupted();
         int result = rename(RENAME_NOREPLACE);
-        if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {  // unsupported here; link() does not replace either
-            result = ::linkat(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), 0);
-            if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
-        }
+        if (result != 0 && errno != EEXIST) result = link();
+        if (result != 0 && errno != EEXIST) result = claim();
         if (result != 0 && errno == EEXIST) {
             throw Failure(WARPAES_ERROR_EXISTS, fmt::format("'{}' exists, and keys are never overwritten", path_));
         }
@@ -97,6 +95,40 @@ private:
         }
         return -1;
     }
+    /// link() does not replace either, where RENAME_NOREPLACE is not supported.
+    int link() {
+        const int result = ::linkat(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), 0);
+        if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
+        return result;
+    }
+    /// Without links, an empty file claims the name, and is replaced; without rename(), it is written.
+    int claim() {
+        constexpr int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
+        {
+            const Descriptor placeholder(::openat(folder_.get(), leaf_.c_str(), flags | O_CREAT | O_EXCL, 0600));
+            if (placeholder.get() < 0) return -1;
+        }
+        if (rename(0) == 0) return 0;
+        if (const Descriptor file(::openat(folder_.get(), leaf_.c_str(), flags));
+            file.get() >= 0 && write(file.get())) {
+            remove();
+            return 0;
+        }
+        const int error = errno;
+        ::unlinkat(folder_.get(), leaf_.c_str(), 0);
+        errno = error;
+        return -1;
+    }
+    /// Writes the content and waits for the disk. Returns whether that worked; otherwise errno says why.
+    [[nodiscard]] bool write(int fd) const {
+        for (std::string_view left = content_; !left.empty();) {
+            const ssize_t n = ::write(fd, left.data(), left.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) return false;
+            left.remove_prefix(static_cast<std::size_t>(n));
+        }
+        return ::fsync(fd) == 0 || is_unsupported(errno);
+    }
     int rename(unsigned flags) {
         return ::renameat2(folder_.get(), name_.c_str(), folder_.get(), leaf_.c_str(), flags);
     }
@@ -110,7 +142,9 @@ private:
         if (directory.get() >= 0) ::fsync(directory.get());
     }
 
-    std::string path_, leaf_;
+    std::string path_;
+    std::string_view content_;  ///< outlives the object
+    std::string leaf_;
     Descriptor folder_;
     std::string name_;
 };
@@ -119,6 +153,7 @@ std::string resolved(const std::string& path) {
     std::error_code error;
     const auto real = std::filesystem::canonical(path, error);
     if (error) {
+        refuse_passphrase("KEYSET", path);
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", path, error.message()));
     }
     return real.string();
@@ -157,6 +192,7 @@ void refuse_existing_key_file(const std::string& path) {
 void create_key_file(const std::string& path, std::string_view content) {
     refuse_existing_key_file(path);
     Draft(path, content).appear();
+    warn_if_open_to_others(path);
 }
 
 KeysetFile::KeysetFile(const std::string& place, const KeyOptions& options)

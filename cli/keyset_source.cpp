@@ -42,7 +42,8 @@ std::optional<std::string> take_template(std::string_view& digits) {
 Keyset from_json(const std::string& what, std::string_view text) {
     warpaes_keyset* keyset = nullptr;
     const warpaes_status status = warpaes_keyset_parse(text.data(), text.size(), &keyset);
-    if (status == WARPAES_ERROR_KEYSET && (text.empty() || trimmed(text).substr(0, 1) != "{")) {
+    const bool wide = std::string_view(warpaes_last_error()).find("UTF-") != std::string_view::npos;
+    if (status == WARPAES_ERROR_KEYSET && !wide && trimmed(text).substr(0, 1) != "{") {
         throw Failure(status,
                       fmt::format("{}: is neither a keyset in Tink's JSON nor a key of 16 or 32 bytes, or of 32 "
                                   "or 64 hexadecimal digits; `warpaes keygen` makes keysets",
@@ -117,6 +118,9 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
         if (!format || options.keys.size() > 1) return;
         throw UsageError(fmt::format("--template: is for raw keys; the keys of {} say their formats themselves", what));
     };
+    if (options.raw && is_raw_length(text.size())) {
+        return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
+    }
     if (is_wrapped(text)) {
         refuse_template();
         return unwrap(what, text, options);
@@ -132,8 +136,9 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
         decode_hex(digits, const_cast<unsigned char*>(key.bytes()));
         return from_raw(what, key.bytes(), key.size(), own ? own : format);
     }
-    // No keyset is that short, and a random key never consists of hexadecimal digits only.
-    if (is_raw_length(text.size()) && !is_hex(text)) {
+    // No keyset is that short.
+    if (is_raw_length(text.size())) {
+        refuse_text(what, text);
         return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
     }
     Keyset keyset = from_json(what, text);
@@ -173,6 +178,7 @@ void add_key_options(CLI::App& app, KeyOptions& options) {
     app.add_option("-k,--keys", options.keys)->allow_extra_args(false);
     app.add_option("-t,--template,--format", options.template_name);
     app.add_option("--passphrase-from", options.passphrase_from);
+    app.add_flag("--raw", options.raw);
     options.kek.add(app);
 }
 
@@ -229,8 +235,9 @@ std::vector<Keys> load_each(const KeyOptions& options) {
     std::vector<Keys> all;
     if (options.keys.empty()) all.push_back(load_place("WARPAES_KEYSET", variable, options));
     for (const std::string& place : options.keys) all.push_back(load_place("-k", place, options));
-    if (options.template_name && std::none_of(all.begin(), all.end(), [](const Keys& keys) { return keys.raw; })) {
-        throw UsageError("--template: is for raw keys, and none of -k is one: leave it out");
+    if (std::none_of(all.begin(), all.end(), [](const Keys& keys) { return keys.raw; })) {
+        if (options.template_name) throw UsageError("--template: is for raw keys, and none of -k is one: leave it out");
+        if (options.raw) throw UsageError("--raw: no key has 16 or 32 bytes: leave it out");
     }
     return all;
 }

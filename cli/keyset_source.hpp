@@ -28,6 +28,7 @@ struct Keys {
 struct KeyOptions {
     std::vector<std::string> keys;               ///< places, perhaps marked clear:; none: WARPAES_KEYSET's
     std::optional<std::string> template_name;    ///< of a raw key; nothing: by its length
+    bool raw = false;                            ///< every key is the bytes themselves, whatever they look like
     std::optional<std::string> passphrase_from;  ///< for a keyset under a passphrase; nothing: ask for it
     /// The passphrase, once it has been read: a descriptor gives it only once.
     std::shared_ptr<std::optional<SecretBytes>> passphrase = std::make_shared<std::optional<SecretBytes>>();

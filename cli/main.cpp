@@ -21,31 +21,39 @@ int become_lab(int argc, char** argv) {
 }
 
 constexpr Command commands[] = {
-    {"encrypt", "encrypt files, authenticated", cli::run_encrypt, true},
-    {"decrypt", "decrypt them, or a part of one", cli::run_decrypt, true},
-    {"cat", "write the plaintext of several to standard output", cli::run_cat, true},
-    {"verify", "authenticate them and write nothing", cli::run_verify, true},
-    {"reencrypt", "encrypt them anew with another key, in place", cli::run_reencrypt, true},
-    {"inspect", "what an encrypted file says of itself", cli::run_inspect},
+    {"encrypt", "encrypt files, with authentication", cli::run_encrypt, true},
+    {"decrypt", "decrypt files, or a part of one", cli::run_decrypt, true},
+    {"cat", "write the plaintext of files to standard output", cli::run_cat, true},
+    {"verify", "authenticate files, without output", cli::run_verify, true},
+    {"reencrypt", "replace encrypted files by ones under another key", cli::run_reencrypt, true},
+    {"inspect", "show an encrypted file's format and key", cli::run_inspect},
     {"keygen", "make a keyset", cli::run_keygen},
-    {"keys", "what a keyset holds, and the rotation of its keys", cli::run_keys},
+    {"keys", "list and rotate the keys of a keyset", cli::run_keys},
     {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
-    {"provider", "OpenSSL with warpaes in it, for every program", cli::run_provider},
-    {"devices", "what can run here, and why not", cli::run_devices},
-    {"selftest", "known answers on every backend", cli::run_selftest},
+    {"provider", "make programs that use OpenSSL use warpaes", cli::run_provider},
+    {"devices", "list backends and devices", cli::run_devices},
+    {"selftest", "run known-answer tests on every backend", cli::run_selftest},
     {"bench", "measure throughput", cli::run_bench},
-    {"plan", "which backend would do it, and what it would take", cli::run_plan},
-    {"calibrate", "measure this machine for such choices", cli::run_calibrate},
-    {"tune", "measure how a GPU's kernels are best launched", cli::run_tune},
-    {"lab", "published experiments, run on this machine (the program warpaes-lab)", become_lab},
+    {"plan", "predict the backend and the time of a call", cli::run_plan},
+    {"calibrate", "measure this machine for the planner", cli::run_calibrate},
+    {"tune", "measure the best launch parameters of a GPU", cli::run_tune},
+    {"lab", "run published experiments (program warpaes-lab)", become_lab},
 };
+
+/// In at most 80 columns.
+void print_status(int status, std::string_view message) {
+    constexpr std::size_t room = 80 - 7;
+    const std::size_t end = message.size() <= room ? message.size() : message.rfind(' ', room);
+    fmt::print("  {:>3}  {}\n", status, message.substr(0, end));
+    if (end != message.size()) fmt::print("       {}\n", message.substr(end + 1));
+}
 
 void print_help(bool all) {
     fmt::print("Usage: warpaes COMMAND [options]\n\nAES (FIPS 197) on GPUs and CPUs.\n\n");
     for (const Command& command : commands) fmt::print("  {:<11}{}\n", command.name, command.summary);
     fmt::print(
-        "\n`warpaes COMMAND --help` says more; `warpaes --version` says which this is, `--help-all` what\n"
-        "exit statuses mean.\n"
+        "\n`warpaes COMMAND --help` describes a command. `--version` prints the version,\n"
+        "`--help-all` also the exit statuses.\n"
         "\nExamples\n"
         "  warpaes devices\n"
         "  warpaes keygen -o keyset.json\n"
@@ -55,7 +63,7 @@ void print_help(bool all) {
     if (!all) return;
     fmt::print("\nExit status\n");
     for (int status = 0; status <= WARPAES_ERROR_IV_REUSED; ++status) {
-        fmt::print("  {:>3}  {}\n", status, warpaes_status_message(static_cast<warpaes_status>(status)));
+        print_status(status, warpaes_status_message(static_cast<warpaes_status>(status)));
     }
     fmt::print("  {:>3}  ended by signal N\n", "128+N");
 }
@@ -68,12 +76,23 @@ bool is_filter(int argc, char** argv) {
     return argc == 1 && keys != nullptr && *keys != '\0' && ::isatty(STDIN_FILENO) == 0 && ::isatty(STDOUT_FILENO) == 0;
 }
 
+int run(int argc, char** argv);
+
+/// `warpaes help COMMAND`: as `warpaes COMMAND --help`.
+int help_of_command(int argc, char** argv) {
+    if (argc > 3) throw cli::UsageError(fmt::format("'{}': is too much; `warpaes help` takes one command", argv[3]));
+    std::string option = "--help";
+    char* words[] = {argv[0], argv[2], option.data(), nullptr};
+    return run(3, words);
+}
+
 int run(int argc, char** argv) {
     const char* name = argc > 1 ? argv[1] : "";
     if (std::strcmp(name, "--version") == 0 || std::strcmp(name, "version") == 0) {
         cli::print_version();
         return 0;
     }
+    if (std::strcmp(name, "help") == 0 && argc > 2) return help_of_command(argc, argv);
     if (std::strcmp(name, "--help") == 0 || std::strcmp(name, "-h") == 0 || std::strcmp(name, "help") == 0) {
         print_help(false);
         return 0;

@@ -27,25 +27,29 @@ struct PlanOptions {
 
 constexpr const char* plan_help = R"(Usage: warpaes plan --mode MODE --size N [options]
 
-Predicts what a call would take on each backend of this machine, and prints which one the library
-would choose, and why. Does nothing else. `warpaes calibrate` makes the predictions this machine's own.
+Predicts the time of a call on each backend of this machine, and prints which
+backend the library would choose, and why. It runs nothing. `warpaes calibrate`
+replaces the built-in figures by measurements of this machine.
 
-  --mode MODE        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, ccm or cmac
-  --size N           of each message, like 1500, 64K, 1M or 1G
+  --mode MODE        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, ccm or
+                     cmac
+  --size N           size of each message, such as 1500, 64K, 1M or 1G
   --direction D      encrypt (default) or decrypt
   --key-bits N       128 (default), 192 or 256
-  --messages N       so many messages in one batch (default 1, alone)
-  --keys N           of so many different keys (default 1)
-  --batch            a batch also if it is of one message
-  --from PLACE       host (pageable memory, default), page-locked or device: where the data lies
-  --backend NAME     as if this one had been asked for
-  --device N         of the GPUs, only this one
+  --messages N       number of messages in one batch (default 1: no batch)
+  --keys N           number of distinct keys (default 1)
+  --batch            plan a batch even for one message
+  --from PLACE       where the data lies: host (pageable memory, default),
+                     page-locked or device
+  --backend NAME     assume this backend
+  --device N         assume this GPU
   --threads N        host threads that may be used (default: all processors)
   --json             print a record
 
-How good such choices are `warpaes plan --grid` measures, if there is the program warpaes-plan-grid.
+`warpaes plan --grid` measures how good the predictions are, if the program
+warpaes-plan-grid is installed.
 
-Examples:
+Examples
   warpaes plan --mode ctr --size 64M --from page-locked
   warpaes plan --mode cbc --size 16K --messages 65536
 )";

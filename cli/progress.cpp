@@ -48,9 +48,10 @@ double ProgressLine::seconds() const {
 void ProgressLine::update(std::uint64_t done, std::uint64_t total) {
     if (!shown_) return;
     const auto now = Clock::now();
-    if (now - start_ < std::chrono::milliseconds(300) || now - drawn_ < std::chrono::milliseconds(100)) return;
+    const auto between = std::chrono::milliseconds(terminal_ ? 100 : 1000);
+    if (now - start_ < std::chrono::milliseconds(300) || now - drawn_ < between) return;
     drawn_ = now;
-    visible_ = true;
+    visible_ = terminal_;
     const double rate = static_cast<double>(done) / seconds();
     const std::string bytes = human_bytes(static_cast<double>(done)), speed = fmt::format("{:.2f} GB/s", rate / 1e9);
     std::string line;
@@ -65,7 +66,7 @@ void ProgressLine::update(std::uint64_t done, std::uint64_t total) {
     } else {
         line = fitting({fmt::format("{}  {}", bytes, speed), bytes, bytes});
     }
-    say("\r\033[K" + line);
+    say(terminal_ ? "\r\033[K" + line : line + "\n");
 }
 
 void ProgressLine::clear() {

@@ -1,5 +1,7 @@
-// A line on standard error that shows the progress of a job.
+// The progress of a job on standard error: a line that is redrawn on a terminal, elsewhere a new line each second.
 #pragma once
+
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
@@ -22,6 +24,7 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
     bool shown_;
+    bool terminal_ = ::isatty(STDERR_FILENO) != 0;
     bool visible_ = false;
     Clock::time_point start_ = Clock::now();
     Clock::time_point drawn_ = start_;

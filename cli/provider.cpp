@@ -30,25 +30,35 @@ namespace fs = std::filesystem;
 
 constexpr const char* provider_help = R"(Usage: warpaes provider install|check|remove|stats [options]
 
-Gives every program that uses OpenSSL 3 warpaes, by OpenSSL's configuration alone.
+Makes every program that uses OpenSSL 3 use warpaes, by OpenSSL's configuration.
 
-  install                writes a block into openssl.cnf that activates OpenSSL's default provider and
-                         warpaes, and prefers warpaes; tested in a child process before it counts
-  check                  tests in a child process what is configured, and says which kernels run
-  remove                 takes the block out again
-  stats                  what the provider has done, of all programs, if counters are configured
-                         (`warpaes provider-stats` is the same)
+  install                add a block to openssl.cnf that activates OpenSSL's
+                         default provider and warpaes and prefers warpaes; the
+                         command tests it in a child process first
+  check                  test the configuration in a child process, and print
+                         the kernels in use
+  remove                 remove the block
+  stats                  print the provider's counters of all programs, if the
+                         configuration names a file for them (also
+                         `warpaes provider-stats`)
 
-  --backend NAME         install: auto, aesni, vaes, armv8, cuda, or libcrypto, which leaves all to OpenSSL
-  --cbc                  install: CBC as well
-  --config FILE          another openssl.cnf than that of the command openssl
+  --backend NAME         install: auto, aesni, vaes, armv8, cuda, or libcrypto,
+                         which leaves everything to OpenSSL
+  --cbc                  install: also CBC
+  --config FILE          use this openssl.cnf; default: that of `openssl`
   --counters FILE        install: count in this file; stats: read it
-  --json                 check, stats: as JSON
-  --module FILE          install: warpaes.so; the default is the one beside this program
-  --threads N            install: threads for long updates; auto: as many as pay. Default: 1
-  --threshold BYTES      install: updates from this length on may go to several threads or a GPU
+  --json                 check, stats: print a record
+  --module FILE          install: warpaes.so; default: the one installed with
+                         this program
+  --threads N            install: threads for long updates; auto: as many as are
+                         worth it. Default: 1
+  --threshold BYTES      install: updates of this length and more may use
+                         several threads or a GPU
 
-Example
+`install` as root refuses a module that other users can replace: install warpaes
+where only root can write.
+
+Examples
   sudo warpaes provider install
   warpaes provider check
 )";
@@ -177,7 +187,8 @@ void refuse_replaceable_module(const std::string& config, const std::string& mod
 /// A new file beside `path`, which replaces `path` or is removed.
 class Replacement {
 public:
-    Replacement(const std::string& path, const std::string& text) : path_(path), name_(path + ".warpaes-XXXXXX") {
+    Replacement(const std::string& path, const std::string& text)
+        : path_(path), name_(fs::path(path).parent_path() / ".warpaes-XXXXXX") {
         const int file = ::mkstemp(name_.data());
         struct stat before {};
         const bool made = file >= 0 && ::stat(path.c_str(), &before) == 0 &&
@@ -240,6 +251,7 @@ struct Checked {
     std::string wrong;  ///< a sentence; empty: no fault found
     std::string build_info;
     std::vector<std::string> unknown;  ///< names in the provider's section that it does not know
+    std::vector<std::string> idle;     ///< settings that have no effect on this machine
 };
 
 /// Warns of unknown parameters. OpenSSL gives a provider only the parameters that it asks for, so the provider cannot.
@@ -258,12 +270,36 @@ std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     return unknown;
 }
 
+/// Settings that name a GPU that cannot be used here: the provider then computes on CPUs without a message. The command
+/// and the provider find the same GPUs.
+std::vector<std::string> idle_settings(const OpensslConfig& config) {
+    const std::string section = config.section_of_provider();
+    const std::string backend = config.value(section, "backend"), device = config.value(section, "device");
+    const bool may_use_gpu = backend.empty() || backend == "auto" || backend == "cuda";
+    if (!may_use_gpu || (backend != "cuda" && device.empty())) return {};
+    std::string why = "there is none";
+    std::vector<std::string> usable;
+    for (const warpaes_backend_info& info : list_backends()) {
+        if (std::strcmp(info.name, "cuda") != 0) continue;
+        if (info.usable != 0) usable.push_back(std::to_string(info.device));
+        if (info.usable == 0) why = info.reason;
+    }
+    if (device.empty() ? !usable.empty() : std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
+    const std::string name = device.empty() ? "backend = cuda" : fmt::format("device = {}", device);
+    const std::string problem = usable.empty()
+                                    ? fmt::format("no GPU can be used here: {}", why)
+                                    : fmt::format("there is no GPU {} here; `warpaes devices` lists them", device);
+    return {fmt::format("[{}]: {}: {}. CPUs do all the work", section, name, problem)};
+}
+
 /// Tests the configuration in `path` with child processes: both providers are active, common operations work, AES gives
 /// the right result, and warpaes computed it.
 Checked check_config(const std::string& path) {
     Checked checked;
     const OpensslConfig config(read_file(path), path);
     checked.unknown = unknown_parameters(config);
+    checked.idle = idle_settings(config);
+    for (const std::string& sentence : checked.idle) warn(sentence);
     const auto wrong = [&](const std::string& sentence) {
         checked.wrong = sentence;
         return checked;
@@ -363,11 +399,15 @@ int check_installed(const ProviderOptions& options) {
                     {"works", checked.wrong.empty()},
                     {"build_info", checked.build_info},
                     {"unknown", checked.unknown},
+                    {"idle", checked.idle},
                     {"reason", checked.wrong}},
                    2);
     }
     if (!checked.wrong.empty()) throw Failure(WARPAES_ERROR_STATE, fmt::format("'{}': {}", path, checked.wrong));
-    if (!options.json) fmt::print("{}: works, {}\n", one_line(path), one_line(checked.build_info));
+    if (!options.json) {
+        fmt::print("{}: works{}, {}\n", one_line(path), checked.idle.empty() ? "" : " on CPUs",
+                   one_line(checked.build_info));
+    }
     return 0;
 }
 

@@ -186,6 +186,8 @@ SecretBytes read_environment(const std::string& what, const std::string& name) {
 
 std::string_view trimmed(std::string_view text) {
     constexpr const char* space = " \t\r\n";
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
     const std::size_t first = text.find_first_not_of(space);
     if (first == std::string_view::npos) return {};
     return text.substr(first, text.find_last_not_of(space) - first + 1);
@@ -277,7 +279,14 @@ SecretBytes read_passphrase_file(const std::string& what, const std::string& pat
     return read_kfile_line(what, open_secret(what, path).get());
 }
 
-SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes) {
+void refuse_text(const std::string& what, std::string_view key) {
+    if (warpaes_keyset_check_raw(key.data(), key.size()) == WARPAES_OK) return;
+    constexpr std::string_view subject = "key: ";
+    throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: {}. --raw takes these bytes as the key itself", what,
+                                                    std::string_view(warpaes_last_error()).substr(subject.size())));
+}
+
+SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes, bool raw) {
     SecretBytes text;
     bool may_be_raw = false;
     if (const char* path = after(argument, "file:")) {
@@ -295,7 +304,16 @@ SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes)
     } else {
         text = take_argument(what, argument, "use file:PATH, env:NAME, fd:N or prompt");
     }
-    if (may_be_raw && text.size() == bytes && !is_hex(text.view())) return text;
+    if (raw && !may_be_raw) throw UsageError("--raw: is for keys in files: -K file:PATH or fd:N");
+    if (raw && text.size() != bytes) {
+        throw Failure(WARPAES_ERROR_KEY_LENGTH,
+                      fmt::format("{}: has {} bytes, and a raw key for this cipher has {}", what, text.size(), bytes));
+    }
+    if (raw) return text;
+    if (may_be_raw && text.size() == bytes && !is_hex(trimmed(text.view()))) {
+        refuse_text(what, text.view());
+        return text;
+    }
     SecretBytes key;
     for (std::size_t i = 0; i < bytes; ++i) key.push_back('\0');
     decode_exactly(what, trimmed(text.view()), bytes, WARPAES_ERROR_KEY_LENGTH,

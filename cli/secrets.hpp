@@ -14,8 +14,12 @@ namespace cli {
 // In all of these, `what` names the option in messages, and a failure throws Failure.
 
 /// The bytes of a key in hexadecimal: `-K 00ff…`, `file:PATH`, `env:NAME`, `fd:N` or `prompt`. A file may also hold the
-/// key itself, exactly `bytes` bytes that are not all digits. If `argument` is itself the secret, it is overwritten.
-SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes);
+/// key itself, exactly `bytes` bytes that are not text; with `raw` any bytes. If `argument` is itself the secret, it is
+/// overwritten.
+SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes, bool raw);
+
+/// Throws Failure{KEYSET} if a raw key is text: warpaes_keyset_check_raw. The sentence names --raw.
+void refuse_text(const std::string& what, std::string_view key);
 
 /// Decodes `hex`: an even number of digits, `bytes` bytes. `status`: the status for a wrong length.
 std::vector<unsigned char> parse_hex(const std::string& what, const std::string& hex, std::size_t bytes, int status);
@@ -35,7 +39,7 @@ SecretBytes read_environment(const std::string& what, const std::string& name);
 /// Overwrites an argument, which may be null, with stars: other processes can read the command line.
 void conceal(char* argument);
 
-/// `text` without white space around it.
+/// `text` without white space around it, and without a byte order mark of UTF-8.
 std::string_view trimmed(std::string_view text);
 bool is_hex(std::string_view text);
 /// Whether `text` could be a key or most of one, in hexadecimal, base64 or JSON; no message repeats such text.

@@ -25,8 +25,11 @@ using Bytes = std::vector<unsigned char>;
 
 constexpr const char* selftest_help = R"(Usage: warpaes selftest [--json]
 
-Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F), XTS, GCM, CCM and CMAC, both directions, and long
-messages against libcrypto, on every backend that can run here. Exit status 0 if all are right.
+Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F), XTS, GCM,
+CCM and CMAC in both directions, and compares long messages with libcrypto, on
+every backend that can run here. Exit status 0 means that all are right.
+
+  --json   print a record
 )";
 
 warpaes_mode mode_of(const std::string& name) {

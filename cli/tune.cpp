@@ -19,22 +19,23 @@ using nlohmann::json;
 constexpr const char* tune_help = R"(Usage: warpaes tune [--device N] [--quick] [--dry-run] [--json]
        warpaes tune --show [--device N] [--json]
 
-Measures how this GPU's kernels are best launched: threads, tables, and from which sizes on they work in
-another way. Every value's bytes are compared with the CPU's before it is measured. What is best is stored,
-for this GPU, where `warpaes calibrate` stores its costs (WARPAES_CALIBRATION), and used from then on by
-every process. Results stay the same, byte for byte. Half a minute, on a GPU that does nothing else; then
-`warpaes calibrate` measures what the library's choices cost with it.
+Measures the best launch parameters of this GPU's kernels: threads, tables and
+the sizes at which other kernels take over. Each value's output is compared with
+the CPU's before it is measured. The best values are stored for this GPU in the
+file of `warpaes calibrate` (WARPAES_CALIBRATION), and every process uses them
+from then on; results do not change. Takes half a minute on an idle GPU. Run
+`warpaes calibrate` afterwards: the costs have changed.
 
-  --device N   the GPU's number (default: the first; `warpaes devices` lists them)
-  --quick      fewer measurements of each value
-  --dry-run    measure and print, store nothing
-  --show       print the figures in use, measure nothing
+  --device N   the GPU's number; default: the first (`warpaes devices`)
+  --quick      measure each value fewer times
+  --dry-run    measure and print, but store nothing
+  --show       print the values in use, and measure nothing
   --json       print a record
 
-Without it a GPU is launched by the figures of its architecture. Only those of 9.0 (H100, H200) come from
-measurements.
+Without stored values a GPU is launched with those of its architecture. Only
+those of architecture 9.0 (H100, H200) come from measurements.
 
-Examples:
+Examples
   warpaes tune
   warpaes tune --device 1 --dry-run
   warpaes tune --show

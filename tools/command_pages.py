@@ -27,6 +27,41 @@ WORDS = {
 }
 
 
+BACKENDS = ["auto", "libcrypto", "aesni", "vaes", "armv8", "cuda"]
+MODES = ["ecb", "cbc", "cfb128", "cfb8", "cfb1", "ofb", "ctr", "xts", "gcm", "ccm", "cmac"]
+#: What comes next after an option, for all commands that have it. Places of keys are files.
+VALUES = {
+    "--backend": BACKENDS,
+    "--direction": ["encrypt", "decrypt"],
+    "--key-bits": ["128", "192", "256"],
+    "-md": ["sha256", "sha512", "sha1", "md5"],
+    "-pass": ["env:", "file:", "fd:", "stdin", "pass:"],
+}
+#: The same for single commands.
+OWN_VALUES = {
+    "bench": {
+        "--backend": BACKENDS[1:],
+        "--mode": [*MODES[:9], "gmac"],
+        "--from": ["device", "page-locked", "arena", "pageable"],
+        "--keys": ["one", "each"],
+    },
+    "plan": {"--mode": MODES, "--from": ["host", "page-locked", "device"]},
+    "provider": {"--threads": ["auto"]},
+}
+#: Options that take the name of a template, which `warpaes keygen --help` lists.
+TEMPLATES = ("-t", "--template", "--to-template")
+
+
+def values_of(command: str, text: str, templates: list[str]) -> dict[str, list[str]]:
+    """Options of a command, each with the words that can follow it."""
+    known = {**VALUES, **dict.fromkeys(TEMPLATES, templates), **OWN_VALUES.get(command, {})}
+    return {name: known[name] for name, _ in options_of(text) if name in known}
+
+
+def templates_in(keygen: str) -> list[str]:
+    return re.findall(r"^  ([A-Z0-9_]+)$", keygen.partition("\nTemplates\n")[2], re.MULTILINE)
+
+
 def help_of(warpaes: str, *command: str) -> str:
     environment = os.environ | {"WARPAES_CALIBRATION": "none"}
     return subprocess.run(
@@ -89,11 +124,28 @@ def words(command: str, text: str) -> list[str]:
     return names + WORDS.get(command, [])
 
 
-def bash(commands: dict[str, str]) -> str:
+def bash(commands: dict[str, str], values: dict[str, dict[str, list[str]]]) -> str:
+    after = "\n".join(
+        f'    "{name} {option}") words="{" ".join(words)}" ;;'
+        for name, options in values.items()
+        for option, words in options.items()
+    )
     cases = "\n".join(f'        {name}) words="{" ".join(words(name, text))}" ;;' for name, text in commands.items())
     return f"""# Completion of warpaes for bash. Made by tools/command_pages.py.
 _warpaes() {{
-    local current=${{COMP_WORDS[COMP_CWORD]}} words=
+    local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words=
+    if [ "$current" = "=" ]; then # --option=
+        current=
+    elif [ "$before" = "=" ]; then
+        before=${{COMP_WORDS[COMP_CWORD - 2]}}
+    fi
+    [[ " ${{COMP_WORDS[*]:2:COMP_CWORD-2}} " = *" -- "* ]] || case "${{COMP_WORDS[1]}} $before" in
+{after}
+    esac
+    if [ -n "$words" ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+        return
+    fi
     if [ "$COMP_CWORD" -eq 1 ]; then
         words="{" ".join(commands)} --help --help-all --version"
     else
@@ -117,7 +169,12 @@ def quoted(text: str) -> str:
     return text.replace("'", "").replace("[", "(").replace("]", ")").replace(":", ";")
 
 
-def zsh(commands: dict[str, str], said: dict[str, str]) -> str:
+def zsh(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[str, list[str]]]) -> str:
+    after = "\n".join(
+        f"    '{name} {option}') words_of=({' '.join(words)}) ;;"
+        for name, options in values.items()
+        for option, words in options.items()
+    )
     listed = "\n".join(f"        '{name}:{quoted(said[name])}'" for name in commands)
     cases = "\n".join(f"    {name}) words=({' '.join(words(name, text))}) ;;" for name, text in commands.items())
     return f"""#compdef warpaes
@@ -133,6 +190,17 @@ else
     case ${{words[2]}} in
 {cases.replace("words=", "words_of=")}
     esac
+    local -i given=0
+    if (( ${{words[(i)--]}} >= CURRENT )); then
+        case "${{words[2]}} ${{words[CURRENT-1]}}" in
+{after.replace("    '", "        '")}
+        *) given=1 ;;
+        esac
+        if (( ! given )); then
+            compadd -- $words_of
+            return
+        fi
+    fi
     if (( ${{words[(i)--]}} < CURRENT )); then
         _files
     elif [[ $PREFIX == -* || ${{words[2]}} == (keys|provider) && CURRENT -eq 3 ]]; then
@@ -144,7 +212,7 @@ fi
 """
 
 
-def fish(commands: dict[str, str], said: dict[str, str]) -> str:
+def fish(commands: dict[str, str], said: dict[str, str], values: dict[str, dict[str, list[str]]]) -> str:
     lines = ["# Completion of warpaes for fish. Made by tools/command_pages.py."]
     for name, text in commands.items():
         lines.append(f"complete -c warpaes -n __fish_use_subcommand -a {name} -d '{quoted(said[name])}'")
@@ -153,7 +221,8 @@ def fish(commands: dict[str, str], said: dict[str, str]) -> str:
             kind = (
                 f"-l {option[2:]}" if option.startswith("--") else f"-{'s' if len(option) == 2 else 'o'} {option[1:]}"
             )
-            lines.append(f"complete -c warpaes -n {inside} {kind}" + (f" -d '{quoted(what)}'" if what else ""))
+            after = f" -x -a '{' '.join(values[name][option])}'" if option in values.get(name, {}) else ""
+            lines.append(f"complete -c warpaes -n {inside} {kind}{after}" + (f" -d '{quoted(what)}'" if what else ""))
         for word in WORDS.get(name, []):
             lines.append(f"complete -c warpaes -n {inside} -a {word}")
     return "\n".join(lines) + "\n"
@@ -169,10 +238,12 @@ def render(warpaes: str) -> dict[str, str]:
     files = {"warpaes.1": man_page("warpaes", "AES on GPUs and CPUs", main, version)}
     for name, text in commands.items():
         files[f"warpaes-{name}.1"] = man_page(f"warpaes-{name}", said[name], text, version)
+    templates = templates_in(commands["keygen"])
+    values = {name: found for name, text in commands.items() if (found := values_of(name, text, templates))}
     commands["lab"] = ""
-    files["warpaes.bash"] = bash(commands)
-    files["_warpaes"] = zsh(commands, said)
-    files["warpaes.fish"] = fish(commands, said)
+    files["warpaes.bash"] = bash(commands, values)
+    files["_warpaes"] = zsh(commands, said, values)
+    files["warpaes.fish"] = fish(commands, said, values)
     return files
 
 

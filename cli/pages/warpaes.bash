@@ -1,23 +1,71 @@
 # Completion of warpaes for bash. Made by tools/command_pages.py.
 _warpaes() {
-    local current=${COMP_WORDS[COMP_CWORD]} words=
+    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
+    if [ "$current" = "=" ]; then # --option=
+        current=
+    elif [ "$before" = "=" ]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " = *" -- "* ]] || case "${COMP_WORDS[1]} $before" in
+    "encrypt --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "encrypt --template") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "encrypt -t") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "decrypt --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "decrypt --template") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "decrypt -t") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "cat --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "cat --template") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "cat -t") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "verify --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "verify --template") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "verify -t") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "reencrypt --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "reencrypt --template") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "reencrypt --to-template") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "reencrypt -t") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "inspect --template") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "inspect -t") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "keygen --template") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "keygen -t") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "keys -t") words="AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128" ;;
+    "enc --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "enc -md") words="sha256 sha512 sha1 md5" ;;
+    "enc -pass") words="env: file: fd: stdin pass:" ;;
+    "provider --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "provider --threads") words="auto" ;;
+    "bench --backend") words="libcrypto aesni vaes armv8 cuda" ;;
+    "bench --direction") words="encrypt decrypt" ;;
+    "bench --from") words="device page-locked arena pageable" ;;
+    "bench --key-bits") words="128 192 256" ;;
+    "bench --keys") words="one each" ;;
+    "bench --mode") words="ecb cbc cfb128 cfb8 cfb1 ofb ctr xts gcm gmac" ;;
+    "plan --backend") words="auto libcrypto aesni vaes armv8 cuda" ;;
+    "plan --direction") words="encrypt decrypt" ;;
+    "plan --from") words="host page-locked device" ;;
+    "plan --key-bits") words="128 192 256" ;;
+    "plan --mode") words="ecb cbc cfb128 cfb8 cfb1 ofb ctr xts gcm ccm cmac" ;;
+    esac
+    if [ -n "$words" ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+        return
+    fi
     if [ "$COMP_CWORD" -eq 1 ]; then
         words="encrypt decrypt cat verify reencrypt inspect keygen keys enc provider devices selftest bench plan calibrate tune lab --help --help-all --version"
     else
         case ${COMP_WORDS[1]} in
-        encrypt) words="--aad --aad-file --backend --decrypt --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --skip-existing --template --threads --verbose -d -f -j -k -o -q -t -v" ;;
-        decrypt) words="--aad --aad-file --backend --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --range --skip-existing --template --threads --verbose -f -j -k -o -q -r -t -v" ;;
-        cat) words="--aad --aad-file --backend --device --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --passphrase-from --progress --quiet --range --template --threads --verbose -j -k -q -r -t -v" ;;
-        verify) words="--aad --aad-file --backend --device --exclude --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --passphrase-from --progress --quiet --template --threads --verbose -j -k -q -t -v" ;;
-        reencrypt) words="--aad --aad-file --backend --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --passphrase-from --progress --quiet --template --threads --to --to-template --verbose -f -j -k -q -t -v" ;;
-        inspect) words="--aad --aad-file --help --help-all --json --kek --kek-aad --keys --passphrase-from --template -k -t" ;;
+        encrypt) words="--aad --aad-file --backend --decrypt --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --raw --skip-existing --template --threads --verbose -d -f -j -k -o -q -t -v" ;;
+        decrypt) words="--aad --aad-file --backend --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --range --raw --skip-existing --template --threads --verbose -f -j -k -o -q -r -t -v" ;;
+        cat) words="--aad --aad-file --backend --device --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --passphrase-from --progress --quiet --range --raw --template --threads --verbose -j -k -q -r -t -v" ;;
+        verify) words="--aad --aad-file --backend --device --exclude --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --passphrase-from --progress --quiet --raw --template --threads --verbose -j -k -q -t -v" ;;
+        reencrypt) words="--aad --aad-file --backend --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --passphrase-from --progress --quiet --raw --template --threads --to --to-template --verbose -f -j -k -q -t -v" ;;
+        inspect) words="--aad --aad-file --help --help-all --json --kek --kek-aad --keys --passphrase-from --raw --template -k -t" ;;
         keygen) words="--help --help-all --kek --kek-aad --output --passphrase --passphrase-from --passphrase-seconds --template -o -t" ;;
         keys) words="--help --help-all --json --kek --kek-aad --keys --new-passphrase-from --passphrase-from --passphrase-seconds --primary --remove -k -t list add promote disable enable destroy remove passphrase" ;;
-        enc) words="--backend --chunk --depth --device --force --help --help-all --json --no-progress --progress --range --threads -A -K -S -a -base64 -d -e -f -in -iter -iv -k -kfile -md -nopad -nosalt -out -pass -pbkdf2 -aes-128-ecb -aes-128-cbc -aes-128-cfb -aes-128-cfb8 -aes-128-cfb1 -aes-128-ofb -aes-128-ctr -aes-192-ecb -aes-192-cbc -aes-192-cfb -aes-192-cfb8 -aes-192-cfb1 -aes-192-ofb -aes-192-ctr -aes-256-ecb -aes-256-cbc -aes-256-cfb -aes-256-cfb8 -aes-256-cfb1 -aes-256-ofb -aes-256-ctr" ;;
+        enc) words="--backend --chunk --depth --device --force --help --help-all --json --no-progress --progress --range --raw --threads -A -K -S -a -base64 -d -e -f -in -iter -iv -k -kfile -md -nopad -nosalt -out -pass -pbkdf2 -aes-128-ecb -aes-128-cbc -aes-128-cfb -aes-128-cfb8 -aes-128-cfb1 -aes-128-ofb -aes-128-ctr -aes-192-ecb -aes-192-cbc -aes-192-cfb -aes-192-cfb8 -aes-192-cfb1 -aes-192-ofb -aes-192-ctr -aes-256-ecb -aes-256-cbc -aes-256-cfb -aes-256-cfb8 -aes-256-cfb1 -aes-256-ofb -aes-256-ctr" ;;
         provider) words="--backend --cbc --config --counters --help --help-all --json --module --threads --threshold install check remove stats" ;;
         devices) words="--help --help-all --json" ;;
         selftest) words="--help --help-all --json" ;;
-        bench) words="--aad --backend --data-unit --device --direction --entry-each --force --from --help --help-all --in-flight --json --key --key-bits --keys --memory --messages --mode --output --quick --samples --seconds --segment --size --threads -f -h -o" ;;
+        bench) words="--aad --backend --data-unit --device --direction --entry-each --force --from --help --help-all --in-flight --json --key-bits --keys --messages --mode --output --quick --samples --seconds --segment --size --threads -f -o" ;;
         plan) words="--backend --batch --device --direction --from --help --help-all --json --key-bits --keys --messages --mode --size --threads" ;;
         calibrate) words="--cpu-only --help --help-all --json --quick" ;;
         tune) words="--device --dry-run --help --help-all --json --quick --show" ;;

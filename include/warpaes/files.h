@@ -51,13 +51,18 @@ WARPAES_API const char* warpaes_template_name(size_t index);
 
 /** Makes an empty keyset. */
 WARPAES_API warpaes_status warpaes_keyset_create(warpaes_keyset** keyset);
-/** Parses `length` bytes of Tink's JSON. The sentence of WARPAES_ERROR_KEYSET says what is wrong and quotes none of
-    it. */
+/** Parses `length` bytes of Tink's JSON in UTF-8, with or without a byte order mark. The sentence of
+   WARPAES_ERROR_KEYSET says what is wrong and quotes none of it. */
 WARPAES_API warpaes_status warpaes_keyset_parse(const char* json, size_t length, warpaes_keyset** keyset);
 /** Makes a keyset of one raw key of `length` bytes: for C2SP's templates as many as the AES key has, 16 or 32; for
     Tink's templates that many to 4096. WARPAES_ERROR_KEY_LENGTH for other lengths. */
 WARPAES_API warpaes_status warpaes_keyset_from_raw(const char* template_name, const uint8_t* key, size_t length,
                                                    warpaes_keyset** keyset);
+/** Call it before warpaes_keyset_from_raw for bytes that were read from a file, a variable or a program: returns
+    WARPAES_ERROR_KEYSET if they are text (ASCII, UTF-8, UTF-16, UTF-32 or Latin-1, perhaps with zeros after it), which
+    is a passphrase or a damaged key in hexadecimal and not a raw key. The sentence contains nothing of it. Of random
+    keys of 16 bytes fewer than one in 100,000 is taken for text, of 32 bytes practically none. */
+WARPAES_API warpaes_status warpaes_keyset_check_raw(const void* key, size_t length);
 WARPAES_API void warpaes_keyset_destroy(warpaes_keyset* keyset);
 /** Adds a new random key. The first key of a keyset becomes its primary. `key_id` receives its number; may be NULL. */
 WARPAES_API warpaes_status warpaes_keyset_add(warpaes_keyset* keyset, const char* template_name, uint32_t* key_id);
@@ -116,9 +121,9 @@ WARPAES_API warpaes_status warpaes_keyset_peek(const char* json, size_t length, 
 /**
  * Writes the keyset encrypted under a key-encryption key, as Tink's JSON of an encrypted keyset, which Tink's libraries
  * open with that key as their AEAD. `kek` is the text of the key: Tink's JSON of a cleartext keyset of AesGcmKeys,
- * whose primary encrypts; or one key of 16 or 32 bytes, or of 32 or 64 hexadecimal digits. `aad`: associated data, not
- * in the result, the same to open it; both take at most 1 MiB. `*length` is as for warpaes_keyset_write.
- * WARPAES_ERROR_KEYSET for a text that is no such key.
+ * whose primary encrypts; or one key of 16 or 32 bytes that are not text (warpaes_keyset_check_raw), or of 32 or 64
+ * hexadecimal digits. `aad`: associated data, not in the result, the same to open it; both take at most 1 MiB.
+ * `*length` is as for warpaes_keyset_write. WARPAES_ERROR_KEYSET for a text that is no such key.
  */
 WARPAES_API warpaes_status warpaes_keyset_wrap_under(const warpaes_keyset* keyset, const void* kek, size_t kek_len,
                                                      const void* aad, size_t aad_len, char* json, size_t capacity,

@@ -68,6 +68,8 @@ public:
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap_under, json.data(), json.size(), kek.data(),
                                                    kek.size(), aad.data(), aad.size()));
     }
+    /// Throws Error{WARPAES_ERROR_KEYSET} if bytes that were read as a raw key are text; see warpaes_keyset_check_raw.
+    static void check_raw(ConstBytes key) { detail::check(warpaes_keyset_check_raw(key.data(), key.size())); }
     /// A keyset of one raw key. Throws Error{WARPAES_ERROR_ARGUMENT, WARPAES_ERROR_KEY_LENGTH}.
     [[nodiscard]] static Keyset from_raw(const std::string& template_name, ConstBytes key) {
         return Keyset(

@@ -154,8 +154,13 @@ enum {
                      messages whose IV lies in host memory. */
     ,
     WARPAES_NOTE_DEVICE_FAILED = 1u << 1, /**< A GPU failed midway and the CPU did the rest. The output is complete. */
-    WARPAES_NOTE_INPUT_GREW = 1u << 2 /**< The input file grew after it was opened. The output covers the length that
-                                           it had when it was opened. */
+    WARPAES_NOTE_INPUT_GREW = 1u << 2, /**< The input file grew after it was opened. The output covers the length that
+                                            it had when it was opened. */
+    WARPAES_NOTE_ATTRIBUTES = 1u << 3, /**< The output is complete, but its file system refused or ignored permissions
+                                            or times: the file may be open to other users, or closed to users who
+                                            could open the file that it replaced. */
+    WARPAES_NOTE_NAME_EARLY = 1u << 4  /**< The output is complete, but its file system cannot rename files: the name
+                                            was there while the file was written. */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- engine */

@@ -76,6 +76,13 @@ Object from_raw(PyObject* type, const Call& call) {
     return made;
 }
 
+Object check_raw(PyObject*, const Call& call) {
+    const auto [key] = arguments(call, "check_raw", {"key"});
+    const View view = host_view(key, "key");
+    check(warpaes_keyset_check_raw(view.bytes(), view.size()));
+    return none();
+}
+
 std::uint32_t to_key_id(PyObject* object) {
     const std::uint64_t id = to_u64(object, "key_id");
     if (id > UINT32_MAX) raise(PyExc_ValueError, "key_id must be less than 2^32");
@@ -241,6 +248,7 @@ PyMethodDef keyset_methods[] = {
     method_def<parse>("parse", "parse($type, json)\n--\n\nParse a cleartext keyset in Tink's JSON format.", METH_CLASS),
     method_def<from_raw>("from_raw", "from_raw($type, template, key)\n--\n\nReturn a keyset of one raw key.",
                          METH_CLASS),
+    method_def<check_raw>("check_raw", "check_raw(key)\n--\n\nRefuse text in the place of a raw key.", METH_STATIC),
     method_def<templates>("templates", "templates()\n--\n\nReturn the names of the templates.", METH_STATIC),
     method_def<add_key>("add", "add($self, template)\n--\n\nAdd a new random key and return its number."),
     method_def<rotate>("rotate",

@@ -3,19 +3,28 @@
 Until then a file has a temporary name in the target's folder, and only its owner can open it. The folder is opened
 once, so that nothing that is renamed or linked meanwhile moves the file elsewhere, and no link is followed in the
 last component of the path.
+
+Not every file system has links (FAT, object storage, some network mounts). How a file will get its name is tried on the
+empty file: by ``link``; else by ``rename`` over an empty file that claims the name; without ``rename`` the file has its
+final name from the beginning, and a warning is logged. Permissions that a file system refuses or ignores are a warning.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 __all__ = ["Output"]
 
+#: Of fchmod, where a file system has no permissions.
+_REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+#: Of fsync, where a file system has nothing to do for it.
+_NOT_NEEDED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EROFS)
 _ACCESS_LIST = "system.posix_acl_access"
 
 
@@ -66,8 +75,9 @@ class Output:
                 self._check()
                 flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 self.descriptor = os.open(self.temporary, flags, 0o600, dir_fd=self._folder)
+                self._publish = self._method(flags)
             except BaseException:
-                self._close()
+                self.abort() if self.descriptor >= 0 else self._close()
                 raise
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
@@ -95,15 +105,10 @@ class Output:
             raise RuntimeError(f"{self.path}: the file belongs to the process that began it")
         try:
             with self._named():
-                self._set_permissions(self._check())
-                os.fsync(self.descriptor)
+                self._set_permissions(self._check() if self.temporary != self.name else None)
+                _fsync(self.descriptor)
                 info = os.fstat(self.descriptor)
-                within = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
-                if self._replace:
-                    os.rename(self.temporary, self.name, **within)
-                else:  # link, unlike rename, never replaces
-                    os.link(self.temporary, self.name, **within, follow_symlinks=False)
-                    os.unlink(self.temporary, dir_fd=self._folder)
+                self._publish(self)
         except BaseException:
             self.abort()
             raise
@@ -143,6 +148,61 @@ class Output:
         if getattr(self, "descriptor", -1) >= 0:
             self.abort()
 
+    def _rename(self, target: str) -> None:
+        os.rename(self.temporary, target, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+
+    def _link(self, target: str) -> None:
+        where = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
+        os.link(self.temporary, target, **where, follow_symlinks=False)
+
+    def _method(self, flags: int) -> Callable[[Output], None]:
+        """Return the function that gives the file its name, tried on empty files; see the module."""
+        other, another = (f".warpaes-{os.urandom(8).hex()}" for _ in range(2))
+        if not self._replace:
+            with contextlib.suppress(OSError):
+                self._link(other)
+                os.unlink(other, dir_fd=self._folder)
+                return Output._link_and_unlink
+        # Not the file itself: mounts of object storage take renamed open files badly.
+        os.close(os.open(other, flags, 0o600, dir_fd=self._folder))
+        try:
+            os.rename(other, another, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        except OSError as error:
+            os.unlink(other, dir_fd=self._folder)
+            if self._replace:
+                raise OSError(error.errno, f"its file system cannot rename files: {error.strerror}") from None
+        else:
+            os.unlink(another, dir_fd=self._folder)
+            return Output._rename_over_old if self._replace else Output._rename_over_placeholder
+        os.close(self.descriptor)
+        self.descriptor = -1
+        os.unlink(self.temporary, dir_fd=self._folder)
+        self.descriptor = os.open(self.name, flags, 0o600, dir_fd=self._folder)
+        self.temporary = self.name
+        return Output._warn_of_early_name
+
+    def _link_and_unlink(self) -> None:  # link, unlike rename, never replaces
+        self._link(self.name)
+        os.unlink(self.temporary, dir_fd=self._folder)
+
+    def _rename_over_old(self) -> None:
+        self._rename(self.name)
+
+    def _rename_over_placeholder(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(self.name, flags, 0o600, dir_fd=self._folder))
+        try:
+            self._rename(self.name)
+        except BaseException:
+            os.unlink(self.name, dir_fd=self._folder)
+            raise
+
+    def _warn_of_early_name(self) -> None:
+        logging.getLogger("warpaes").warning(
+            "warpaes: warning: '%s': its file system cannot rename files: the name was there while it was written",
+            self.path,
+        )
+
     def _check(self) -> os.stat_result | None:
         """Return the attributes of the file to be replaced; refuse to replace what is not a regular file."""
         try:
@@ -167,11 +227,25 @@ class Output:
         else:
             mode = stat.S_IMODE(replaced.st_mode) & 0o777
             kept = self._keep_owner(replaced)
-            listed = self._access_list()
+            try:
+                listed = self._access_list()
+            except OSError:  # one that cannot be read is not handed on, and may have denied access
+                listed, kept = b"unknown", False
             # Without the group or the access list, others are users whom the file's permissions do not describe.
             if not self._keep_access_list(listed if kept else None) or not kept:
                 mode = mode & 0o700 if listed else (mode & 0o700) | (mode >> 3 & mode & 0o07) * 0o11
-        os.fchmod(self.descriptor, mode)
+        try:
+            os.fchmod(self.descriptor, mode)
+        except OSError as error:
+            if error.errno not in _REFUSED:
+                raise
+        if (found := stat.S_IMODE(os.fstat(self.descriptor).st_mode) & 0o777) != mode:
+            logging.getLogger("warpaes").warning(
+                "warpaes: warning: '%s': its file system did not take the permissions %03o: it has %03o",
+                self.path,
+                mode,
+                found,
+            )
 
     def _keep_owner(self, replaced: os.stat_result) -> bool:
         """Give the file the owner and group of the replaced one; return whether it has the group."""
@@ -179,7 +253,7 @@ class Output:
         if (now.st_uid, now.st_gid) == (replaced.st_uid, replaced.st_gid):
             return True
         for owner in (replaced.st_uid, -1):
-            with contextlib.suppress(PermissionError):
+            with contextlib.suppress(OSError):
                 os.fchown(self.descriptor, owner, replaced.st_gid)
                 return True
         return now.st_gid == replaced.st_gid
@@ -240,9 +314,17 @@ def _sync(folder: int) -> None:
     except PermissionError:
         return
     try:
-        os.fsync(descriptor)
+        _fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _fsync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NOT_NEEDED:
+            raise
 
 
 def _umask() -> int:

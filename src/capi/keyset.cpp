@@ -2,6 +2,7 @@
 
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
+#include "format/key_text.hpp"
 #include "format/keyset_wrap.hpp"
 
 using namespace warpaes;
@@ -68,6 +69,13 @@ warpaes_status warpaes_keyset_from_raw(const char* template_name, const uint8_t*
         require(template_name, "template");
         require(key, "key");
         return new warpaes_keyset{Keyset::from_raw(template_name, {key, length})};
+    });
+}
+
+warpaes_status warpaes_keyset_check_raw(const void* key, size_t length) {
+    return guarded([&] {
+        require(key, "key");
+        refuse_text({static_cast<const std::uint8_t*>(key), length}, "key:");
     });
 }
 

@@ -35,6 +35,12 @@ std::unique_ptr<FileSink> open_sink(const FileJob& job, const FileSource& input)
                                       hook);
 }
 
+/// A lower bound of the output's length: tags and padding take less than a 64th. 0 if the input is a pipe.
+std::uint64_t least_output(const Opening& opening, const Source& content) {
+    if (content.size() == Engine::unknown_length) return 0;
+    return std::min(opening.keep, content.size() - content.size() / 64);
+}
+
 }  // namespace
 
 Plan FileFormat::fitted(const Engine& engine, Plan plan, const FileJob& job, std::uint64_t bytes, Sink& sink) {
@@ -72,6 +78,7 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     const std::unique_ptr<FileSink> output = job.verify ? nullptr : open_sink(job, file);
     if (output != nullptr) output->set_durable(job.durable);
     if (output != nullptr && job.keep_attributes) output->keep_attributes(file.status());
+    if (output != nullptr) output->require_space(least_output(opening, content));
     Sink* sink = output.get();
     std::optional<DigestSink> digested;
     if (job.sha256) sink = &digested.emplace(*sink);
@@ -84,7 +91,10 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     FileResult result{format.run(engine, hashed ? static_cast<Source&>(*hashed) : content, kept), opening.key_id};
     if (digested) result.sha256 = digested->digest();
     if (hashed) result.sha256 = hashed->digest();
-    if (output != nullptr) output->commit();
+    if (output != nullptr) {
+        output->commit();
+        result.notes |= output->notes();
+    }
     result.bytes_read += opening.header_bytes;
     result.bytes_written = output != nullptr ? output->bytes_written() : 0;
     if (opening.notes_growth && file.has_grown()) result.notes |= WARPAES_NOTE_INPUT_GREW;

@@ -14,6 +14,7 @@
 #include "base/kernel_random.hpp"
 #include "base/library_context.hpp"
 #include "base/stack_depth.hpp"
+#include "format/key_text.hpp"
 #include "format/keyset_parts.hpp"
 #include "format/protobuf.hpp"
 
@@ -165,9 +166,15 @@ std::optional<SecretVector> Kek::open(Bytes sealed, Bytes aad) const {
 }
 
 std::vector<Kek> parse_keks(Bytes content) {
-    const std::string_view text = trimmed({reinterpret_cast<const char*>(content.data()), content.size()});
+    const std::string_view whole(reinterpret_cast<const char*>(content.data()), content.size());
+    if (content.size() == 16 || content.size() == 32) {
+        if (!trimmed(whole).empty() && decode_hex(trimmed(whole)).empty()) {
+            refuse_text(content, "kek:");
+            return {Kek(SecretVector(content.begin(), content.end()))};
+        }
+    }
+    const std::string_view text = trimmed(without_byte_order_mark(whole, "kek:"));
     SecretVector raw = decode_hex(text);
-    if (raw.empty() && (content.size() == 16 || content.size() == 32)) raw.assign(content.begin(), content.end());
     if (!raw.empty()) return {Kek(std::move(raw))};
     if (!text.starts_with('{')) {
         refuse_kek("is neither a keyset in Tink's JSON nor a key of 16 or 32 bytes, or of 32 or 64 hexadecimal digits");

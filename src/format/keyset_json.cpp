@@ -3,6 +3,7 @@
 //                                "status": "ENABLED", "keyId": N, "outputPrefixType": "RAW"}, …]}
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
+#include "format/key_text.hpp"
 #include "format/keyset.hpp"
 #include "format/keyset_parts.hpp"
 
@@ -72,7 +73,7 @@ void append_key(SecretVector& text, const Keyset::Entry& entry) {
 ClearKeyset keyset_parts::read_clear(std::string_view text) {
     if (text.size() > most_text) refuse("is longer than 1 MiB");
     ClearKeyset keyset;
-    JsonReader json(text, WARPAES_ERROR_KEYSET, "keyset");
+    JsonReader json(without_byte_order_mark(text, "keyset:"), WARPAES_ERROR_KEYSET, "keyset");
     json.object([&](std::string_view name) {
         if (name == "primaryKeyId") {
             keyset.primary = json.number();

@@ -12,6 +12,7 @@
 #include "base/library_context.hpp"
 #include "base/stack_depth.hpp"
 #include "format/kek.hpp"
+#include "format/key_text.hpp"
 #include "format/keyset_message.hpp"
 #include "format/keyset_parts.hpp"
 
@@ -131,7 +132,7 @@ void read_cost(JsonReader& json, Wrapped& wrapped) {
 Wrapped parse_wrapped(std::string_view text) {
     if (text.size() > most_text) refuse("is longer than 1 MiB");
     Wrapped wrapped;
-    JsonReader json(text, WARPAES_ERROR_KEYSET, "keyset");
+    JsonReader json(without_byte_order_mark(text, "keyset:"), WARPAES_ERROR_KEYSET, "keyset");
     json.object([&](std::string_view name) {
         if (name == "encryptedKeyset") {
             const SecretVector base64 = json.string();

@@ -219,6 +219,7 @@ TEST_F(Nulls, OfKeysets) {
     REFUSED("keyset", warpaes_keyset_create(nullptr));
     REFUSED("json", warpaes_keyset_parse(nullptr, 0, &made));
     REFUSED("keyset", warpaes_keyset_parse("{}", 2, nullptr));
+    REFUSED("key", warpaes_keyset_check_raw(nullptr, 16));
     REFUSED("template", warpaes_keyset_from_raw(nullptr, bytes_, 16, &made));
     REFUSED("key", warpaes_keyset_from_raw("C2SP_CHUNKED_128", nullptr, 16, &made));
     REFUSED("keyset", warpaes_keyset_from_raw("C2SP_CHUNKED_128", bytes_, 16, nullptr));

@@ -89,13 +89,21 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
         errno = EINVAL;
         return -1;
     }
-    run_once("BEFORE_NAME");
-    record("rename", to);
+    struct stat status {};
+    const bool is_probe = ::fstatat(from_folder, from, &status, 0) == 0 && status.st_size == 0;
+    if (!is_probe) {
+        run_once("BEFORE_NAME");
+        record("rename", to);
+    }
     return real<int(int, const char*, int, const char*, unsigned)>("renameat2")(from_folder, from, to_folder, to,
                                                                                 flags);
 }
 
 int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
+    struct stat status {};
+    const bool is_probe = ::fstatat(from_folder, from, &status, 0) == 0 && status.st_size == 0;
+    if (is_probe)
+        return real<int(int, const char*, int, const char*, int)>("linkat")(from_folder, from, to_folder, to, flags);
     run_once("BEFORE_NAME");
     if (std::strncmp(from, "/proc/", 6) != 0) record("link", to);
     return real<int(int, const char*, int, const char*, int)>("linkat")(from_folder, from, to_folder, to, flags);

@@ -4,7 +4,18 @@ import os
 import subprocess
 import unittest
 
-from support import ARGUMENT, AUTHENTICATION, EXISTS, FORMAT, NOT_FOUND, RANGE, WARPAES, CommandTest, data, not_as_root
+from support import (
+    ARGUMENT,
+    AUTHENTICATION,
+    EXISTS,
+    FORMAT,
+    NOT_FOUND,
+    RANGE,
+    WARPAES,
+    CommandTest,
+    as_ordinary_user,
+    data,
+)
 
 TEMPLATES = ("AES128_GCM_HKDF_4KB", "AES256_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256")
 # Plaintext of the first segment and of the others, bytes before the first segment's end, bytes of a segment.
@@ -148,17 +159,17 @@ class Authenticity(CommandTest):
             self.refused(RANGE, "range", "decrypt", *self.how, "-r", "0:10", stdin=good)  # a pipe
             part = self.warpaes("decrypt", *self.how, "-r", f"0:{first - 1}", "bad")
             self.assertTrue(part == self.plain[:first])
-            self.refused(AUTHENTICATION, "input", "decrypt", *self.how, "-r", f"{first}:{first}", "bad")
+            self.refused(AUTHENTICATION, "'bad': ", "decrypt", *self.how, "-r", f"{first}:{first}", "bad")
             self.refused(
-                AUTHENTICATION, "input", "decrypt", *self.how, "-r", f"{first - 1}:{first}", "-o", "out", "bad"
+                AUTHENTICATION, "'bad': ", "decrypt", *self.how, "-r", f"{first - 1}:{first}", "-o", "out", "bad"
             )
             self.write("bad", good[: end + segment])  # ends with a segment that is not the last
             if "C2SP" in template:  # no file has that length
                 self.refused(FORMAT, "truncated", "decrypt", *self.how, "-r", "0:10", "bad")
                 continue
             self.assertEqual(self.warpaes("decrypt", *self.how, "-r", "0:10", "bad"), self.plain[:11])
-            self.refused(AUTHENTICATION, "input", "decrypt", *self.how, "-r", f"{first}:", "bad")
-            self.refused(AUTHENTICATION, "input", "decrypt", *self.how, "-r", f"0:{LENGTH - 1}", "bad")
+            self.refused(AUTHENTICATION, "'bad': ", "decrypt", *self.how, "-r", f"{first}:", "bad")
+            self.refused(AUTHENTICATION, "'bad': ", "decrypt", *self.how, "-r", f"0:{LENGTH - 1}", "bad")
 
     def test_what_is_no_file(self):
         self.make("AES128_GCM_HKDF_4KB")
@@ -172,7 +183,7 @@ class Authenticity(CommandTest):
         self.refused(EXISTS, "'out' exists", "decrypt", *self.how, "-o", "out", "good")
         self.assertEqual(self.read("out"), b"old")
 
-    @not_as_root
+    @as_ordinary_user
     def test_unreadable_files(self):
         self.make("AES128_GCM_HKDF_4KB")
         self.write("closed", b"")
@@ -203,7 +214,7 @@ class Authenticity(CommandTest):
         )
         _, message = process.communicate(good[:30_000], timeout=20)
         self.assertIn(process.returncode, (AUTHENTICATION, FORMAT))
-        self.assertIn(b"warpaes: input", message)
+        self.assertIn(b"warpaes: standard input: ", message)
         self.assertEqual(os.listdir(self.directory), ["key"])
 
 

@@ -22,8 +22,8 @@ from support import (
     WARPAES,
     WRITE,
     CommandTest,
+    as_ordinary_user,
     data,
-    not_as_root,
 )
 
 CTR = ("enc", "-aes-128-ctr", "-K", KEYS[128], "-iv", IV)
@@ -187,7 +187,7 @@ class Files(CommandTest):
         self.refused(NOT_FOUND, "'nowhere'|No such file", *CTR, "-in", "nowhere", "-out", "out")
         self.refused(NOT_FOUND, "'dir' is a directory", *CTR, "-in", "dir", "-out", "out")
 
-    @not_as_root
+    @as_ordinary_user
     def test_unreadable_input(self):
         self.write("in", b"data")
         os.chmod(self.path("in"), 0)
@@ -258,7 +258,7 @@ class Files(CommandTest):
             )
         try:
             self.write("in", data(3_000_000))
-            self.refused(WRITE, "'small/out'|No space left|free some", *CTR, "-in", "in", "-out", "small/out")
+            self.refused(WRITE, "'small/out' needs|left; free some", *CTR, "-in", "in", "-out", "small/out")
             self.refused(WRITE, "No space left", *CTR, "-out", "small/out", stdin=data(3_000_000))
             self.assertEqual(os.listdir(self.path("small")), [])
         finally:

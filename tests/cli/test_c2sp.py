@@ -97,7 +97,7 @@ class C2sp(CommandTest):
             if len(expected) > 20:
                 part = self.warpaes("decrypt", "-r", f"10:{len(expected) - 11}", *options)
                 self.assertTrue(part == expected[10:-10], vector["file"])
-            words = "input: this is not the key that the file was encrypted with, or not its associated data, or the "
+            words = "this is not the key that the file was encrypted with, or not its associated data, or the "
             words += "header was altered, or it is another format"
             self.refused(AUTHENTICATION, words, "decrypt", *options[:4], "--aad", "other", path)
 

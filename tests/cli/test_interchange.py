@@ -474,7 +474,7 @@ class KeySources(CommandTest):
                 words = f"{bits // 4} hexadecimal digits|got {bits // 8}"
                 self.refused(KEY_LENGTH, words, *flags, "-K", source, stdin=b"x", env={"KEY": digits})
         self.private("key", data(8).hex().encode())
-        self.refused(KEYSET, "neither a keyset", "encrypt", "-k", "key", stdin=b"x")
+        self.refused(KEYSET, "is text, not a raw key|--raw", "encrypt", "-k", "key", stdin=b"x")
 
     def test_the_output_is_no_file_of_keys(self):
         self.private("key", KEYS[128].encode())

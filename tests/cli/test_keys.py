@@ -24,8 +24,8 @@ from support import (
     WARPAES,
     WRITE,
     CommandTest,
+    as_ordinary_user,
     data,
-    not_as_root,
 )
 
 RECORDER = os.environ.get("RECORDED_CALLS_LIBRARY")
@@ -282,7 +282,7 @@ class Rotation(CommandTest):
             time.sleep(0.01)
         time.sleep(0.2)
 
-    @not_as_root
+    @as_ordinary_user
     def test_a_directory_that_cannot_be_written(self):
         os.chmod(self.directory, 0o500)
         self.addCleanup(os.chmod, self.directory, 0o700)

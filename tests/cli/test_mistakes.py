@@ -150,7 +150,7 @@ class ForeignFiles(CommandTest):
             for command in ("decrypt", "verify"):
                 self.refused(FORMAT, words, command, "-k", "keyset", "foreign")
         self.write("foreign", b"(" + data(100))
-        result = self.refused(AUTHENTICATION, "input", "verify", "-k", "keyset", "foreign")
+        result = self.refused(AUTHENTICATION, "not authentic", "verify", "-k", "keyset", "foreign")
         self.assertNotIn(b"looks like", result.stderr)
 
 

@@ -34,6 +34,21 @@ class Pages(CommandTest):
             names = [name for name, _ in command_pages.options_of(command_pages.help_of(WARPAES, command))]
             self.assertLessEqual(set(some.split()), set(names), command)
 
+    def test_every_help_fits_a_terminal_of_80_columns(self):
+        commands = list(command_pages.summaries(command_pages.help_of(WARPAES)))
+        self.assertGreater(len(commands), 15)
+        commands.remove("lab")  # a program of its own
+        for command in ([], *([name] for name in commands)):
+            for option in ("--help", "--help-all"):
+                for line in self.warpaes(*command, option).decode().splitlines():
+                    self.assertLessEqual(len(line), 80, (command, line))
+
+    def test_help_takes_a_command(self):
+        for command in ("encrypt", "enc", "bench", "keys"):
+            self.assertEqual(self.warpaes("help", command), self.warpaes(command, "--help"))
+        self.refused(2, "'nosuch'", "help", "nosuch")
+        self.refused(2, "'b': is too much", "help", "keys", "b")
+
     @unittest.skipUnless(shutil.which("groff"), "there is no groff; a machine that has it runs this")
     def test_groff_finds_no_fault(self):
         for page in PAGES.glob("*.1"):
@@ -61,6 +76,26 @@ class Pages(CommandTest):
         self.assertEqual(sorted(self.completions("encrypt", "a")), ["a file", "another"])
         self.assertEqual(sorted(self.completions("keys", "list", "a")), ["a file", "another"])
         self.assertEqual(self.completions("enc", "-aes-256-ct"), ["-aes-256-ctr"])
+
+    def test_bash_completes_values(self):
+        for words, expected in (
+            (("encrypt", "--backend", "v"), ["vaes"]),
+            (("encrypt", "--backend", "=", "cu"), ["cuda"]),
+            (("plan", "--mode", "xt"), ["xts"]),
+            (("bench", "--keys", ""), ["one", "each"]),
+            (("plan", "--from", "pag"), ["page-locked"]),
+            (("keygen", "-t", "C2SP_CHUNKED_2"), ["C2SP_CHUNKED_256"]),
+            (("enc", "-pass", "st"), ["stdin"]),
+            (("provider", "install", "--threads", ""), ["auto"]),
+        ):
+            self.assertEqual(self.completions(*words), expected, words)
+        # Every option whose help lists words has them.
+        for command in ("encrypt", "bench", "plan", "provider", "enc"):
+            text = command_pages.help_of(WARPAES, command)
+            for name, words in command_pages.values_of(command, text, []).items():
+                # The help of `plan` leaves the backends to `warpaes devices`.
+                for word in words if name.startswith("--") and (command, name) != ("plan", "--backend") else ():
+                    self.assertIn(word.rstrip(":"), text, (command, name))
 
     def test_bash_takes_odd_words_as_they_are(self):
         odd = ["d$(touch pwned)", "d'quoted", 'd"quoted', "d`touch pwned`", "d\\back", "d*", "d;e"]

@@ -144,7 +144,7 @@ class Tink(CommandTest):
         good = self.read("file")
         with self.assertRaises(tink.TinkError):
             self.decrypt(primitive, good, "other")
-        self.refused(AUTHENTICATION, "input", "decrypt", "-k", "keyset", "--aad", "other", "file")
+        self.refused(AUTHENTICATION, "not authentic", "decrypt", "-k", "keyset", "--aad", "other", "file")
         for position in (0, 5, 39, 40, 5000, len(good) - 1):
             bad = bytearray(good)
             bad[position] ^= 0x10

@@ -35,6 +35,11 @@ class Ci(unittest.TestCase):
             "the vectors are not there",
         )
         self.assertEqual(ci.skipped_line('<testsuite><testcase name="a"/></testsuite>'), "Skipped: nothing")
+        partly = "<system-out>test_x (X.test_x) ... skipped 'there is no FUSE; root'\nOK (skipped=1)</system-out>"
+        self.assertEqual(
+            ci.skipped_line(f'<testsuite><testcase name="a" status="run">{partly}</testcase></testsuite>'),
+            "Skipped: 1 case of others: there is no FUSE",
+        )
 
     def test_what_steps_took(self):
         steps = ci.read_steps("12.300 1.0 0.25 setup\n60.1 100.5 4.0 the CUDA code compiles\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import io
 import json
 import re
@@ -143,10 +144,14 @@ def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
 
 
 def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
-    text = content.strip()
+    text = content.removeprefix(codecs.BOM_UTF8).strip()
     if re.fullmatch(rb"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{64})", text):
         return _Keks([(b"", aead.AESGCM(bytes.fromhex(text.decode())))])
     if len(content) in (16, 32):
+        try:
+            Keyset.check_raw(content)
+        except KeysetError as error:
+            raise KeysetError(f"{name}: {error}") from None
         return _Keks([(b"", aead.AESGCM(content))])
     try:
         return _from_keyset(text)

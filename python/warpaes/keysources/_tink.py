@@ -171,6 +171,8 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
         return dict(pairs)
 
     try:
+        if isinstance(text, str):  # of bytes, json.loads removes it
+            text = text.removeprefix("\ufeff")
         parsed = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise error if isinstance(error, KeysetError) else KeysetError("is not JSON") from None

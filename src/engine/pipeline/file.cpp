@@ -35,28 +35,8 @@ std::string explain(int error) {
     return std::system_category().message(error);
 }
 
-/// Repeats a call that a signal interrupted.
-template <typename Call>
-auto restarting(Call call) {
-    decltype(call()) result;
-    do {
-        result = call();
-    } while (result < 0 && errno == EINTR);
-    return result;
-}
-
 std::string quoted(const std::string& path) {
     return "'" + path + "'";
-}
-
-std::string directory_of(const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return ".";
-    return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-std::string name_of(const std::string& path) {
-    return path.substr(path.rfind('/') + 1);
 }
 
 /// Follows symbolic links to the file itself, so that writing through a link replaces the file and not the link.
@@ -133,35 +113,7 @@ private:
     sigset_t pending_{}, before_{};
 };
 
-/// A path by which an open file can be reached while it has no name.
-std::string path_of(int fd) {
-    return "/proc/self/fd/" + std::to_string(fd);
-}
-
-std::string random_name() {
-    static constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    std::random_device random;
-    std::string name = ".warpaes-";
-    for (int i = 0; i < 10; ++i) name += letters[random() % (sizeof letters - 1)];
-    return name;
-}
-
 }  // namespace
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-    if (this != &other) {
-        close();
-        fd_ = std::exchange(other.fd_, -1);
-        owned_ = std::exchange(other.owned_, false);
-    }
-    return *this;
-}
-
-void Descriptor::close() noexcept {
-    if (owned_ && fd_ >= 0) os::close(fd_);
-    fd_ = -1;
-    owned_ = false;
-}
 
 std::optional<int> descriptor_named_by(const std::string& path) {
     if (path == "/dev/stdin") return STDIN_FILENO;
@@ -175,10 +127,6 @@ std::optional<int> descriptor_named_by(const std::string& path) {
         if (error == std::errc() && at == end && fd >= 0) return fd;
     }
     return std::nullopt;
-}
-
-TemporaryName::~TemporaryName() {
-    if (!name_.empty() && home_.is_here()) os::unlink(directory_.get(), name_.c_str());
 }
 
 // ------------------------------------------------------------------------------------------------------------ source
@@ -273,7 +221,7 @@ void FileSink::open_place(const std::string& path, const struct stat* input) {
         refuse_other_file(old);
         open_existing(path, old);
         if (!S_ISREG(old.st_mode)) return;
-        open_directory(resolved(path));
+        new_.open_directory(resolved(path), name_);
         open_replaced(old, input);
     } else {
         refuse_other_file({});
@@ -284,10 +232,10 @@ void FileSink::open_place(const std::string& path, const struct stat* input) {
                                                  " is a symbolic link to what does not exist; remove it, or name the "
                                                  "file that it is to lead to");
         }
-        open_directory(path);
+        new_.open_directory(path, name_);
     }
     create_temporary();
-    sequential_ = false;
+    sequential_ = new_.is_sequential();
 }
 
 FileSink::FileSink(int fd, std::string name, const FileSource& input, WaitHook hook)
@@ -313,18 +261,11 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
     if (S_ISFIFO(status.st_mode)) write_without_blocking();
 }
 
-void FileSink::open_directory(const std::string& path) {
-    directory_name_ = quoted(directory_of(path));
-    directory_ = Descriptor(os::open(directory_of(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
-    if (directory_.get() < 0) fail("cannot create a file in " + directory_name_ + " for", errno);
-    target_ = name_of(path);
-}
-
 /// Opens the file that the directory has under the name. The path may lead elsewhere by now, or another writer may have
 /// replaced the file with this status: a regular file is as good, if it is not the input. While it is open, no other
 /// file gets its number.
 void FileSink::open_replaced(const struct stat& status, const struct stat* input) {
-    old_ = Descriptor(os::open_in(directory_.get(), target_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC), true);
+    old_ = Descriptor(os::open_in(new_.directory(), new_.target(), O_PATH | O_NOFOLLOW | O_CLOEXEC), true);
     struct stat now {};
     if (old_.get() < 0 || os::fstat(old_.get(), &now) != 0) fail("cannot look at", errno);
     refuse_other_file(now);
@@ -346,7 +287,7 @@ void FileSink::refuse_other_file(const struct stat& status) const {
 void FileSink::refuse_other_file_now() const {
     if (!read_) return;
     struct stat now {};
-    if (os::stat_in(directory_.get(), target_.c_str(), &now) != 0) now = {};
+    if (os::stat_in(new_.directory(), new_.target(), &now) != 0) now = {};
     refuse_other_file(now);
 }
 
@@ -375,53 +316,28 @@ void FileSink::write_without_blocking() {
     if (fd >= 0) fd_ = Descriptor(fd, true);
 }
 
-/// Calls `take(name)` with random names until one is free in the directory. For a name that is taken, `take` returns -1
-/// with EEXIST.
-template <typename Take>
-void FileSink::take_name(TemporaryName& name, const Take& take) const {
-    for (int attempt = 0; attempt < 100; ++attempt) {
-        const std::string candidate = random_name();
-        if (restarting([&] { return take(candidate.c_str()); }) >= 0) return name.set(candidate);
-        if (errno != EEXIST) break;
-    }
-    fail("cannot create a file in " + directory_name_ + " for", errno);
-}
-
-/// Creates a file: without a name, or, if such a file could not get one later, with a random name that it puts in
-/// `name`.
-Descriptor FileSink::create(mode_t mode, TemporaryName& name) const {
-    struct stat status {};
-    Descriptor unnamed(
-        restarting([&] { return os::open_in(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }), true);
-    if (unnamed.get() >= 0 && os::stat(path_of(unnamed.get()).c_str(), &status) == 0) return unnamed;
-    int fd = -1;
-    take_name(name, [&](const char* free) {
-        return fd = os::open_in(directory_.get(), free, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-    });
-    return {fd, true};
-}
-
 void FileSink::create_temporary() {
-    if (replaced_) {
-        mode_ = replaced_->st_mode & 0777;
-    } else {
-        // An empty file shows what the umask and the directory's access list make of a new file's permissions: umask()
-        // can only be read by setting it, for all threads.
-        TemporaryName name(directory_);
-        const Descriptor probe = create(0666, name);
-        struct stat status {};
-        if (os::fstat(probe.get(), &status) != 0) fail("cannot create", errno);
-        mode_ = status.st_mode & 0777;
-    }
-    fd_ = create(0600, temporary_);
+    mode_ = new_.examine_directory();
+    if (replaced_) mode_ = replaced_->st_mode & 0777;
+    fd_ = new_.create(overwrite_);
 }
 
 void FileSink::fail(const std::string& what, int error) const {
-    std::string sentence = "output: " + what + " " + name_ + ": " + explain(error);
-    if (error == ENOSPC || error == EDQUOT) sentence += "; free some space or write to another place";
-    if (error == EPIPE) sentence += "; its reader went away";
-    if (error == EFBIG) sentence += "; a limit on file sizes was reached";
-    throw Error(WARPAES_ERROR_WRITE, sentence);
+    fail_output(what, name_, error);
+}
+
+void FileSink::require_space(std::uint64_t bytes) const {
+    struct statfs status {};
+    if (!new_.is_open() || os::fstatfs(fd_.get(), &status) != 0) return;
+    // Compressing file systems may need less, and some remote ones report no size.
+    constexpr long btrfs = 0x9123683e, zfs = 0x2fc12fc1;
+    const auto type = static_cast<long>(status.f_type);
+    if (type == btrfs || type == zfs || status.f_blocks == 0 || status.f_bsize <= 0) return;
+    const std::uint64_t unit = static_cast<std::uint64_t>(status.f_frsize > 0 ? status.f_frsize : status.f_bsize);
+    if (bytes / unit <= status.f_bfree) return;
+    throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " needs " + std::to_string(bytes) +
+                                         " bytes, and its file system has " + std::to_string(status.f_bfree * unit) +
+                                         " left; free some space or write to another place");
 }
 
 std::uint64_t FileSink::prepare_for(unsigned writers) {
@@ -483,7 +399,7 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
 }
 
 void FileSink::commit() {
-    if (target_.empty()) {
+    if (!new_.is_open()) {
         // Other users of the descriptor continue after the written data.
         if (!sequential_ && os::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET) < 0) {
             fail("cannot go to the end of", errno);
@@ -513,10 +429,26 @@ void FileSink::set_owner_and_permissions() {
         }
     }
     if (kept_) mode_ = kept_->st_mode & 0777;
-    if (os::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);
-    if (!kept_) return;
-    const timespec times[] = {kept_->st_atim, kept_->st_mtim};
-    if (os::futimens(fd_.get(), times) != 0) fail("cannot set the time of", errno);
+    set_mode_and_times();
+}
+
+/// File systems without permissions or owners refuse these changes or ignore them. That must not cost the finished
+/// file, which keeps the permissions that it was created with: as narrow as the file system allows.
+void FileSink::set_mode_and_times() {
+    const auto is_set = [this](int result, const char* what) {
+        const bool refused =
+            errno == EPERM || errno == EACCES || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
+        if (result != 0 && !refused) fail(std::string("cannot set the ") + what + " of", errno);
+        return result == 0;
+    };
+    bool set = is_set(os::fchmod(fd_.get(), mode_), "permissions");
+    struct stat now {};
+    set = set && os::fstat(fd_.get(), &now) == 0 && (now.st_mode & 0777) == mode_;
+    if (kept_) {
+        const timespec times[] = {kept_->st_atim, kept_->st_mtim};
+        set = is_set(os::futimens(fd_.get(), times), "time") && set;
+    }
+    if (!set) notes_ |= WARPAES_NOTE_ATTRIBUTES;
 }
 
 bool FileSink::has_access_list() const {
@@ -536,42 +468,23 @@ bool FileSink::set_access_list(bool keep) {
 }
 
 void FileSink::sync() {
-    if (restarting([&] { return os::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS) {
+    if (restarting([&] { return os::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS && errno != ENOSYS &&
+        errno != EOPNOTSUPP) {
         fail("cannot complete", errno);
     }
 }
 
 void FileSink::publish() {
-    const int result = take_place();
+    const int result = new_.take_place(fd_.get(), [this] { refuse_other_file_now(); });
     if (result != 0 && errno == EEXIST) {
         throw Error(WARPAES_ERROR_EXISTS,
-                    "output: " + name_ + " was created by someone else meanwhile; nothing was overwritten");
+                    "output: " + name_ + " was created by another process meanwhile; nothing was overwritten");
     }
     if (result != 0) fail("cannot give its name to", errno);
-    temporary_.keep();
+    if (!new_.is_hidden()) notes_ |= WARPAES_NOTE_NAME_EARLY;
     if (!durable_) return;
-    const Descriptor directory(os::open_in(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
+    const Descriptor directory(os::open_in(new_.directory(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
     if (directory.get() >= 0) os::fsync(directory.get());
-}
-
-int FileSink::take_place() {
-    const std::string unnamed = path_of(fd_.get());
-    const int in = directory_.get();
-    if (overwrite_) {
-        if (temporary_.empty()) {  // only a file with a name can replace another
-            take_name(temporary_, [&](const char* name) { return os::link(in, unnamed.c_str(), name); });
-        }
-        refuse_other_file_now();
-        return os::rename(in, temporary_.get(), target_.c_str(), 0);
-    }
-    if (temporary_.empty()) return os::link(in, unnamed.c_str(), target_.c_str());
-    int result = os::rename(in, temporary_.get(), target_.c_str(), RENAME_NOREPLACE);
-    if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
-        // The file system does not support RENAME_NOREPLACE. link() does not replace either.
-        result = os::link(in, temporary_.get(), target_.c_str());
-        if (result == 0) os::unlink(in, temporary_.get());
-    }
-    return result;
 }
 
 }  // namespace warpaes

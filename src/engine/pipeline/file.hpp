@@ -10,49 +10,10 @@
 #include <string>
 #include <utility>
 
-#include "base/process.hpp"
+#include "engine/pipeline/new_file.hpp"
 #include "engine/pipeline/stream.hpp"
 
 namespace warpaes {
-
-/// A file descriptor, closed on destruction if it is owned.
-class Descriptor {
-public:
-    Descriptor() = default;
-    Descriptor(int fd, bool owned) noexcept : fd_(fd), owned_(owned) {}
-    Descriptor(Descriptor&& other) noexcept
-        : fd_(std::exchange(other.fd_, -1)), owned_(std::exchange(other.owned_, false)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor() { close(); }
-    void close() noexcept;
-    [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-    int fd_ = -1;
-    bool owned_ = false;
-};
-
-/// A name in a directory that is removed on destruction, in the process that made it, unless it is kept.
-class TemporaryName {
-public:
-    /// `directory` must outlive the name.
-    explicit TemporaryName(const Descriptor& directory) : directory_(directory) {}
-    TemporaryName(const TemporaryName&) = delete;
-    TemporaryName& operator=(const TemporaryName&) = delete;
-    ~TemporaryName();
-    void set(std::string name) {
-        name_ = std::move(name);
-        home_.take_over();
-    }
-    void keep() { name_.clear(); }
-    [[nodiscard]] bool empty() const noexcept { return name_.empty(); }
-    [[nodiscard]] const char* get() const noexcept { return name_.c_str(); }
-
-private:
-    const Descriptor& directory_;
-    std::string name_;
-    Home home_;
-};
 
 /// Regular files are read at any position by many threads (pread); anything else is read front to back.
 class FileSource final : public Source {
@@ -97,9 +58,8 @@ private:
 
 /// A path is written as a new file in the same directory, readable only by its owner, which replaces the path in
 /// commit(). If the file system supports it, that file has no name until then, so nothing is left of it however the
-/// process ends. Otherwise it has a temporary name, which is removed if commit() is not reached. The directory is
-/// opened once: another user who changes what the path leads to moves no file out of it. Devices, pipes and descriptors
-/// are written directly.
+/// process ends. Otherwise it has a temporary name, which is removed if commit() is not reached (NewFile). Devices,
+/// pipes and descriptors are written directly.
 class FileSink final : public Sink {
 public:
     /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if it is `input`,
@@ -130,8 +90,12 @@ public:
     void set_durable(bool durable) noexcept { durable_ = durable; }
     /// A new or replaced file gets the permissions and times of `input` before it gets its name.
     void keep_attributes(const struct stat& input) { kept_ = input; }
+    /// Throws Error{WRITE} if so many bytes do not fit on the file system. Call it before the first write.
+    void require_space(std::uint64_t bytes) const;
     /// Whether written data becomes visible only in commit().
-    [[nodiscard]] bool is_provisional() const noexcept { return !target_.empty(); }
+    [[nodiscard]] bool is_provisional() const noexcept { return new_.is_open() && new_.is_hidden(); }
+    /// After commit(): WARPAES_NOTE_ATTRIBUTES, WARPAES_NOTE_NAME_EARLY.
+    [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }
     /// The offset after the last byte written.
     [[nodiscard]] std::uint64_t bytes_written() const noexcept { return end_; }
 
@@ -142,24 +106,20 @@ private:
     FileSink(const std::string& path, Replaces file);
     void open_place(const std::string& path, const struct stat* input);
     void open_existing(const std::string& path, const struct stat& status);
-    void open_directory(const std::string& path);
     void open_replaced(const struct stat& status, const struct stat* input);
     void refuse_other_file(const struct stat& status) const;
     void refuse_other_file_now() const;
     void create_temporary();
     void write_here(std::uint64_t offset, std::span<const std::uint8_t> bytes);
     void write_pages(std::uint64_t offset, std::span<const std::uint8_t> bytes);
-    [[nodiscard]] Descriptor create(mode_t mode, TemporaryName& name) const;
-    template <typename Take>
-    void take_name(TemporaryName& name, const Take& take) const;
     void write_without_blocking();
     void inspect(const struct stat* input);
     void set_owner_and_permissions();
+    void set_mode_and_times();
     [[nodiscard]] bool has_access_list() const;
     bool set_access_list(bool keep);
     void sync();
     void publish();
-    int take_place();
     [[noreturn]] void fail(const std::string& what, int error) const;
 
     Descriptor fd_;
@@ -170,11 +130,9 @@ private:
     bool paged_ = false;  ///< long pieces are written by write_pages()
     std::uint64_t base_ = 0;
     std::atomic<std::uint64_t> end_{0};
-    Descriptor directory_;  ///< of the new file
-    std::string directory_name_;
-    std::string target_;  ///< name that the new file will have there; empty if written directly
-    TemporaryName temporary_{directory_};
+    NewFile new_;  ///< not open if the place is written directly
     mode_t mode_ = 0;
+    std::uint32_t notes_ = 0;
     Descriptor old_;  ///< the file that will be replaced, opened as a place (O_PATH)
     std::optional<struct stat> replaced_;
     std::optional<struct stat> kept_;  ///< the file whose permissions and times it gets

@@ -3,13 +3,14 @@
 import json
 import os
 import re
+import select
 import subprocess
 import sys
 import time
 
 from recipes import BY_NAME, RECIPES, WRITING, K
 from signals import feed
-from world import ENC, NOBODY, NOT_FOUND, SAME_FILE, WRITE, Case
+from world import ENC, LONGEST, NOBODY, NOT_FOUND, SAME_FILE, WRITE, Case
 
 AS_ROOT = os.geteuid() == 0
 OTHER = 65533  # another user
@@ -207,33 +208,47 @@ def unreadable():
 # ------------------------------------------------------------------------------------------ inputs that change
 
 
+#: More than a pipe and all buffers of the command hold: while nobody reads the output, the command cannot end.
+UNREADABLE_BYTES = 4 << 30
+
+
 def changing():
-    """While the output waits for a reader, the input grows or shrinks."""
+    """While the output waits for a reader, the input grows or shrinks.
+
+    The first bytes of the output show that the command has opened its input; most of the input is then still unread.
+    """
 
     def drive(size):
         def change(world, process):
-            time.sleep(0.05)
-            os.truncate(world.path("big"), size)
             world.extra.add("big")
-            with open(world.path("fifo"), "rb") as fifo:
-                world.received = len(fifo.read())
+            with open(os.open(world.path("fifo"), os.O_RDONLY | os.O_NONBLOCK), "rb") as fifo:
+                ready, _, _ = select.select([fifo], [], [], LONGEST)
+                os.truncate(world.path("big"), size)
+                os.set_blocking(fifo.fileno(), True)
+                world.received = len(fifo.read()) if ready else -1
 
         return change
 
-    def prepare(world):
-        os.mkfifo(world.path("fifo"))
-        world.extra |= {"fifo", "big"}
-        with open(world.path("big"), "wb") as file:
-            file.truncate(3_000_000)
+    def prepare(size):
+        def make(world):
+            os.mkfifo(world.path("fifo"))
+            world.extra |= {"fifo", "big"}
+            with open(world.path("big"), "wb") as file:
+                file.truncate(size)
+
+        return make
 
     def told(world, result):
         found = [] if b"grew" in result.stderr else ["it is not told"]
         return found if 3_000_000 <= world.received < 3_001_000 else [*found, f"{world.received} bytes"]
 
     for arguments in (["encrypt", *K, "-o", "fifo", "big"], [*ENC, "-in", "big", "-out", "fifo"]):
-        for size, allowed, check in ((4_000_000, {0}, told), (100_000, {19}, lambda world, result: [])):
+        for before, size, allowed, check in (
+            (3_000_000, 4_000_000, {0}, told),
+            (UNREADABLE_BYTES, 100_000, {19}, lambda world, result: []),
+        ):
             name = f"{arguments[0]}: the input becomes {size} bytes"
-            how = {"prepare": prepare, "drive": drive(size), "check": check, "allowed": allowed}
+            how = {"prepare": prepare(before), "drive": drive(size), "check": check, "allowed": allowed}
             yield Case("places", name, arguments, **how)
 
 

@@ -1,0 +1,90 @@
+#include "output_directory.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "command.hpp"
+#include "descriptor.hpp"
+#include "progress.hpp"
+
+namespace cli {
+
+namespace fs = std::filesystem;
+
+void make_directory(const fs::path& folder) {
+    std::error_code error;
+    if (!folder.empty()) fs::create_directories(folder, error);
+    if (error) {
+        throw Failure(WARPAES_ERROR_WRITE,
+                      fmt::format("output: cannot make the directory '{}': {}", folder.string(), error.message()));
+    }
+}
+
+fs::path nearest_directory(fs::path path) {
+    std::error_code error;
+    while (!path.empty() && !fs::is_directory(path, error)) {
+        if (path == path.parent_path()) break;
+        path = path.parent_path();
+    }
+    return path.empty() ? fs::path(".") : path;
+}
+
+void require_space(const std::string& directory, std::uint64_t bytes) {
+    struct statfs status {};
+    const fs::path place = nearest_directory(directory);
+    if (::statfs(place.c_str(), &status) != 0 || status.f_blocks == 0 || status.f_bsize <= 0) return;
+    constexpr long btrfs = 0x9123683e, zfs = 0x2fc12fc1;
+    const auto type = static_cast<long>(status.f_type);
+    if (type == btrfs || type == zfs) return;
+    const auto unit = static_cast<std::uint64_t>(status.f_frsize > 0 ? status.f_frsize : status.f_bsize);
+    if (bytes / unit <= status.f_bfree) return;
+    throw Failure(WARPAES_ERROR_WRITE,
+                  fmt::format("--output-dir: the results take {}, and the file system of '{}' has {} left: free some "
+                              "space or give another directory; nothing was done",
+                              human_bytes(static_cast<double>(bytes)), place.string(),
+                              human_bytes(static_cast<double>(status.f_bfree * unit))));
+}
+
+MadeDirectory made_directory(const std::string& path) {
+    std::error_code error;
+    const fs::path place = fs::canonical(path, error);
+    MadeDirectory made{error ? path : place.string(), 0, 0};
+    struct stat status {};
+    if (::lstat(made.path.c_str(), &status) == 0) {
+        made.device = status.st_dev;
+        made.inode = status.st_ino;
+    }
+    return made;
+}
+
+void open_to_owner(const std::string& directory) {
+    struct stat status {};
+    const Descriptor file(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || (status.st_mode & 0700) == 0700) return;
+    (void)::fchmod(file.get(), (status.st_mode & 0777) | 0700);  // if this fails, the file made there reports it
+}
+
+void keep_attributes(const std::string& input, const MadeDirectory& output) {
+    struct stat from {
+    }, to{};
+    if (::stat(input.c_str(), &from) != 0) return;
+    const Descriptor file(output.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    const bool open = file.get() >= 0 && ::fstat(file.get(), &to) == 0;
+    // Another user who may write above it could have put a link to a directory of a third user in this place.
+    if (open && (to.st_dev != output.device || to.st_ino != output.inode)) {
+        warn(fmt::format("'{}': another directory took its place, which stays as it is", output.path));
+        return;
+    }
+    const timespec times[] = {from.st_atim, from.st_mtim};
+    if (!open || ::fchmod(file.get(), from.st_mode & 0777) != 0 || ::futimens(file.get(), times) != 0) {
+        warn(fmt::format("'{}': cannot set permissions and time: {}", output.path, std::strerror(errno)));
+    }
+}
+
+}  // namespace cli

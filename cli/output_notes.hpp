@@ -1,0 +1,33 @@
+// Warnings about outputs that are complete but that their file system keeps less strictly than asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace cli {
+
+/// Collects them for all outputs of a run, so that many files cause one line.
+class OutputNotes {
+public:
+    /// `notes`: of warpaes_file_result. `path`: empty for standard output. Any thread may call it.
+    void add(std::uint32_t notes, const std::string& path);
+    /// Warns.
+    void tell() const;
+
+private:
+    struct Kind {
+        std::size_t files = 0;
+        std::string first;
+    };
+    static void count(Kind& kind, const std::string& path);
+
+    std::mutex mutex_;
+    Kind attributes_, early_;
+};
+
+/// Warns if other users can open a new file that holds secrets, because its file system ignores permissions.
+void warn_if_open_to_others(const std::string& path);
+
+}  // namespace cli
