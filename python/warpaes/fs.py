@@ -194,23 +194,28 @@ class WarpaesFileSystem(Listing):
         raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be added to a sealed file")
 
     def _open_below(self, path: str, options: dict[str, Any]) -> Any:
-        if self._in_memory():  # its file object, with its position, is shared by all who open the file
+        if isinstance(self._innermost(path)[0], MemoryFileSystem):
+            # Its file object, with its position, is shared by all who open the file.
             return io.BytesIO(self.fs.open(path, "rb").getvalue())
         names = ("block_size", "cache_type", "cache_options")
         return self.fs.open(path, "rb", **{name: options[name] for name in names if options.get(name) is not None})
 
-    def _in_memory(self) -> bool:
+    def _innermost(self, path: str) -> tuple[Any, str]:
+        """Return the file system below all that only put a folder before paths, and the path there."""
         below = self.fs
         while isinstance(below, DirFileSystem):
-            below = below.fs
-        return isinstance(below, MemoryFileSystem)
+            below, path = below.fs, below._join(path)
+        return below, path
 
     def _create(self, path: str, exclusive: bool = False) -> Any:
         """Begin a file of the underlying file system that appears by ``commit``."""
-        if isinstance(self.fs, LocalFileSystem):
-            self._make_parent(path)
-            return LocalFile(path, exclusive)
-        if self._in_memory():
+        below, inner = self._innermost(path)
+        if isinstance(below, LocalFileSystem):
+            inner = below._strip_protocol(inner)
+            if below.auto_mkdir:
+                below.makedirs(below._parent(inner), exist_ok=True)
+            return LocalFile(inner, exclusive)
+        if isinstance(below, MemoryFileSystem):
             with contextlib.suppress(FileNotFoundError):
                 self.fs.open(path, "rb")  # refuses what it would refuse to write: folders, paths below a file
             mode = "create" if exclusive else "overwrite"
@@ -436,7 +441,11 @@ class WarpaesFileSystem(Listing):
         if not callable(self.associated_data):
             options |= {} if isinstance(self.fs, LocalFileSystem) else {"maxdepth": maxdepth}
             return self.fs.mv(self._below(path1), self._below(path2), recursive=recursive, **options)
-        recursive = recursive or isinstance(self.fs, LocalFileSystem)  # which moves folders always
+        if isinstance(self.fs, LocalFileSystem):
+            recursive = True  # it moves folders always, and replaces nothing in a folder
+            inside = f"{self._strip_protocol(path2)}/{self._strip_protocol(path1).rsplit('/', 1)[-1]}"
+            if self.fs.exists(inside):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), inside)
         return super().mv(stringify_path(path1), stringify_path(path2), recursive=recursive, maxdepth=maxdepth)
 
     def created(self, path: str) -> Any:

@@ -354,6 +354,35 @@ class Below(Case):
             self.assertEqual(second.read(), text)
             self.assertEqual(first.read(), text[300_000:])
 
+    def test_writing_to_a_folder(self) -> None:
+        """fsspec's local files in a transaction move into a folder of their name, and are then called otherwise."""
+        (self.data / "folder").mkdir()
+        below = self.fsspec.filesystem("dir", path=str(self.data), target_protocol="file")
+        for files, path in (
+            (self.files, str(self.data / "folder")),
+            (self.make(keyset=self.keyset, fs=below), "folder"),
+        ):
+            with self.assertRaises(IsADirectoryError):
+                files.pipe(path, b"text")
+            with self.assertRaises(IsADirectoryError), files.transaction:
+                files.pipe(path, b"text")
+            self.assertEqual(os.listdir(self.data / "folder"), [])
+            with self.assertRaises(KeyError), files.open(f"{path}/a", "wb") as file:
+                file.write(b"half")
+                modes = {entry.stat().st_mode & 0o777 for entry in (self.data / "folder").iterdir()}
+                raise KeyError
+            self.assertEqual((modes, os.listdir(self.data / "folder")), ({0o600}, []))
+
+    def test_moving_onto_a_file_in_a_folder(self) -> None:
+        """A local file system refuses it, also where moving is encrypting again."""
+        for options in ({}, {"associated_data": str.encode}):
+            files = self.make(keyset=self.keyset, **options)
+            (self.data / "folder").mkdir(exist_ok=True)
+            files.pipe({f"{self.data}/a": b"1", f"{self.data}/folder/a": b"2"})
+            with self.assertRaises(OSError):
+                files.mv(f"{self.data}/a", f"{self.data}/folder")
+            self.assertEqual((files.cat(f"{self.data}/a"), files.cat(f"{self.data}/folder/a")), (b"1", b"2"))
+
     def test_nothing_is_left_in_transactions_below(self) -> None:
         below = self.fsspec.filesystem("dir", path=str(self.data), target_protocol="file")
         files = self.make(keyset=self.keyset, fs=below)
