@@ -306,7 +306,7 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
         "sign_key": {"kty": "okp", "alg": "ed25519", "d": b64(bytes(range(32))), "x": b64(public), "kid": "sign"},
     }
     (keys / "jwk").write_text(json.dumps(jwk))
-    path = keys / "made.safetensors"
+    path = keys / "made.cryptotensors"
     draw = np.random.default_rng(1)
     # One file with long tensors, and one of which most is header.
     for number, size in ((4, mib << 18), (20_000, 128)):

@@ -132,11 +132,11 @@ def weights(folder: Path, size: int) -> list[dict]:
         model[f"layer{i}.bias"] = torch.randn(width, dtype=torch.bfloat16)
     total = sum(tensor.nbytes for tensor in model.values())
     plain.save_file(model, folder / "plain.safetensors")
-    encrypted.save_file(model, folder / "encrypted.safetensors", **keys)
+    encrypted.save_file(model, folder / "encrypted.cryptotensors", **keys)
     ways: dict[str, Callable[[], dict]] = {
         "safetensors.torch.load_file, in clear": lambda: plain.load_file(folder / "plain.safetensors", "cuda"),
         "warpaes.safetensors.load_file, encrypted": lambda: encrypted.load_file(
-            folder / "encrypted.safetensors", "torch", "cuda", **keys
+            folder / "encrypted.cryptotensors", "torch", "cuda", **keys
         ),
     }
     taken: dict[str, list[float]] = {what: [] for what in ways}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ._cryptotensors import framework_name, framework_shape
 from ._pieces import MOST_THREADS, Part, Tensor, chunks_of, cut, share, workers
 from .aead import AESGCM, Batch
 from .exceptions import InvalidTag
@@ -25,13 +26,11 @@ PIECE_BYTES = 16 << 20
 
 def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors of these names. All of them are read and decrypted before the first one is yielded."""
-    from .safetensors import _DTYPES  # local: safetensors imports this module
-
     results, tensors = [], []
     for name in names:
         entry = file._entries[name]
-        dtype = getattr(torch, _DTYPES[entry["dtype"]][0])
-        made = torch.empty(entry["shape"], dtype=dtype, device=file._device)
+        dtype = getattr(torch, framework_name(entry["dtype"], False))
+        made = torch.empty(framework_shape(name, entry), dtype=dtype, device=file._device)
         results.append((name, made))
         tensors.append(Tensor.of(file, name, made.reshape(-1).view(torch.uint8)))
     if not tensors:

@@ -7,9 +7,11 @@ cache.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._cryptotensors import framework_name, framework_shape
 from ._pieces import Part, Tensor, cut, share, workers
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def _load(file: safe_open, names: list[str]) -> list[tuple[str, Any]]:
     sizes = [end - first for first, end in places]
     rooms = _Rooms(sizes)
     for name in names:
-        tensor, data = _empty(file, file._entries[name], rooms)
+        tensor, data = _empty(file, name, rooms)
         results.append((name, tensor))
         tensors.append(Tensor.of(file, name, data))
     pieces = list(cut(tensors, file._chunk, PIECE_BYTES, TOGETHER_BYTES))
@@ -105,24 +107,28 @@ class _Rooms:
         return room[skip : skip + size]
 
 
-def _empty(file: safe_open, entry: Any, rooms: _Rooms) -> tuple[Any, memoryview]:
+def _empty(file: safe_open, name: str, rooms: _Rooms) -> tuple[Any, memoryview]:
     """Make a tensor whose memory nobody has written to; return it with a view of its bytes."""
-    from .safetensors import _DTYPES
-
-    name = _DTYPES[entry["dtype"]][0]
+    entry = file._entries[name]
     if file._torch:
         import torch
 
-        made = torch.empty(entry["shape"], dtype=getattr(torch, name))
+        dtype = getattr(torch, framework_name(entry["dtype"], False))
+        made = torch.empty(framework_shape(name, entry), dtype=dtype)
         data = memoryview(made.reshape(-1).view(torch.uint8).numpy())
         _native.large_pages(data)
         return made, data
-    import numpy as np
-
-    try:
-        dtype = np.dtype(name).newbyteorder("<")
-    except TypeError:
-        raise TypeError(f"NumPy has no dtype {name}: read it with framework='torch'") from None
     first, end = entry["data_offsets"]
     plain = rooms.take(end - first)
-    return plain.view(dtype).reshape(entry["shape"]), memoryview(plain)
+    return plain.view(_numpy_dtype(entry["dtype"])).reshape(entry["shape"]), memoryview(plain)
+
+
+@lru_cache(64)
+def _numpy_dtype(dtype: str) -> Any:
+    import numpy as np
+
+    name = framework_name(dtype, True)
+    try:
+        return np.dtype(name).newbyteorder("<")
+    except TypeError:
+        raise TypeError(f"NumPy has no dtype {name}: read it with framework='torch'") from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import shutil
 import warnings
@@ -16,15 +17,15 @@ from typing import Any
 from fsspec import AbstractFileSystem
 from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.core import url_to_fs
-from fsspec.implementations.chained import ChainedFileSystem
+from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
-from fsspec.utils import isfilelike
+from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.utils import isfilelike, stringify_path
 
-from ._native import Keyset, Reader, Writer
+from ._fs_files import ClosingReader, ClosingWriter, LocalFile, MemoryFile
+from ._fs_listing import Listing
+from ._native import Keyset
 from ._output import Output
-from ._typing import Buffer
-from .exceptions import Error, FormatError, InvalidTag
-from .files import SealedReader, SealedWriter
 
 __all__ = ["WarpaesFileSystem"]
 
@@ -51,118 +52,12 @@ def _read_keyset(name: str, kek: str | None) -> Keyset:
         return read_keyset(text, source)
 
 
-def _discard(below: Any) -> None:
-    try:
-        below.close()
-    finally:
-        below.discard()
-
-
-class _LocalFile:
-    """A local file that appears by ``commit``. fsspec's own is written elsewhere, and copied to its name."""
-
-    def __init__(self, path: str, exclusive: bool) -> None:
-        self._output = Output(path, replace=not exclusive)
-        self.write = self._output.write
-        self.discard = self._output.abort
-
-    def close(self) -> None:
-        pass
-
-    def commit(self) -> None:
-        self._output.commit()
-
-
-class _ClosingReader(SealedReader):
-    def __init__(self, below: Any, keyset: Keyset, associated_data: Buffer | None) -> None:
-        self._below = below
-        try:
-            super().__init__(below, keyset, associated_data)
-        except BaseException:
-            below.close()
-            raise
-
-    def close(self) -> None:
-        try:
-            super().close()
-        finally:
-            self._below.close()
-
-
-class _ClosingWriter(SealedWriter):
-    """Writes to a file object of the file system beneath, which makes the file appear by ``commit``.
-
-    Without ``autocommit``, the file is one of a transaction of fsspec's, which calls ``commit`` or ``discard``.
-    """
-
-    def __init__(
-        self,
-        below: Any,
-        keyset: Keyset,
-        associated_data: Buffer | None,
-        check: Callable[[], None] | None,
-        autocommit: bool,
-    ) -> None:
-        self._below = below
-        self._check = check
-        self._autocommit = autocommit
-        self._waits = False
-        self._process = os.getpid()
-        try:
-            super().__init__(below, keyset, associated_data)
-        except BaseException:
-            _discard(below)
-            raise
-
-    def _publish(self, writer: Writer) -> None:
-        super()._publish(writer)
-        self._waits = True
-        if self._autocommit:
-            self.commit()
-
-    def _discard(self, writer: Writer) -> None:
-        try:
-            super()._discard(writer)
-        finally:
-            self._discard_below()
-
-    def _discard_below(self) -> None:
-        """Leave nothing. In a child of ``fork``, the temporary file or upload is the parent's, which goes on."""
-        if self._process == os.getpid():
-            _discard(self._below)
-
-    def commit(self) -> None:
-        """Make the file appear, if it was completed and not aborted."""
-        if self._writer is not None:
-            self.abort()
-            raise ValueError("a file of the transaction was not closed, and does not appear")
-        if self._process != os.getpid():
-            raise Error("a file of a transaction belongs to the process that began it")
-        if self._waits:
-            self._waits = False
-            try:
-                if self._check is not None:
-                    self._check()
-                self._below.close()
-                self._below.commit()
-            except BaseException:
-                self._discard_below()
-                raise
-
-    def discard(self) -> None:
-        """Leave nothing."""
-        self.abort()
-        if self._waits:
-            self._waits = False
-            self._discard_below()
-
-
-class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
+class WarpaesFileSystem(Listing):
     """The plaintexts of another file system's sealed files, under the same paths.
 
     Sizes are those of plaintexts. To find a size, and to check that the file is complete, the file system opens the
-    file with two reads: of a few bytes, and of a segment. A file that the keyset does not open is listed with the size
-    None.
+    file with two reads: of a few bytes, and of a segment. It keeps the size until the file is another one. A file that
+    cannot be opened is listed with the size None, and ``du`` leaves it out. Names are listed without reading files.
     """
 
     protocol = "warpaes"
@@ -187,7 +82,8 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         Args:
             keyset: A Keyset, or the name of the place that has its JSON: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or
                 ``exec:COMMAND``; required. The JSON itself is deprecated: options do not stay in this process.
-            associated_data: The associated data of all files, or a function that returns it for a path.
+            associated_data: The associated data of all files, or a function that returns it for a path, which several
+                threads may call at once.
             fs: The underlying file system.
             target_protocol: The protocol of the underlying file system, if ``fs`` is None.
             target_options: The options of that protocol.
@@ -196,7 +92,8 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             options: Further options of fsspec.
 
         Raises:
-            ValueError: There is no keyset, it is named in no known form, or there is no underlying file system.
+            ValueError: There is no keyset, it is named in no known form, or there is no underlying file system, or an
+                asynchronous one.
             KeysetError: The JSON is not a keyset, or with ``kek`` not an encrypted one.
             OSError: The keyset cannot be read.
         """
@@ -223,16 +120,22 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             if target_protocol is None:
                 raise ValueError("the file system beneath is missing: fs, or target_protocol")
             fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
+        if getattr(fs, "asynchronous", False):
+            raise ValueError("the file system beneath is asynchronous: make it without asynchronous=True")
         self.fs = fs
 
         def strip(path: Any) -> Any:
             """Strip the prefixes of both file systems. It is set on the instance, because the underlying one
             differs."""
             plain = type(self)._strip_protocol(path)
+            if isinstance(plain, list):
+                return [fs._strip_protocol(one) for one in plain]
             return fs._strip_protocol(plain)
 
         self._strip_protocol = strip  # type: ignore[method-assign]
-        self._sizes: dict[tuple[Any, ...], int | None] = {}
+        self._parent = lambda path: fs._parent(strip(path))
+        self.root_marker = fs.root_marker
+        self._sizes: dict[str, tuple[Any, int | None]] = {}
 
     # fsspec sets the arguments that it pickles once the object is made. A keyset in clear is not kept in them.
 
@@ -275,31 +178,11 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         arguments: dict[str, Any] = super().to_dict(**options)
         return arguments
 
-    @classmethod
-    def _strip_protocol(cls, path: Any) -> Any:
-        if isinstance(path, list):
-            return [cls._strip_protocol(one) for one in path]
-        return path.removeprefix("warpaes::").removeprefix("warpaes://")
-
-    def _associated_data(self, path: str) -> Buffer | None:
-        if callable(self.associated_data):
-            return self.associated_data(path)
-        return self.associated_data
-
-    def _reader(self, path: str, size: int) -> Reader:
-        def read_at(offset: int, buffer: memoryview) -> None:
-            data = self.fs.cat_file(path, start=offset, end=offset + len(buffer))
-            if len(data) != len(buffer):
-                raise OSError(f"{path}: {len(data)} of {len(buffer)} bytes came; it is shorter than it was")
-            buffer[:] = data
-
-        return Reader(read_at, self.keyset, self._associated_data(path), size=size, _own=True)
-
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
         path = self._strip_protocol(path)
         associated_data = self._associated_data(path)
         if mode == "rb":
-            return _ClosingReader(self.fs.open(path, "rb"), self.keyset, associated_data)
+            return ClosingReader(self._open_below(path, options), self.keyset, associated_data)
         if mode in ("wb", "xb"):
             # The file appears only when it is complete: the writer commits it, or discards it. The underlying "xb"
             # would create it at once, so this code checks for an existing file instead, here and again at the end.
@@ -307,46 +190,62 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             if check is not None:
                 check()
             below = self._create(path, mode == "xb")
-            return _ClosingWriter(below, self.keyset, associated_data, check, options.get("autocommit", True))
+            return ClosingWriter(below, self.keyset, associated_data, check, options.get("autocommit", True))
         raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be added to a sealed file")
+
+    def _open_below(self, path: str, options: dict[str, Any]) -> Any:
+        if isinstance(self._innermost(path)[0], MemoryFileSystem):
+            # Its file object, with its position, is shared by all who open the file.
+            return io.BytesIO(self.fs.open(path, "rb").getvalue())
+        names = ("block_size", "cache_type", "cache_options")
+        return self.fs.open(path, "rb", **{name: options[name] for name in names if options.get(name) is not None})
+
+    def _innermost(self, path: str) -> tuple[Any, str]:
+        """Return the file system below all that only put a folder before paths, and the path there."""
+        below = self.fs
+        while isinstance(below, DirFileSystem):
+            below, path = below.fs, below._join(path)
+        return below, path
 
     def _create(self, path: str, exclusive: bool = False) -> Any:
         """Begin a file of the underlying file system that appears by ``commit``."""
-        if not isinstance(self.fs, LocalFileSystem):
-            return self.fs.open(path, "wb", autocommit=False)
-        if self.fs.auto_mkdir:
+        below, inner = self._innermost(path)
+        if isinstance(below, LocalFileSystem):
+            inner = below._strip_protocol(inner)
+            if below.auto_mkdir:
+                below.makedirs(below._parent(inner), exist_ok=True)
+            return LocalFile(inner, exclusive)
+        if isinstance(below, MemoryFileSystem):
+            with contextlib.suppress(FileNotFoundError):
+                self.fs.open(path, "rb")  # refuses what it would refuse to write: folders, paths below a file
+            mode = "create" if exclusive else "overwrite"
+            return MemoryFile(lambda data: self.fs.pipe_file(path, data, mode=mode))
+        protocol = self.fs.protocol
+        on_s3 = "s3" in ((protocol,) if isinstance(protocol, str) else protocol)
+        mode = "xb" if exclusive and on_s3 else "wb"  # s3fs makes "xb" a condition of the last request
+        file = self.fs.open(path, mode, autocommit=False)
+        self._take_out(file)
+        return file
+
+    def _take_out(self, file: Any) -> None:
+        """Take a file out of the underlying file system's transaction, to which opening it without commit adds it."""
+        below = self.fs
+        while below is not None:
+            transaction = getattr(below, "_transaction", None)
+            if transaction is not None and file in transaction.files:
+                transaction.files.remove(file)
+            below = getattr(below, "fs", None)
+
+    def _make_parent(self, path: str) -> None:
+        if isinstance(self.fs, LocalFileSystem) and self.fs.auto_mkdir:
             self.fs.makedirs(self.fs._parent(path), exist_ok=True)
-        return _LocalFile(path, exclusive)
 
     def _refuse_existing(self, path: str) -> None:
         self.fs.invalidate_cache(path)
         if self.fs.exists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
 
-    def _plain(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """Return the entry of a listing with the size of the plaintext."""
-        if entry["type"] != "file":
-            return entry
-        path, size = entry["name"], entry["size"]
-        stamps = [entry.get(name) for name in ("ETag", "mtime", "LastModified", "created")]
-        version = (path, size, str(next((stamp for stamp in stamps if stamp), None)))
-        if version not in self._sizes:
-            try:
-                reader = self._reader(path, size)
-                self._sizes[version] = reader.size
-                reader.close()
-            except (FormatError, InvalidTag):
-                self._sizes[version] = None
-        return {**entry, "size": self._sizes[version], "sealed_size": size}
-
-    def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Return the entry of a path: ``size`` is that of the plaintext, ``sealed_size`` that of the file."""
-        return self._plain(self.fs.info(self._strip_protocol(path), **options))
-
-    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
-        """List a folder, with sizes as in ``info``."""
-        entries = self.fs.ls(self._strip_protocol(path), detail=detail, **options)
-        return [self._plain(entry) for entry in entries] if detail else entries
+    # -------------------------------------------------------------------------------------------------- reading
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
         """Return the plaintext of a file, or its range [start, end).
@@ -401,7 +300,7 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return results
 
     def _ranges(self, path: str, ranges: list[tuple[int | None, int | None]]) -> list[bytes]:
-        reader = self._reader(path, self.fs.info(path)["size"])
+        reader = self._current_reader(path)
         try:
             pieces = []
             for start, end in ranges:
@@ -410,6 +309,10 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             return pieces
         finally:
             reader.close()
+
+    def get(self, rpath: Any, lpath: Any, *positions: Any, **options: Any) -> None:
+        """Decrypt files, or with ``recursive`` folders, to local paths, as ``get_file`` does."""
+        super().get(stringify_path(rpath), stringify_path(lpath), *positions, **options)
 
     def get_file(
         self,
@@ -420,6 +323,8 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         **options: Any,
     ) -> None:
         """Write the plaintext of a file to a local file, which appears when all of it is authentic.
+
+        Of a folder, an empty one is made.
 
         Raises:
             InvalidTag: No key of the keyset opens the file, or it was altered.
@@ -438,6 +343,45 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
                 outfile.write(data)
                 callback.relative_update(len(data))
 
+    # -------------------------------------------------------------------------------------------------- writing
+
+    def pipe(self, path: Any, value: Any = None, **options: Any) -> None:
+        """Write bytes to a file, or to each path of a dictionary its bytes."""
+        super().pipe(stringify_path(path), value, **options)
+
+    def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **options: Any) -> None:
+        """Write a file's bytes; with the mode ``create`` only if there is no file."""
+        with self.open(path, "xb" if mode == "create" else "wb", **options) as file:
+            file.write(value)
+
+    def put(self, lpath: Any, rpath: Any, *positions: Any, **options: Any) -> None:
+        """Encrypt local files, or with ``recursive`` folders, to a path."""
+        super().put(stringify_path(lpath), stringify_path(rpath), *positions, **options)
+
+    def put_file(
+        self, lpath: Any, rpath: Any, callback: Any = DEFAULT_CALLBACK, mode: str = "overwrite", **options: Any
+    ) -> None:
+        """Encrypt a local file to a path, whose folder is made. Of a local folder, an empty one is made."""
+        if os.path.isdir(lpath):
+            self.makedirs(rpath, exist_ok=True)
+            return
+        with open(lpath, "rb") as source:
+            callback.set_size(os.fstat(source.fileno()).st_size)
+            path = self._strip_protocol(rpath)
+            self.mkdirs(self.fs._parent(path), exist_ok=True)
+            with self.open(path, "xb" if mode == "create" else "wb", **options) as target:
+                while data := source.read(self.blocksize):
+                    target.write(data)
+                    callback.relative_update(len(data))
+
+    def touch(self, path: str, truncate: bool = True, **options: Any) -> None:
+        """Create an empty file, or without ``truncate`` set the time of one that is there."""
+        path = self._strip_protocol(path)
+        if not truncate and self.fs.exists(path):
+            self.fs.touch(path, truncate=False, **options)
+        else:
+            self.pipe_file(path, b"", **options)
+
     # Operations that do not touch content are passed to the underlying file system.
 
     def mkdir(self, path: str, *positions: Any, **options: Any) -> Any:
@@ -452,6 +396,10 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         """Remove a folder."""
         return self.fs.rmdir(self._strip_protocol(path))
 
+    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> Any:
+        """Remove files, or with ``recursive`` folders, as the underlying file system does."""
+        return self.fs.rm(self._below(path), recursive=recursive, maxdepth=maxdepth)
+
     def _rm(self, path: str) -> Any:
         return self.fs.rm_file(self._strip_protocol(path))
 
@@ -459,23 +407,46 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         """Remove a file."""
         return self._rm(path)
 
+    def copy(self, path1: Any, path2: Any, *positions: Any, **options: Any) -> Any:
+        """Copy files, or with ``recursive`` folders, as ``cp_file`` copies a file."""
+        if callable(self.associated_data) or isinstance(self.fs, LocalFileSystem):
+            return super().copy(stringify_path(path1), stringify_path(path2), *positions, **options)
+        return self.fs.copy(self._below(path1), self._below(path2), *positions, **options)
+
     def cp_file(self, path1: str, path2: str, **options: Any) -> None:
-        """Copy a file. If ``associated_data`` is a function of the path, the copy is encrypted again."""
+        """Copy a file. If ``associated_data`` is a function of the path, the copy is encrypted again.
+
+        Of a folder, an empty one is made.
+        """
         path1, path2 = self._strip_protocol(path1), self._strip_protocol(path2)
-        if callable(self.associated_data):
+        if callable(self.associated_data) and self.fs.isfile(path1):
             with self.open(path1, "rb") as source, self.open(path2, "wb") as target:
                 shutil.copyfileobj(source, target, _COPY_BYTES)
+        elif callable(self.associated_data) and self.fs.isdir(path1):
+            self.fs.makedirs(path2, exist_ok=True)
         elif isinstance(self.fs, LocalFileSystem) and self.fs.isfile(path1):
+            self._make_parent(path2)
+            if self.fs.exists(path2) and os.path.samefile(path1, path2):
+                raise shutil.SameFileError(f"{path1!r} and {path2!r} are the same file")
             with open(path1, "rb") as source, Output(path2, replace=True) as copy:
                 shutil.copyfileobj(source, copy, _COPY_BYTES)
         else:
             self.fs.cp_file(path1, path2, **options)
 
-    def mv(self, path1: str, path2: str, **options: Any) -> Any:
-        """Move a file. If ``associated_data`` is a function of the path, the file is encrypted again."""
-        if callable(self.associated_data):
-            return super().mv(path1, path2, **options)
-        return self.fs.mv(self._strip_protocol(path1), self._strip_protocol(path2), **options)
+    def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> Any:
+        """Move files, or folders, as the underlying file system does.
+
+        If ``associated_data`` is a function of the path, files are encrypted again, and removed when all of them are.
+        """
+        if not callable(self.associated_data):
+            options |= {} if isinstance(self.fs, LocalFileSystem) else {"maxdepth": maxdepth}
+            return self.fs.mv(self._below(path1), self._below(path2), recursive=recursive, **options)
+        if isinstance(self.fs, LocalFileSystem):
+            recursive = True  # it moves folders always, and replaces nothing in a folder
+            inside = f"{self._strip_protocol(path2)}/{self._strip_protocol(path1).rsplit('/', 1)[-1]}"
+            if self.fs.exists(inside):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), inside)
+        return super().mv(stringify_path(path1), stringify_path(path2), recursive=recursive, maxdepth=maxdepth)
 
     def created(self, path: str) -> Any:
         """Return the creation time of a file."""
@@ -487,5 +458,6 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
 
     def invalidate_cache(self, path: str | None = None) -> None:
         """Forget the cached sizes and listings."""
+        super().invalidate_cache(path)
         self._sizes.clear()
-        self.fs.invalidate_cache(path)
+        self.fs.invalidate_cache(None if path is None else self._strip_protocol(path))

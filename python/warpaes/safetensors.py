@@ -15,56 +15,53 @@ one that allows everything.
 
 from __future__ import annotations
 
+import binascii
 import collections
 import io
 import json
-import math
 import os
 import struct
+import warnings
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any
 
 from . import _jwk, _native
+from ._cryptotensors import (
+    CHUNK_BYTES,
+    ENCRYPTION,
+    GUARD,
+    GUARDS,
+    MAX_HEADER_BYTES,
+    NAMES,
+    RANK,
+    check,
+    check_encryption,
+    check_key,
+    is_guard,
+    spread,
+    too_large,
+)
 from ._jwk import Key, b64, compact, unb64
 from ._output import Output
 from ._pieces import TAG_BYTES, Ahead, Part, chunks_of, cut, workers
 from ._pieces import Tensor as Sealed
+from ._slices import Slice
 from .exceptions import FormatError, InvalidTag
 
 __all__ = ["load_file", "safe_open", "save_file"]
 
-CHUNK_BYTES = 2 << 20
 # Bytes encrypted and written at a time: a few windows fit into the last-level cache of most processors.
 _WINDOW_BYTES = 4 << 20
 # One thread writes the file, and it is hardly faster than this many threads encrypt.
 _MOST_THREADS = 3
-_MOST_HEADER_BYTES = 100 << 20
-_END = 1 << 63
+_END = 1 << 64
 _ALLOW_ALL = "package model\nallow = true"
 
-# In the order of safetensors. In the file, tensors are sorted by dtype, from the last of these to the first.
-_DTYPES = {
-    "BOOL": ("bool", 1),
-    "U8": ("uint8", 1),
-    "I8": ("int8", 1),
-    "F8_E5M2": ("float8_e5m2", 1),
-    "F8_E4M3": ("float8_e4m3fn", 1),
-    "I16": ("int16", 2),
-    "U16": ("uint16", 2),
-    "F16": ("float16", 2),
-    "BF16": ("bfloat16", 2),
-    "I32": ("int32", 4),
-    "U32": ("uint32", 4),
-    "F32": ("float32", 4),
-    "C64": ("complex64", 8),
-    "F64": ("float64", 8),
-    "I64": ("int64", 8),
-    "U64": ("uint64", 8),
-}
-_NAMES = {name: dtype for dtype, (name, _) in _DTYPES.items()}
-_RANK = {dtype: rank for rank, dtype in enumerate(_DTYPES)}
+
+#: As ``unb64``, for fields of many tensors, which are decoded in a row.
+_base64 = partial(binascii.a2b_base64, strict_mode=True)
 
 
 def _nonces(base: bytes, first: int, count: int) -> bytes:
@@ -94,10 +91,16 @@ class _Tensor:
     """A tensor's bytes in host memory, with its dtype in the terms of the header."""
 
     def __init__(self, name: str, value: Any) -> None:
+        if not hasattr(value, "dtype") or not hasattr(value, "shape"):
+            raise TypeError(f"{name}: must be a NumPy array or a PyTorch tensor, not {type(value).__name__}")
+        if str(getattr(value, "layout", "torch.strided")) != "torch.strided":
+            raise TypeError(f"{name}: safetensors has no sparse tensors; make it dense")
         dtype = _name_of(value.dtype)
-        if dtype not in _NAMES:
+        if dtype not in NAMES:
             raise TypeError(f"{name}: safetensors has no dtype {dtype}")
-        self.name, self.dtype, self.shape = name, _NAMES[dtype], list(value.shape)
+        self.name, self.dtype, self.shape = name, NAMES[dtype], list(value.shape)
+        if self.dtype == "F4":  # an element of PyTorch's is two numbers
+            self.shape[-1] *= 2
         if hasattr(value, "detach"):  # PyTorch
             import torch
 
@@ -112,6 +115,24 @@ class _Tensor:
             self.data = memoryview(plain)
 
 
+class _Guard:
+    """An empty tensor that stops readers which would take ciphertext for weights."""
+
+    name, shape, data = GUARD, [0], memoryview(b"")
+
+    def __init__(self, guard: str) -> None:
+        self.dtype = GUARDS[guard]
+
+
+def _arranged(tensors: Mapping[str, Any], guard: str) -> list[Any]:
+    """Return the tensors in the order of the file, with the one that stops other readers."""
+    ordered: list[Any] = [_Tensor(name, value) for name, value in tensors.items()]
+    ordered.sort(key=lambda tensor: (-RANK[tensor.dtype], tensor.name))
+    if guard != "none" and (not ordered or any(tensor.data.nbytes for tensor in ordered)):
+        ordered.insert(0, _Guard(guard))
+    return spread((tensor, tensor.data.nbytes) for tensor in ordered)
+
+
 def save_file(
     tensors: Mapping[str, Any],
     filename: str | os.PathLike[str],
@@ -119,10 +140,13 @@ def save_file(
     *,
     enc_key: Key,
     sign_key: Key,
+    guard: str = "tensor",
 ) -> None:
     """Encrypt tensors, sign the header and write the file.
 
-    The file appears under its name only when it is complete; it replaces a file at the path.
+    The file appears under its name only when it is complete; it replaces a file at the path. The layout is one that
+    every reader of safetensors takes, and to readers without a key the weights are random. So that these stop, do not
+    call the file ``*.safetensors``, which causes a UserWarning, and leave ``guard`` as it is.
 
     Args:
         tensors: NumPy arrays or PyTorch tensors by name, on any device.
@@ -131,11 +155,16 @@ def save_file(
             underscores.
         enc_key: The JSON Web Key that wraps the tensors' keys.
         sign_key: The JSON Web Key with the private key for the signature.
+        guard: An empty tensor, in addition, that stops readers which do not decrypt. ``tensor``: it has a dtype that no
+            framework has, and stops what reads all tensors. cryptotensors opens the file and reads tensors by their
+            names; its ``load_file`` stops as well. ``header``: it has a dtype of no reader, so that none but this
+            module opens the file. ``none``: the file is as cryptotensors writes it.
 
     Raises:
         KeysetError: A key does not have the expected form.
         TypeError: A tensor has a dtype that safetensors lacks, or ``metadata`` has something else than text.
-        ValueError: A name in ``metadata`` or of a tensor is reserved.
+        ValueError: A name in ``metadata`` or of a tensor is reserved, ``guard`` is another one, or the header would be
+            longer than 100,000,000 bytes.
         ModuleNotFoundError: The package cryptography is missing.
         OSError: The file cannot be written.
     """
@@ -145,10 +174,18 @@ def save_file(
         raise TypeError("metadata: names and values must be text")
     if any(name.startswith("__") for name in metadata or {}):
         raise ValueError("metadata: names that begin with two underscores are the format's")
-    if "__metadata__" in tensors:
-        raise ValueError("no tensor can be called __metadata__")
-    ordered = [_Tensor(name, value) for name, value in tensors.items()]
-    ordered.sort(key=lambda tensor: (-_RANK[tensor.dtype], tensor.name))
+    for name in ("__metadata__", GUARD):
+        if name in tensors:
+            raise ValueError(f"no tensor can be called {name}")
+    if guard not in (*GUARDS, "none"):
+        raise ValueError(f"guard must be tensor, header or none, not {guard!r}")
+    if guard != "header" and os.fspath(filename).endswith(".safetensors"):
+        warnings.warn(
+            f"{os.fspath(filename)}: programs that look for *.safetensors may take the ciphertext for weights: call it "
+            "*.cryptotensors, or pass guard='header'",
+            stacklevel=2,
+        )
+    ordered = _arranged(tensors, guard)
     entries: dict[str, Any] = {}
     at = 0
     for tensor in ordered:
@@ -192,6 +229,11 @@ def save_file(
     _jwk.ed25519()
     _jwk.signature_key(sign_key, "d")
     begin = len(header(False))  # its length does not depend on the tags
+    if begin - 8 > MAX_HEADER_BYTES:
+        raise ValueError(
+            f"the header of {len(ordered)} tensors would have {begin - 8} bytes, and readers take {MAX_HEADER_BYTES}: "
+            "write several files"
+        )
     with Output(filename, replace=True) as output:
         os.lseek(output.descriptor, begin, os.SEEK_SET)
         _write_tensors(output, sealed)
@@ -228,8 +270,14 @@ def _write_tensors(output: Output, tensors: list[Sealed]) -> None:
 # ---------------------------------------------------------------------------------------------------------- reading
 
 
+class _InClear(FormatError):  # noqa: N818 (not an error of its own)
+    """The header is one of safetensors, without encryption."""
+
+
 def _take_signature(text: bytearray) -> bytes:
     """Remove the signature and the padding from a header; return the signature. The rest is what was signed."""
+    if b'"__encryption__"' not in text and b'"__crypto_keys__"' not in text and text.lstrip().startswith(b"{"):
+        raise _InClear
     end = text.rfind(b"}") + 1
     if len(text) % 8 or len(text) - end >= 8 or text[end:] != b" " * (len(text) - end):
         raise FormatError("no CryptoTensors: the header is not JSON with spaces to a multiple of 8 bytes")
@@ -247,20 +295,6 @@ def _take_signature(text: bytearray) -> bytes:
         begin -= 1
     del text[begin:behind]
     return signature
-
-
-def _check(name: str, dtype: str, shape: list[int], data_offsets: list[int]) -> None:
-    """Check a tensor's entry in the header; raise FormatError if its place does not fit its dtype and shape."""
-    if dtype not in _DTYPES:
-        raise FormatError(f"{name}: the dtype {dtype} is none that warpaes knows")
-    first, end = data_offsets
-    numbers = (first, end, *shape)
-    if set(map(type, numbers)) != {int} or min(numbers) < 0:
-        raise FormatError(f"{name}: shape and data_offsets must be numbers from 0 on")
-    if 0 in shape and 8 * math.prod(filter(None, shape)) >= _END:  # NumPy and PyTorch refuse it also if it is empty
-        raise FormatError(f"{name}: its shape is too large")
-    if end - first != math.prod(shape) * _DTYPES[dtype][1]:
-        raise FormatError(f"{name}: its place in the file does not fit its shape")
 
 
 class safe_open:  # noqa: N801 (safetensors' name)
@@ -303,6 +337,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         self._allow_clear = allow_clear
         self._wrapping = _jwk.wrapping_key(enc_key)
         self._key_bytes = _jwk.KEY_BYTES[enc_key["alg"]]
+        self._name = os.fspath(filename)
         self._file: io.FileIO | None = io.FileIO(filename, "rb")
         try:
             self._read_header(sign_key)
@@ -315,53 +350,58 @@ class safe_open:  # noqa: N801 (safetensors' name)
         start = bytearray(8)
         self._fill(0, memoryview(start)[: min(size, 8)])
         length = struct.unpack("<Q", start)[0] if size >= 8 else size
-        if length > min(size - 8, _MOST_HEADER_BYTES):
+        if length > size - 8:
             raise FormatError("no safetensors: the header would be longer than the file")
+        if length > MAX_HEADER_BYTES:
+            raise FormatError(f"the header has {length} bytes, and the format allows {MAX_HEADER_BYTES}")
         text = bytearray(length)
         self._fill(8, memoryview(text))
         # Over the bytes, before anything interprets them: an unsigned header costs less than a file of its length.
-        _jwk.verify(sign_key, _take_signature(text), text)
+        try:
+            signature = _take_signature(text)
+        except _InClear:
+            kind = "torch" if self._torch else "numpy"
+            raise FormatError(
+                f"{self._name} is not encrypted, so nothing authenticates it: safetensors.{kind}.load_file opens it"
+            ) from None
+        _jwk.verify(sign_key, signature, text)
         try:
             header = json.loads(text)
             metadata = header.pop("__metadata__")
+            if any(type(value) is not str for value in metadata.values()):
+                raise FormatError("no CryptoTensors: __metadata__ has something else than text")
             about = json.loads(metadata["__crypto_keys__"])
             encryption = json.loads(metadata["__encryption__"])
             policy = json.loads(metadata["__policy__"])
+            self._interpret(about, policy)
+            check_encryption(encryption)
+            check(text, metadata, header, size - 8 - length)
+        except FormatError:
+            raise
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise FormatError(f"no CryptoTensors: {error!r:.200} in the header") from None
-        try:
-            self._interpret(about, policy, encryption)
-            self._metadata, self._encryption = metadata, encryption
-            self._entries = header
-            for name, entry in header.items():
-                _check(name, **entry)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"no CryptoTensors: {error!r:.200} in the header") from None
+        self._metadata, self._encryption = metadata, encryption
+        if GUARD in header and is_guard(GUARD, header[GUARD]):
+            del header[GUARD]
+        self._entries: dict[str, Any] = header
         self._begin = 8 + length
-        end = self._begin
-        for name, entry in sorted(self._entries.items(), key=lambda item: item[1]["data_offsets"]):
-            first, behind = entry["data_offsets"]
-            if self._begin + first != end:
-                raise FormatError(f"{name}: its place in the file leaves a gap, or is also another tensor's")
-            end = self._begin + behind
-            if end > size:
-                raise FormatError(f"{name}: ends after the end of the file, which was cut off")
-        if end != size:
-            raise FormatError(f"{size - end} bytes follow the last tensor: nothing authenticates them, so remove them")
 
-    def _interpret(self, about: Any, policy: Any, encryption: Any) -> None:
+    def _interpret(self, about: Any, policy: Any) -> None:
         if about.get("version") != "2":
             raise FormatError(f"CryptoTensors of version {about.get('version')!r}: warpaes reads version 2")
         if policy.get("local") != _ALLOW_ALL or policy.get("remote") not in (_ALLOW_ALL, ""):
             raise FormatError("the file has an access policy, which warpaes does not evaluate: use cryptotensors")
-        algorithm = about.get("enc", {}).get("alg")
+        for use in ("enc", "sign"):
+            check_key(about.get(use), use)
+        algorithm = about["enc"].get("alg")
         if algorithm not in _jwk.KEY_BYTES:
             raise FormatError(f"encrypted with {algorithm!r}, not with AES-GCM")
-        self._chunk = about.get("chunk_size")
-        if type(self._chunk) is not int or not 0 < self._chunk < _END:
-            raise FormatError("chunk_size must be a number above 0 and below 2^63")
-        if any(not isinstance(fields, dict) for fields in encryption.values()):
-            raise FormatError("__encryption__ must have an object for each tensor")
+        if about["sign"].get("alg") != "ed25519":
+            raise FormatError("signed with another algorithm than ed25519")
+        chunk = about.get("chunk_size", CHUNK_BYTES)
+        if type(chunk) is not int or not 0 < chunk < _END:
+            raise FormatError("chunk_size must be a number above 0 and below 2^64")
+        self._chunk = min(chunk, _END >> 2)  # longer than any file
 
     def _descriptor(self) -> int:
         if self._file is None:
@@ -385,6 +425,10 @@ class safe_open:  # noqa: N801 (safetensors' name)
         """Return the names of the tensors, in the order of the header."""
         return list(self._entries)
 
+    def offset_keys(self) -> list[str]:
+        """Return the names of the tensors, in the order of their data."""
+        return sorted(self._entries, key=lambda name: self._entries[name]["data_offsets"])
+
     def clear_keys(self) -> list[str]:
         """Return the names of the tensors that are in clear. Anyone who can write to the file can change their data;
         names, dtypes and shapes are authentic."""
@@ -405,14 +449,29 @@ class safe_open:  # noqa: N801 (safetensors' name)
         """
         return next(self._tensors([name]))[1]
 
+    def get_tensors(self) -> dict[str, Any]:
+        """Read, decrypt and return all tensors, by name; exceptions are those of ``get_tensor``."""
+        return dict(self._tensors(self.keys()))
+
+    def get_slice(self, name: str) -> Slice:
+        """Return an object whose indexing reads the tensor; see ``Slice``.
+
+        Raises:
+            KeyError: There is no tensor of this name.
+        """
+        return Slice(self, name, self._entries[name])
+
     def _keys(self, name: str) -> tuple[bytes, bytes, bytes]:
         fields = self._encryption[name]
         try:
-            sealed = unb64(fields["wrapped_key"], "wrapped_key") + unb64(fields["key_tag"], "key_tag")
-            nonce, base = unb64(fields["key_iv"], "key_iv"), unb64(fields["base_iv"], "base_iv")
-            tags = unb64(fields["tags"], "tags")
-        except (KeyError, TypeError) as error:
+            wrapped, nonce, tag, base, tags = [_base64(fields[field]) for field in ENCRYPTION]
+        except KeyError as error:
             raise FormatError(f"{name}: {error!r} in __encryption__") from None
+        except (TypeError, ValueError):
+            for field in ENCRYPTION:
+                unb64(fields[field], f"{name}: {field}")
+            raise
+        sealed = wrapped + tag
         if len(nonce) != 12 or len(base) != 12 or len(sealed) != self._key_bytes + TAG_BYTES:
             raise FormatError(f"{name}: its wrapped key, key_iv or base_iv has a wrong length")
         try:
@@ -429,6 +488,8 @@ class safe_open:  # noqa: N801 (safetensors' name)
         for name in names:
             if name not in self._entries:
                 raise KeyError(name)
+            if too_large(self._entries[name]["shape"]):
+                raise FormatError(f"{name}: its shape is too large for NumPy and PyTorch")
             if name not in self._encryption and not self._allow_clear:
                 raise FormatError(
                     f"{name}: is in clear, so nothing authenticates it; allow_clear=True reads such tensors, which "
@@ -474,4 +535,4 @@ def load_file(
         The tensors by name.
     """
     with safe_open(filename, framework, device, enc_key=enc_key, sign_key=sign_key, allow_clear=allow_clear) as file:
-        return dict(file._tensors(file.keys()))
+        return file.get_tensors()

@@ -251,7 +251,7 @@ class Tensors(Format):
             "enc_key": {"kty": "oct", "alg": "aes256gcm", "k": _b64(bytes(range(32))), "kid": "enc"},
             "sign_key": {"kty": "okp", "alg": "ed25519", "d": _b64(bytes(range(32))), "x": _b64(public), "kid": "s"},
         }
-        self.path = folder / "model.safetensors"
+        self.path = folder / "model.cryptotensors"
         made = []
         for seed in (1, 2):
             draw = np.random.default_rng(seed)

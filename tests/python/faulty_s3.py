@@ -35,7 +35,14 @@ class Moto:
 
     def __init__(self) -> None:
         self.port = free_port()
-        program = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{self.port}'])"
+        # Two headers "Server", which it would send, are an error to aiohttp in Python's development mode.
+        program = f"""
+from moto.server import main
+from werkzeug.serving import WSGIRequestHandler
+
+WSGIRequestHandler.send_response = WSGIRequestHandler.send_response_only
+main(['-H', '127.0.0.1', '-p', '{self.port}'])
+"""
         self.process = subprocess.Popen(
             [sys.executable, "-c", program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

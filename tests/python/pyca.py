@@ -128,13 +128,13 @@ def has(module: str, name: str) -> bool:
     return True
 
 
-def with_other_imports(source: str) -> str:
-    """The same module, with every name that warpaes has imported from there."""
+def with_other_imports(source: str, modules: dict[str, str] = MODULES) -> str:
+    """The same module, with every name that the modules' replacements have imported from there."""
     lines = source.splitlines()
     for node in sorted(ast.walk(ast.parse(source)), key=lambda node: -getattr(node, "lineno", 0)):
-        if not isinstance(node, ast.ImportFrom) or node.module not in MODULES or node.level:
+        if not isinstance(node, ast.ImportFrom) or node.module not in modules or node.level:
             continue
-        module = MODULES[node.module]
+        module = modules[node.module]
         ours = [name for name in node.names if has(module, name.name)]
         theirs = [name for name in node.names if name not in ours]
         new = [

@@ -350,7 +350,7 @@ class Gpu(unittest.TestCase):
             "empty": torch.zeros(0, 4),
         }
         with tempfile.TemporaryDirectory() as folder:
-            path = f"{folder}/model.safetensors"
+            path = f"{folder}/model.cryptotensors"
             safetensors.save_file(tensors, path, **keys)
             loaded = safetensors.load_file(path, framework="torch", device="cuda", **keys)
             self.assertEqual(list(loaded), list(safetensors.load_file(path, framework="torch", **keys)))

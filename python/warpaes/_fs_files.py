@@ -1,0 +1,140 @@
+"""The files of ``warpaes.fs``: sealed files on top of file objects of another file system."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ._native import Keyset, Writer
+from ._output import Output
+from ._typing import Buffer
+from .exceptions import Error
+from .files import SealedReader, SealedWriter
+
+__all__ = ["ClosingReader", "ClosingWriter", "LocalFile", "MemoryFile"]
+
+
+def _discard(below: Any) -> None:
+    try:
+        below.close()
+    finally:
+        below.discard()
+
+
+class LocalFile:
+    """A local file that appears by ``commit``. fsspec's own is written elsewhere, and copied to its name."""
+
+    def __init__(self, path: str, exclusive: bool) -> None:
+        self._output = Output(path, replace=not exclusive)
+        self.write = self._output.write
+        self.discard = self._output.abort
+
+    def close(self) -> None:
+        pass
+
+    def commit(self) -> None:
+        self._output.commit()
+
+
+class MemoryFile(io.BytesIO):
+    """A file that is kept until ``commit`` gives its bytes to a function: fsspec's own in memory appear when opened."""
+
+    def __init__(self, publish: Callable[[bytes], Any]) -> None:
+        super().__init__()
+        self._publish = publish
+
+    def close(self) -> None:
+        pass
+
+    def commit(self) -> None:
+        self._publish(self.getvalue())
+        self.discard()
+
+    def discard(self) -> None:
+        super().close()
+
+
+class ClosingReader(SealedReader):
+    def __init__(self, below: Any, keyset: Keyset, associated_data: Buffer | None) -> None:
+        self._below = below
+        try:
+            super().__init__(below, keyset, associated_data)
+        except BaseException:
+            below.close()
+            raise
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._below.close()
+
+
+class ClosingWriter(SealedWriter):
+    """Writes to a file object of the file system beneath, which makes the file appear by ``commit``.
+
+    Without ``autocommit``, the file is one of a transaction of fsspec's, which calls ``commit`` or ``discard``.
+    """
+
+    def __init__(
+        self,
+        below: Any,
+        keyset: Keyset,
+        associated_data: Buffer | None,
+        check: Callable[[], None] | None,
+        autocommit: bool,
+    ) -> None:
+        self._below = below
+        self._check = check
+        self._autocommit = autocommit
+        self._waits = False
+        self._process = os.getpid()
+        try:
+            super().__init__(below, keyset, associated_data)
+        except BaseException:
+            _discard(below)
+            raise
+
+    def _publish(self, writer: Writer) -> None:
+        super()._publish(writer)
+        self._waits = True
+        if self._autocommit:
+            self.commit()
+
+    def _discard(self, writer: Writer) -> None:
+        try:
+            super()._discard(writer)
+        finally:
+            self._discard_below()
+
+    def _discard_below(self) -> None:
+        """Leave nothing. In a child of ``fork``, the temporary file or upload is the parent's, which goes on."""
+        if self._process == os.getpid():
+            _discard(self._below)
+
+    def commit(self) -> None:
+        """Make the file appear, if it was completed and not aborted."""
+        if self._writer is not None:
+            self.abort()
+            raise ValueError("a file of the transaction was not closed, and does not appear")
+        if self._process != os.getpid():
+            raise Error("a file of a transaction belongs to the process that began it")
+        if self._waits:
+            self._waits = False
+            try:
+                if self._check is not None:
+                    self._check()
+                self._below.close()
+                self._below.commit()
+            except BaseException:
+                self._discard_below()
+                raise
+
+    def discard(self) -> None:
+        """Leave nothing."""
+        self.abort()
+        if self._waits:
+            self._waits = False
+            self._discard_below()

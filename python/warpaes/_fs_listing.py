@@ -1,0 +1,198 @@
+"""The listings of ``warpaes.fs``: the paths and sizes of plaintexts in another file system."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fsspec import AbstractFileSystem
+from fsspec.implementations.chained import ChainedFileSystem
+from fsspec.utils import stringify_path
+
+from ._native import Keyset, Reader
+from ._typing import Buffer
+from .exceptions import FormatError, InvalidTag
+
+__all__ = ["Listing"]
+
+#: Sizes of plaintexts that a file system keeps.
+_MAX_SIZES = 1 << 16
+#: Threads that read sizes from a file system on a network.
+_THREADS = 16
+
+
+class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """What finds and measures sealed files; ``WarpaesFileSystem`` reads and writes them."""
+
+    fs: AbstractFileSystem
+    keyset: Keyset
+    associated_data: bytes | Callable[[str], bytes] | None
+    _sizes: dict[str, tuple[Any, int | None]]
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        if isinstance(path, list):
+            return [cls._strip_protocol(one) for one in path]
+        path = stringify_path(path)
+        return path.removeprefix("warpaes::").removeprefix("warpaes://")
+
+    def _below(self, path: Any) -> Any:
+        """Return a path as the underlying file system takes it: without our prefix, with a slash at its end."""
+        return type(self)._strip_protocol(path)
+
+    def unstrip_protocol(self, name: str) -> str:
+        """Return the URL of a path: ``warpaes::`` and the URL of the underlying file system."""
+        return f"warpaes::{self.fs.unstrip_protocol(self._strip_protocol(name))}"
+
+    def _associated_data(self, path: str) -> Buffer | None:
+        if callable(self.associated_data):
+            return self.associated_data(path)
+        return self.associated_data
+
+    def _reader(self, path: str, size: int | None) -> Reader:
+        """Open a file of ``size`` bytes; one whose size the underlying file system does not know is read at once."""
+        associated_data = self._associated_data(path)
+        if size is None:
+            return Reader(self.fs.cat_file(path), self.keyset, associated_data)  # which refuses folders
+
+        def read_at(offset: int, buffer: memoryview) -> None:
+            data = self.fs.cat_file(path, start=offset, end=offset + len(buffer))
+            if len(data) != len(buffer):
+                raise OSError(f"{path}: {len(data)} of {len(buffer)} bytes came; it is shorter than it was")
+            buffer[:] = data
+
+        return Reader(read_at, self.keyset, associated_data, size=size, _own=True)
+
+    def _current_reader(self, path: str) -> Reader:
+        """Open a file. A listing that the underlying file system keeps may be older than the file: ask again."""
+        size = self._sealed_size(path)
+        try:
+            return self._reader(path, size)
+        except (FormatError, InvalidTag, OSError):
+            self.fs.invalidate_cache(path)
+            again = self._sealed_size(path)
+            if size == again:
+                raise
+            return self._reader(path, again)
+
+    def _sealed_size(self, path: str) -> int | None:
+        """Return a file's size; None for a folder, which may also be a file elsewhere than on a disk."""
+        entry = self.fs.info(path)
+        size: int | None = entry["size"]
+        return None if entry["type"] == "directory" else size
+
+    def _size(self, entry: dict[str, Any]) -> int | None:
+        """Return the size of a file's plaintext, or None if it cannot be opened, for whatever reason."""
+        path = entry["name"]
+        stamps = (entry.get(name) for name in ("ETag", "mtime", "LastModified", "created"))
+        stamp = next((stamp for stamp in stamps if stamp), None)
+        if isinstance(stamp, datetime.datetime):
+            stamp = stamp.timestamp()  # some file systems give one form in listings and the other in info
+        version = (entry["size"], entry.get("ino"), str(stamp))
+        known = self._sizes.get(path)
+        if known is not None and known[0] == version:
+            return known[1]
+        size = None
+        try:
+            reader = self._reader(path, entry["size"])
+            size = reader.size
+            reader.close()
+        except FileNotFoundError:
+            raise
+        except (FormatError, InvalidTag):
+            pass
+        except Exception:  # of the file system, or of associated_data: it may pass, so it is not kept
+            return None
+        while len(self._sizes) >= _MAX_SIZES:
+            self._sizes.pop(next(iter(self._sizes)), None)
+        self._sizes[path] = (version, size)
+        return size
+
+    def _plain(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """Return the entry of a listing with the size of the plaintext."""
+        if entry.get("type") != "file":
+            return entry
+        return {**entry, "size": self._size(entry), "sealed_size": entry["size"]}
+
+    def _plain_or_gone(self, entry: dict[str, Any]) -> dict[str, Any] | None:
+        with contextlib.suppress(FileNotFoundError):
+            return self._plain(entry)
+        return None
+
+    def _plain_all(self, entries: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
+        """Return entries with the sizes of the plaintexts, without files that have been removed meanwhile."""
+        if self.fs.async_impl and len(entries) > 1:  # each size is a few requests, which wait for the network
+            with ThreadPoolExecutor(min(_THREADS, len(entries))) as threads:
+                plain = list(threads.map(self._plain_or_gone, entries.values()))
+        else:
+            plain = [self._plain_or_gone(entry) for entry in entries.values()]
+        return {name: entry for name, entry in zip(entries, plain) if entry is not None}
+
+    def info(self, path: str, **options: Any) -> dict[str, Any]:
+        """Return the entry of a path: ``size`` is that of the plaintext, ``sealed_size`` that of the file."""
+        return self._plain(self.fs.info(self._strip_protocol(path), **options))
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        """List a folder, with sizes as in ``info``; without ``detail`` no file is read."""
+        entries = self.fs.ls(self._below(path), detail=detail, **options)
+        if not detail:
+            return entries
+        return list(self._plain_all(dict(enumerate(entries))).values())
+
+    def walk(
+        self, path: str, maxdepth: int | None = None, topdown: bool = True, on_error: Any = "omit", **options: Any
+    ) -> Any:
+        """List folder after folder; sizes, which have to be read from the files, only with ``detail``."""
+        detail = options.pop("detail", False)
+        options |= {"maxdepth": maxdepth, "topdown": topdown, "on_error": on_error, "detail": detail}
+        walk = self.fs.walk(self._below(path), **options)
+        for folder, folders, files in walk:
+            yield folder, folders, self._plain_all(files) if detail else files
+
+    def find(
+        self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **options: Any
+    ) -> Any:
+        """List the files below a path; sizes, which have to be read from the files, only with ``detail``."""
+        found = self.fs.find(self._below(path), maxdepth=maxdepth, withdirs=withdirs, detail=detail, **options)
+        return self._plain_all(found) if detail else found
+
+    def glob(self, path: str, maxdepth: int | None = None, **options: Any) -> Any:
+        """List the paths that match a pattern; sizes, which have to be read from the files, only with ``detail``."""
+        found = self.fs.glob(self._below(path), maxdepth=maxdepth, **options)
+        return self._plain_all(found) if options.get("detail") else found
+
+    def du(
+        self, path: str, total: bool = True, maxdepth: int | None = None, withdirs: bool = False, **options: Any
+    ) -> Any:
+        """Return the bytes of plaintext below a path, in all or by file. Files that do not open are left out."""
+        found = self.find(path, maxdepth, withdirs=withdirs, detail=True, **options)
+        entries = (entry or self.info(name) for name, entry in found.items())
+        sizes = {entry["name"]: entry["size"] for entry in entries if entry["size"] is not None}
+        return sum(sizes.values()) if total else sizes
+
+    def exists(self, path: str, **options: Any) -> Any:
+        """Return whether there is something at a path."""
+        return self.fs.exists(self._strip_protocol(path), **options)
+
+    def lexists(self, path: str, **options: Any) -> Any:
+        """Return whether there is something at a path, or a link to nothing."""
+        return self.fs.lexists(self._strip_protocol(path), **options)
+
+    def isdir(self, path: str) -> Any:
+        """Return whether there is a folder at a path."""
+        return self.fs.isdir(self._strip_protocol(path))
+
+    def isfile(self, path: str) -> Any:
+        """Return whether there is a file at a path, which may also be one that the keyset does not open."""
+        return self.fs.isfile(self._strip_protocol(path))
+
+    def checksum(self, path: str) -> Any:
+        """Return a number that changes with the sealed file."""
+        return self.fs.checksum(self._strip_protocol(path))
+
+    def ukey(self, path: str) -> Any:
+        """Return a text that changes with the sealed file."""
+        return self.fs.ukey(self._strip_protocol(path))

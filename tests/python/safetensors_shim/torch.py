@@ -1,0 +1,33 @@
+"""safetensors.torch over warpaes.safetensors; without PyTorch, tests that use it are skipped."""
+
+from __future__ import annotations
+
+import unittest
+from functools import partial
+from typing import Any
+
+from . import load as _load
+from . import load_file as _load_file
+from . import save, save_file
+
+load = partial(_load, framework="pt")
+__all__ = ["load", "load_file", "save", "save_file"]
+
+
+def load_file(filename: Any, device: Any = "cpu", *, backend: str = "mmap") -> dict[str, Any]:
+    return _load_file(filename, "pt", device, backend)
+
+
+def __getattr__(name: str) -> Any:
+    """Return safetensors' own function of what is neither read nor written here."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        import safetensors.torch as theirs
+    except (ModuleNotFoundError, unittest.SkipTest):  # the latter of a module that stands for PyTorch
+        return skipped
+    return getattr(theirs, name)
+
+
+def skipped(*_: Any) -> None:
+    raise unittest.SkipTest("the Python package torch is missing")
