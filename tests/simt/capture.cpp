@@ -24,6 +24,7 @@ constexpr std::array unsafe{
     "cudaHostRegister",
     "cudaHostUnregister",
     "cudaMalloc",
+    "cudaMallocFromPoolAsync",  // on a stream that is not in capture; on one that is, more is refused here than by CUDA
     "cudaMallocHost",
     "cudaMallocManaged",
     "cudaMemPoolCreate",

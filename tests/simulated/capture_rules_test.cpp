@@ -68,7 +68,7 @@ std::vector<Kind> kinds() {
          [](Things& t) { return cudaHostRegister(t.pageable.data(), bytes, cudaHostRegisterPortable); }},
         {"cudaHostUnregister", Rule::unsafe, [](Things& t) { return cudaHostUnregister(t.registered.data()); }},
         {"cudaMemPoolCreate", Rule::unsafe, [=](Things& t) { return cudaMemPoolCreate(&t.made_pool, &properties); }},
-        {"cudaMallocFromPoolAsync", Rule::free,
+        {"cudaMallocFromPoolAsync", Rule::unsafe,
          [](Things& t) { return cudaMallocFromPoolAsync(&t.pooled, bytes, t.pool, t.other); }},
         {"cudaMemcpy", Rule::both,
          [](Things& t) { return cudaMemcpy(t.device, t.pageable.data(), bytes, cudaMemcpyHostToDevice); }},
