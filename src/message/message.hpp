@@ -46,7 +46,7 @@ struct MessageRequest {
 
 struct MessageResult : Outcome {
     std::uint64_t output_length = 0;  ///< bytes; bits with `length_in_bits`
-    Refusal refusal;                  ///< of decrypted data; the output has been wiped
+    Refusal refusal{};                ///< of decrypted data; the output has been wiped
 };
 
 /// The stream of a caller who does not wait (crypt_async).

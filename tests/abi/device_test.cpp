@@ -180,7 +180,6 @@ TEST_P(Device, ContextsInPlace) {
     const auto in_pieces = [&](warpaes_context* context, const Bytes& input, std::size_t most, std::size_t unit,
                                std::size_t room) {
         const Buffer memory = allocate(room, random_.below(17));
-        std::size_t total = 0;
         Bytes all;
         for (std::size_t at = 0; at < input.size();) {
             const std::size_t n = std::min((1 + random_.below(most)) * unit, input.size() - at);
@@ -192,7 +191,6 @@ TEST_P(Device, ContextsInPlace) {
             all.insert(all.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(written));
             copy(memory.memory.get(), memory.poison.data(), memory.poison.size());
             at += n;
-            total += written;
         }
         std::size_t written = 0;
         EXPECT_EQ(warpaes_context_final(context, memory.data(), room, &written), WARPAES_OK) << warpaes_last_error();
