@@ -6,6 +6,7 @@
 #include <string>
 
 #include "support.hpp"
+#include "warpaes/files.h"
 
 namespace abi_tests {
 namespace {
@@ -216,6 +217,34 @@ TEST_P(Promises, SentencesOfThousandsOfEntries) {
 }
 
 WARPAES_FOR_EVERY_BACKEND(Promises);
+
+/// Text in every encoding is taken for no raw key, and the sentence repeats nothing of it.
+TEST(RawKeys, AreNoText) {
+    const std::string words = "correct horse battery staple 31";
+    Bytes ascii(words.begin(), words.end()), utf16, utf32, padded = ascii;
+    for (const char c : words.substr(0, 16)) utf16.insert(utf16.end(), {static_cast<std::uint8_t>(c), 0});
+    for (const char c : words.substr(0, 8)) utf32.insert(utf32.end(), {static_cast<std::uint8_t>(c), 0, 0, 0});
+    padded.resize(16);
+    padded.resize(32);
+    ascii.push_back('\n');
+    const std::string umlauts =
+                          "gr\xc3\xbc\xc3\x9f"
+                          "e aus k\xc3\xb6ln",
+                      latin =
+                          "gr\xfc\xdf"
+                          "e aus dem rheinland";
+    for (const Bytes& text :
+         {ascii, utf16, utf32, padded, Bytes(umlauts.begin(), umlauts.end()), Bytes(latin.begin(), latin.end())}) {
+        EXPECT_EQ(warpaes_keyset_check_raw(text.data(), text.size()), WARPAES_ERROR_KEYSET) << text.size();
+        const std::string sentence = warpaes_last_error();
+        for (const char* const word : {"correct", "horse", "aus"}) EXPECT_EQ(sentence.find(word), std::string::npos);
+    }
+    Random random(9);
+    for (int i = 0; i < 1000; ++i) {
+        const Bytes key = random.bytes(32);
+        EXPECT_EQ(warpaes_keyset_check_raw(key.data(), key.size()), WARPAES_OK) << warpaes_last_error();
+    }
+}
 
 }  // namespace
 }  // namespace abi_tests
