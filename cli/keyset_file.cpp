@@ -44,7 +44,7 @@ public:
         const Descriptor file(create());
         if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
         // A file system without owners refuses; the keyset then has the owner that it assigns.
-        if (owner != nullptr) (void)::fchown(file.get(), owner->st_uid, owner->st_gid);
+        if (owner != nullptr && ::fchown(file.get(), owner->st_uid, owner->st_gid) != 0) errno = 0;
         if (write(file.get())) return;
         const int error = errno;
         remove();

@@ -12,6 +12,9 @@ namespace {
 
 /// So many bytes kernels access in page-locked memory without having been asked to.
 constexpr std::uint64_t mapped_by_default = 1 << 20;
+/// From this length on the device wipes page-locked memory: one thread takes 43 us for 1 MiB that it has not in its
+/// caches.
+constexpr std::uint64_t wiped_by_device = 512 << 10;
 
 Block* blocks_of(PageLockedBuffer& buffer, std::uint64_t count) {
     return reinterpret_cast<Block*>(buffer.reserve(count * sizeof(Block)));
@@ -180,7 +183,9 @@ void CudaLane::copy_rows(void* to, std::size_t to_stride, const void* from, std:
 
 void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
                           std::span<const std::uint8_t> marks, bool beyond_caches) {
-    if (place_of(memory).kind != Memory::device) {
+    const std::size_t extent = marks.empty() ? 0 : (marks.size() - 1) * stride + bytes;
+    const std::size_t mapped = extent < wiped_by_device ? 0 : mapped_by_default;
+    if (place_of(memory).kind != Memory::device && !is_in_reach(End<std::uint8_t>{memory, extent, mapped})) {
         return StretchLane::clear_rows(memory, stride, bytes, marks, beyond_caches);
     }
     const CurrentDevice current(device_);

@@ -136,6 +136,29 @@ TEST_P(GcmDevice, WhatWasAlteredIsWiped) {
     }
 }
 
+/// Around the length from which the device wipes such memory, at a place that kernels can write vectors to and at one
+/// that they cannot; the bytes around the output stay as they are.
+TEST_P(GcmDevice, AlteredTextInPageLockedMemoryIsWiped) {
+    constexpr std::size_t room = (1 << 20) + 64;
+    void* memory = nullptr;
+    ASSERT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, room, &memory), WARPAES_OK)
+        << warpaes_last_error();
+    auto* const all = static_cast<std::uint8_t*>(memory);
+    for (const std::size_t length : {1U, 5000U, (512U << 10) - 1, 512U << 10, (1U << 20) - 7, 1U << 20}) {
+        GcmCase c = make_gcm_case(random_, 16, 12, 7, length);
+        const Key key = make_key(c.key);
+        c.sealed[random_.below(length)] ^= 2;
+        for (const std::size_t at : {16U, 17U}) {
+            std::memset(all, 0xa5, room);
+            Call message = gcm_message(c, key, WARPAES_DECRYPT, c.sealed.data(), all + at, c.tag.data());
+            EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
+            EXPECT_EQ(static_cast<std::size_t>(std::count(all + at, all + at + length, 0)), length) << length;
+            EXPECT_EQ(static_cast<std::size_t>(std::count(all, all + room, 0xa5)), room - length) << length;
+        }
+    }
+    warpaes_free(engine_.get(), memory);
+}
+
 /// Buffers are what they are when everything that the default stream holds is done.
 TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
     const std::size_t length = simulated() ? 5000 : std::size_t{64} << 20;
