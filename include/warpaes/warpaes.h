@@ -370,8 +370,9 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_m
  * device; NULL: the default stream) and returns at once. The output is complete when the stream reaches that point; the
  * result is final on return. PKCS7 is refused. A range must consist of whole blocks; a range of CBC or CFB decryption
  * first waits for `cuda_stream`, to fetch the 16 bytes before the range, and is refused with WARPAES_ERROR_STATE if the
- * stream is in capture. The key may be destroyed after the call. A message of 0 bytes in a mode without tags succeeds,
- * and nothing is enqueued. `result` may be NULL. Thread-safe.
+ * stream is in capture, and so is the default stream while CUDA excludes it for the sake of a blocking stream in
+ * capture. The key may be destroyed after the call. A message of 0 bytes in a mode without tags succeeds, and nothing
+ * is enqueued. `result` may be NULL. Thread-safe.
  *
  * GCM, CCM, CMAC: encryption writes the tag to memory of the buffers' device; a 16-byte tag of GCM whose associated
  * data lies in host memory may also lie in page-locked memory. Decryption writes its status to `device_status`, and

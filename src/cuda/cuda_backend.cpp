@@ -60,7 +60,7 @@ public:
 
     void enqueue(const MessageGroup& g, int device, void* stream) override {
         const CurrentDevice current(device);
-        const auto on = static_cast<cudaStream_t>(stream);
+        const auto on = usable(stream);
         if (g.mode != Mode::gcm) {
             cuda::enqueue(run_of(g), limits(device), on);
             return;
@@ -87,12 +87,12 @@ public:
     void enqueue(std::span<const MessageGroup> groups, int device, void* stream) override {
         const CurrentDevice current(device);
         DeviceShare& its = share(device);
-        its.on_streams.enqueue(device, limits(device), its.queues, groups, static_cast<cudaStream_t>(stream));
+        its.on_streams.enqueue(device, limits(device), its.queues, groups, usable(stream));
     }
 
     void enqueue(const NumbersRun& numbers, int device, void* stream) override {
         const CurrentDevice current(device);
-        cuda::enqueue(numbers, limits(device), static_cast<cudaStream_t>(stream));
+        cuda::enqueue(numbers, limits(device), usable(stream));
     }
 
     void run(const GcmSivRun& run, int device) override {
@@ -199,6 +199,16 @@ public:
     }
 
 private:
+    /// A caller's stream. Throws Error{STATE} instead of spoiling a capture that excludes the default stream.
+    static cudaStream_t usable(void* stream) {
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        if (stream == nullptr && !try_to(cudaStreamIsCapturing(nullptr, &status))) {
+            throw Error(WARPAES_ERROR_STATE,
+                        "cuda_stream: CUDA excludes the default stream while a blocking stream is being captured");
+        }
+        return static_cast<cudaStream_t>(stream);
+    }
+
     /// Calls `work(stream)`, and waits for the stream.
     template <typename Work>
     static void with_stream(int device, void* stream, const Work& work) {
@@ -352,9 +362,9 @@ private:
 
     DeviceShare& share(int device) {
         const std::lock_guard lock(shares_mutex_);
-        auto& share = shares_[device];
-        if (share == nullptr) share = std::make_unique<DeviceShare>();
-        return *share;
+        const auto found = shares_.find(device);
+        if (found != shares_.end()) return *found->second;
+        return *shares_.emplace(device, std::make_unique<DeviceShare>()).first->second;
     }
 
     void forget_key(std::uint64_t serial) noexcept {

@@ -148,6 +148,8 @@ void DeviceCalls::with_memory(const Call& call) {
     try {
         memory = take(stream.get());
         call(*memory, stream.get());
+        // The next call may have another stream.
+        if (stream.get() != nullptr) check(cudaStreamSynchronize(stream.get()), "waiting for the device");
     } catch (...) {
         // The memory is freed, because its contents are unknown. What was enqueued, also before this call, must not
         // touch it or the caller's buffers afterwards.

@@ -112,6 +112,66 @@ private:
     std::uint8_t* output_;
 };
 
+/// A message on the default stream, which CUDA excludes while a blocking stream is in capture.
+class OnDefaultStream final : public Call {
+public:
+    OnDefaultStream(std::vector<GroupSpec> specs, bool batch, bool excluded)
+        : batch_(batch), excluded_(excluded), messages_(specs, seed, memory_) {}
+    std::string make(cudaStream_t) override {
+        const std::string wrong =
+            batch_ ? messages_.enqueue_batch(engine(), nullptr) : messages_.enqueue_messages(engine(), nullptr);
+        if (!excluded_) return wrong;
+        return wrong.find("CUDA excludes the default stream") != std::string::npos ? "" : "was not refused: " + wrong;
+    }
+    std::string complaints() override {
+        if (excluded_) return "";
+        const ThreadMode relaxed;
+        must(cudaStreamSynchronize(nullptr), "waiting for the default stream");
+        return messages_.complaints();
+    }
+
+private:
+    CudaMemory memory_;
+    bool batch_, excluded_;
+    OnStream messages_;
+};
+
+/// GCM-SIV of a device's memory, beside that of the host's.
+class GcmSiv final : public Call {
+public:
+    GcmSiv() : text_(memory_.allocate(bytes)) { memory_.write(text_, std::vector<std::uint8_t>(bytes, 9)); }
+    ~GcmSiv() override { memory_.release(text_, bytes); }
+    std::string make(cudaStream_t) override { return told("warpaes_crypt", seal(engine(), text_, tag_)); }
+    std::string complaints() override {
+        std::vector<std::uint8_t> expected(bytes, 9), expected_tag(16), got(bytes);
+        const std::string wrong =
+            told("on the CPU", seal(make_engine("libcrypto", 1).get(), expected.data(), expected_tag));
+        memory_.read(got, text_);
+        return wrong + (got == expected && tag_ == expected_tag ? "" : "the result is wrong");
+    }
+
+private:
+    static constexpr std::size_t bytes = 20000;
+    static warpaes_status seal(warpaes_engine* engine, std::uint8_t* text, std::vector<std::uint8_t>& tag) {
+        const AbiKey key = make_key(std::vector<std::uint8_t>(16, 7));
+        const std::vector<std::uint8_t> iv(12, 3);
+        warpaes_message m = WARPAES_MESSAGE_INIT;
+        m.mode = WARPAES_GCM_SIV;
+        m.direction = WARPAES_ENCRYPT;
+        m.key = key.get();
+        m.iv = iv.data();
+        m.iv_len = iv.size();
+        m.input = m.output = text;
+        m.input_len = m.output_capacity = bytes;
+        m.tag = tag.data();
+        m.tag_len = tag.size();
+        return warpaes_crypt(engine, &m, nullptr);
+    }
+    CudaMemory memory_;
+    std::uint8_t* text_;
+    std::vector<std::uint8_t> tag_ = std::vector<std::uint8_t>(16);
+};
+
 /// A range of CBC decryption has to wait for the stream, so a stream in capture refuses it, and stays as it is.
 class Refused final : public Call {
 public:
@@ -211,7 +271,7 @@ std::string use_arena(warpaes_engine* engine) {
 struct Kind {
     std::string name;
     bool enqueues;  ///< on the stream in capture
-    std::function<std::unique_ptr<Call>()> make;
+    std::function<std::unique_ptr<Call>(const Situation&)> make;
 };
 
 GroupSpec one(Mode mode, Direction direction, std::uint64_t length) {
@@ -239,7 +299,7 @@ std::vector<GroupSpec> mixed() {
 
 std::vector<Kind> kinds() {
     std::vector<Kind> all;
-    const auto add = [&](std::string name, bool enqueues, std::function<std::unique_ptr<Call>()> make) {
+    const auto add = [&](std::string name, bool enqueues, std::function<std::unique_ptr<Call>(const Situation&)> make) {
         all.push_back({std::move(name), enqueues, std::move(make)});
     };
     const auto add_message = [&](Mode mode, Direction direction, std::uint64_t length, std::size_t shift) {
@@ -248,8 +308,9 @@ std::vector<Kind> kinds() {
         const std::string name = std::string(batch_mode_name(mode)) +
                                  (direction == Direction::encrypt ? "_encrypt_" : "_decrypt_") +
                                  std::to_string(length) + (shift != 0 ? "_shifted" : "");
-        add("enqueued_" + name, true, [=] { return std::make_unique<Enqueued>(std::vector{spec}, false); });
-        add("device_" + name, false, [=] { return std::make_unique<Message>(spec, true); });
+        add("enqueued_" + name, true,
+            [=](const Situation&) { return std::make_unique<Enqueued>(std::vector{spec}, false); });
+        add("device_" + name, false, [=](const Situation&) { return std::make_unique<Message>(spec, true); });
     };
     for (const Mode mode : batch_modes()) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -265,20 +326,27 @@ std::vector<Kind> kinds() {
         GroupSpec spec = one(mode, Direction::decrypt, 100000 / 16 * 16);
         spec.in_place = true;
         add(std::string("enqueued_in_place_") + batch_mode_name(mode), true,
-            [=] { return std::make_unique<Enqueued>(std::vector{spec}, false); });
+            [=](const Situation&) { return std::make_unique<Enqueued>(std::vector{spec}, false); });
     }
-    add("enqueued_batch", true, [] { return std::make_unique<Enqueued>(mixed(), true); });
-    add("enqueued_numbers", true, [] { return std::make_unique<Numbers>(true); });
-    add("enqueued_and_refused", true, [] { return std::make_unique<Refused>(); });
-    add("numbers", false, [] { return std::make_unique<Numbers>(false); });
-    add("device_batch", false, [] { return std::make_unique<Batch>(mixed(), true); });
-    add("host_batch", false, [] { return std::make_unique<Batch>(mixed(), false); });
+    add("enqueued_batch", true, [](const Situation&) { return std::make_unique<Enqueued>(mixed(), true); });
+    add("enqueued_numbers", true, [](const Situation&) { return std::make_unique<Numbers>(true); });
+    add("enqueued_and_refused", true, [](const Situation&) { return std::make_unique<Refused>(); });
+    for (const bool batch : {false, true}) {
+        add(batch ? "default_stream_batch" : "default_stream", false, [=](const Situation& situation) {
+            const std::vector specs{one(Mode::gcm, Direction::encrypt, 20000), one(Mode::ctr, Direction::encrypt, 64)};
+            return std::make_unique<OnDefaultStream>(specs, batch, situation.blocking);
+        });
+    }
+    add("device_gcm_siv", false, [](const Situation&) { return std::make_unique<GcmSiv>(); });
+    add("numbers", false, [](const Situation&) { return std::make_unique<Numbers>(false); });
+    add("device_batch", false, [](const Situation&) { return std::make_unique<Batch>(mixed(), true); });
+    add("host_batch", false, [](const Situation&) { return std::make_unique<Batch>(mixed(), false); });
     for (const Mode mode : {Mode::ctr, Mode::gcm, Mode::cbc}) {
         add(std::string("host_") + batch_mode_name(mode), false,
-            [=] { return std::make_unique<Message>(one(mode, Direction::encrypt, 40000), false); });
+            [=](const Situation&) { return std::make_unique<Message>(one(mode, Direction::encrypt, 40000), false); });
     }
     const auto add_other = [&](const char* name, Other::Function function) {
-        add(name, false, [=] { return std::make_unique<Other>(function); });
+        add(name, false, [=](const Situation&) { return std::make_unique<Other>(function); });
     };
     add_other("allocate_device", [](warpaes_engine* e) { return allocate(e, WARPAES_MEMORY_DEVICE); });
     add_other("allocate_page_locked", [](warpaes_engine* e) { return allocate(e, WARPAES_MEMORY_PAGE_LOCKED); });
@@ -289,7 +357,7 @@ std::vector<Kind> kinds() {
 
 /// The first call, while a stream is in capture; then the graph of that capture. What is wrong, or "".
 std::string run(const Kind& kind, const Situation& situation) {
-    const std::unique_ptr<Call> call = kind.make();
+    const std::unique_ptr<Call> call = kind.make(situation);
     CudaMemory memory;
     std::uint8_t* const mark = memory.allocate(1);
     memory.write(mark, std::vector<std::uint8_t>{0});
