@@ -201,6 +201,7 @@ std::uint64_t View::elements(const std::int64_t* shape, const std::int64_t* stri
 }
 
 void View::check_strides(const char* name) {
+    if (buffer_.ndim == 1 && buffer_.strides[0] == buffer_.itemsize) return;
     std::vector<std::int64_t> shape(buffer_.shape, buffer_.shape + buffer_.ndim);
     std::vector<std::int64_t> strides(buffer_.strides, buffer_.strides + buffer_.ndim);
     try {

@@ -311,6 +311,7 @@ class Layouts(unittest.TestCase):
 
     def test_refused(self) -> None:
         np = self.numpy
+        ctr = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16)))
         for give in self.protocols():
             for data in self.layouts():
                 in_c_order, tag = np.zeros(data.shape, data.dtype), np.zeros(16, "u1")
@@ -328,13 +329,21 @@ class Layouts(unittest.TestCase):
                 with self.assertRaisesRegex(BufferError, "contiguous"):
                     GCM.encrypt_into(NONCE, b"", give(data), np.zeros(16, "u1"))
             square = np.arange(36, dtype="u2").reshape(6, 6)
+            line = np.arange(36, dtype="u2")
             with_gaps = [square[::2].T, square[:, ::2], square[:, ::-1], square[::-1].T, square[:4, :4].T]
+            with_gaps += [line[::2], line[::-1], line[::-2], line.reshape(36, 1)[::3], square[:, 1]]
             shared = np.lib.stride_tricks.as_strided(square, (3, 3), (2, 2))
             for data in [*with_gaps, shared]:
                 if isinstance(give(data), DlpackOnly) and min(data.strides) < 0:
                     continue  # NumPy does not export it
                 with self.assertRaisesRegex(BufferError, "contiguous"):
                     GCM.encrypt_into(NONCE, give(data), None, give(data), tag=np.zeros(16, "u1"))
+                with self.assertRaisesRegex(BufferError, "contiguous"):
+                    GCM.decrypt_into(NONCE, bytes(data.nbytes + 16), None, give(data))
+                with self.assertRaisesRegex(BufferError, "contiguous"):
+                    warpaes.copy(give(data), bytes(data.nbytes))
+                with self.assertRaisesRegex(BufferError, "contiguous"):
+                    ctr.encrypt_into(give(data), bytearray(data.nbytes))
 
     def test_device_memory(self) -> None:
         """The data interface: as much of it as can be asked without a GPU."""
