@@ -73,25 +73,50 @@ private:
     void* library_;
 };
 
+/// Calls `work()` in the device's context, without the interpreter's lock. Returns whether it returns true, and CUDA
+/// permits it. The default streams are those of the current context, and a thread has none before its first call of
+/// CUDA.
+template <typename Work>
+bool in_context(const Driver& driver, int device, const Work& work) {
+    return unlocked([&] {
+        void* context = nullptr;
+        if (driver.call("cuDevicePrimaryCtxRetain", &context, device) != 0) return false;
+        bool done = false;
+        if (driver.call("cuCtxPushCurrent_v2", context) == 0) {
+            done = work();
+            driver.call("cuCtxPopCurrent_v2", &context);
+        }
+        driver.call("cuDevicePrimaryCtxRelease_v2", device);
+        return done;
+    });
+}
+
 /// Waits for a stream, through the driver that the process has loaded. Without a driver there is nothing to wait for.
 void wait_for(const Place& place) {
     const Driver driver;
     if (!driver.is_loaded()) return;
-    const bool done = unlocked([&] {
-        // The default streams are those of the current context, and a thread has none before its first call of CUDA.
-        void* context = nullptr;
-        if (driver.call("cuDevicePrimaryCtxRetain", &context, place.number) != 0) return false;
-        bool waited = false;
-        if (driver.call("cuCtxPushCurrent_v2", context) == 0) {
-            waited = driver.call("cuStreamSynchronize", place.stream) == 0;
-            driver.call("cuCtxPopCurrent_v2", &context);
-        }
-        driver.call("cuDevicePrimaryCtxRelease_v2", place.number);
+    const bool done = in_context(driver, place.number, [&] {
+        int mode = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED: a wait does not spoil the captures of other threads
+        const bool relaxed = driver.call("cuThreadExchangeStreamCaptureMode", &mode) == 0;
+        const bool waited = driver.call("cuStreamSynchronize", place.stream) == 0;
+        if (relaxed) driver.call("cuThreadExchangeStreamCaptureMode", &mode);
         return waited;
     });
     if (!done) {
         raise(exceptions.error, "waiting for the stream failed: is it one of the data's device, and not captured?");
     }
+}
+
+/// Throws if a CUDA graph captures the stream, for a call that will wait for it: the wait would spoil the capture.
+void require_no_capture(const Place& place, const char* instead) {
+    const Driver driver;
+    if (!driver.is_loaded()) return;
+    const bool captured = in_context(driver, place.number, [&] {
+        int status = 0;
+        return driver.call("cuStreamIsCapturing", place.stream, &status) == 0 && status != 0;
+    });
+    if (captured)
+        raise(exceptions.error, "a CUDA graph captures the stream, and this call would wait for it: %s", instead);
 }
 
 }  // namespace
@@ -138,6 +163,7 @@ warpaes_status run_on_device(warpaes_message& message, const Place& place) {
     if (message.direction == WARPAES_ENCRYPT || message.tag == nullptr || message.device_status != nullptr) {
         return warpaes_crypt_async(with, &message, place.stream, nullptr);
     }
+    require_no_capture(place, "give status=");
     StatusSlot slot(place.number);
     message.device_status = slot.get();
     const warpaes_status enqueued = warpaes_crypt_async(with, &message, place.stream, nullptr);
@@ -156,6 +182,7 @@ warpaes_status run_waiting(const warpaes_message& message, const Place& place) {
                      "data lies on a device that this process does not compute on: copy it to "
                      "host memory");
     }
+    require_no_capture(place, "call it before or after the capture");
     wait_for(place);
     warpaes_engine* with = engine();
     return unlocked([&] { return warpaes_crypt(with, &message, nullptr); });

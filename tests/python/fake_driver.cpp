@@ -10,7 +10,9 @@ using Listener = int (*)(void* stream);
 Listener listener = nullptr;
 
 int context_of_device_0, retained = 0;
-thread_local int pushed = 0;
+thread_local int pushed = 0, capture_mode = 0, mode_of_wait = -1;
+void* captured_stream = nullptr;
+bool captures = false;
 constexpr int no_device = 101, no_context = 201;
 
 }  // namespace
@@ -53,8 +55,37 @@ extern "C" {
     return 0;
 }
 
+/// From now on this stream is in capture, or none.
+[[gnu::visibility("default")]] void capture(void* stream, int begins) {
+    captured_stream = stream;
+    captures = begins != 0;
+}
+
+/// The thread's capture mode in its last wait, and the present one.
+[[gnu::visibility("default")]] int mode_in_last_wait() {
+    return mode_of_wait;
+}
+[[gnu::visibility("default")]] int mode_now() {
+    return capture_mode;
+}
+
+[[gnu::visibility("default")]] int cuThreadExchangeStreamCaptureMode(int* mode) {
+    if (pushed == 0) return no_context;
+    const int before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
+    return 0;
+}
+
+[[gnu::visibility("default")]] int cuStreamIsCapturing(void* stream, int* status) {
+    if (pushed == 0) return no_context;
+    *status = captures && stream == captured_stream ? 1 : 0;
+    return 0;
+}
+
 [[gnu::visibility("default")]] int cuStreamSynchronize(void* stream) {
     if (pushed == 0) return no_context;
+    mode_of_wait = capture_mode;
     return listener == nullptr ? 0 : listener(stream);
 }
 }

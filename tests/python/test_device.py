@@ -442,6 +442,30 @@ class Torch(unittest.TestCase):
         gcm.decrypt_into(NONCE, exported, None, Part(plain, 0, 1000, stream=2))
         self.assertEqual(waited, [None, None, 2])
 
+    def test_captures_are_left_alone(self) -> None:
+        """A call that waits spoils neither its own stream's capture nor those of other threads."""
+        gcm, driver = AESGCM(KEY), ctypes.CDLL(os.environ["WARPAES_FAKE_DRIVER"])
+        driver.capture.argtypes = [ctypes.c_void_p, ctypes.c_int]
+        self.addCleanup(driver.capture, None, 0)
+        sealed = on_device(gcm.encrypt(NONCE, text(1000), None))
+        plain, status = Memory(1000, "device"), Memory(4, "device")
+        data, out = Part(sealed, 0, len(sealed), stream=2), Part(plain, 0, 1000, stream=2)
+        gcm.decrypt_into(NONCE, data, None, out)
+        relaxed = 2
+        self.assertEqual((driver.mode_in_last_wait(), driver.mode_now()), (relaxed, 0))
+        siv_sealed, siv = on_device(AESGCMSIV(KEY).encrypt(NONCE, text(1000), None)), AESGCMSIV(KEY)
+        siv_data = Part(siv_sealed, 0, len(siv_sealed), stream=2)
+        driver.capture(2, 1)
+        for act in (
+            lambda: gcm.decrypt_into(NONCE, data, None, out),
+            lambda: siv.decrypt_into(NONCE, siv_data, None, out),
+        ):
+            with self.assertRaisesRegex(exceptions.Error, "captures the stream"):
+                act()
+        gcm.decrypt_into(NONCE, data, None, out, status=Part(status, 0, 4, stream=2))
+        driver.capture(3, 1)
+        gcm.decrypt_into(NONCE, data, None, out)
+
     def ctr(self, data: bytes) -> bytes:
         return Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encryptor().update(data)
 
