@@ -34,7 +34,10 @@ public:
         data_ = buffer_.buf;
         size_ = static_cast<std::size_t>(buffer_.len);
         if (buffer_.format != nullptr && buffer_.format[0] != 'B') check_format(name);
-        if (layout == Layout::dense && buffer_.ndim > 1) check_strides(name);
+        if (buffer_.strides != nullptr &&
+            (buffer_.ndim > 1 || (buffer_.ndim == 1 && buffer_.strides[0] != buffer_.itemsize))) {
+            check_strides(name);
+        }
     }
     View(View&& other) noexcept { *this = std::move(other); }
     View& operator=(View&& other) noexcept {
