@@ -989,9 +989,10 @@ class Keyset:
         """
     @staticmethod
     def check_raw(key: Buffer) -> None:
-        """Refuse text in the place of a raw key, for bytes that were read from a file, a variable or a program.
+        """Refuse text in the place of a raw key.
 
-        Of random keys of 16 bytes fewer than one in 100,000 is taken for text, of 32 bytes practically none.
+        It is for bytes that were read from a file, a variable or a program. Of random keys of 16 bytes fewer than one
+        in 100,000 is taken for text, of 32 bytes practically none.
 
         Args:
             key: The bytes of any length, in host memory.

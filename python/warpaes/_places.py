@@ -130,13 +130,17 @@ def read_key(place: str) -> bytes:
         KeysetError: There is text that is no hexadecimal number: a passphrase, or another thing than a key.
         OSError: The place cannot be read.
     """
+    from ._native import Keyset
+
     _check_named(place)
     content = read_secret(place)
     text = content.removeprefix(b"\xef\xbb\xbf").strip()
     if re.fullmatch(rb"(?:[0-9a-fA-F]{2}){1,128}", text):
         return bytes.fromhex(text.decode())
-    if re.fullmatch(rb"[\t-\r -~]*", text):
-        raise KeysetError(f"{shown(place)}: is not a key in hexadecimal digits, nor raw bytes")
+    try:
+        Keyset.check_raw(content)
+    except KeysetError as error:
+        raise KeysetError(f"{shown(place)}: {error}") from None
     return content
 
 

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Literal, NoReturn, overload
+from typing import Any, Literal, NoReturn, SupportsIndex, overload
 
 from . import _closing
 from ._file_objects import flush, keeps_no_view, why_not_created, write_all
@@ -59,7 +59,7 @@ class SealedReader(io.BufferedReader):
         """
         return self.reader.size
 
-    def __reduce__(self) -> NoReturn:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Refuse to be pickled."""
         raise TypeError(_NOT_PICKLED)
 
@@ -208,7 +208,7 @@ class SealedWriter(io.BufferedIOBase):
         ended = error is not None and not any(error is one for one in self._handled)
         return not ended and _closing.finalizers() <= self._finalizers
 
-    def __reduce__(self) -> NoReturn:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Refuse to be pickled."""
         raise TypeError(_NOT_PICKLED)
 

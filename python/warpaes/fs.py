@@ -40,16 +40,11 @@ def _read_keyset(name: str, kek: str | None) -> Keyset:
     Raises:
         ValueError: The name has another form.
     """
-    from ._places import read_secret
-    from .keysources import from_url, read_keyset
+    from ._places import load_keyset
 
     if name.partition(":")[0] not in ("file", "env", "fd", "exec"):
         raise ValueError(f"keyset must be a Keyset, or name one by {_NAMES}")
-    text = read_secret(name)
-    if kek is None:
-        return Keyset.parse(text)
-    with from_url(kek) as source:
-        return read_keyset(text, source)
+    return load_keyset(name, kek)
 
 
 class WarpaesFileSystem(Listing):
