@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from ._typing import Buffer
 from .exceptions import Error
 from .files import SealedReader, SealedWriter
 
-__all__ = ["ClosingReader", "ClosingWriter", "LocalFile", "MemoryFile"]
+__all__ = ["ClosingReader", "ClosingWriter", "Compressed", "LocalFile", "MemoryFile"]
 
 
 def _discard(below: Any) -> None:
@@ -56,20 +57,86 @@ class MemoryFile(io.BytesIO):
         super().close()
 
 
+def _reopen(files: Any, path: str, position: int) -> Any:
+    file = files.open(path, "rb")
+    file.seek(position)
+    return file
+
+
 class ClosingReader(SealedReader):
-    def __init__(self, below: Any, keyset: Keyset, associated_data: Buffer | None) -> None:
+    """Reads a file object of the file system beneath, and closes it; pickled as its path and position."""
+
+    def __init__(self, below: Any, keyset: Keyset, associated_data: Buffer | None, files: Any, path: str) -> None:
         self._below = below
+        self.fs, self.path = files, path
         try:
             super().__init__(below, keyset, associated_data)
         except BaseException:
             below.close()
             raise
 
+    def __reduce__(self) -> Any:
+        return _reopen, (self.fs, self.path, self.tell())
+
     def close(self) -> None:
         try:
             super().close()
         finally:
             self._below.close()
+
+
+class Compressed(io.BufferedIOBase):
+    """Compresses into a sealed file, which is completed and aborted together with it: compressors close no file."""
+
+    def __init__(self, file: SealedWriter, compressor: Any) -> None:
+        super().__init__()
+        self._file, self._compressor, self._open = file, compressor, True
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        written: int = self._compressor.write(data)
+        return written
+
+    def flush(self) -> None:
+        if self._open:
+            self._compressor.flush()
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self._open = False
+        try:
+            self._compressor.close()
+            super().close()
+        except BaseException:
+            self.abort()
+            raise
+        self._file.close()
+
+    def abort(self) -> None:
+        """Leave nothing."""
+        self._open = False
+        self._file.abort()
+        with contextlib.suppress(Exception):  # its last bytes find a closed file
+            self._compressor.close()
+        super().close()
+
+    def _dealloc_warn(self, source: Any) -> None:
+        self._file._dealloc_warn(source)
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __del__(self) -> None:
+        """Abort a file that was not closed, with a ResourceWarning."""
+        if not self.closed:
+            self._file._dealloc_warn(self)
+            self.abort()
 
 
 class ClosingWriter(SealedWriter):

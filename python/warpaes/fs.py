@@ -16,13 +16,14 @@ from typing import Any
 
 from fsspec import AbstractFileSystem
 from fsspec.callbacks import DEFAULT_CALLBACK
-from fsspec.core import url_to_fs
+from fsspec.compression import compr
+from fsspec.core import get_compression, url_to_fs
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.utils import isfilelike, stringify_path
 
-from ._fs_files import ClosingReader, ClosingWriter, LocalFile, MemoryFile
+from ._fs_files import ClosingReader, ClosingWriter, Compressed, LocalFile, MemoryFile
 from ._fs_listing import Listing
 from ._native import Keyset
 from ._output import Output
@@ -173,11 +174,19 @@ class WarpaesFileSystem(Listing):
         arguments: dict[str, Any] = super().to_dict(**options)
         return arguments
 
+    def open(self, path: Any, mode: str = "rb", *positions: Any, compression: str | None = None, **options: Any) -> Any:
+        """Open a file; modes are ``rb``, ``wb``, ``xb`` and, for text, ``r``, ``w``, ``x``."""
+        if compression is None or "b" not in mode or "r" in mode:
+            return super().open(path, mode, *positions, compression=compression, **options)
+        name = get_compression(path, compression)
+        file = super().open(path, mode, *positions, **options)
+        return file if name is None else Compressed(file, compr[name](file, mode=mode[0]))
+
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
         path = self._strip_protocol(path)
         associated_data = self._associated_data(path)
         if mode == "rb":
-            return ClosingReader(self._open_below(path, options), self.keyset, associated_data)
+            return ClosingReader(self._open_below(path, options), self.keyset, associated_data, self, path)
         if mode in ("wb", "xb"):
             # The file appears only when it is complete: the writer commits it, or discards it. The underlying "xb"
             # would create it at once, so this code checks for an existing file instead, here and again at the end.

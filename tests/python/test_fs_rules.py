@@ -10,6 +10,7 @@ import pathlib
 import pickle
 import unittest
 import unittest.mock
+import warnings
 from typing import Any
 
 import warpaes
@@ -105,6 +106,67 @@ class Paths(Case):
         self.assertEqual(asyncio.run(use()), [b"text", [4, 4]])
         with self.assertRaisesRegex(ValueError, "asynchronous"):
             self.make(keyset=self.keyset, fs=type(wrapper)(self.files.fs, asynchronous=True))
+
+
+class Files(Case):
+    """Files of ``open`` where fsspec wraps them."""
+
+    def test_compression(self) -> None:
+        """The file is there when what compresses into it is closed, and not otherwise."""
+        for name, mode, text in (
+            ("gzip", "w", "text"),
+            ("bz2", "wb", b"bytes"),
+            ("lzma", "wt", "text"),
+            ("xz", "xb", b"b"),
+        ):
+            path = str(self.data / f"file.{name}")
+            with self.files.open(path, mode, compression=name) as file:
+                file.write(text)
+                self.assertFalse(os.path.exists(path))
+            with self.files.open(path, "rb" if isinstance(text, bytes) else "r", compression=name) as file:
+                self.assertEqual(file.read(), text)
+            before = self.files.fs.cat(path)
+            write = mode.replace("x", "w")
+            with self.assertRaises(KeyError), self.files.open(path, write, compression=name) as file:
+                file.write(text)
+                raise KeyError
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                file = self.files.open(path, write, compression=name)
+                file.write(text * 3)
+                del file
+            self.assertEqual((self.files.fs.cat(path), len(os.listdir(self.data))), (before, 1))
+            with self.files.transaction:
+                with self.files.open(path, write, compression=name) as file:
+                    file.write(text * 2)
+                self.assertEqual(self.files.fs.cat(path), before)
+            with self.files.open(path, "rb", compression=name) as file:
+                self.assertEqual(len(file.read()), 2 * len(text))
+            self.files.rm(path)
+        self.files.write_text(str(self.data / "a.gz"), "inferred", compression="infer")
+        self.files.write_text(str(self.data / "a.txt"), "plain", compression="infer")
+        self.assertEqual(self.files.cat(str(self.data / "a.gz"))[:2], b"\x1f\x8b")
+        self.assertEqual(self.files.cat(str(self.data / "a.txt")), b"plain")
+
+    def test_caches(self) -> None:
+        """fsspec's caches of whole files around it."""
+        self.files.pipe(str(self.path), bytes(range(256)) * 100)
+        for protocol in ("simplecache", "filecache"):
+            for _ in range(2):
+                url = f"{protocol}::warpaes::file://{self.path}"
+                own = {"cache_storage": str(self.folder / protocol)}
+                with self.fsspec.open(url, warpaes={"keyset": self.keyset}, **{protocol: own}) as file:
+                    file.seek(256)
+                    self.assertEqual(file.read(3), b"\0\1\2", protocol)
+
+    def test_pickled_files(self) -> None:
+        self.files.pipe(str(self.path), b"some text")
+        with self.make(keyset=f"file:{self.key}").open(str(self.path)) as file:
+            file.seek(5)
+            with pickle.loads(pickle.dumps(file)) as again:
+                self.assertEqual((again.tell(), again.read()), (5, b"text"))
+        with self.files.open(str(self.path)) as file, self.assertRaisesRegex(TypeError, "keyset='file:PATH'"):
+            pickle.dumps(file)
 
 
 class Unopened(Case):
