@@ -320,12 +320,23 @@ Verdict of_times(const Figures& figures, std::initializer_list<const char*> kern
 Verdict tables_tell(const Figures& figures) {
     return of_times(figures, {"constant memory", "shared memory", "global memory", "texture memory"}, true);
 }
+/// Verdict on kernels that one warp is timed by, if the same test finds tables in shared memory.
+Verdict silent(const Figures& figures, std::initializer_list<const char*> kernels) {
+    const double found = t_of(figures, "shared memory");
+    if (found <= doubt) {
+        throw Missing(fmt::format("the same test does not find tables in shared memory either (|t| {:.4g})", found));
+    }
+    Verdict verdict = of_times(figures, kernels, false);
+    verdict.sentence += fmt::format(" Of tables in shared memory |t| is {:.4g}.", found);
+    return verdict;
+}
 Verdict apart_silent(const Figures& figures) {
-    return of_times(figures, {"one copy a bank", "bitsliced"}, false);
+    return silent(figures, {"one copy a bank", "bitsliced"});
 }
 Verdict production_silent(const Figures& figures) {
-    return of_times(figures, {"production's functions"}, false);
+    return silent(figures, {"production's functions"});
 }
+
 /// Verdict on production's launches, if the test finds T-tables that are launched with texts of the same class.
 Verdict launches_silent(const Figures& figures, const std::string& control,
                         std::initializer_list<const char*> launches) {

@@ -478,6 +478,11 @@ TEST(Claims, SilenceSaysWhatWouldHaveBeenFound) {
     made.fact("W.leakage", "|t|, production's functions, text", 1);
     made.fact("W.leakage", "least difference that would be found, production's functions, text", 0.25);
     made.of("W.leakage").result.facts.back().unit = "clocks";
+    EXPECT_EQ(made.holds("W.production-silent"), Holds::open) << "no control";
+    made.fact("W.leakage", "|t|, shared memory, text", 3);
+    EXPECT_EQ(made.holds("W.production-silent"), Holds::open) << "a control that was not found";
+    made.of("W.leakage").result.facts.back().value = 300;
+    EXPECT_EQ(made.holds("W.production-silent"), Holds::yes);
     EXPECT_NE(made.judged("W.production-silent").sentence.find("No difference above 0.25 clocks was found"),
               std::string::npos);
 }
