@@ -253,7 +253,13 @@ json summary_of(const Record& record) {
     }
     if (worth.sentences.empty()) {
         worth.from.clear();
-        worth.sentences.emplace_back("This record has no figures of it: W.worth has not run.");
+        if (record.machine.gpu) {
+            worth.sentences.emplace_back(
+                "This record has no figures of it: W.worth has not run, or others used the CPU.");
+        } else {
+            worth.sentences.emplace_back("There is no GPU here.");
+            add_elsewhere(worth.sentences);
+        }
     }
     json sources = json::array();
     for (const Source& source : all_sources()) {

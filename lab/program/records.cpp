@@ -93,11 +93,11 @@ lab::Record load_record(const std::string& path) {
 }
 
 void write_page(const lab::Record& record, const std::filesystem::path& path) {
+    if (path == "-" || path == "/dev/stdout") {
+        fmt::print("{}", lab::report_page(record));
+        return;
+    }
     try {
-        if (path == "-" || path == "/dev/stdout") {
-            fmt::print("{}", lab::report_page(record));
-            return;
-        }
         lab::replace_file(path, lab::report_page(record));
     } catch (const std::system_error& error) {
         throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write '{}': {}", path.string(), error.code().message()));

@@ -166,14 +166,16 @@ class Lab(CommandTest):
 
     def test_a_reader_that_has_read_enough(self):
         self.run_quickly("N")
-        reading, writing = os.pipe()
-        command = [WARPAES, "lab", "judge", "--json", "out/record.json"]
-        run = subprocess.Popen(command, cwd=self.directory, stdout=writing, stderr=subprocess.PIPE)
-        os.close(writing)
-        os.read(reading, 100)
-        os.close(reading)
-        _, said = run.communicate(timeout=60)
-        self.assertEqual((said, run.returncode), (b"", -signal.SIGPIPE))
+        for arguments in (["judge", "--json", "out/record.json"], ["report", "out/record.json", "-o", "-"]):
+            with self.subTest(arguments[0]):
+                reading, writing = os.pipe()
+                command = [WARPAES, "lab", *arguments]
+                run = subprocess.Popen(command, cwd=self.directory, stdout=writing, stderr=subprocess.PIPE)
+                os.close(writing)
+                os.read(reading, 100)
+                os.close(reading)
+                _, said = run.communicate(timeout=60)
+                self.assertEqual((said, run.returncode), (b"", -signal.SIGPIPE))
 
     def test_what_a_killed_run_left_is_removed_by_the_next(self):
         command = [WARPAES, "lab", "run", "P.random_access", *self.quick("killed")]

@@ -531,6 +531,7 @@ TEST(Summary, SaysFromWhichSizeOnTheGpuIsWorthIt) {
 
 TEST(Summary, WithoutAGpuSaysWhatAnotherMachineFound) {
     MadeRecord made;
+    EXPECT_EQ(summary_of(made.record)["worth"]["sentences"][0], "There is no GPU here.") << "with no figures either";
     made.lines("W.worth", "Throughput by size and place", {1024, 1048576}, "aesni, one thread", {1, 4});
     const nlohmann::json sentences = summary_of(made.record)["worth"]["sentences"];
     ASSERT_GE(sentences.size(), 3u);
