@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "lab/program/records.hpp"
 #include "neighbour.hpp"
 #include "program.hpp"
 #include "version.hpp"
@@ -16,7 +17,11 @@ namespace {
 
 using cli::Command;
 
-int become_lab(int argc, char** argv) {
+int run_lab(int argc, char** argv) {
+    // What works on records needs no kernels, and is in this program.
+    if (argc > 1) {
+        if (const cli::RecordCommand run = cli::record_command(argv[1])) return run(argc - 1, argv + 1);
+    }
     cli::become("warpaes-lab", argc, argv, "`make install-lab`, where warpaes was built, puts it there");
 }
 
@@ -37,7 +42,7 @@ constexpr Command commands[] = {
     {"plan", "predict the backend and the time of a call", cli::run_plan},
     {"calibrate", "measure this machine for the planner", cli::run_calibrate},
     {"tune", "measure the best launch parameters of a GPU", cli::run_tune},
-    {"lab", "run published experiments (program warpaes-lab)", become_lab},
+    {"lab", "run published experiments (program warpaes-lab)", run_lab},
 };
 
 /// In at most 80 columns.

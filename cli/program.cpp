@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "arguments.hpp"
 #include "command.hpp"
@@ -35,6 +37,11 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
         // The library's sentence says that the caller cancelled; for a signal, "interrupted" is clearer.
         const bool interrupted = code == WARPAES_ERROR_CANCELLED && caught_signal() != 0;
         tell(interrupted ? "interrupted" : failure.what());
+    } catch (const std::system_error& error) {
+        // A reader like `head` that has read enough: this ends as if the signal had not been ignored.
+        if (std::ferror(stdout) != 0 && error.code() == std::errc::broken_pipe) end_by(SIGPIPE);
+        if (std::ferror(stdout) != 0) code = WARPAES_ERROR_WRITE;
+        tell(one_line(error.what()));
     } catch (const std::bad_alloc&) {
         code = WARPAES_ERROR_OUT_OF_MEMORY;
         tell("out of memory");
@@ -44,6 +51,7 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
     }
     // Also reports a write error that occurred earlier and whose data has left the buffer.
     const bool flushed = std::fflush(stdout) == 0;
+    if (code == 0 && !flushed && errno == EPIPE) end_by(SIGPIPE);
     if (code == 0 && (!flushed || std::ferror(stdout) != 0)) {
         tell(fmt::format("cannot write to standard output: {}",
                          flushed ? "not all of it arrived" : std::strerror(errno)));

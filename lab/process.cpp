@@ -6,11 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <sstream>
+#include <string_view>
 
 #include "lab/files.hpp"
 
@@ -61,10 +63,19 @@ void drain(int output, std::string& to_output, int errors, std::string& to_error
 
 }  // namespace
 
-Finished run_process(const std::vector<std::string>& arguments) {
+Finished run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
     std::vector<char*> argv;
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
+    std::vector<char*> variables;
+    for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
+    for (char** own = environ; *own != nullptr; ++own) {
+        const std::string_view name = std::string_view(*own).substr(0, std::string_view(*own).find('=') + 1);
+        const bool replaced = std::any_of(environment.begin(), environment.end(),
+                                          [&](const std::string& variable) { return variable.starts_with(name); });
+        if (!replaced) variables.push_back(*own);
+    }
+    variables.push_back(nullptr);
 
     Pipe output, errors;
     posix_spawn_file_actions_t actions;
@@ -74,7 +85,7 @@ Finished run_process(const std::vector<std::string>& arguments) {
     posix_spawn_file_actions_adddup2(&actions, errors.write_end(), STDERR_FILENO);
     const auto start = std::chrono::steady_clock::now();
     pid_t child = 0;
-    const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+    const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), variables.data());
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) throw_system_error(error, arguments.front());
 

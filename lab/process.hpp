@@ -15,9 +15,9 @@ struct Finished {
     double seconds = 0;  ///< from start to end
 };
 
-/// Runs `arguments[0]`, found along PATH, with an empty standard input. Throws std::system_error if the program cannot
-/// be started.
-Finished run_process(const std::vector<std::string>& arguments);
+/// Runs `arguments[0]`, found along PATH, with an empty standard input. `environment`: "NAME=value" each, in addition
+/// to this process's own. Throws std::system_error if the program cannot be started.
+Finished run_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
 
 /// The path of `program` along PATH.
 std::optional<std::filesystem::path> find_program(const std::string& program);

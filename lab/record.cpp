@@ -173,27 +173,51 @@ void save(const Record& record, const std::filesystem::path& path) {
     replace_file(path, to_json(record).dump(1) + "\n");
 }
 
-void replace_file(const std::filesystem::path& path, const std::string& text) {
-    const std::filesystem::path temporary = path.string() + ".new";
-    const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor < 0) throw_system_error(errno, temporary.string());
+namespace {
+
+/// Writes all of `text`, and to a disk what has a place there. Returns 0 or a value of errno.
+int write_all(int descriptor, const std::string& text, bool to_disk) {
     std::size_t written = 0;
     while (written < text.size()) {
         const ssize_t n = write(descriptor, text.data() + written, text.size() - written);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) break;
+        if (n < 0) return errno;
         written += static_cast<std::size_t>(n);
     }
-    bool stored = written == text.size() && fsync(descriptor) == 0;
-    int error = errno;
+    return to_disk && fsync(descriptor) != 0 ? errno : 0;
+}
+
+/// Closes the descriptor; throws if it could not be opened or written.
+void finish(int descriptor, const std::string& text, bool to_disk, const std::filesystem::path& path) {
+    if (descriptor < 0) throw_system_error(errno, path.string());
+    const int error = write_all(descriptor, text, to_disk);
     close(descriptor);
-    if (stored && rename(temporary.c_str(), path.c_str()) != 0) {
-        stored = false;
-        error = errno;
+    if (error != 0) throw_system_error(error, path.string());
+}
+
+}  // namespace
+
+void replace_file(const std::filesystem::path& path, const std::string& text) {
+    std::error_code none;
+    const std::filesystem::file_status status = std::filesystem::status(path, none);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+        // A FIFO or a device gets the text; there is nothing to replace.
+        finish(open(path.c_str(), O_WRONLY | O_CLOEXEC), text, false, path);
+        return;
     }
-    if (!stored) {
+    // A link stays, and leads to the new file.
+    std::filesystem::path target = path;
+    for (int links = 0; links < 40 && std::filesystem::is_symlink(target, none); ++links) {
+        const std::filesystem::path next = std::filesystem::read_symlink(target, none);
+        target = next.is_absolute() ? next : target.parent_path() / next;
+    }
+    const std::filesystem::path temporary = target.string() + ".new";
+    try {
+        finish(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), text, true, path);
+        if (rename(temporary.c_str(), target.c_str()) != 0) throw_system_error(errno, path.string());
+    } catch (const std::system_error&) {
         unlink(temporary.c_str());
-        throw_system_error(error, path.string());
+        throw;
     }
 }
 

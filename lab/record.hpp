@@ -104,7 +104,8 @@ Record record_from_json(const nlohmann::json& json);
 Record load(const std::filesystem::path& path);
 /// Replaces the file atomically. Throws std::system_error.
 void save(const Record& record, const std::filesystem::path& path);
-/// Replaces a file's contents by `text` in the same way.
+/// Replaces a file's contents by `text` in the same way. A link stays and leads to the new file; a FIFO or a device is
+/// written to.
 void replace_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace lab

@@ -44,6 +44,9 @@ std::string for_html(std::string_view text) {
         case '&':
             out += "&amp;";
             break;
+        case '"':
+            out += "&quot;";
+            break;
         default:
             out += c;
         }
@@ -77,9 +80,26 @@ std::string plain_part(const nlohmann::json& summary) {
                            : holds == "no"     ? "Does not hold"
                                                : "Open";
         out.append("<dt>[" + text(claim["id"]) + "] " + text(claim["says"]) + "</dt>\n<dd><strong>" + word +
-                   ".</strong> " + text(claim["sentence"]) + "</dd>\n");
+                   ".</strong> " + text(claim["sentence"]) + " Rule: " + text(claim["rule"]) + ".</dd>\n");
+        if (claim.contains("original")) {
+            out.append("<dd>" + text(claim["place"]) + ": <q>" + text(claim["original"]) + "</q>");
+            if (claim.contains("translation")) out.append(" (" + text(claim["translation"]) + ")");
+            out.append("</dd>\n");
+        }
     }
-    return out.append("</dl>\n");
+    out.append("</dl>\n<h2>The papers</h2>\n<ul>\n");
+    for (const auto& source : summary["sources"]) {
+        out.append("<li>[" + text(source["paper"]) + "] " + text(source["reference"]));
+        if (source["link"] != "") {
+            out.append(" <a href=\"" + text(source["link"]) + "\">" + text(source["link"]) + "</a>");
+        }
+        out.append("</li>\n");
+    }
+    out.append("</ul>\n<h2>What earlier versions of this page said wrongly</h2>\n<ul>\n");
+    for (const auto& one : summary["corrections"]) {
+        out.append("<li>" + text(one["of"]) + ": " + text(one["was"]) + "</li>\n");
+    }
+    return out.append("</ul>\n");
 }
 
 std::string title_of(const Record& record) {

@@ -1,6 +1,7 @@
-// The claims: everything that the papers published, one row each: a line of a table, a curve, a sentence. A claim names
-// the experiment that measures it, or says why none does; a sentence is also judged on a record. Every verdict is
-// computed here, from the figures of a record alone, so that an old record is judged by the current rules.
+// The claims: everything that the papers published, one row each: a line of a table, a curve, a sentence. They are rows
+// of lab/claims/statements, a file a paper, which names the experiment that measures a claim, or says why none does,
+// and quotes each sentence that is judged. Every verdict is computed here, from the figures of a record alone, so that
+// an old record is judged by the current rules.
 #pragma once
 
 #include <span>
@@ -22,15 +23,27 @@ struct Claim {
     std::string id;  ///< "N.four-tables"; stable; one for each conclusion, however often it is measured
     Paper paper = Paper::ours;
     Kind kind = Kind::conclusion;
-    std::string says;        ///< the published statement, paraphrased, with its figures, series and range
+    std::string says;        ///< the published statement, paraphrased, with its figures
     std::string experiment;  ///< key of the experiment that measures it; empty if none does
     std::string rule;  ///< conclusion: when it holds; otherwise where the figures are shown, or why there are none
+    /// Of a published conclusion: where it stands, its words, their translation (empty if they are English), and what
+    /// they speak of.
+    std::string place, original, translation, series, sizes, condition, baseline;
     /// Throws Missing if the record lacks a figure that the rule needs.
     Verdict (*judge)(const Figures& figures) = nullptr;
 };
 
+/// A paper, as its readers find it.
+struct Source {
+    Paper paper = Paper::ours;
+    std::string reference, language;
+    std::string link, link_is;  ///< an address, and what it leads to if not to the paper; both may be empty
+};
+
 /// All claims, in the order of the papers.
 std::span<const Claim> all_claims();
+/// All papers, in their order.
+std::span<const Source> all_sources();
 /// The claim `id`. Throws std::out_of_range.
 const Claim& claim_of(const std::string& id);
 
@@ -54,19 +67,25 @@ nlohmann::json claims_of(const Record& record);
 /// claims_of() plus the beginning of the page: when the GPU is worth it, the findings, and the tally of each paper.
 nlohmann::json summary_of(const Record& record);
 
-/// Prepares a record for publication: updates citations, titles and questions, removes figures that older builds
-/// wrongly showed as published, and judges the record. Measured figures are unchanged.
+/// Prepares a record for publication: updates citations, removes figures that older builds wrongly showed as published,
+/// and judges the record. Measured figures are unchanged.
 void refresh(Record& record);
 
 namespace claims {
 /// Rank correlation of [N]'s thirteen kernels, published and here: of all, and without the two that are last in both.
 std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures);
-std::vector<Claim> of_gibadullin();
-std::vector<Claim> of_gu();
-std::vector<Claim> of_paracrypt();
-std::vector<Claim> of_damjanovic();
-std::vector<Claim> of_harrison();
-std::vector<Claim> of_ours();
+
+/// The rule of the conclusion `id`.
+struct Rule {
+    const char* id;
+    Verdict (*judge)(const Figures& figures);
+};
+std::vector<Rule> rules_of_gibadullin();
+std::vector<Rule> rules_of_gu();
+std::vector<Rule> rules_of_paracrypt();
+std::vector<Rule> rules_of_damjanovic();
+std::vector<Rule> rules_of_harrison();
+std::vector<Rule> rules_of_ours();
 }  // namespace claims
 
 }  // namespace lab

@@ -1,39 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "lab/claims/claim.hpp"
 #include "lab/names.hpp"
 
 namespace lab {
-
-namespace {
-
-const std::vector<Claim>& claim_list() {
-    static const std::vector<Claim> all = [] {
-        std::vector<Claim> claims;
-        for (const auto& of : {claims::of_gibadullin, claims::of_gu, claims::of_paracrypt, claims::of_damjanovic,
-                               claims::of_harrison, claims::of_ours}) {
-            for (Claim& claim : of()) claims.push_back(std::move(claim));
-        }
-        return claims;
-    }();
-    return all;
-}
-
-}  // namespace
-
-std::span<const Claim> all_claims() {
-    return claim_list();
-}
-
-const Claim& claim_of(const std::string& id) {
-    const auto found =
-        std::find_if(claim_list().begin(), claim_list().end(), [&](const Claim& c) { return c.id == id; });
-    if (found == claim_list().end()) throw std::out_of_range(fmt::format("there is no claim '{}'", id));
-    return *found;
-}
 
 Verdict judge(const Claim& claim, const Record& record) {
     Verdict verdict;
@@ -41,7 +13,7 @@ Verdict judge(const Claim& claim, const Record& record) {
         verdict = claim.judge(Figures(record));
         if (verdict.holds == Verdict::Holds::open) verdict.sentence += " The spread of the figures leaves it open.";
     } catch (const Missing& why) {
-        verdict = {Verdict::Holds::open, fmt::format("Not judged: {}.", why.what()), {}};
+        verdict = {Verdict::Holds::open, fmt::format("Not measured in this record: {}.", why.what()), {}};
     }
     verdict.claim = claim.id;
     return verdict;
@@ -51,7 +23,7 @@ void judge(Record& record) {
     for (Entry& entry : record.experiments) {
         entry.result.verdicts.clear();
         if (entry.status != Status::measured) continue;
-        for (const Claim& claim : claim_list()) {
+        for (const Claim& claim : all_claims()) {
             if (claim.kind == Claim::Kind::conclusion && claim.experiment == entry.key) {
                 entry.result.verdicts.push_back(judge(claim, record));
             }
@@ -78,7 +50,7 @@ void Tally::add(Verdict::Holds holds) {
 
 Tally tally(const Record& record, Paper paper) {
     Tally tally;
-    for (const Claim& claim : claim_list()) {
+    for (const Claim& claim : all_claims()) {
         if (claim.kind == Claim::Kind::conclusion && claim.paper == paper) tally.add(judge(claim, record).holds);
     }
     return tally;
@@ -87,13 +59,19 @@ Tally tally(const Record& record, Paper paper) {
 nlohmann::json claims_of(const Record& record) {
     constexpr const char* kinds[] = {"conclusion", "figures", "unmeasured"};
     nlohmann::json out = nlohmann::json::array();
-    for (const Claim& claim : claim_list()) {
+    for (const Claim& claim : all_claims()) {
         nlohmann::json one{{"id", claim.id},
                            {"paper", letter_of(claim.paper)},
                            {"kind", kinds[static_cast<std::size_t>(claim.kind)]},
                            {"says", claim.says},
                            {"experiment", claim.experiment},
                            {"rule", claim.rule}};
+        const auto add = [&](const char* name, const std::string& text) {
+            if (!text.empty()) one[name] = text;
+        };
+        add("place", claim.place), add("original", claim.original), add("translation", claim.translation);
+        add("series", claim.series), add("sizes", claim.sizes);
+        add("condition", claim.condition), add("baseline", claim.baseline);
         if (claim.kind == Claim::Kind::conclusion) {
             const Verdict verdict = judge(claim, record);
             one["holds"] = holds_names(verdict.holds);
@@ -106,12 +84,8 @@ nlohmann::json claims_of(const Record& record) {
 
 void refresh(Record& record) {
     for (Entry& entry : record.experiments) {
-        const auto all = all_experiments();
-        const auto known =
-            std::find_if(all.begin(), all.end(), [&](const Experiment& e) { return e.key == entry.key; });
-        if (known != all.end()) {
-            const Entry today = make_entry(*known);
-            entry.citation = today.citation, entry.title = today.title, entry.question = today.question;
+        for (const Source& source : all_sources()) {
+            if (entry.paper == letter_of(source.paper)) entry.citation = citation_of(source.paper);
         }
         for (Panel& panel : entry.result.panels) {
             if (entry.key == "N.tables") {

@@ -27,6 +27,7 @@ class Row {
 public:
     Row(const Panel& panel, const Series& series) : panel_(&panel), series_(&series) {}
     [[nodiscard]] const std::vector<double>& x() const { return panel_->x.values; }
+    [[nodiscard]] const std::vector<double>& y() const { return panel_->y.values; }
     [[nodiscard]] const std::vector<std::string>& labels() const { return panel_->x.labels; }
     [[nodiscard]] std::size_t size() const { return series_->values.size(); }
     [[nodiscard]] bool has(std::size_t i) const { return i < size() && series_->values[i].has_value(); }
@@ -90,6 +91,11 @@ Holds by_gain(const Ratio& ratio, double published = 1);
 /// For "it hardly matters": yes within 5 %, in part within 15 %; open if the range holds more than one of these.
 Holds by_sameness(const Ratio& ratio);
 
+/// For a statement about two things: what both say, in part if they differ.
+inline Holds together(Holds a, Holds b) {
+    return a == Holds::open || b == Holds::open ? Holds::open : a == b ? a : Holds::partly;
+}
+
 enum class Order { behind, even, ahead, unclear };
 /// Even if they are within a tie of each other; unclear if the spread decides.
 Order order_of(const Figure& a, const Figure& b);
@@ -106,6 +112,7 @@ struct Count {
     void add_at_both_ends(const Figure& f, bool (*so)(double)) { add(so(f.low), so(f.low) != so(f.high)); }
     /// Counts positions that are ahead by more than a tie.
     void add_ahead(Order order) { add(order == Order::ahead, order == Order::unclear); }
+    void add_behind(Order order) { add(order == Order::behind, order == Order::unclear); }
     /// Counts positions that are ahead or a tie. An unclear order counts as a tie.
     void add_not_behind(Order order) { add(order != Order::behind); }
 };

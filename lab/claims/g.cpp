@@ -24,27 +24,42 @@ std::vector<std::pair<std::size_t, std::size_t>> sizes_of_the_paper(const Row& r
     return both;
 }
 
-/// At how many of the paper's sizes the second scheme is ahead of the others, or as fast as the best of them.
-Count second_leads(const Figures& figures, const char* title) {
-    constexpr std::array names{"1: a thread a block, text moved together", "2: four threads a block, no barrier",
-                               "3: sixteen threads a block, a lookup each"};
-    const Row one = figures.row("G.schemes", title, names[0]), two = figures.row("G.schemes", title, names[1]),
-              three = figures.row("G.schemes", title, names[2]);
-    const auto sizes = sizes_of_the_paper(two);
-    Count leads;
-    for (const auto& [i, unused] : sizes)
-        leads.add_not_behind(order_of(two[i], one[i].value > three[i].value ? one[i] : three[i]));
-    return leads;
-}
+/// The three schemes, with tables in constant memory as in the paper.
+struct Schemes {
+    explicit Schemes(const Figures& figures)
+        : one(figures.row("G.schemes", "Three schemes, ECB", "1: a thread a block, text moved together")),
+          two(figures.row("G.schemes", "Three schemes, ECB", "2: four threads a block, no barrier")),
+          three(figures.row("G.schemes", "Three schemes, ECB", "3: sixteen threads a block, a lookup each")),
+          sizes(sizes_of_the_paper(two)) {}
+    Row one, two, three;
+    std::vector<std::pair<std::size_t, std::size_t>> sizes;
+};
 
 Verdict schemes(const Figures& figures) {
-    const Count shared = second_leads(figures, "Three schemes, tables in shared memory"),
-                constant = second_leads(figures, "Three schemes, ECB");
+    const Schemes of(figures);
+    Count leads;
+    for (const auto& [i, unused] : of.sizes)
+        leads.add_not_behind(order_of(of.two[i], of.one[i].value > of.three[i].value ? of.one[i] : of.three[i]));
+    const std::size_t last = of.sizes.back().first;
+    return verdict(by_count(leads),
+                   fmt::format("With tables in constant memory the second scheme leads, or is as fast as the best, at "
+                               "{} of {} of the paper's sizes; at {} the three do {}, {} and {}.",
+                               leads.is, leads.of, size_of(of.two.x()[last]), gb_per_s(of.one[last]),
+                               gb_per_s(of.two[last]), gb_per_s(of.three[last])));
+}
+
+Verdict third_scheme(const Figures& figures) {
+    const Schemes of(figures);
+    Count behind;
+    for (const auto& [i, unused] : of.sizes) behind.add_behind(order_of(of.three[i], of.two[i]));
+    const std::size_t last = of.sizes.back().first;
     return verdict(
-        by_count(shared),
-        fmt::format("With tables in shared memory the second scheme leads, or is as fast as the best, at {} of {} "
-                    "of the paper's sizes, 2 KB to 8 MB; with tables in constant memory at {} of {}.",
-                    shared.is, shared.of, constant.is, constant.of));
+        by_count(behind),
+        fmt::format("The third scheme is behind the second at {} of {} of the paper's sizes; at {} it does {} "
+                    "against {}, at {} {} against {}.",
+                    behind.is, behind.of, size_of(of.two.x()[of.sizes[0].first]), gb_per_s(of.three[of.sizes[0].first]),
+                    gb_per_s(of.two[of.sizes[0].first]), size_of(of.two.x()[last]), gb_per_s(of.three[last]),
+                    gb_per_s(of.two[last])));
 }
 
 Verdict no_barrier(const Figures& figures) {
@@ -79,10 +94,59 @@ Verdict texture_beside_constant(const Figures& figures) {
                     ahead, sizes.size(), times(least), times(most), kept.is));
 }
 
+constexpr const char* tables_title = "The lookup tables' memory";
+constexpr double largest = 8 << 20;  ///< the paper's largest input
+
+/// Index of the best of the paper's sizes, and of its largest.
+std::pair<std::size_t, std::size_t> best_and_last(const Row& row) {
+    (void)row.at(largest);  // throws Missing if it was not measured
+    std::size_t best = 0, last = 0;
+    bool any = false;
+    for (const auto& [i, unused] : sizes_of_the_paper(row)) {
+        if (!any || row[i].value > row[best].value) best = i;
+        any = true, last = i;
+    }
+    return {best, last};
+}
+
+Verdict constant_peak(const Figures& figures) {
+    const Row row = figures.row("G.tables", tables_title, "constant");
+    const auto [best, last] = best_and_last(row);
+    const Order falls = best == last ? Order::even : order_of(row[best], row[last]);
+    const bool there = row.x()[best] >= 128 << 10 && row.x()[best] <= 512 << 10;
+    const Holds holds = falls == Order::unclear ? Holds::open
+                        : falls != Order::ahead ? Holds::no
+                        : there                 ? Holds::yes
+                                                : Holds::partly;
+    return verdict(holds, fmt::format("With tables in constant memory {} is best, {}; 8 MiB does {}.",
+                                      size_of(row.x()[best]), gb_per_s(row[best]), gb_per_s(row[last])));
+}
+
+Verdict texture_no_peak(const Figures& figures) {
+    const Row row = figures.row("G.tables", tables_title, "texture");
+    const auto [best, last] = best_and_last(row);
+    const Order at_last = order_of(row[last], row[best]);
+    return verdict(at_last == Order::unclear  ? Holds::open
+                   : at_last == Order::behind ? Holds::no
+                                              : Holds::yes,
+                   fmt::format("With tables in texture memory {} is best, {}; 8 MiB does {}.", size_of(row.x()[best]),
+                               gb_per_s(row[best]), gb_per_s(row[last])));
+}
+
+Verdict saturates(const Figures& figures) {
+    const Row row = figures.row("G.tables", tables_title, "constant");
+    const Figure four = row.at(largest / 2), eight = row.at(largest);
+    const Ratio r = over(eight, four);
+    return verdict(by_sameness(r),
+                   fmt::format("8 MiB, {}, is {} 4 MiB, {}.", gb_per_s(eight), compared(r), gb_per_s(four)));
+}
+
+constexpr const char *transfers_title = "From host memory to host memory, by input size",
+                     *mapped_name = "mapped, write-combined", *plain_name = "page-locked, one step after the other";
+
 Verdict mapped(const Figures& figures) {
-    const char* title = "From host memory to host memory, by input size";
-    const Row mapped = figures.row("G.transfers", title, "mapped, write-combined"),
-              plain = figures.row("G.transfers", title, "page-locked, one step after the other");
+    const Row mapped = figures.row("G.transfers", transfers_title, mapped_name),
+              plain = figures.row("G.transfers", transfers_title, plain_name);
     Count ahead;
     for (std::size_t i = 0; i < mapped.size(); ++i) {
         if (mapped.has(i) && plain.has(i)) ahead.add_ahead(order_of(mapped[i], plain[i]));
@@ -95,111 +159,91 @@ Verdict mapped(const Figures& figures) {
                     ahead.is, ahead.of, size_of(mapped.x()[last]), gb_per_s(mapped[last]), gb_per_s(plain[last])));
 }
 
-/// Verdict on the share of computation at the sizes that `at` selects: `as_published` is the condition for one size.
-Verdict shares(const Figures& figures, bool (*at)(double), bool (*as_published)(double), const char* where) {
-    const Panel& panel =
-        figures.panel("G.breakdown", "Where the time goes: four threads a block, tables in constant memory");
-    const Row compute = Figures::row(panel, "compute");
+Verdict mapped_gain(const Figures& figures) {
+    const Figure mapped = figures.row("G.transfers", transfers_title, mapped_name).at(largest),
+                 plain = figures.row("G.transfers", transfers_title, plain_name).at(largest);
+    const Ratio r = over(mapped, plain);
+    return verdict(by_gain(r, gu::mapped_write_combined.back() / gu::page_locked.back()),
+                   fmt::format("At 8 MiB mapped, write-combined memory, {}, is {} copies without streams, {} "
+                               "(published: 2.9 times as fast).",
+                               gb_per_s(mapped), compared(r), gb_per_s(plain)));
+}
+
+constexpr const char* breakdown_title = "Where the time goes: four threads a block, tables in constant memory";
+
+Row share_of(const Figures& figures, const char* what) {
+    return figures.row("G.breakdown", breakdown_title, what);
+}
+
+Verdict compute_is_longest(const Figures& figures) {
+    const Row compute = share_of(figures, "compute"), in = share_of(figures, "copy in"),
+              out = share_of(figures, "copy out");
+    Count longest;
+    double least = 100, most = 0;
+    for (std::size_t i = 0; i < compute.size(); ++i) {
+        if (compute.x()[i] > 32768 || !compute.has(i)) continue;
+        const Figure copy = in[i].value > out[i].value ? in[i] : out[i];
+        longest.add_at_both_ends(over(in_another_run(compute[i]), in_another_run(copy)),
+                                 [](double x) { return x > 1; });
+        least = std::min(least, compute[i].value), most = std::max(most, compute[i].value);
+    }
+    if (longest.of == 0) throw Missing("no size up to 32 KB was measured");
+    return verdict(by_count(longest), fmt::format("Up to 32 KB computing takes {:.0f} to {:.0f} % of the time, the "
+                                                  "longest of the three at {} of {} sizes.",
+                                                  least, most, longest.is, longest.of));
+}
+
+Verdict transfers_begin(const Figures& figures) {
+    const Figure compute = in_another_run(share_of(figures, "compute").at(128 << 10));
+    return verdict(at_both_ends({100 - compute.value, 100 - compute.high, 100 - compute.low},
+                                [](double x) { return x > 50    ? Holds::yes
+                                                      : x >= 40 ? Holds::partly
+                                                                : Holds::no; }),
+                   fmt::format("At 128 KB copying in and out takes {:.0f} % of the time.", 100 - compute.value));
+}
+
+Verdict share_large(const Figures& figures) {
+    const Row compute = share_of(figures, "compute");
     Count kept;
     double least = 100, most = 0;
     for (std::size_t i = 0; i < compute.size(); ++i) {
-        if (!at(compute.x()[i]) || !compute.has(i)) continue;
-        kept.add_at_both_ends(in_another_run(compute[i]), as_published);
+        if (compute.x()[i] <= 128 << 10 || !compute.has(i)) continue;
+        kept.add_at_both_ends(in_another_run(compute[i]), [](double s) { return s < 50; });
         least = std::min(least, compute[i].value), most = std::max(most, compute[i].value);
     }
-    if (kept.of == 0) throw Missing("no such size was measured");
-    return verdict(by_count(kept),
-                   fmt::format("{}, computing takes {:.0f} to {:.0f} % of the time, which is as published at "
-                               "{} of {} sizes{}.",
-                               where, least, most, kept.is, kept.of,
-                               kept.may == 0 ? "" : fmt::format(" and near the limit at {}", kept.may)));
+    if (kept.of == 0) throw Missing("no size above 128 KB was measured");
+    return verdict(by_count(kept), fmt::format("Above 128 KB computing takes {:.0f} to {:.0f} % of the time; transfers "
+                                               "take most of it at {} of {} sizes.",
+                                               least, most, kept.is, kept.of));
 }
 
-Verdict share_small(const Figures& figures) {
-    return shares(
-        figures, [](double x) { return x < 32768; }, [](double s) { return s > 50; }, "Below 32 KB");
-}
-Verdict share_middle(const Figures& figures) {
-    return shares(
-        figures, [](double x) { return x >= 32768 && x <= 131072; }, [](double s) { return s > 30 && s < 70; },
-        "From 32 to 128 KB");
-}
-Verdict share_large(const Figures& figures) {
-    return shares(
-        figures, [](double x) { return x > 131072; }, [](double s) { return s < 50; }, "Above 128 KB");
-}
 Verdict share_at_last(const Figures& figures) {
-    const Row compute =
-        figures.row("G.breakdown", "Where the time goes: four threads a block, tables in constant memory", "compute");
-    const Figure share = compute[compute.size() - 1];
-    return verdict(
-        at_both_ends(in_another_run(share),
-                     [](double s) { return s <= 40  ? Holds::yes
-                                           : s < 50 ? Holds::partly
-                                                    : Holds::no; }),
-        fmt::format("At {} encryption takes {:.0f} % of the time.", size_of(compute.x().back()), share.value));
+    const Figure share = share_of(figures, "compute").at(largest);
+    return verdict(at_both_ends(in_another_run(share),
+                                [](double s) { return s <= 40  ? Holds::yes
+                                                      : s < 50 ? Holds::partly
+                                                               : Holds::no; }),
+                   fmt::format("At 8 MiB encryption takes {:.0f} % of the time.", share.value));
 }
 
 }  // namespace
 
-std::vector<Claim> of_gu() {
-    constexpr Paper p = Paper::gu;
-    std::vector<Claim> claims;
-    const auto add = [&](const char* id, const char* says, const char* experiment, const char* rule,
-                         Verdict (*judge)(const Figures&)) {
-        claims.push_back({id, p, Kind::conclusion, says, experiment, rule, judge});
+std::vector<Rule> rules_of_gu() {
+    return {
+        {"G.schemes", schemes},
+        {"G.third-scheme", third_scheme},
+        {"G.no-barrier", no_barrier},
+        {"G.constant-peak", constant_peak},
+        {"G.texture-no-peak", texture_no_peak},
+        {"G.texture-shape", texture_beside_constant},
+        {"G.saturates", saturates},
+        {"G.mapped", mapped},
+        {"G.mapped-gain", mapped_gain},
+        {"G.compute-below-32K", compute_is_longest},
+        {"G.transfers-from-32K", transfers_begin},
+        {"G.transfers-above-128K", share_large},
+        {"G.encryption-25-30", share_at_last},
     };
-    const auto shown = [&](const char* id, const char* says, const char* experiment, const char* where) {
-        claims.push_back({id, p, Kind::figures, says, experiment, where});
-    };
-    const auto unmeasured = [&](const char* id, const char* says, const char* why) {
-        claims.push_back({id, p, Kind::unmeasured, says, "", why});
-    };
-    add("G.schemes", "Of three schemes the second, four threads a block, is best (2 KB to 8 MB)", "G.schemes",
-        "yes if it leads at all of the paper's sizes with tables in shared memory, in part at most", schemes);
-    add("G.no-barrier", "Four threads in one warp need no barrier, and are faster without", "N.granularity", lead_rule,
-        no_barrier);
-    shown("G.fig3", "Fig. 3: the three schemes by size, kernel alone", "G.schemes",
-          "Three schemes, ECB; … tables in shared memory");
-    shown("G.ctr", "The schemes in CTR as well as ECB", "G.schemes", "Three schemes, CTR");
-    shown("G.constant", "Tables in constant memory: 0.502 Gbit/s at 2 KB, 9.801 at 256 KB, 6.001 at 8 MB (13 sizes)",
-          "G.tables", "The lookup tables' memory: constant, published");
-    shown("G.texture", "Tables in texture memory: 0.866 Gbit/s at 2 KB, 9.036 at 8 MB (13 sizes)", "G.tables",
-          "The lookup tables' memory: texture, published");
-    add("G.texture-shape",
-        "Texture is ahead of constant memory at 2 to 32 KB (1.06 to 1.77 times), behind at 64 to 256 KB, ahead from "
-        "512 KB",
-        "G.tables", "yes if the same is ahead at all of the paper's sizes, in part at most", texture_beside_constant);
-    shown("G.page-locked", "Page-locked copies: 0.52 Gbit/s at 2 KB, 2.29 at 8 MB (13 sizes)", "G.transfers",
-          "From host memory to host memory: page-locked, published");
-    shown("G.mapped-figures", "Mapped, write-combined: 0.82 Gbit/s at 2 KB, 6.64 at 8 MB (13 sizes)", "G.transfers",
-          "From host memory to host memory: mapped, write-combined, published");
-    add("G.mapped", "Mapped, write-combined memory is ahead of page-locked copies without streams at every size",
-        "G.transfers", "yes if ahead by 1.5 % or more, beyond the spread, at every size, in part at most", mapped);
-    add("G.compute-below-32K", "Below 32 KB computing takes most of the time", "G.breakdown",
-        "yes if above 50 % at all such sizes, in part at most", share_small);
-    add("G.balance-32K-128K", "From 32 to 128 KB neither computing nor transfers take most of the time", "G.breakdown",
-        "yes if between 30 and 70 % at all such sizes, in part at most", share_middle);
-    add("G.transfers-above-128K", "Above 128 KB transfers take most of the time", "G.breakdown",
-        "yes if computing is below 50 % at all such sizes, in part at most", share_large);
-    add("G.encryption-25-30", "At large sizes encryption is only 25 to 30 % of the time", "G.breakdown",
-        "yes up to 40 % at the longest text, in part below 50 %", share_at_last);
-    shown("G.table1", "Table 1: beside Manavski's G80, 2 KB 0.50 against 0.10 Gbit/s, 512 KB 7.88 against 6.51",
-          "G.tables", "The lookup tables' memory: Manavski, published");
-    shown("G.table1-large",
-          "Table 1: behind Manavski from 1 MB: 6.84 against 7.51, 6.16 against 8.22, 6.00 against 8.28", "G.tables",
-          "The lookup tables' memory: Manavski, published");
-    shown("G.headline-transfers", "6 to 7 Gbit/s with transfers", "G.transfers",
-          "fact: mapped, write-combined, at most");
-    shown("G.headline-kernel", "20 Gbit/s of the kernel alone above 1 MB", "G.schemes",
-          "fact: the fastest of all, kernel alone");
-    unmeasured("G.fig4-instructions", "Fig. 4: instruction throughput, by scheme",
-               "a profiler counts it, not the lab: tools/profile_lab.py, docs/lab-profile.md");
-    unmeasured("G.fig4-memory", "Fig. 4: memory throughput, by scheme",
-               "a profiler counts it, not the lab: tools/profile_lab.py, docs/lab-profile.md");
-    unmeasured("G.14.6-59.6", "The figures 14.6 and 59.6 of its text", "what they are of is not known here");
-    unmeasured("G.host-keys", "Round keys are expanded on the host", "every kernel here takes expanded keys, too");
-    return claims;
 }
 
 }  // namespace lab::claims

@@ -41,34 +41,48 @@ Verdict by_pair(const std::string& a, const Figure& of_a, const std::string& b, 
                                                          compared(r), b, gb_per_s(of_b), published(pa, pb)));
 }
 
-Verdict order(const Figures& figures) {
-    const Thirteen of(figures);
-    const auto [all, apart] = correlation_of_thirteen(figures);
-    const auto best = static_cast<int>(of.row.best()) + 1;
-    const Holds holds = all.low >= 0.5 ? Holds::yes : all.low > 0 ? Holds::partly : Holds::no;
-    return verdict(
-        holds, fmt::format("Spearman's ρ of the thirteen is {:.2f} (n = 13, 95 %: {:.2f} to {:.2f}, speeds within 1 % "
-                           "share a place); without 1 and 13, last then as now, {:.2f}. The fastest was 3 with 4.4 "
-                           "GB/s and is {} with {}.",
-                           all.value, all.low, all.high, apart.value, best, gb_per_s(of(best))));
-}
-
 Verdict granularity(const Figures& figures) {
     const Thirteen of(figures);
     return by_pair("A thread for a whole block", of.best_of({2, 3}), "the best that shares one",
                    of.best_of({7, 8, 9, 10, 11, 12, 13}), 3, 7);
 }
 
-Verdict granularity_order(const Figures& figures) {
+Verdict eight_and_four(const Figures& figures) {
     const Thirteen of(figures);
-    const std::array<Figure, 4> best{of.best_of({2, 3}), of.best_of({7, 8, 9}), of.best_of({10, 11, 12}), of(13)};
-    Count kept;
-    for (std::size_t i = 0; i < 3; ++i) kept.add_ahead(order_of(best[i], best[i + 1]));
-    return verdict(
-        by_count(kept),
-        fmt::format("The best with 16, 8, 4 and 1 bytes a thread do {}, {}, {} and {}: {} of 3 steps go down "
-                    "as published (35.2, 26.9, 25.3 and 2.9 Gbit/s).",
-                    gb_per_s(best[0]), gb_per_s(best[1]), gb_per_s(best[2]), gb_per_s(best[3]), kept.is));
+    const Figure eight = of.best_of({7, 8, 9}), four = of.best_of({10, 11, 12});
+    const Ratio r = over(eight, four);
+    return verdict(by_sameness(r), fmt::format("The best with 8 bytes a thread, {}, is {} the best with 4, {} "
+                                               "(published: 26.9 and 25.3 Gbit/s).",
+                                               gb_per_s(eight), compared(r), gb_per_s(four)));
+}
+
+Verdict one_byte(const Figures& figures) {
+    const Thirteen of(figures);
+    return by_pair("A thread for a whole block", of.best_of({2, 3}), "a thread for a byte", of(13), 3, 13);
+}
+
+Verdict ten_times(const Figures& figures) {
+    const Thirteen of(figures);
+    const Figure best = of.row[of.row.best()], worst = of.row[of.row.worst()];
+    const Ratio r = over(best, worst);
+    return verdict(at_both_ends(in_another_run(r),
+                                [](double x) { return x > 10  ? Holds::yes
+                                                      : x > 5 ? Holds::partly
+                                                              : Holds::no; }),
+                   fmt::format("The fastest, {}, is {} as fast as the slowest, {}.", gb_per_s(best), times(r.value),
+                               gb_per_s(worst)));
+}
+
+Verdict three_times(const Figures& figures) {
+    const Thirteen of(figures);
+    const Figure best = of.row[of.row.best()],
+                 theirs =
+                     figures.row("N.baselines", "The paper's baselines", "here").at(std::string("Di Biagio, 128 MB"));
+    const Ratio r = over(best, theirs);
+    return verdict(by_gain(r, gibadullin::implementations[2].gbit_per_s / 12.5),
+                   fmt::format("On one GPU the best of the thirteen, {}, is {} Di Biagio's way, {}, which is the same "
+                               "kernel: what was published is the difference of two GPUs.",
+                               gb_per_s(best), compared(r), gb_per_s(theirs)));
 }
 
 Verdict constant_tables(const Figures& figures) {
@@ -78,12 +92,12 @@ Verdict constant_tables(const Figures& figures) {
 
 Verdict constant_keys(const Figures& figures) {
     const Thirteen of(figures);
-    const Ratio r = over(of(2), of(3));
+    const Ratio r = over(of(3), of(2));
     return verdict(
-        by_sameness({r.value, std::min(r.low, 1.0), std::min(r.high, 1.0)}),
-        fmt::format("A kernel with round keys in constant memory is {} one with them in shared memory, {} and {} "
-                    "(published: 2 % slower).",
-                    compared(r), gb_per_s(of(2)), gb_per_s(of(3))));
+        by_sameness(r),
+        fmt::format("A kernel with round keys in shared memory is {} one with them in constant memory, {} and {} "
+                    "(published: 2 % faster).",
+                    compared(r), gb_per_s(of(3)), gb_per_s(of(2))));
 }
 
 Verdict constant_keys_8(const Figures& figures) {
@@ -96,7 +110,7 @@ Verdict constant_keys_4(const Figures& figures) {
     const Thirteen of(figures);
     const Ratio r = over(of(10), of(11));
     return verdict(
-        by_sameness(r),
+        by_gain(r),
         fmt::format("With 4 bytes a thread a kernel with round keys in constant memory, {}, is {} one with them "
                     "in shared memory, {} (published: 1 % faster).",
                     gb_per_s(of(10)), compared(r), gb_per_s(of(11))));
@@ -122,47 +136,40 @@ Verdict four_tables(const Figures& figures) {
 Verdict state_in_registers(const Figures& figures) {
     const Thirteen of(figures);
     const Ratio soa = over(of(3), of(5)), aos = over(of(3), of(6));
-    const Holds a = by_gain(soa, then(3, 5)), b = by_gain(aos, then(3, 6));
-    const Holds holds = a == Holds::open || b == Holds::open ? Holds::open : a == b ? a : Holds::partly;
-    return verdict(holds,
+    return verdict(together(by_gain(soa, then(3, 5)), by_gain(aos, then(3, 6))),
                    fmt::format("A state in registers, {}, is {} a structure of arrays in shared memory and {} an "
                                "array of structures (published: {} and {}).",
                                gb_per_s(of(3)), compared(soa), compared(aos), published(3, 5), published(3, 6)));
 }
 
-Verdict layouts(const Figures& figures) {
+Verdict layout_16(const Figures& figures) {
     const Thirteen of(figures);
-    Count kept;
-    for (const Order o : {order_of(of(5), of(6)), order_of(of(7), of(9)), order_of(of(10), of(12))}) kept.add_ahead(o);
-    return verdict(by_count(kept),
-                   fmt::format("The structure of arrays is {} the array of structures where a thread has a block; the "
-                               "array is {} it where two threads share one, and {} it where four do: {} of the 3 as "
-                               "published (38 %, 15 % and 48 % faster).",
-                               compared(over(of(5), of(6))), compared(over(of(7), of(9))),
-                               compared(over(of(10), of(12))), kept.is));
+    const Ratio r = over(of(5), of(6));
+    return verdict(by_gain(r),
+                   fmt::format("With 16 bytes a thread the structure of arrays, {}, is {} the array of structures, {} "
+                               "(published: {}).",
+                               gb_per_s(of(5)), compared(r), gb_per_s(of(6)), published(5, 6)));
+}
+
+Verdict layout_8_4(const Figures& figures) {
+    const Thirteen of(figures);
+    const Ratio four = over(of(10), of(12)), eight = over(of(7), of(9));
+    return verdict(together(by_gain(four, 1.5), by_gain(eight, 1.12)),
+                   fmt::format("The array of structures is {} the structure of arrays with 4 bytes a thread, and {} it "
+                               "with 8 (published: 50 % and 12 % faster).",
+                               compared(four), compared(eight)));
 }
 
 Verdict persistent(const Figures& figures) {
     const Row stays = figures.row("N.persistent", "By length of the text", "threads that stay"),
               once = figures.row("N.persistent", "By length of the text", "a thread a block of text");
-    double behind_to = 0;
-    Count not_behind;
-    for (std::size_t i = 0; i < stays.size(); ++i) {
-        not_behind.add_not_behind(order_of(stays[i], once[i]));
-        if (order_of(stays[i], once[i]) == Order::behind) behind_to = stays.x()[i];
-    }
     const std::size_t last = stays.size() - 1;
-    const Order at_last = order_of(stays[last], once[last]);
-    const Holds holds = at_last == Order::behind         ? Holds::no
-                        : not_behind.is == not_behind.of ? Holds::yes
-                                                         : Holds::partly;
-    return verdict(
-        holds,
-        fmt::format("Few thread blocks whose threads stay do {} with {}, a thread for each block of text {}{}.",
-                    gb_per_s(stays[last]), size_of(stays.x()[last]), gb_per_s(once[last]),
-                    behind_to == 0 ? "; they are behind at no length"
-                                   : fmt::format("; up to {} they are behind, by {} with {}", size_of(behind_to),
-                                                 percent(1 - stays[0].value / once[0].value), size_of(stays.x()[0]))));
+    const Ratio r = over(stays[last], once[last]);
+    return verdict(by_gain(r),
+                   fmt::format("With {} threads that stay, {}, are {} a thread for each block of text, {}; "
+                               "with {} they are {} it.",
+                               size_of(stays.x()[last]), gb_per_s(stays[last]), compared(r), gb_per_s(once[last]),
+                               size_of(stays.x()[0]), compared(over(stays[0], once[0]))));
 }
 
 constexpr const char* overlap_title = "Throughput with transfers, by number of chunks";
@@ -191,6 +198,15 @@ Verdict overlap_hidden(const Figures& figures) {
                                share, hidden[hidden.best()].value));
 }
 
+Verdict chunk_size(const Figures& figures) {
+    const Row rates = figures.row("N.overlap", overlap_title, its_best);
+    const std::size_t last = rates.size() - 1;
+    return verdict(by_both_ends_behind(rates),
+                   fmt::format("{:.0f} chunks are best, {}; {:.0f} does {}, and {:.0f} do {}.", rates.x()[rates.best()],
+                               gb_per_s(rates[rates.best()]), rates.x()[0], gb_per_s(rates[0]), rates.x()[last],
+                               gb_per_s(rates[last])));
+}
+
 }  // namespace
 
 std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures) {
@@ -204,72 +220,26 @@ std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures) {
     return {rank_correlation(places(theirs), places(here)), rank_correlation(places(theirs_apart), places(here_apart))};
 }
 
-std::vector<Claim> of_gibadullin() {
-    constexpr Paper p = Paper::gibadullin;
-    std::vector<Claim> claims;
-    const auto add = [&](const char* id, const char* says, const char* experiment, const char* rule,
-                         Verdict (*judge)(const Figures&)) {
-        claims.push_back({id, p, Kind::conclusion, says, experiment, rule, judge});
+std::vector<Rule> rules_of_gibadullin() {
+    return {
+        {"N.ten-times", ten_times},
+        {"N.granularity", granularity},
+        {"N.eight-and-four", eight_and_four},
+        {"N.one-byte", one_byte},
+        {"N.constant-tables", constant_tables},
+        {"N.constant-keys", constant_keys},
+        {"N.constant-keys-8", constant_keys_8},
+        {"N.constant-keys-4", constant_keys_4},
+        {"N.four-tables", four_tables},
+        {"N.registers", state_in_registers},
+        {"N.layout-16", layout_16},
+        {"N.layout-8-4", layout_8_4},
+        {"N.persistent", persistent},
+        {"N.overlap", overlap_gain},
+        {"N.hidden", overlap_hidden},
+        {"N.chunk-size", chunk_size},
+        {"N.three-times", three_times},
     };
-    const auto shown = [&](std::string id, std::string says, const char* experiment, const char* rule) {
-        claims.push_back({std::move(id), p, Kind::figures, std::move(says), experiment, rule});
-    };
-    const auto unmeasured = [&](const char* id, const char* says, const char* why) {
-        claims.push_back({id, p, Kind::unmeasured, says, "", why});
-    };
-    for (const gibadullin::Implementation& i : gibadullin::implementations) {
-        constexpr std::array states{"registers", "shared AoS", "shared SoA"};
-        shown(fmt::format("N.{}", i.number),
-              fmt::format(
-                  "Implementation {}: {} bytes a thread, {} T-box{} in {} memory, round keys in {} memory, state in "
-                  "{}: {} Gbit/s",
-                  i.number, i.bytes_per_thread, i.t_box_count, i.t_box_count == 1 ? "" : "es",
-                  i.t_boxes == gibadullin::TBoxes::shared ? "shared" : "constant",
-                  i.round_keys == gibadullin::RoundKeys::shared ? "shared" : "constant",
-                  states[static_cast<std::size_t>(i.state)], i.gbit_per_s),
-              "N.implementations", "Thirteen implementations");
-    }
-    add("N.order", "The order of the thirteen, 3 before 2 and 1 and 13 last", "N.implementations",
-        "yes if ρ is 0.5 or more at the low end of its interval, in part if above 0 there", order);
-    add("N.granularity", "16 bytes a thread is best, by 31 %", "N.implementations", gain_rule, granularity);
-    add("N.granularity-order", "16 bytes a thread before 8, 8 before 4, 4 before 1", "N.implementations",
-        "yes if each step goes down by 1.5 % or more, in part if most do", granularity_order);
-    add("N.constant-tables", "Constant memory is wrong for T-boxes: shared memory is 6.9 times as fast",
-        "N.implementations", gain_rule, constant_tables);
-    add("N.constant-keys", "Constant memory is fine for round keys, with 16 bytes a thread: 2 % slower",
-        "N.implementations", "yes if at most 5 % slower, in part 15 %", constant_keys);
-    add("N.constant-keys-8", "With 8 bytes a thread, constant memory is better for round keys, by 13 %",
-        "N.implementations", gain_rule, constant_keys_8);
-    add("N.constant-keys-4", "With 4 bytes a thread, the memory of round keys hardly matters: 1 %", "N.implementations",
-        same_rule, constant_keys_4);
-    add("N.four-tables", "Four tables beat one and rotations by 63 % (one is 40 % slower)", "N.implementations",
-        gain_rule, four_tables);
-    add("N.registers", "Registers beat shared memory for the state: SoA by 18 %, AoS by 62 %", "N.implementations",
-        "as a gain, for each; in part if they differ", state_in_registers);
-    add("N.layouts",
-        "SoA beats AoS where a thread has a block, by 38 %; AoS beats SoA where two threads share one, by 15 %, and "
-        "four, "
-        "by 48 %",
-        "N.implementations", "yes if all three are ahead by 1.5 % or more, in part if most are", layouts);
-    add("N.persistent", "Persistent threads: few thread blocks cover much data, without loss", "N.persistent",
-        "yes if behind by 1.5 % at no length, in part if not behind at the longest", persistent);
-    add("N.overlap", "Overlapping four chunks raises the throughput with transfers by 68 %, 13.4 to 22.5 Gbit/s",
-        "N.overlap", gain_rule, overlap_gain);
-    add("N.hidden", "Four chunks hide 65 % of the transfers' time", "N.overlap",
-        "yes from two thirds of it on, in part from 5 %", overlap_hidden);
-    shown("N.transfer-overhead", "A transfer has an overhead of 0.08 ms", "N.overlap", "fact: a copy of one block");
-    shown("N.baseline-manavski", "Manavski on a GeForce 8800 GTX, 8 MB: 8.28 Gbit/s", "N.baselines",
-          "his kernel's way (four tables in constant memory, four threads a block) on this GPU");
-    shown("N.baseline-dibiagio", "Di Biagio and others, 128 MB: 12.5 Gbit/s", "N.baselines",
-          "four tables in shared memory, a thread a block, on this GPU");
-    shown("N.baseline-no-tables", "Without T-boxes: 6.25 Gbit/s", "N.baselines",
-          "the S-box and arithmetic on this GPU");
-    unmeasured("N.baseline-0.87", "An earlier implementation: 0.87 Gbit/s",
-               "another's program on another's GPU; no code");
-    unmeasured("N.baseline-cook", "Cook and others, through the graphics pipeline: 1.53 Mbit/s",
-               "a fixed-function pipeline that GPUs no longer have");
-    unmeasured("N.hardware", "GeForce GTX 285, CUDA 2.3", "no such GPU is supported by today's CUDA");
-    return claims;
 }
 
 }  // namespace lab::claims

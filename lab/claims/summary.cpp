@@ -3,7 +3,9 @@
 
 #include "lab/claims/claim.hpp"
 #include "lab/claims/words.hpp"
+#include "lab/elsewhere.hpp"
 #include "lab/names.hpp"
+#include "lab/statement_files.hpp"
 
 namespace lab {
 
@@ -42,34 +44,61 @@ std::optional<double> ahead_from(const Row& a, const Row& b) {
     return from;
 }
 
-struct Processor {
-    std::string name;
-    Row row;
-};
+/// "911 GB/s (7,288 Gbit/s)": the papers' unit, too.
+std::string both_units(const Figure& f) {
+    const double gbit = 8 * f.value;
+    const std::string text =
+        gbit < 99.95 ? fmt::format("{:.3g}", gbit) : fmt::format("{}", fmt::group_digits(std::lround(gbit)));
+    return fmt::format("{} ({} Gbit/s)", gb_per_s(f), text);
+}
 
-/// One sentence that compares the GPU with each of the processors.
-std::string region(const std::string& where, const Row& gpu, const std::vector<Processor>& processors) {
-    const std::size_t last = gpu.size() - 1;
-    std::string against;
-    for (const Processor& cpu : processors) {
-        const auto from = ahead_from(gpu, cpu.row);
-        against += fmt::format("{} {} against {} ({})", against.empty() ? " worth it" : ",",
-                               from ? fmt::format("from {} on", size_of(*from)) : std::string("at no size measured"),
-                               cpu.name, gb_per_s(cpu.row[last]));
+std::string threads_of(const Figures& figures) {
+    return fmt::format("all {} threads of the CPU", figures.record().options.threads);
+}
+
+/// The series of W.worth whose name ends so and that is fastest with the longest text.
+std::optional<Row> fastest(const Panel& panel, const std::string& end) {
+    std::optional<Row> best;
+    for (const Series& s : panel.series) {
+        if (!s.name.ends_with(end)) continue;
+        const Row row(panel, s);
+        const std::size_t last = row.size() - 1;
+        if (row.has(last) && (!best || row[last].value > (*best)[last].value)) best.emplace(row);
     }
-    return fmt::format("{}:{}; the GPU does {} at {}.", where, against, gb_per_s(gpu[last]), size_of(gpu.x()[last]));
+    return best;
+}
+
+/// "the GPU from 1 MiB on against one thread (10.1 GB/s at 1 GiB)", or the CPU at every size.
+std::string answer(const Row& gpu, const Row& cpu, const std::string& name) {
+    const auto from = ahead_from(gpu, cpu);
+    const std::size_t last = cpu.size() - 1;
+    const std::string who = from ? fmt::format("the GPU from {} on against {}", size_of(*from), name)
+                                 : fmt::format("{} at every size measured", name);
+    return fmt::format("{} ({} at {})", who, gb_per_s(cpu[last]), size_of(cpu.x()[last]));
+}
+
+/// A line of the first screen: where the data are, from which size on the GPU is faster, and how fast it is.
+std::string line(const std::string& where, const std::vector<std::string>& answers, const Row& gpu) {
+    const std::size_t last = gpu.size() - 1;
+    return fmt::format("{}: {}. The GPU does {} at {}.", where, fmt::join(answers, "; "), both_units(gpu[last]),
+                       size_of(gpu.x()[last]));
 }
 
 std::string in_device_memory(const Row& device) {
-    return fmt::format("Text in the GPU's memory: always, {} at {}; it would have to be copied to the CPU and back.",
-                       gb_per_s(device[device.size() - 1]), size_of(device.x().back()));
+    return fmt::format("In the GPU's memory: the GPU, {} at {}; the way to the CPU and back was not measured.",
+                       both_units(device[device.size() - 1]), size_of(device.x().back()));
 }
 
-std::string all_threads(const Figures& figures) {
-    return fmt::format("the CPU with {} threads", figures.record().options.threads);
+/// Of files the smallest costs little but the start of the process.
+std::string start_of(const Row& gpu) {
+    const std::size_t last = gpu.size() - 1;
+    const double start = gpu.x()[0] / gpu[0].value / 1e9, all = gpu.x()[last] / gpu[last].value / 1e9;
+    if (start >= all) return "";
+    return fmt::format(" {:.2f} s of each process are CUDA's start; without them it would be {:.3g} GB/s.", start,
+                       gpu.x()[last] / 1e9 / (all - start));
 }
 
-/// For each place with measured files: calls `f(panel, cpu, gpu)` and adds the sentence.
+/// For each place with measured files: calls `f(panel, cpu, gpu)` and adds the line.
 template <typename F>
 void add_files(const Figures& figures, std::vector<std::string>& sentences, const F& f) {
     for (const char* place : {"On a tmpfs", "On a disk"}) {
@@ -77,11 +106,20 @@ void add_files(const Figures& figures, std::vector<std::string>& sentences, cons
             const Panel& panel = figures.panel("P.encryption", place);
             const Row cpu = Figures::row(panel, "warpaes enc"), gpu = Figures::row(panel, "warpaes enc on the GPU");
             f(panel, cpu, gpu);
-            sentences.push_back(region(place == std::string("On a disk") ? "A file on a disk, process and all"
-                                                                         : "A file in memory, process and all",
-                                       gpu, {{all_threads(figures), cpu}}));
+            sentences.push_back(line(place == std::string("On a disk") ? "In a file on a disk" : "In a file in memory",
+                                     {answer(gpu, cpu, threads_of(figures))}, gpu) +
+                                start_of(gpu));
         } catch (const Missing&) {
         }
+    }
+}
+
+/// What the newest committed record says, for machines without a GPU.
+void add_elsewhere(std::vector<std::string>& sentences) {
+    const json there = json::parse(elsewhere::answer);
+    for (const std::string sentence : there.at("sentences")) {
+        sentences.push_back(
+            fmt::format("On another machine, {}: {}", there.at("machine").get<std::string>(), sentence));
     }
 }
 
@@ -96,20 +134,17 @@ Worth of_memory(const Figures& figures) {
         worth.sentences.push_back(in_device_memory(Figures::row(panel, "GPU, device memory")));
     } catch (const Missing&) {
         worth.sentences.emplace_back("There is no GPU here.");
+        add_elsewhere(worth.sentences);
         return worth;
     }
-    // From the slowest to the fastest choice of CPU.
-    std::vector<Processor> processors;
-    for (const char* cpu :
-         {"aesni, one thread", "aesni, all threads", "vaes, all threads", "armv8, one thread", "armv8, all threads"}) {
-        try {
-            processors.push_back({cpu, Figures::row(panel, cpu)});
-        } catch (const Missing&) {
-        }
-    }
-    for (const char* memory : {"page-locked memory", "pageable memory"}) {
-        worth.sentences.push_back(
-            region(fmt::format("Text in {}", memory), Figures::row(panel, fmt::format("GPU, {}", memory)), processors));
+    const auto all = fastest(panel, ", all threads"), one = fastest(panel, ", one thread");
+    for (const auto& [where, memory] : {std::pair{"In page-locked memory", "GPU, page-locked memory"},
+                                        std::pair{"In ordinary memory", "GPU, pageable memory"}}) {
+        const Row gpu = Figures::row(panel, memory);
+        std::vector<std::string> answers;
+        if (all) answers.push_back(answer(gpu, *all, threads_of(figures)));
+        if (one) answers.push_back(answer(gpu, *one, "one thread"));
+        worth.sentences.push_back(line(where, answers, gpu));
     }
     add_files(figures, worth.sentences, [](const Panel&, const Row&, const Row&) {});
     return worth;
@@ -122,14 +157,14 @@ Worth of_files(const Figures& figures) {
     add_files(figures, worth.sentences, [&](const Panel& panel, const Row& cpu, const Row& gpu) {
         if (!worth.sizes.empty()) return;
         worth.sizes = panel.x.values;
-        worth.add(all_threads(figures), "cpu", cpu);
+        worth.add(threads_of(figures), "cpu", cpu);
         worth.add("the GPU", "gpu", gpu);
     });
     try {
         const Row locked = figures.row("H.ctr", "CTR with transfers", "production"),
                   device = figures.row("H.ctr", "CTR, kernel alone", "production");
         worth.sentences.push_back(
-            fmt::format("Text in page-locked memory: the GPU does {} at {} and {} at {}; a CPU with all "
+            fmt::format("In page-locked memory: the GPU does {} at {} and {} at {}; a CPU with all "
                         "its threads was not set beside it in this record.",
                         gb_per_s(locked[0]), size_of(locked.x()[0]), gb_per_s(locked[locked.size() - 1]),
                         size_of(locked.x().back())));
@@ -218,9 +253,25 @@ json summary_of(const Record& record) {
     }
     if (worth.sentences.empty()) {
         worth.from.clear();
-        worth.sentences.emplace_back("This record has no figures of it: W.worth has not run.");
+        if (record.machine.gpu) {
+            worth.sentences.emplace_back(
+                "This record has no figures of it: W.worth has not run, or others used the CPU.");
+        } else {
+            worth.sentences.emplace_back("There is no GPU here.");
+            add_elsewhere(worth.sentences);
+        }
     }
-    return {{"worth",
+    json sources = json::array();
+    for (const Source& source : all_sources()) {
+        sources.push_back({{"paper", letter_of(source.paper)},
+                           {"reference", source.reference},
+                           {"language", source.language},
+                           {"link", source.link},
+                           {"link_is", source.link_is}});
+    }
+    return {{"sources", sources},
+            {"corrections", json::parse(statements::corrections)},
+            {"worth",
              {{"from", worth.from}, {"sizes", worth.sizes}, {"series", worth.series}, {"sentences", worth.sentences}}},
             {"findings", findings(record)},
             {"tallies", tallies},

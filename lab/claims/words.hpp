@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 
 #include "lab/claims/claim.hpp"
@@ -41,10 +43,21 @@ inline Holds both(bool one, bool other) {
     return one && other ? Holds::yes : one || other ? Holds::partly : Holds::no;
 }
 
-/// Texts of the common rules, as they appear in the table of claims.
-inline constexpr const char* gain_rule =
-    "yes from two thirds of the published gain on, in part if ahead at all, no if a tie or behind";
-inline constexpr const char* lead_rule = "yes if ahead by 1.5 % or more, else no";
-inline constexpr const char* same_rule = "yes within 5 % of each other, in part within 15 %";
+/// The larger and the smaller of some figures.
+inline Figure best_figure(std::span<const Figure> figures) {
+    return *std::max_element(figures.begin(), figures.end(),
+                             [](const Figure& a, const Figure& b) { return a.value < b.value; });
+}
+inline Figure worst_figure(std::span<const Figure> figures) {
+    return *std::min_element(figures.begin(), figures.end(),
+                             [](const Figure& a, const Figure& b) { return a.value < b.value; });
+}
+/// Yes if the best is ahead of both ends of a row, in part if of one.
+inline Holds by_both_ends_behind(const Row& row) {
+    const Figure best = row[row.best()];
+    const Order first = order_of(best, row[0]), last = order_of(best, row[row.size() - 1]);
+    if (first == Order::unclear || last == Order::unclear) return Holds::open;
+    return both(first == Order::ahead, last == Order::ahead);
+}
 
 }  // namespace lab::claims

@@ -33,6 +33,9 @@ std::vector<std::string> backends_of(const Context& context);
 /// [P]'s streams between reading and writing a file, as in its program; none without a disk.
 std::optional<Panel> measure_streams_on_a_disk(const Context& context, std::span<const unsigned> streams);
 
+/// [P]'s kernels from disk to disk, with threads a block and tables' memories as published; none without a disk.
+std::optional<Panel> measure_kernels_on_a_disk(const Context& context);
+
 /// A work function for sample(): returns the seconds of `work`, and calls `verify` after the first call, which sample()
 /// does not count (lab/measure.hpp). Throws Interrupted if the run was interrupted.
 std::function<double()> verified_once(const Context& context, std::function<double()> work,

@@ -114,13 +114,14 @@ Result run_overlap(const Context& context) {
     hidden.note = "What the text takes in one chunk, less what it takes in so many, as a share of copying in and out.";
     result.panels = {std::move(rates), std::move(hidden)};
     const gpu::Variants variants(text.key());
-    gpu::Overlap one(16, 1);
+    gpu::Overlap whole(bytes, 1);
     const auto kernel = chunk_kernel(variants, best_of_theirs);
     const Summary copies = sample(effort(context.quick), [&] {
-        const gpu::Steps steps = one.steps(buffers.input.get(), buffers.output.get(), 16, kernel);
+        const gpu::Steps steps = whole.steps(buffers.input.get(), buffers.output.get(), bytes, kernel);
         return steps.in + steps.out;
     });
-    result.facts.push_back({"a copy of one block, in and out", 1e6 * copies.median, "µs", 80});
+    // The paper says 0.08 ms of 256 MB, which is faster than its bus: by its other figures 0.08 s is meant.
+    result.facts.push_back({"copies of the whole text, in and out", 1e3 * copies.median, "ms", std::nullopt});
     return result;
 }
 

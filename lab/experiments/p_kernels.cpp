@@ -3,11 +3,12 @@
 //
 // P.threads: 1, 2, 4 and 16 threads per AES block for encryption and decryption, beside production's encryption; and
 // thread blocks of 64 to 1,024 threads. P.memory: tables and keys in constant, shared and global memory; word and byte
-// accesses; and the order in which thread blocks process the text.
+// accesses; the order in which thread blocks process the text; and kernels from disk to disk (p_kernels_to_disk.cpp).
 #include <algorithm>
 #include <array>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/file_trials.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/gpu/catalogue.hpp"
@@ -77,21 +78,21 @@ Result run_tables_and_keys(const Context& context) {
         for (const gpu::Variant& v : variants) subjects.push_back({label_of(v), trial.variant(v)});
         return trial.speeds(e, subjects, bytes, Trial::part_of(context, from, to));
     };
-    const std::vector<Summary> by_memory = speeds(gpu::memories, 0, 0.55);
+    const std::vector<Summary> by_memory = speeds(gpu::memories, 0, 0.3);
     for (std::size_t i = 0; i < by_memory.size(); ++i) add(places.series[i % 3], by_memory[i]);
 
     Panel access = bars("Words or bytes", categories("state in", {"registers", "shared memory"}), throughput(),
                         how + " Bytes: text and a state in shared memory are read and written a byte at a time.");
     access.series = {measured("words"), measured("bytes")};
     const std::array subjects{gpu::layouts[0], gpu::layouts[1], gpu::byte_access[0], gpu::byte_access[1]};
-    const std::vector<Summary> by_access = speeds(subjects, 0.55, 0.8);
+    const std::vector<Summary> by_access = speeds(subjects, 0.3, 0.4);
     for (std::size_t i = 0; i < by_access.size(); ++i) add(access.series[i / 2], by_access[i]);
 
     Panel order =
         bars("The order in which thread blocks take text", categories("order", {"natural", "reversed", "striped"}),
              throughput(), how + " Striped: groups of 32 threads' text go round the thread blocks.");
     order.series = {measured("speed")};
-    for (const Summary& speed : speeds(gpu::orders, 0.8, 1)) add(order.series[0], speed);
+    for (const Summary& speed : speeds(gpu::orders, 0.4, 0.5)) add(order.series[0], speed);
 
     const auto range_of = [](const Series& series) {
         const auto [least, most] = std::minmax_element(series.values.begin(), series.values.end());
@@ -110,6 +111,12 @@ Result run_tables_and_keys(const Context& context) {
     result.facts = {{"tables, best memory over worst", fastest_table / slowest_table, "times", std::nullopt},
                     {"keys, best memory over worst, tables shared", fastest_key / slowest_key, "times", std::nullopt},
                     {"slowest of the nine", slowest, "GB/s", std::nullopt}};
+    context.step(0.5, "from disk to disk");
+    if (auto on_disk = measure_kernels_on_a_disk(context)) {
+        result.panels.push_back(std::move(*on_disk));
+    } else {
+        result.notes.emplace_back("There is no folder on a disk: kernels from disk to disk are left out.");
+    }
     return result;
 }
 
@@ -128,8 +135,8 @@ const Experiment p_memory{"P.memory",
                           "Tables and keys by memory",
                           "Does it matter where tables and keys lie, and how text is read?",
                           Experiment::Needs::gpu,
-                          4,
-                          1,
+                          30,
+                          5,
                           run_tables_and_keys};
 
 }  // namespace lab::experiments

@@ -83,7 +83,7 @@ inline constexpr std::array<Variant, 3> schemes{{
      .access = Access::bytes},
 }};
 
-/// [G]: the same schemes with tables in shared memory, which the authors tried last.
+/// The same schemes with tables in shared memory, as Bos, Osvik and Stefan had them, whom [G] cites.
 inline constexpr std::array<Variant, 3> schemes_in_shared{{
     {.tables = TableMemory::shared, .staged = true},
     {.bytes = 4, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous},

@@ -12,11 +12,10 @@
 #include "command.hpp"
 #include "interrupt.hpp"
 #include "lab/claims/claim.hpp"
-#include "lab/compare.hpp"
 #include "lab/gpu/device.hpp"
 #include "lab/machine.hpp"
 #include "lab/names.hpp"
-#include "lab/report.hpp"
+#include "lab/program/records.hpp"
 #include "lab/run.hpp"
 #include "lab/scratch.hpp"
 #include "neighbour.hpp"
@@ -79,55 +78,9 @@ Examples:
   warpaes lab run -o results --seconds 570; warpaes lab run -o results --resume --seconds 570
 )";
 
-constexpr const char* report_help = R"(Usage: warpaes lab report RECORD.json [-o PAGE.html]
-
-Writes the page of a record once more: one HTML file that needs nothing else (default: report.html
-beside the record).
-
-Example:
-  warpaes lab report results/record.json -o h200.html
-)";
-
-constexpr const char* judge_help = R"(Usage: warpaes lab judge RECORD.json [--json]
-
-Judges the papers' conclusions by a record's figures, each once, and counts them by paper.
---json prints when the GPU is worth it, findings, tallies, and every table, figure and sentence of the
-papers with what measures it, or why nothing does, and of conclusions the rule and the verdict.
-
-Example:
-  warpaes lab judge results/record.json
-)";
-
-constexpr const char* compare_help = R"(Usage: warpaes lab compare A.json B.json [--json]
-
-Every figure that both records have: A, B, and B / A. A * marks those that are further apart than
-either spread (from quartile to quartile) is wide.
-
-Example:
-  warpaes lab compare before/record.json after/record.json
-)";
-
 std::string human_duration(double seconds) {
     const auto whole = static_cast<long>(std::lround(seconds));
     return whole < 60 ? fmt::format("{:.1f} s", seconds) : fmt::format("{}:{:02} min", whole / 60, whole % 60);
-}
-
-lab::Record load_record(const std::string& path) {
-    try {
-        return lab::load(path);
-    } catch (const lab::RecordError& error) {
-        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no record of the lab: {}", path, error.what()));
-    } catch (const std::system_error& error) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot read '{}': {}", path, error.code().message()));
-    }
-}
-
-void write_page(const lab::Record& record, const std::filesystem::path& path) {
-    try {
-        lab::replace_file(path, lab::report_page(record));
-    } catch (const std::system_error& error) {
-        throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write '{}': {}", path.string(), error.code().message()));
-    }
 }
 
 int run_list(int argc, char** argv) {
@@ -277,18 +230,6 @@ void print_entry(const lab::Entry& entry) {
     std::fflush(stdout);
 }
 
-/// "[N] 12 conclusions: 7 hold, 4 in part, 1 does not, 0 open", a line for each paper.
-void print_tally(const lab::Record& record) {
-    using lab::Paper;
-    for (const Paper paper :
-         {Paper::gibadullin, Paper::gu, Paper::paracrypt, Paper::damjanovic, Paper::harrison, Paper::ours}) {
-        const lab::Tally t = lab::tally(record, paper);
-        fmt::print("[{}] {:>2} conclusions: {:>2} hold, {:>2} in part, {:>2} do not, {:>2} open{}\n",
-                   lab::letter_of(paper), t.all(), t.yes, t.partly, t.no, t.open,
-                   paper == Paper::ours ? " (ours)" : "");
-    }
-}
-
 int run_run(int argc, char** argv) {
     RunOptions o;
     if (!parse_run_options(argc, argv, o)) return 0;
@@ -346,95 +287,6 @@ int run_run(int argc, char** argv) {
     return 0;
 }
 
-int run_report(int argc, char** argv) {
-    CLI::App app{"", "warpaes lab report"};
-    std::string input, output;
-    app.add_option("RECORD", input)->required();
-    app.add_option("-o,--output", output);
-    if (!parse_options(app, argc, argv, report_help)) return 0;
-    const std::filesystem::path beside = std::filesystem::path(input).replace_filename("report.html");
-    write_page(load_record(input), output.empty() ? beside : std::filesystem::path(output));
-    return 0;
-}
-
-int run_judge(int argc, char** argv) {
-    CLI::App app{"", "warpaes lab judge"};
-    std::string input;
-    bool as_json = false;
-    app.add_option("RECORD", input)->required();
-    app.add_flag("--json", as_json);
-    if (!parse_options(app, argc, argv, judge_help)) return 0;
-    lab::Record record = load_record(input);
-    lab::refresh(record);
-    if (as_json) {
-        print_json(lab::summary_of(record), 1);
-        return 0;
-    }
-    for (const lab::Claim& claim : lab::all_claims()) {
-        if (claim.kind != lab::Claim::Kind::conclusion) continue;
-        const lab::Verdict verdict = lab::judge(claim, record);
-        fmt::print("{:<8}{}: {}\n        {}\n", lab::holds_names(verdict.holds), claim.id, claim.says,
-                   verdict.sentence);
-    }
-    fmt::print("\n");
-    print_tally(record);
-    return 0;
-}
-
-json to_json(const lab::Comparison& comparison) {
-    json figures = json::array();
-    for (const lab::Compared& f : comparison.figures) {
-        figures.push_back({{"experiment", f.experiment},
-                           {"panel", f.panel},
-                           {"series", f.series},
-                           {"place", f.place},
-                           {"unit", f.unit},
-                           {"a", f.a},
-                           {"b", f.b},
-                           {"ratio", f.ratio ? json(*f.ratio) : json(nullptr)},
-                           {"differs", f.differs ? json(*f.differs) : json(nullptr)}});
-    }
-    return {{"figures", figures}, {"only_a", comparison.only_a}, {"only_b", comparison.only_b}};
-}
-
-void print(const lab::Comparison& comparison) {
-    std::string heading;
-    std::size_t differ = 0;
-    for (const lab::Compared& f : comparison.figures) {
-        std::string next = f.panel.empty() ? f.experiment : fmt::format("{}, {}", f.experiment, f.panel);
-        if (next != heading) fmt::print("\n{}\n", heading = std::move(next));
-        const std::string name = f.place.empty() ? f.series : fmt::format("{}, {}", f.series, f.place);
-        fmt::print("  {:<56}{:>11.4g}{:>11.4g} {:<6}{:>7}{}\n", name, f.a, f.b, f.unit,
-                   f.ratio ? fmt::format("{:.2f}", *f.ratio) : "", f.differs.value_or(false) ? " *" : "");
-        differ += f.differs.value_or(false) ? 1 : 0;
-    }
-    fmt::print("\n{} figures in both, {} of them further apart than their spread; {} only in A, {} only in B\n",
-               comparison.figures.size(), differ, comparison.only_a, comparison.only_b);
-}
-
-int run_compare(int argc, char** argv) {
-    CLI::App app{"", "warpaes lab compare"};
-    std::string a, b;
-    bool as_json = false;
-    app.add_option("A", a)->required();
-    app.add_option("B", b)->required();
-    app.add_flag("--json", as_json);
-    if (!parse_options(app, argc, argv, compare_help)) return 0;
-    const lab::Record first = load_record(a), second = load_record(b);
-    const lab::Comparison comparison = lab::compare(first, second);
-    if (as_json) {
-        print_json(to_json(comparison), 1);
-    } else {
-        const auto machine = [](const lab::Record& r) {
-            return fmt::format("{}{}, {}, commit {}", r.machine.gpu ? r.machine.gpu->name + " and " : "", r.machine.cpu,
-                               r.date.substr(0, 10), r.commit.substr(0, 12));
-        };
-        fmt::print("A: {}\nB: {}\n", machine(first), machine(second));
-        print(comparison);
-    }
-    return 0;
-}
-
 int run_lab(int argc, char** argv) {
     const std::string name = argc > 1 ? argv[1] : "";
     if (name == "--help" || name == "-h") {
@@ -443,9 +295,7 @@ int run_lab(int argc, char** argv) {
     }
     if (name == "list") return run_list(argc - 1, argv + 1);
     if (name == "run") return run_run(argc - 1, argv + 1);
-    if (name == "report") return run_report(argc - 1, argv + 1);
-    if (name == "judge") return run_judge(argc - 1, argv + 1);
-    if (name == "compare") return run_compare(argc - 1, argv + 1);
+    if (const RecordCommand run = record_command(name.c_str())) return run(argc - 1, argv + 1);
     throw UsageError(name.empty() ? "lab: list, run, report, judge or compare? See `warpaes lab --help`"
                                   : fmt::format("lab: there is no '{}'; see `warpaes lab --help`", name));
 }

@@ -169,8 +169,62 @@ function verdictsOf(experiment) {
   const said = claim => CLAIMS.has(claim) ? [html("cite", {title: claim}, prose(CLAIMS.get(claim).says)), ". "] : [];
   const question = experiment.paper === "W" ? "What it shows" : "Does the published conclusion hold?";
   return html("ul", {class: "verdicts", "aria-label": question},
-    verdicts.map(({claim, holds, sentence}) => html("li", {class: holds}, holdsMark(holds),
-                   html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence)))));
+    verdicts.map(
+      ({claim, holds, sentence}) => html("li", {class: holds}, holdsMark(holds),
+        html("div", null, html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence)),
+          wordsOf(CLAIMS.get(claim))))));
+}
+
+const LANGUAGES = {
+  Russian: "ru",
+  Chinese: "zh",
+  Spanish: "es",
+  Serbian: "sr-Latn",
+  English: "en"
+};
+
+/** What the paper says, word for word, what it speaks of, and the rule that follows. Folded. */
+function wordsOf(claim) {
+  if (!claim) return null;
+  const source = SUMMARY.sources.find(({paper}) => paper === claim.paper);
+  const rows = [
+    ["rule", claim.rule], ["series", claim.series], ["sizes", claim.sizes], ["condition", claim.condition],
+    ["against", claim.baseline], ["id", claim.id]
+  ];
+  return html("details", {class: "words"},
+    html("summary", null, claim.original ? "The paper’s words, and the rule" : "The rule"),
+    claim.original ?
+      [
+        html("blockquote", {lang: LANGUAGES[source.language]}, claim.original),
+        claim.translation ? html("p", {class: "translation"}, claim.translation) : null,
+        html("p", {class: "place"}, `[${claim.paper}] ${claim.place}`)
+      ] :
+      null,
+    html("dl", null, rows.filter(([, value]) => value).map(([name,
+      value]) => html("div", null, html("dt", null, name), html("dd", null, prose(value))))));
+}
+
+/** The end of the page: the papers, how to cite it, the record itself, and what was corrected. */
+function aboutOf(record) {
+  const address = URL.createObjectURL(new Blob([JSON.stringify(record, null, 1)], {type: "application/json"}));
+  const of = record.machine.gpu ? record.machine.gpu.name : record.machine.cpu;
+  const commit = record.commit ? `, commit ${record.commit.slice(0, 12)}` : "";
+  return html("section", {class: "about", "aria-labelledby": "about-title"},
+    html("h2", {id: "about-title"}, "About this page"), html("h3", null, "The papers"),
+    html("ul", null,
+      SUMMARY.sources.filter(({paper}) => paper !== "W")
+        .map(({paper, reference, link, link_is: is}) => html("li", {id: `source-${paper}`}, `[${paper}] ${reference} `,
+               link ? [html("a", {href: link}, link.replace(/^https?:\/\/(doi\.org\/)?/, "")), is ? ` (${is})` : ""] :
+                      null))),
+    html("h3", null, "How to cite it"),
+    html("p", null,
+      `warpaes ${record.warpaes}${commit}: Published experiments with AES on GPUs, measured again, on ${of}, ` +
+        `${record.date.slice(0, 10)}. CITATION.cff of the repository has this for programs. Licence: Apache 2.0.`),
+    html("p", null, html("a", {href: address, download: "record.json"}, "Download the record"),
+      "; `warpaes lab judge` and `warpaes lab report` make these verdicts and this page of it again."),
+    html("h3", {id: "corrections"}, "What earlier versions of this page said wrongly"),
+    html("ul", null,
+      SUMMARY.corrections.map(({of: what, was}) => html("li", null, html("code", null, what), ": ", prose(was)))));
 }
 
 /** The GPU's clock during an experiment; a single number if it did not change. */
@@ -372,11 +426,14 @@ function show(record) {
       html("main", {id: "main", tabindex: "-1"},
         html("p", {class: "reading"},
           "Medians; bands and whiskers are quartiles. Every measured figure is of an output that was compared with " +
-            "the reference in the same run. Published figures are converted to the units of the plots."),
+            "the reference in the same run. Published figures are converted to the units of the plots: the papers’ " +
+            "8 Gbit/s are 1 GB/s. ",
+          html("a", {href: "#corrections"}, "What was corrected"), "."),
         papers.map(
           ({letter, citation, experiments}) => html("section", {"aria-labelledby": `paper-${letter}`, class: "paper"},
             html("h2", {id: `paper-${letter}`}, html("span", {class: "letter"}, letter), citation),
-            experiments.map(experiment => experimentOf(experiment, record.commit)))))));
+            experiments.map(experiment => experimentOf(experiment, record.commit)))),
+        aboutOf(record))));
 }
 
 function drawAll(width = 0) {

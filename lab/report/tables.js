@@ -30,6 +30,13 @@ const nameWithRole = series => series.name.toLowerCase().includes(series.role) ?
 
 const rowHead = (axis, i) => html("th", {scope: "row", class: isCategory(axis) ? null : "number"}, placeName(axis, i));
 
+/** What a paper published, in its own unit. */
+function inGbit({role}, {unit}, value) {
+  return role === "published" && unit === "GB/s" && exists(value) ?
+    html("span", {class: "under"}, `${figure(8 * value)} Gbit/s`) :
+    null;
+}
+
 function seriesTable(panel) {
   const {x, y, series} = panel, spreads = series.some(hasSpread);
   const formats = series.map(one => columnFormat([...one.values, ...one.spread.flat()]));
@@ -46,7 +53,7 @@ function seriesTable(panel) {
   }
   const rows = placesOf(x).map(
     (_, i) => html("tr", null, rowHead(x, i),
-      series.map((one, s) => [html("td", null, formats[s](one.values[i])),
+      series.map((one, s) => [html("td", null, formats[s](one.values[i]), inGbit(one, y, one.values[i])),
                    hasSpread(one) ? html("td", {class: "quartiles"}, quartiles(formats[s], one.spread[i])) : null])));
   return scrolling(`Figures: ${panel.title}`,
     html("table", null, html("caption", null, axisName(y)), html("thead", null, head), html("tbody", null, rows)));

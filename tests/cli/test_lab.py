@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import stat
 import subprocess
 import time
 import unittest
@@ -111,7 +112,7 @@ class Lab(CommandTest):
         self.run_quickly("N")
         text = self.lab("judge", "out/record.json")
         self.assertRegex(text, r"(?m)^open +N\.four-tables: Four tables beat one")
-        self.assertIn("Not judged: N.implementations was left out", text)
+        self.assertIn("Not measured in this record: N.implementations was left out", text)
         said = json.loads(self.lab("judge", "out/record.json", "--json"))
         self.assertEqual([t["paper"] for t in said["tallies"]], list(PAPERS))
         kinds = {claim["kind"] for claim in said["claims"]}
@@ -120,6 +121,61 @@ class Lab(CommandTest):
         keys = {e["key"] for e in json.loads(self.lab("list", "--json"))}
         for claim in said["claims"]:
             self.assertTrue(claim["experiment"] in keys or (claim["kind"] == "unmeasured" and claim["rule"]), claim)
+
+    def test_where_a_page_goes(self):
+        """A link stays, a FIFO and a device are written to, - is standard output; nothing is replaced by a file."""
+        self.run_quickly("N")
+        page = self.lab("report", "out/record.json", "-o", "-")
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
+        self.assertFalse(os.path.lexists(self.path("-")))
+        # By links, so that a build that replaces what is there does no harm.
+        os.symlink("/dev/stdout", self.path("stdout"))
+        self.assertEqual(self.lab("report", "out/record.json", "-o", "stdout"), page)
+        for there in (True, False):
+            with self.subTest("a link", leads_to_a_file=there):
+                os.makedirs(self.path("elsewhere"), exist_ok=True)
+                if there:
+                    self.write("elsewhere/page.html", b"before")
+                else:
+                    os.remove(self.path("elsewhere/page.html"))
+                    os.remove(self.path("link.html"))
+                os.symlink("elsewhere/page.html", self.path("link.html"))
+                self.lab("report", "out/record.json", "-o", "link.html")
+                self.assertTrue(os.path.islink(self.path("link.html")))
+                self.assertEqual(self.read("elsewhere/page.html").decode(), page)
+        with self.subTest("a FIFO"):
+            os.mkfifo(self.path("fifo"))
+            with open(self.path("read"), "wb") as read:
+                reader = subprocess.Popen(["cat", self.path("fifo")], stdout=read)
+                try:
+                    self.lab("report", "out/record.json", "-o", "fifo")
+                    self.assertEqual(reader.wait(timeout=60), 0)
+                finally:
+                    reader.kill()
+                    reader.wait()
+            self.assertEqual(self.read("read").decode(), page)
+            self.assertTrue(stat.S_ISFIFO(os.stat(self.path("fifo")).st_mode))
+        with self.subTest("a device"):
+            os.symlink("/dev/null", self.path("null"))
+            self.lab("report", "out/record.json", "-o", "null")
+            self.assertTrue(stat.S_ISCHR(os.stat(self.path("null")).st_mode))
+            os.symlink("/dev/full", self.path("full"))
+            self.refused(WRITE, "full", "lab", "report", "out/record.json", "-o", "full")
+            self.assertTrue(stat.S_ISCHR(os.stat(self.path("full")).st_mode))
+        self.assertEqual([name for name in os.listdir(self.directory) if name.endswith(".new")], [])
+
+    def test_a_reader_that_has_read_enough(self):
+        self.run_quickly("N")
+        for arguments in (["judge", "--json", "out/record.json"], ["report", "out/record.json", "-o", "-"]):
+            with self.subTest(arguments[0]):
+                reading, writing = os.pipe()
+                command = [WARPAES, "lab", *arguments]
+                run = subprocess.Popen(command, cwd=self.directory, stdout=writing, stderr=subprocess.PIPE)
+                os.close(writing)
+                os.read(reading, 100)
+                os.close(reading)
+                _, said = run.communicate(timeout=60)
+                self.assertEqual((said, run.returncode), (b"", -signal.SIGPIPE))
 
     def test_what_a_killed_run_left_is_removed_by_the_next(self):
         command = [WARPAES, "lab", "run", "P.random_access", *self.quick("killed")]

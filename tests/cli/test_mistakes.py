@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 from support import (
     ARGUMENT,
@@ -90,6 +91,20 @@ class Neighbour(CommandTest):
         status, message = self.refusal()
         self.assertEqual(status, INTERNAL)
         self.assertEqual(message, f"warpaes: '{self.lab}' cannot be run: Exec format error\n")
+
+    def test_records_need_none(self):
+        """What needs neither a GPU nor kernels is in the command itself."""
+        record = next((Path(__file__).resolve().parents[2] / "bench/results/lab").glob("nvidia-*.json"))
+        for arguments, said in (
+            (["judge", record], b"published"),
+            (["report", record, "-o", "-"], b"<!DOCTYPE html>"),
+            (["compare", record, record], b"figures in both"),
+            (["judge", "--help"], b"Usage: warpaes lab judge"),
+        ):
+            with self.subTest(arguments[0]):
+                result = self.run_command(self.program, "lab", *map(str, arguments))
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn(said, result.stdout)
 
     def test_it_gets_the_arguments(self):
         self.write("warpaes-lab", b'#!/bin/sh\nprintf "%s|" "$@"\nexit 7\n')

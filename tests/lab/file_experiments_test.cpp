@@ -18,7 +18,7 @@ using namespace lab;
 
 #ifdef WARPAES_TEST_SIMULATED
 constexpr std::size_t most_bytes = 70'000;
-const std::string tried[] = {"P.staging", "P.pipeline", "P.random_access", "D.surfaces", "D.model"};
+const std::string tried[] = {"P.staging", "P.pipeline", "P.random_access", "P.memory", "D.surfaces", "D.model"};
 #else
 constexpr std::size_t most_bytes = 300'000;
 const std::string tried[] = {"P.staging",    "P.pipeline",      "P.modes",    "P.encryption",

@@ -13,6 +13,16 @@ namespace {
 
 using namespace lab;
 
+TEST(Process, HasTheVariablesThatItIsGiven) {
+    setenv("WARPAES_TEST_OWN", "own", 1);
+    setenv("WARPAES_TEST_BOTH", "own", 1);
+    const Finished finished = run_process({"sh", "-c", "echo $WARPAES_TEST_OWN $WARPAES_TEST_BOTH $WARPAES_TEST_GIVEN"},
+                                          {"WARPAES_TEST_BOTH=given", "WARPAES_TEST_GIVEN=given"});
+    EXPECT_EQ(finished.output, "own given given\n");
+    unsetenv("WARPAES_TEST_OWN");
+    unsetenv("WARPAES_TEST_BOTH");
+}
+
 TEST(Process, OutputErrorsAndStatus) {
     const Finished finished = run_process({"sh", "-c", "echo out; echo err >&2; exit 3"});
     EXPECT_EQ(finished.status, 3);

@@ -45,6 +45,7 @@ class Series:
 class Record:
     def __init__(self, record: dict):
         self.entries = {e["key"]: e for e in record["experiments"]}
+        self.gpu = record["machine"]["gpu"] and record["machine"]["gpu"]["name"]
 
     def result(self, key: str) -> dict:
         entry = self.entries.get(key)
@@ -138,3 +139,19 @@ def not_behind(orders):
 
 def worse(a, b):
     return OPEN if OPEN in (a, b) else max((a, b), key=(YES, PARTLY, NO).index)
+
+
+def together(a: str, b: str) -> str:
+    """Of a sentence about two things: what is said of both, or in part."""
+    return OPEN if OPEN in (a, b) else a if a == b else PARTLY
+
+
+def average(ratios):
+    return tuple(sum(column) / len(ratios) for column in zip(*ratios))
+
+
+def ends_behind(series: Series) -> str:
+    """Whether the first and the last figure are behind the best."""
+    best = series.best()
+    found = [order(best, series.first()), order(best, series.last())]
+    return OPEN if "unclear" in found else (NO, PARTLY, YES)[found.count("ahead")]

@@ -151,6 +151,8 @@ class Text(unittest.TestCase):
         for claim in conclusions:
             self.assertIn(claim["says"], plain)
             self.assertIn(claim["sentence"], plain)
+            for name in ("rule", "original", "translation", "place"):
+                self.assertIn(claim.get(name, ""), plain)
         for sentence in (*self.summary["findings"], *self.summary["worth"]["sentences"]):
             self.assertIn(sentence, plain)
         said = {v["claim"]: v for e in self.shown["experiments"] for v in e["result"]["verdicts"]}
@@ -166,7 +168,9 @@ class Text(unittest.TestCase):
                 self.assertEqual(embedded(page, "summary"), embedded(anew, "summary"), "run `make docs`")
 
     def test_it_needs_nothing_else(self):
-        self.assertEqual(set(re.findall(r"https?://[^\s\"']+", self.text)), {"http://www.w3.org/2000/svg"})
+        # Links lead to papers, and nothing is loaded from anywhere.
+        links = {source["link"] for source in self.summary["sources"]} - {""}
+        self.assertEqual(set(re.findall(r"https?://[^\s\"'<\\]+", self.text)) - links, {"http://www.w3.org/2000/svg"})
         self.assertNotRegex(self.text, r"<link|<img|<iframe|@import|url\(|\bfetch\(|XMLHttpRequest|<script[^>]*\bsrc")
         self.assertIn("default-src 'none'", self.text)
 
@@ -304,7 +308,7 @@ class Drawn(unittest.TestCase):
                 continue
             with self.subTest(source.name):
                 window = self.opened(1440, page_of(json.loads(source.read_text()), Path(self.folder.name), source.stem))
-                self.assertLessEqual(window.value("document.documentElement.scrollHeight"), 25 * 900)
+                self.assertLessEqual(window.value("document.documentElement.scrollHeight"), 32 * 900)
                 places = window.value(
                     "['.worth', '.findings', '.tallies', '.machine', 'main article']"
                     ".map(one => document.querySelector(one).getBoundingClientRect().bottom)"
@@ -386,9 +390,27 @@ class Drawn(unittest.TestCase):
         why = "[...document.querySelectorAll('article .callout a')].map(a => a.closest('article').id + a.hash)"
         self.assertEqual(window.value(why), [f"{key}#others" for key in keys])
 
+    def test_the_papers_words_are_there_and_the_end_says_what_was_wrong(self):
+        window = self.opened(1440)
+        window.value("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+        text = window.value("document.body.innerText").replace("\u00a0", " ")
+        summary = embedded(self.page, "summary")
+        said = {v["claim"] for e in self.sample["experiments"] for v in e["result"]["verdicts"]}
+        for claim in summary["claims"]:
+            if claim["id"] in said and "original" in claim:
+                for name in ("original", "translation", "rule"):
+                    self.assertIn(claim.get(name, ""), text)
+        for one in summary["corrections"]:
+            self.assertIn(one["was"], text)
+        for source in summary["sources"][:-1]:
+            self.assertIn(source["reference"], text)
+        self.well(window, 1440)
+
     def test_links_and_names(self):
         window = self.opened(1440)
-        missing = "[...document.links].filter(a => !document.getElementById(a.hash.slice(1))).map(a => a.href)"
+        missing = (
+            "[...document.links].filter(a => a.hash && !document.getElementById(a.hash.slice(1))).map(a => a.href)"
+        )
         self.assertEqual(window.value(missing), [])
         names = window.value("[...document.querySelectorAll('[id]')].map(e => e.id)")
         self.assertEqual(sorted(names), sorted(set(names)))
@@ -398,14 +420,14 @@ class Drawn(unittest.TestCase):
     def test_by_keyboard(self):
         window = self.opened(1440)
         reached = []
-        for _ in range(120):
+        for _ in range(160):
             window.press("Tab", 9)
             reached.append(
                 window.value(
                     "(e => [e.tagName, e.hash || '', getComputedStyle(e).outlineStyle])(document.activeElement)"
                 )
             )
-            if reached[-1][0] == "SUMMARY":
+            if window.value("document.activeElement.matches('.figures > summary')"):
                 break
         self.assertEqual(reached[0][:2], ["A", "#main"])
         self.assertEqual({style for _, _, style in reached}, {"solid"}, "what has the focus shows it")

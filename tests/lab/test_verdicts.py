@@ -1,7 +1,7 @@
 """Every verdict once more, from the figures of a record and those that were published, by the rule of its sentence.
 
-Rules are written down a second time in verdict_rules.py, figures are read from the record itself, and the two have to
-agree, for every record that is kept.
+The sentences are in lab/claims/statements. verdict_rules.py has a rule for each, written from the sentence; figures are
+read from the record itself, and the lab's verdict has to agree, for every record that is kept.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -18,7 +19,14 @@ from record_figures import NO, OPEN, MissingError, Record
 from verdict_rules import RULES
 
 WARPAES = os.environ["WARPAES"]
-RECORDS = Path(__file__).parents[2] / "bench/results/lab"
+ROOT = Path(__file__).parents[2]
+RECORDS = ROOT / "bench/results/lab"
+PAPERS = {
+    paper["paper"]: paper
+    for path in (ROOT / "lab/claims/statements").glob("*.json")
+    for paper in [json.loads(path.read_text())]
+    if "paper" in paper
+}
 
 
 def recomputed(record: dict) -> dict[str, str]:
@@ -48,8 +56,12 @@ def panel(title: str, x: list, names: list[str], **axis) -> dict:
 
 MODES = ["ECB", "CTR", "CBC", "CFB", "OFB"]
 ALONE_AND_ALL = ["this mode alone", "all modes"]
+WITHOUT = ["openssl enc without AES instructions", "openssl enc without AES instructions, then fsync"]
+KERNELS = [f"{n} threads a block" if n > 1 else "1 thread a block" for n in (1, 2, 4, 16)]
+KERNELS += [f"tables in {memory} memory" for memory in ("constant", "shared", "global")]
 # What an old record lacks.
 MADE = {
+    "P.memory": [panel("From disk to disk, by kernel", KERNELS, ["speed"])],
     "D.memory": [
         panel(
             "Tables, keys and text by memory",
@@ -85,22 +97,76 @@ def shaken(record: dict, seed: int) -> dict:
     """The record with all experiments that are judged, and every figure another: by a little, or by much."""
     generator = random.Random(seed)
     entries = {e["key"]: e for e in record["experiments"]}
-    for key, panels in MADE.items():
+    record["machine"]["gpu"]["name"] = generator.choice(("NVIDIA H200", "NVIDIA GeForce RTX 4090"))
+    for key, panels in [*MADE.items(), ("P.encryption", []), ("P.decryption", [])]:
         if key not in entries:
             entries[key] = {**record["experiments"][0], "key": key, "status": "measured", "load": None}
             entries[key]["result"] = {"panels": [], "facts": [], "verdicts": [], "notes": []}
             record["experiments"].append(entries[key])
+        for one in entries[key]["result"]["panels"]:
+            if key in ("P.encryption", "P.decryption") and one["title"] != "On a tmpfs":
+                named = {series["name"]: series for series in one["series"]}
+                for name in WITHOUT:
+                    like = "openssl enc, then fsync" if name.endswith("fsync") else "openssl enc"
+                    copied = json.loads(json.dumps(named[like])) | {"name": name}
+                    copied["values"] = [v and v / 2 for v in copied["values"]]
+                    one["series"] += [copied] if name not in named else []
         have = {p["title"] for p in entries[key]["result"]["panels"]}
         entries[key]["result"]["panels"] += [json.loads(json.dumps(p)) for p in panels if p["title"] not in have]
     for experiment in record["experiments"]:
         for one in experiment["result"]["panels"]:
             for series in one["series"]:
-                width = generator.choice((0.01, 0.1, 0.7))
+                width = generator.choice((0.01, 0.1, 0.7, 2.5))
                 values = [v if v is None else v * generator.lognormvariate(0, width) for v in series["values"]]
                 spread = generator.choice((0, 0.002, 0.02))
                 series["values"] = values
                 series["spread"] = [v if v is None else sorted((v * (1 - spread), v * (1 + spread))) for v in values]
     return record
+
+
+class Statements(unittest.TestCase):
+    def test_each_conclusion_of_a_paper_quotes_it_and_says_what_it_is_about(self):
+        count = 0
+        for letter, paper in PAPERS.items():
+            self.assertTrue(paper["reference"], letter)
+            for row in paper["statements"]:
+                with self.subTest(row["id"]):
+                    self.assertTrue(row["id"].startswith(f"{letter}."))
+                    self.assertEqual(len({"rule", "shown", "why"} & set(row)), 1)
+                    self.assertEqual("experiment" in row, "why" not in row)
+                    if letter == "W" or "rule" not in row:
+                        continue
+                    count += 1
+                    for name in ("place", "original", "series", "sizes", "condition", "baseline"):
+                        self.assertTrue(row[name].strip(), name)
+                    self.assertEqual("translation" in row, paper["language"] != "English")
+        self.assertGreaterEqual(count, 80)
+
+    def test_each_conclusion_has_a_rule_here(self):
+        judged = [row["id"] for paper in PAPERS.values() for row in paper["statements"] if "rule" in row]
+        self.assertEqual(len(judged), len(set(judged)))
+        self.assertEqual(set(judged), set(RULES))
+
+    def test_quotations_that_are_not_in_the_text_are_found(self):
+        sys.path.insert(0, str(ROOT / "tools"))
+        import check_quotations
+
+        rows = [
+            {"id": "N.a", "says": "", "original": "first part … the T-box is second"},
+            {"id": "N.b", "says": "says \u00abof it\u00bb", "original": ""},
+        ]
+        text = "the first\npart, and that the \u0422-\u042c\u043e\u0445 is sec-\nond. It says of it nothing."
+        self.assertEqual(check_quotations.missing({"statements": rows}, text), [])
+        self.assertEqual(
+            check_quotations.missing({"statements": rows}, text.replace("first", "last").replace("of it", "of them")),
+            ["N.a: first part", "N.b: of it"],
+        )
+
+    def test_corrections_name_what_was_wrong(self):
+        corrections = json.loads((ROOT / "lab/claims/statements/corrections.json").read_text())
+        for one in corrections:
+            self.assertEqual(set(one), {"of", "was"})
+            self.assertTrue(one["was"].endswith("."), one)
 
 
 class Verdicts(unittest.TestCase):
@@ -124,9 +190,19 @@ class Verdicts(unittest.TestCase):
                     self.assertEqual(ours, said_by_the_lab(made))
                     for name, holds in ours.items():
                         kinds.setdefault(name, set()).add(holds)
-        self.assertGreater(sum(len(found) > 1 for found in kinds.values()), 50, "most had more than one verdict")
-        for name in ("H.registers", "W.text-paths", "W.text-straight", "W.serial-reaches", "W.ofb"):
-            self.assertGreater(len(kinds[name]), 1, name)
+        # What these figures do not move: the calculator and |t| are facts, two machines are in no record, and the rest
+        # is too far from any limit, or needs many figures to move together.
+        fixed = {
+            "D.calculator",
+            "D.both-platforms",
+            "D.model",
+            "W.tables-tell",
+            "W.apart-silent",
+            "W.production-silent",
+        }
+        fixed |= {"W.launches-equal", "W.launches-random", "G.texture-shape", "D.aes-ni-faster", "D.key-sizes"}
+        fixed |= {"H.many-threads", "H.serial-counts", "P.random-access", "N.ten-times"}
+        self.assertEqual({name for name, found in kinds.items() if len(found) == 1} - fixed, set())
 
     def test_figures_of_another_kind_have_other_verdicts(self):
         """What is recomputed depends on the figures."""

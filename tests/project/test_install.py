@@ -174,6 +174,13 @@ class Install(unittest.TestCase):
                 asked = subprocess.run([command, *arguments], env=environment, capture_output=True, text=True)
                 self.assertEqual(asked.returncode, NOT_FOUND)
                 self.assertIn(f"warpaes: there is no '{self.prefix}/bin/{program}'; {remedy}", asked.stderr)
+        with self.subTest("records of the lab, which need no kernels"):
+            record = next((ROOT / "bench/results/lab").glob("nvidia-*.json"))
+            self.assertIn(b"published", run(command, "lab", "judge", "--json", record, env=environment))
+            page = run(command, "lab", "report", record, "-o", "-", env=environment)
+            self.assertTrue(page.startswith(b"<!DOCTYPE html>"))
+            self.assertIn(b"figures in both", run(command, "lab", "compare", record, record, env=environment))
+            self.assertEqual(os.listdir(self.prefix / "bin"), ["warpaes"])
         with self.subTest("the lab, which is asked for"):
             if not (Path(BUILD) / "cli/warpaes-lab").exists():
                 self.skipTest("built with WARPAES_LAB=OFF; the default build (`make test`) runs this")

@@ -253,7 +253,7 @@ class Page(unittest.TestCase):
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": studied}).values()
         # 104,857,600 instructions in 268,000 ns.
         self.assertIn("| 3: sixteen threads a block, tables in shared memory | 391 | 41.2 |  |  | 93.5 |", page)
-        claim = {"id": "G.fig4-memory", "kind": "unmeasured", "says": "s", "experiment": "", "rule": "why"}
+        claim = {"id": "G.fig4", "kind": "unmeasured", "says": "s", "experiment": "", "rule": "why"}
         self.assertIn("not measured: why", lab_pages.claims_table([claim], "H", profile()))
         self.assertIn("lab-profile.md", lab_pages.claims_table([claim], "H", studied))
 

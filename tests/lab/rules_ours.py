@@ -1,6 +1,8 @@
-"""The rules of our own conclusions, [W], by their sentences; verdict_rules.py has the papers'."""
+"""The rules of our own conclusions, [W] (lab/claims/statements/ours.json)."""
 
 from __future__ import annotations
+
+import math
 
 from record_figures import (
     NO,
@@ -10,6 +12,7 @@ from record_figures import (
     MissingError,
     Record,
     Series,
+    again,
     both_ends,
     everywhere,
     gain,
@@ -18,6 +21,7 @@ from record_figures import (
     same,
     steps,
 )
+from rules_gibadullin import THIRTEEN
 
 
 def w_text_paths(r: Record):
@@ -77,9 +81,53 @@ def w_overlapped(r: Record):
 
 
 def w_workers(r: Record):
-    panel = r.panels("P.pipeline", "A file of ")[0]
-    rates = Series(panel, panel["series"][0])
-    return gain(over(rates.last(), rates["reader, worker, writer"]))
+    """On the disk and in memory, with each backend."""
+    found = []
+    for panel in r.panels("P.pipeline", "A file of "):
+        for one in panel["series"]:
+            rates = Series(panel, one)
+            found.append(order(rates.last(), rates["reader, worker, writer"]))
+    return everywhere(found)
+
+
+def w_reader_writer(r: Record):
+    rates = r.series("P.pipeline", "A file of ", "cuda", "on a disk")
+    return gain(over(rates["reader, worker, writer"], rates["one thread"]))
+
+
+def w_parallel_modes(r: Record):
+    rates = [f for _, f in r.series("P.modes", "Modes that are parallel", "cuda").pairs()]
+    slowest, fastest = (pick(rates, key=lambda f: f[0]) for pick in (min, max))
+    return both_ends(again(over(slowest, fastest)), steps(lambda x: x > 0.8, lambda x: x > 0.5))
+
+
+def w_transfers(r: Record):
+    alone = r.series("H.ctr", "CTR, kernel alone", "four tables in shared memory").best()
+    copied = r.series("H.ctr", "CTR with transfers", "four tables in shared memory, one step after the other").best()
+    return both_ends(over(copied, alone), steps(lambda x: x <= 0.5, lambda x: x <= 0.8))
+
+
+def places(values):
+    """Mean places, 1 the largest; neighbours within 1 % share one."""
+    order_of = sorted(range(len(values)), key=lambda i: -values[i])
+    out, group = [0.0] * len(values), []
+    for k, i in enumerate(order_of):
+        group.append(i)
+        if k + 1 == len(order_of) or values[i] > 1.01 * values[order_of[k + 1]]:
+            for j in group:
+                out[j] = k + 1 - (len(group) - 1) / 2
+            group = []
+    return out
+
+
+def w_thirteen_order(r: Record):
+    here = [f[0] for f in r.series("N.implementations", "Thirteen implementations", "speed").figures]
+    a, b = places(THIRTEEN), places(here)
+    mean = (len(a) + 1) / 2
+    width = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
+    rho = sum((x - mean) * (y - mean) for x, y in zip(a, b)) / width if width else 0
+    low = math.tanh(math.atanh(min(rho, 0.9999)) - 1.96 * math.sqrt(1.06 / (len(a) - 3)))
+    return YES if low >= 0.5 else PARTLY if low > 0 else NO
 
 
 def w_occupancy(r: Record):
@@ -109,14 +157,30 @@ def silent(*kernels):
     return lambda r: YES if all(largest_t(r, k) < 4.5 for k in kernels) else NO
 
 
-def w_launches(r: Record):
-    """Worth something only if the same test finds a kernel that leaks."""
-    facts = {f["name"]: f["value"] for f in r.result("W.leakage")["facts"]}
-    controls = [facts.get(f"|t|, T-tables' launches, {which}, text") for which in ("ECB", "ECB, equal blocks")]
-    if None in controls or max(controls) <= 10:
-        raise MissingError("control")
-    names = ("ECB", "CTR", "ECB, decryption", "ECB, AES-256", "ECB, equal blocks")
-    return silent(*(f"production's launches, {name}" for name in names))(r)
+def silent_beside_tables(*kernels):
+    """Worth something only if the same test finds tables in shared memory."""
+
+    def rule(r: Record):
+        if largest_t(r, "shared memory") <= 10:
+            raise MissingError("control")
+        return silent(*kernels)(r)
+
+    return rule
+
+
+def w_launches(control: str, *names: str):
+    """Worth something only if the same test finds a kernel that leaks, with texts of the same class."""
+
+    def rule(r: Record):
+        facts = {f["name"]: f["value"] for f in r.result("W.leakage")["facts"]}
+        # Builds without the second control read the two classes of texts from different places.
+        if "|t|, T-tables' launches, ECB, equal blocks, text" not in facts:
+            raise MissingError("control")
+        if facts.get(f"|t|, T-tables' launches, {control}, text", 0) <= 10:
+            raise MissingError("control")
+        return silent(*(f"production's launches, {name}" for name in names))(r)
+
+    return rule
 
 
 def w_tables_tell(r: Record):
@@ -151,9 +215,14 @@ RULES = {
     "W.serial-reaches": w_serial_reaches,
     "W.ofb": w_ofb,
     "W.tables-tell": w_tables_tell,
-    "W.apart-silent": silent("one copy a bank", "bitsliced"),
-    "W.production-silent": silent("production's functions"),
-    "W.launches-silent": w_launches,
+    "W.apart-silent": silent_beside_tables("one copy a bank", "bitsliced"),
+    "W.production-silent": silent_beside_tables("production's functions"),
+    "W.launches-equal": w_launches("ECB, equal blocks", "ECB, equal blocks"),
+    "W.launches-random": w_launches("ECB", "ECB", "CTR", "ECB, decryption", "ECB, AES-256"),
+    "W.thirteen-order": w_thirteen_order,
+    "W.transfers": w_transfers,
+    "W.reader-writer": w_reader_writer,
+    "W.parallel-modes": w_parallel_modes,
     "W.contenders-ecb": w_contenders("ECB"),
     "W.contenders-ctr": w_contenders("CTR"),
 }

@@ -1,0 +1,15 @@
+# Writes OUT, a C++ header with files of FROM as strings in NAMESPACE:
+# cmake -D FROM=folder -D OUT=file -D NAMESPACE=name -D "PARTS=name=file,file;..." -P embed.cmake
+set(header "// Made by lab/embed.cmake.\n#pragma once\n\nnamespace ${NAMESPACE} {\n\n")
+foreach(part ${PARTS})
+  string(REGEX MATCH "^([a-z]+)=(.*)$" unused "${part}")
+  set(name ${CMAKE_MATCH_1})
+  string(REPLACE "," ";" files "${CMAKE_MATCH_2}")
+  set(content "")
+  foreach(file ${files})
+    file(READ "${FROM}/${file}" text)
+    string(APPEND content "${text}")
+  endforeach()
+  string(APPEND header "inline constexpr char ${name}[] = R\"embedded(${content})embedded\";\n\n")
+endforeach()
+file(WRITE "${OUT}" "${header}}  // namespace ${NAMESPACE}\n")

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Checks that the lab quotes its papers word for word: tools/check_quotations.py LETTER=TEXT...
+
+TEXT is a paper as plain text (`pdftotext paper.pdf`), LETTER its letter in lab/claims/statements. Line breaks, spaces,
+hyphens at the ends of lines and scanners' readings of "T-box" do not count.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+STATEMENTS = Path(__file__).resolve().parents[1] / "lab/claims/statements"
+
+
+def plain(text: str) -> str:
+    """Without what typesetting adds."""
+    text = re.sub("[T\u0422]-[b\u042c][o\u043e][x\u0445]", "T-box", text)  # with Cyrillic letters
+    return re.sub(r"\s+|-\s*\n\s*", "", text)
+
+
+def quotations(statement: dict) -> list[str]:
+    """The quoted sentences: of `original`, and those in guillemets in `says`."""
+    quoted = statement.get("original", "").split(" … ")
+    return [part for part in quoted + re.findall("«(.*?)»", statement["says"]) if part]
+
+
+def missing(paper: dict, text: str) -> list[str]:
+    """The quotations that the text does not contain, with their ids."""
+    there = plain(text)
+    return [f"{s['id']}: {q}" for s in paper["statements"] for q in quotations(s) if plain(q) not in there]
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments or not all(re.fullmatch("[A-Z]=.+", argument) for argument in arguments):
+        print(__doc__, file=sys.stderr)
+        return 2
+    read = [json.loads(path.read_text()) for path in STATEMENTS.glob("*.json")]
+    papers = {paper["paper"]: paper for paper in read if "paper" in paper}
+    found = []
+    for argument in arguments:
+        letter, path = argument.split("=", 1)
+        found += missing(papers[letter], Path(path).read_text())
+        print(f"[{letter}] {sum(len(quotations(s)) for s in papers[letter]['statements'])} quotations")
+    for line in found:
+        print(f"not in the text: {line}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
