@@ -10,8 +10,9 @@ from concurrent.futures import ProcessPoolExecutor
 from storage_adversary import one
 from support import needed
 
-#: Over files and over an object store.
-FILES, OBJECTS = range(170), range(170, 200)
+#: Over files, over an object store, and of files of other kinds. `storage_adversary.py --runs N` and
+#: `files_adversary.py` have as many more as wanted.
+FILES, OBJECTS, OTHERS = range(50), range(170, 180), range(50)
 #: A run mostly waits: for locks, and for threads of one another.
 PROCESSES = 4
 
@@ -36,7 +37,7 @@ class Runs(unittest.TestCase):
             needed(name)
         import files_adversary
 
-        for seed in range(150):
+        for seed in OTHERS:
             said, log = files_adversary.one(seed)
             self.assertEqual(said, "", "\n    ".join([f"seed {seed}:", *log]))
 

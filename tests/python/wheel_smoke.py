@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import pathlib
+import re
 import subprocess
 import sys
+import tempfile
 
 import warpaes
 from warpaes.aead import AESGCM
@@ -27,10 +30,28 @@ assert AESGCM(key).decrypt(nonce, sealed, aad) == text
 
 assert (pathlib.Path(warpaes.get_include()) / "warpaes" / "warpaes.h").exists()
 assert pathlib.Path(warpaes.get_library()).exists()
+licenses = {path.name for path in importlib.metadata.files("warpaes") or [] if "licenses" in path.parts}
+assert licenses >= {"LICENSE", "OpenSSL.txt", "fmt.txt", "CLI11.txt", "nlohmann-json.txt", "libstdc++.txt"}, licenses
+
+# A symbol without a version is found in the glibc of this machine, and an older one may not have it.
+command = pathlib.Path(warpaes.__file__).parent / "bin" / "warpaes"
+for elf in (command, warpaes.get_library(), warpaes._native.__file__):
+    listed = subprocess.run(["readelf", "-W", "--dyn-syms", elf], capture_output=True, text=True, check=True).stdout
+    unversioned = set(re.findall(r" GLOBAL .* UND (\w+)$", listed, re.MULTILINE))
+    others = {name for name in unversioned if not name.startswith(("Py", "_Py", "warpaes_"))}
+    assert "@GLIBC_" in listed and not others, (elf, others)
+
 version = subprocess.run([sys.argv[1], "--version"], capture_output=True, text=True, check=True).stdout
 assert version.startswith(f"warpaes {warpaes.__version__}"), version
 libraries = subprocess.run(["ldd", warpaes.get_library()], capture_output=True, text=True, check=True).stdout
 assert "libcrypto" not in libraries and "not found" not in libraries, libraries
+program = pathlib.Path(sys.argv[1]).absolute()
+with tempfile.TemporaryDirectory() as folder:
+    for arguments in (["keygen", "-o", "key.json"], ["encrypt", "-k", "exec:cat key.json", "key.json", "-o", "sealed"]):
+        subprocess.run([program, *arguments], cwd=folder, capture_output=True, check=True)
+    opened = ["decrypt", "-k", "exec:cat key.json", "sealed", "-o", "-"]
+    text = subprocess.run([program, *opened], cwd=folder, capture_output=True, check=True).stdout
+    assert text == pathlib.Path(folder, "key.json").read_bytes()
 bulk = subprocess.run([sys.argv[1], "bulk", "status", "."], capture_output=True, text=True)
 assert bulk.returncode == 1 and "pip install 'warpaes[bulk]'" in bulk.stderr, bulk
 print(f"warpaes {warpaes.__version__} works from the wheel")

@@ -1,0 +1,22 @@
+# Links the library, the command and the Python package so that they run with WARPAES_OLD_GLIBC and later: with old symbol
+# versions, and with the compiler's C++ library inside. The compiler, its options and its headers are the usual ones. A
+# function that the old glibc does not have and old_glibc.cpp does not define is an error.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(old_glibc ${PROJECT_BINARY_DIR}/old_glibc)
+execute_process(
+  COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/old_glibc.py ${WARPAES_OLD_GLIBC} ${old_glibc}
+  COMMAND_ERROR_IS_FATAL ANY)
+
+add_library(warpaes_old_glibc OBJECT ${CMAKE_CURRENT_LIST_DIR}/old_glibc.cpp)
+target_compile_options(warpaes_old_glibc PRIVATE -Wall -Wextra -Wconversion)
+
+foreach(target warpaes warpaes_python warpaes_cli)
+  if(TARGET ${target})
+    target_link_libraries(${target} PRIVATE warpaes_old_glibc -Wl,--no-as-needed -lpthread -ldl -lrt -Wl,--as-needed)
+    target_link_options(${target} PRIVATE -L${old_glibc} -static-libstdc++)
+  endif()
+endforeach()
+if(TARGET warpaes_cli)
+  # The compiler's own libraries refer to this machine's glibc.
+  target_link_options(warpaes_cli PRIVATE -Wl,--wrap=__libc_start_main -Wl,--allow-shlib-undefined)
+endif()

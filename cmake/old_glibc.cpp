@@ -1,0 +1,177 @@
+// Functions that a newer glibc has and an older one has not, for programs that are linked with the libraries that
+// old_glibc.py writes. This compiler's headers, its C++ library and libcrypto refer to them.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <spawn.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+
+namespace {
+
+/// What the C library of this process has under a name of C. Nothing here is visible to dlsym.
+template <typename Function>
+Function* newer(const char* name) {
+    return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
+}
+
+/// Time from `from` to `to`, added to `start`.
+timespec moved(const timespec& start, const timespec& from, const timespec& to) {
+    constexpr std::int64_t second = 1'000'000'000;
+    std::int64_t nanoseconds = std::int64_t{start.tv_nsec} + to.tv_nsec - from.tv_nsec;
+    timespec result{};
+    result.tv_sec = start.tv_sec + to.tv_sec - from.tv_sec;
+    for (; nanoseconds < 0; nanoseconds += second) --result.tv_sec;
+    for (; nanoseconds >= second; nanoseconds -= second) ++result.tv_sec;
+    result.tv_nsec = static_cast<long>(nanoseconds);
+    return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+#ifdef __x86_64__
+constexpr int stat_version = 1;
+#else
+constexpr int stat_version = 0;
+#endif
+int __xstat(int, const char*, struct stat*);
+int __lxstat(int, const char*, struct stat*);
+int __fxstat(int, int, struct stat*);
+int __fxstatat(int, int, const char*, struct stat*, int);
+
+// Before 2.33 these were inline functions or in the part of the library that is linked statically.
+int stat(const char* path, struct stat* result) noexcept {
+    return __xstat(stat_version, path, result);
+}
+
+int lstat(const char* path, struct stat* result) noexcept {
+    return __lxstat(stat_version, path, result);
+}
+
+int fstat(int file, struct stat* result) noexcept {
+    return __fxstat(stat_version, file, result);
+}
+
+int fstatat(int directory, const char* path, struct stat* result, int flags) noexcept {
+    return __fxstatat(stat_version, directory, path, result, flags);
+}
+
+static_assert(sizeof(struct stat) == sizeof(struct stat64));
+
+int stat64(const char* path, struct stat64* result) noexcept {
+    return ::stat(path, reinterpret_cast<struct stat*>(result));
+}
+
+int lstat64(const char* path, struct stat64* result) noexcept {
+    return ::lstat(path, reinterpret_cast<struct stat*>(result));
+}
+
+int fstat64(int file, struct stat64* result) noexcept {
+    return ::fstat(file, reinterpret_cast<struct stat*>(result));
+}
+
+int fstatat64(int directory, const char* path, struct stat64* result, int flags) noexcept {
+    return ::fstatat(directory, path, reinterpret_cast<struct stat*>(result), flags);
+}
+
+// 2.32. Whether the process has one thread: nobody here hears of the second, so counters are always atomic.
+char __libc_single_threaded = 0;
+
+// 2.36
+std::uint32_t arc4random() noexcept {
+    std::uint32_t value = 0;
+    while (::getrandom(&value, sizeof value, 0) != sizeof value) {
+        if (errno != EINTR) std::abort();
+    }
+    return value;
+}
+
+// 2.30. Without it, a change of the wall clock while a thread waits changes how long it waits, as it did in every
+// program of that time.
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
+    static auto* const real = newer<decltype(pthread_cond_clockwait)>("pthread_cond_clockwait");
+    if (real != nullptr) return real(condition, mutex, clock, until);
+    timespec now{}, wall{};
+    if (::clock_gettime(clock, &now) != 0 || ::clock_gettime(CLOCK_REALTIME, &wall) != 0) return errno;
+    const timespec deadline = moved(wall, now, *until);
+    return ::pthread_cond_timedwait(condition, mutex, &deadline);
+}
+
+// 2.34. Without it, descriptors that another thread opens before the program starts stay open in it, unless they are
+// closed by exec.
+int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions, int from) noexcept {
+    static auto* const real =
+        newer<decltype(posix_spawn_file_actions_addclosefrom_np)>("posix_spawn_file_actions_addclosefrom_np");
+    if (real != nullptr) return real(actions, from);
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), ::closedir);
+    if (!folder) return errno;
+    while (const dirent* entry = ::readdir(folder.get())) {
+        if (entry->d_name[0] == '.') continue;
+        const int file = std::atoi(entry->d_name);
+        const int error = file >= from ? ::posix_spawn_file_actions_addclose(actions, file) : 0;
+        if (error != 0) return error;
+    }
+    return 0;
+}
+
+// 2.38. They read binary numbers besides, "0b1", where the base is 0 or 2.
+long strtol_before(const char*, char**, int) __asm__("strtol");
+unsigned long strtoul_before(const char*, char**, int) __asm__("strtoul");
+long long strtoll_before(const char*, char**, int) __asm__("strtoll");
+unsigned long long strtoull_before(const char*, char**, int) __asm__("strtoull");
+int vsscanf_before(const char*, const char*, va_list) __asm__("vsscanf");
+
+long __isoc23_strtol(const char* text, char** end, int base) {
+    return strtol_before(text, end, base);
+}
+
+unsigned long __isoc23_strtoul(const char* text, char** end, int base) {
+    return strtoul_before(text, end, base);
+}
+
+long long __isoc23_strtoll(const char* text, char** end, int base) {
+    return strtoll_before(text, end, base);
+}
+
+unsigned long long __isoc23_strtoull(const char* text, char** end, int base) {
+    return strtoull_before(text, end, base);
+}
+
+int __isoc23_sscanf(const char* text, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const int fields = vsscanf_before(text, format, arguments);
+    va_end(arguments);
+    return fields;
+}
+
+// 2.34. Until then a program brought the function that runs its own constructors. Starting files of today bring none,
+// and nothing would run them. Programs are linked with --wrap=__libc_start_main.
+using Main = int(int, char**, char**);
+using Initializer = void(int, char**, char**);
+extern Initializer* __preinit_array_start[] __attribute__((weak, visibility("hidden")));
+extern Initializer* __preinit_array_end[] __attribute__((weak, visibility("hidden")));
+extern Initializer* __init_array_start[] __attribute__((weak, visibility("hidden")));
+extern Initializer* __init_array_end[] __attribute__((weak, visibility("hidden")));
+void _init() __attribute__((weak));
+int __real___libc_start_main(Main*, int, char**, Initializer*, void (*)(), void (*)(), void*) __attribute__((weak));
+
+static void run_constructors(int argc, char** argv, char** environment) {
+    for (auto* each = __preinit_array_start; each < __preinit_array_end; ++each) (*each)(argc, argv, environment);
+    if (_init != nullptr) _init();
+    for (auto* each = __init_array_start; each < __init_array_end; ++each) (*each)(argc, argv, environment);
+}
+
+int __wrap___libc_start_main(Main* main, int argc, char** argv, Initializer*, void (*)(), void (*end)(), void* stack) {
+    return __real___libc_start_main(main, argc, argv, run_constructors, nullptr, end, stack);
+}
+
+}  // extern "C"
