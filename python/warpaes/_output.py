@@ -67,7 +67,9 @@ class Output:
         if not self.name or self.name in (".", "..") or (folder is not None and parent):
             raise ValueError(f"{self.path!r} is not the name of a file")
         self.temporary = temporary or f".warpaes-{os.urandom(8).hex()}"
-        self._replace, self._secret, self._mode = replace, secret, mode
+        self._replace, self._secret = replace, secret
+        #: The permissions of a new file; None: by ``secret`` and the umask.
+        self.mode = mode
         with self._named():
             flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
             self._folder = os.open(parent or ".", flags) if folder is None else os.dup(folder)
@@ -221,7 +223,7 @@ class Output:
 
     def _set_permissions(self, replaced: os.stat_result | None) -> None:
         if replaced is None:
-            mode = self._mode
+            mode = self.mode
             if mode is None:
                 mode = 0o600 if self._secret else 0o666 & ~_umask()
         else:

@@ -12,7 +12,6 @@ from .lock import EXPIRY
 from .manifest import Manifest
 from .rows import DONE, ERROR, PENDING, Row, order
 from .storage import FOLDER, KEY_SUFFIX, Entry, Storage, open_storage
-from .tables import read_list
 from .worker import BESIDE
 
 
@@ -132,6 +131,8 @@ class Listing:
         )  # fmt: skip
 
     def _named(self, place: str, sealed: Manifest | None) -> Iterator[Row]:
+        from .tables import read_list
+
         data, _ = open_storage(place, self.options.source_options).get("")
         for key, size, version in {each[0]: each for each in read_list(data, place)}.values():
             if sealed is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import stat
 import sys
@@ -153,7 +154,9 @@ class LocalStorage(Storage):
         if _is_part(key.rpartition("/")[2]):
             raise PermanentError(f"{key!r} is a name of bulk's temporary files: rename the object, or leave it out")
 
-    def _check(self, key: str) -> None:
+    @staticmethod
+    @functools.lru_cache(1 << 12)
+    def _check(key: str) -> None:
         """Refuse what is not a name below the root; lists and manifests of others may contain anything."""
         try:
             encoded = _bytes_of(key)
@@ -466,6 +469,10 @@ class LocalUpload(Upload):
     def descriptor(self) -> int:
         """Return the descriptor of the temporary file; -1 after the end."""
         return self._output.descriptor
+
+    def set_mode(self, mode: int) -> None:
+        """Set the permissions that the file gets in the end if it replaces none."""
+        self._output.mode = mode
 
     def _failed(self, error: OSError) -> Exception:
         """Return the error of a file that cannot be replaced, or another one with the whole path."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import abc
-import multiprocessing
-import multiprocessing.connection
 import os
 import pickle
 import signal
@@ -102,7 +100,10 @@ class ProcessPool(Pool):
         """Start them."""
         self.size = size
         self._config = config
+        import multiprocessing.connection  # most jobs have no other process
+
         self._context = multiprocessing.get_context("spawn")
+        self._wait = multiprocessing.connection.wait
         self._workers = [self._start() for _ in range(size)]
 
     def _start(self) -> tuple[Any, Any]:
@@ -128,7 +129,7 @@ class ProcessPool(Pool):
         """Return what workers have sent."""
         slots = {pipe: slot for slot, (_, pipe) in enumerate(self._workers)}
         reports: list[tuple[int, Events | None]] = []
-        for pipe in multiprocessing.connection.wait(list(slots), timeout):
+        for pipe in self._wait(list(slots), timeout):
             slot = slots[pipe]
             try:
                 said = self._workers[slot][1].recv()

@@ -245,12 +245,15 @@ def crypt_file(
 ) -> tuple[Entry, str, str]:
     """Write one file from another by the library's own threads, which read, process, hash and write in the same memory.
 
+    A file that replaces none gets the permissions of its source, without set-id bits.
+
     `proceed` is asked at times whether to continue. `expected`: the digest that a sealed file must have, or "". Return
     the entry of the new file, the digest of the sealed one, and the backend.
     """
     upload = LocalUpload(target, key, replace, attempt)
     try:
         with source.opened(entry) as descriptor:
+            upload.set_mode(os.fstat(descriptor).st_mode & 0o777)
             size, digest, backend, device = _crypt_file(
                 direction, descriptor, upload.descriptor, keyset, associated, threads, proceed
             )

@@ -195,6 +195,7 @@ class Worker:
             self.new_keys, self.new_sources = self.old_keys, sources
         self.budget = Budget(config.memory)
         self._named_backend = named_backend(config.backend)
+        self._has_attributes = self.source.has_attributes or self.target.has_attributes
         self._in_hand = 0  #: rows that have come and not gone
         self._lock = threading.Lock()
         self._closing = False
@@ -401,12 +402,12 @@ class Worker:
             keyset, key_id = own.keyset, own.records[0]["key_id"]
         elif config.command != "decrypt":
             keyset, key_id = self.new_keys.get(config.key_id), config.key_id
-        attributes = functools.cache(partial(self._attributes, row))
+        attributes = functools.cache(partial(self._attributes, row)) if self._has_attributes else dict
         attempt = Attempt(
             key_id=key_id,
             attributes=lambda: of_sealed(attributes()) if keyset is not None else attributes(),
             uploading=lambda upload: self._events.put((number, {"upload_id": upload})),
-            mode=self.source.mode_of(row.source_entry) if config.command != "rekey" else None,
+            mode=None if config.command == "rekey" or config.by_files else self.source.mode_of(row.source_entry),
         )
         plain = hashlib.sha256() if config.verify and keyset is not None else None
 
