@@ -15,6 +15,7 @@ from .._native import Keyset
 from .._printable import printable
 from ..exceptions import Error, InvalidTag, InvalidUnwrap, KeysetError
 from .commands import make_run
+from .config import TEMPLATE
 from .dispatch import StoppedError
 from .job import Run
 from .listing import Options, Refused
@@ -22,7 +23,6 @@ from .lock import EXPIRY, LockedError
 from .pool import NoWorkerError
 from .progress import human
 from .storage import ChangedError, ExistsError, MissingError, PermanentError
-from .worker import TEMPLATE
 
 #: What ends a job, and is said in a sentence.
 FAILURES = (

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from .attributes import names_in
+from .config import BESIDE
 from .keys import is_of, parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
 from .rows import DONE, ERROR, PENDING, Row, order
 from .storage import FOLDER, KEY_SUFFIX, Entry, Storage, open_storage
-from .worker import BESIDE
 
 
 @dataclass
 class Options:
-    """What the command line says."""
+    """The options of the command line."""
 
     command: str
     source: str
@@ -73,7 +73,7 @@ class Listing:
     """
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
-        """Begin with nothing listed."""
+        """Prepare a listing. Nothing is read yet."""
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
         self.attributes: frozenset[str] = frozenset()

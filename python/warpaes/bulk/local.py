@@ -121,7 +121,7 @@ class LocalStorage(Storage):
     """
 
     def __init__(self, path: str, follow: bool = False) -> None:
-        """Take a folder or a file, which need not exist; `follow`: links to files are read as files."""
+        """Use a folder or a file, which need not exist. `follow`: links to files are read as files."""
         super().__init__()
         self.root = Path(path).absolute()
         self.url = str(self.root)
@@ -323,7 +323,7 @@ class LocalStorage(Storage):
                     folders.append(below)
 
     def stat(self, key: str) -> Entry:
-        """Look at a file."""
+        """Return the entry of a file."""
         info = self._look(key)
         return Entry(key, info.st_size, _version(info))
 
@@ -387,7 +387,7 @@ class LocalStorage(Storage):
     # -------------------------------------------------------------------------------------------------- writing
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Begin a file under a temporary name."""
+        """Create a file under a temporary name."""
         return LocalUpload(self, key, replace, attempt)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
@@ -484,11 +484,11 @@ class LocalUpload(Upload):
         return OSError(error.errno, error.strerror, path)
 
     def write(self, data: memoryview) -> None:
-        """Take the next bytes."""
+        """Write the next bytes."""
         self._output.write(data)
 
     def commit(self) -> str:
-        """Make it durable, and give it its name."""
+        """Make the file durable, and give it its final name."""
         path = self._storage._say(self._key)
         try:
             folder = self._storage._folder(self._folders)

@@ -30,10 +30,10 @@ class Told(Protocol):
     """Something that is told how far a job has come."""
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Take the values of all metrics, and a line for people."""
+        """Report the values of all metrics, and a line of text for people."""
 
     def close(self) -> None:
-        """End it."""
+        """Stop reporting."""
 
 
 def text(values: dict[str, float], labels: dict[str, str]) -> str:
@@ -52,23 +52,23 @@ class MetricsFile:
     """A file that is replaced as a whole, for node_exporter's text files."""
 
     def __init__(self, path: str, labels: dict[str, str]) -> None:
-        """Take a path; nothing is written yet."""
+        """Write to a path, from the first report on."""
         self._path, self._labels = path, labels
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Write it."""
+        """Replace the file by one with the new values."""
         with Output(self._path, replace=True) as file:
             file.write(text(values, self._labels).encode())
 
     def close(self) -> None:
-        """Keep it: it says how the run has ended."""
+        """Leave the file, which has the last values of the run."""
 
 
 class RayGauges:
     """Metrics of a Ray cluster, which its dashboard and its own Prometheus endpoints show."""
 
     def __init__(self, gauge: Callable[..., Any], labels: dict[str, str]) -> None:
-        """Take ray.util.metrics.Gauge, after the cluster was joined."""
+        """Make one gauge per metric. ``gauge`` is ray.util.metrics.Gauge; the cluster must have been joined before."""
         self._gauges = {
             name: gauge(PREFIX + name.removesuffix("_total"), description=sentence, tag_keys=tuple(labels))
             for name, (_, sentence) in METRICS.items()
@@ -76,12 +76,12 @@ class RayGauges:
         self._labels = labels
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Set them."""
+        """Set the gauges to the new values."""
         for name, gauge in self._gauges.items():
             gauge.set(values[name], self._labels)
 
     def close(self) -> None:
-        """Leave them: they go with the driver."""
+        """Do nothing: Ray removes the gauges with the driver."""
 
 
 def open_metrics(place: str, labels: dict[str, str]) -> Told:

@@ -44,14 +44,14 @@ class _Server(http.server.ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that have gone."""
+        """Ignore clients that have closed their connections."""
 
 
 class MetricsServer:
     """A port that Prometheus asks at /metrics, and a browser at /."""
 
     def __init__(self, host: str, port: int, labels: dict[str, str]) -> None:
-        """Listen."""
+        """Start the HTTP server. The constructor raises OSError if the port is not free."""
         self._labels = labels
         self._values: dict[str, float] = dict.fromkeys(METRICS, 0.0)
         self._line = "nothing is done yet"
@@ -81,17 +81,17 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *arguments: Any) -> None:
-                """Say nothing: standard error is the progress's."""
+                """Print nothing: standard error shows the progress."""
 
         self._server = _Server((host, port), Handler)
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Say this from now on."""
+        """Answer further requests with these values."""
         self._values, self._line = values, line
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop the HTTP server."""
         self._server.shutdown()
         self._server.server_close()

@@ -11,9 +11,10 @@ import threading
 from typing import Any
 
 from .._command import secure_process
+from .config import Config
 from .metrics import RayGauges, Told
 from .rows import Row
-from .worker import Config, Worker
+from .worker import Worker
 
 Task = tuple[int, str, Row]
 Events = list[tuple[int, dict[str, Any]]]
@@ -51,11 +52,11 @@ class LocalPool(Pool):
     size = 1
 
     def __init__(self, config: Config) -> None:
-        """Make it."""
+        """Start the worker."""
         self._worker = Worker(config)
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
-        """Give tasks to it."""
+        """Give tasks to the worker."""
         self._worker.submit(tasks)
 
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
@@ -63,7 +64,7 @@ class LocalPool(Pool):
         return [(0, self._worker.poll(timeout))]
 
     def close(self) -> None:
-        """Wait for what it has begun."""
+        """Wait until the worker has finished the small objects that it has begun."""
         self._worker.close()
 
 
@@ -97,7 +98,7 @@ class ProcessPool(Pool):
     """Workers in processes of this machine."""
 
     def __init__(self, config: Config, size: int) -> None:
-        """Start them."""
+        """Start the processes."""
         self.size = size
         self._config = config
         import multiprocessing.connection  # most jobs have no other process
@@ -115,7 +116,7 @@ class ProcessPool(Pool):
 
     @property
     def processes(self) -> list[int]:
-        """Return their numbers."""
+        """Return the process numbers."""
         return [process.pid for process, _ in self._workers]
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
@@ -145,7 +146,7 @@ class ProcessPool(Pool):
         return reports
 
     def close(self) -> None:
-        """Kill them."""
+        """Kill the processes."""
         for process, pipe in self._workers:
             pipe.close()
             process.kill()
@@ -165,7 +166,7 @@ class RayWorker:
         self._pieces: dict[int, bytes] = {}
 
     def open(self, number: int, count: int, piece: bytes) -> None:
-        """Take a piece of the configuration; with the last one, begin."""
+        """Store a piece of the configuration. The last piece starts the worker."""
         with self._lock:  # calls come in any order
             self._pieces[number] = piece
             if len(self._pieces) < count:
@@ -176,7 +177,7 @@ class RayWorker:
         self._made.set()
 
     def submit(self, tasks: list[Task]) -> None:
-        """Begin with rows."""
+        """Start processing rows."""
         self._made.wait()
         self._worker.submit(tasks)
 
