@@ -149,6 +149,7 @@ class Listing:
     def _listed(self, there: Manifest | None) -> Iterator[Row]:
         encrypts = self.options.command == "encrypt"
         entries: Iterable[Entry] = (entry for entry in self.source.list() if not entry.key.startswith(FOLDER))
+        in_place = self.source.place() == self.target.place()
         beside: set[str] = set()
         if not encrypts:
             entries = list(entries)
@@ -169,7 +170,7 @@ class Listing:
                 continue
             row = Row(self._name(key), key, entry.size, entry.version)
             if encrypts:
-                in_place, suffix = self.source.place() == self.target.place(), self.options.suffix
+                suffix = self.options.suffix
                 if in_place and key.endswith((suffix, suffix + KEY_SUFFIX)):
                     if there is None or (key not in there and key.removesuffix(KEY_SUFFIX) not in there):
                         self.source.left_out[key] = f"its name ends with {suffix}, as those of encrypted objects do"
