@@ -25,6 +25,8 @@ __all__ = ["Output"]
 _REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 #: Of fsync, where a file system has nothing to do for it.
 _NOT_NEEDED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EROFS)
+#: How files get their names, by device and whether they replace others.
+_METHODS: dict[tuple[int, bool], Callable[[Output], None]] = {}
 _ACCESS_LIST = "system.posix_acl_access"
 
 
@@ -67,7 +69,9 @@ class Output:
         if not self.name or self.name in (".", "..") or (folder is not None and parent):
             raise ValueError(f"{self.path!r} is not the name of a file")
         self.temporary = temporary or f".warpaes-{os.urandom(8).hex()}"
-        self._replace, self._secret, self._mode = replace, secret, mode
+        self._replace, self._secret = replace, secret
+        #: The permissions of a new file; None: by ``secret`` and the umask.
+        self.mode = mode
         with self._named():
             flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
             self._folder = os.open(parent or ".", flags) if folder is None else os.dup(folder)
@@ -156,8 +160,21 @@ class Output:
         os.link(self.temporary, target, **where, follow_symlinks=False)
 
     def _method(self, flags: int) -> Callable[[Output], None]:
-        """Return the function that gives the file its name, tried on empty files; see the module."""
-        other, another = (f".warpaes-{os.urandom(8).hex()}" for _ in range(2))
+        """Return the function that gives the file its name, tried on empty files; see the module.
+
+        It is tried once on each file system: many files may be written to one.
+        """
+        where = os.fstat(self._folder).st_dev, self._replace
+        if where in _METHODS:
+            return _METHODS[where]
+        method = self._tried(flags)
+        if method is not Output._warn_of_early_name:
+            _METHODS[where] = method
+        return method
+
+    def _tried(self, flags: int) -> Callable[[Output], None]:
+        # The caller knows temporary files by their names, all but the last 16 digits.
+        other, another = (self.temporary[:-16] + os.urandom(8).hex() for _ in range(2))
         if not self._replace:
             with contextlib.suppress(OSError):
                 self._link(other)
@@ -221,7 +238,7 @@ class Output:
 
     def _set_permissions(self, replaced: os.stat_result | None) -> None:
         if replaced is None:
-            mode = self._mode
+            mode = self.mode
             if mode is None:
                 mode = 0o600 if self._secret else 0o666 & ~_umask()
         else:

@@ -20,7 +20,7 @@ from bulk_case import Case, bulk, said_by
 from warpaes import _command
 from warpaes._printable import printable
 from warpaes.bulk import local as local_files
-from warpaes.bulk import manifest, metrics, progress, storage
+from warpaes.bulk import manifest, metrics, metrics_server, progress, storage
 from warpaes.bulk.local import PART, LocalStorage
 
 ACROSS = "a\x1b]0;x\x07b\x9b31m\x7f\u202ec\u2028d\udcffe\n"
@@ -403,7 +403,7 @@ class Told(Case):
         return answer.status
 
     def server(self, host: str) -> int:
-        server = metrics.MetricsServer(host, 0, {"target": "t"})
+        server = metrics_server.MetricsServer(host, 0, {"target": "t"})
         self.addCleanup(server.close)
         return int(server.port)
 
@@ -432,7 +432,7 @@ class Told(Case):
         port = self.server("127.0.0.1")
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            waiting = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(metrics.MAX_REQUESTS)]
+            waiting = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(metrics_server.MAX_REQUESTS)]
             one_more = socket.create_connection(("127.0.0.1", port), 10)
             self.assertEqual(one_more.recv(1), b"")
             for client in [*waiting, one_more]:

@@ -6,12 +6,12 @@ import secrets
 
 from .._native import Keyset
 from . import keys, manifest_1
+from .config import BARE, BOUND, TEMPLATE, UNBOUND
 from .dispatch import ADOPT
 from .job import Run
 from .listing import Refused
 from .manifest import NAME, NAME_1, Job, Manifest, Signer
 from .rows import PENDING, Row
-from .worker import BARE, BOUND, TEMPLATE, UNBOUND
 
 
 class Adopt(Run):

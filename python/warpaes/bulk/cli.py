@@ -15,6 +15,7 @@ from .._native import Keyset
 from .._printable import printable
 from ..exceptions import Error, InvalidTag, InvalidUnwrap, KeysetError
 from .commands import make_run
+from .config import TEMPLATE
 from .dispatch import StoppedError
 from .job import Run
 from .listing import Options, Refused
@@ -22,8 +23,6 @@ from .lock import EXPIRY, LockedError
 from .pool import NoWorkerError
 from .progress import human
 from .storage import ChangedError, ExistsError, MissingError, PermanentError
-from .verify import status
-from .worker import TEMPLATE
 
 #: What ends a job, and is said in a sentence.
 FAILURES = (
@@ -436,6 +435,8 @@ def main(arguments: list[str] | None = None) -> int:
         options = options_of(parsed)
         with contextlib.redirect_stdout(sys.stderr):  # where Ray puts what it has to say
             if parsed.command == "status":
+                from .verify import status
+
                 report = status(options.target, options.target_options, options.key)
             else:
                 run = make_run(options)

@@ -1,24 +1,25 @@
-"""The commands of warpaes bulk that run a job."""
+"""The commands of warpaes bulk that run a job. The module of one is loaded when it is used."""
 
 from __future__ import annotations
 
-from .adopt import Adopt
-from .encrypt import Decrypt, Encrypt
+import importlib
+
 from .job import Run
 from .listing import Options
-from .rekey import Rekey, Rewrap
-from .verify import Verify
 
-COMMANDS: dict[str, type[Run]] = {
-    "adopt": Adopt,
-    "decrypt": Decrypt,
-    "encrypt": Encrypt,
-    "rekey": Rekey,
-    "rewrap": Rewrap,
-    "verify": Verify,
+#: Module and class of each command.
+COMMANDS = {
+    "adopt": ("adopt", "Adopt"),
+    "decrypt": ("encrypt", "Decrypt"),
+    "encrypt": ("encrypt", "Encrypt"),
+    "rekey": ("rekey", "Rekey"),
+    "rewrap": ("rekey", "Rewrap"),
+    "verify": ("verify", "Verify"),
 }
 
 
 def make_run(options: Options) -> Run:
     """Return a run of the command that the options name."""
-    return COMMANDS[options.command](options)
+    module, name = COMMANDS[options.command]
+    run: Run = getattr(importlib.import_module(f".{module}", __package__), name)(options)
+    return run

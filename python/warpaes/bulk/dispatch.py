@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .config import Config
 from .lock import Claims
 from .manifest import Manifest, Shard
 from .pool import Pool
 from .progress import Progress
 from .rows import DONE, ERROR, PENDING, REMOVED, Row
 from .storage import WINDOW, CredentialsError
-from .worker import Config
 
 #: A row that as many workers died with is given to a worker alone, and if they go on dying, it is the row.
 SUSPECT = 4

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import manifest_1
+from .config import BARE, BOUND, TEMPLATE, UNBOUND
 from .dispatch import DECRYPT, ENCRYPT, REMOVE
 from .job import Run
 from .listing import Options, Refused
 from .manifest import NAME_1, Job, Manifest, Signer
 from .rows import ERROR, Row
 from .storage import MissingError, is_within
-from .worker import BARE, BOUND, TEMPLATE, UNBOUND
 
 
 class Transfer(Run):

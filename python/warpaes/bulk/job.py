@@ -11,6 +11,7 @@ from typing import Any
 
 from .._places import keep_from_programs
 from . import attributes, keys, manifest_1
+from .config import BARE, BOUND, TEMPLATE, UNBOUND, Config
 from .dispatch import WAIT, Dispatcher, StoppedError, Task
 from .listing import Listing, Options, Refused
 from .lock import Claims, Lock, LockedError
@@ -26,7 +27,7 @@ from .storage import (
     Storage,
     open_storage,
 )
-from .worker import BARE, BOUND, TEMPLATE, UNBOUND, Config, use_backend
+from .worker import use_backend
 
 SETTLE = 3.0
 #: Names in the note on those that a listing has left out.
@@ -94,7 +95,7 @@ class Run(abc.ABC):
         return self._manifest
 
     def run(self) -> dict[str, Any]:
-        """Do it; return the report."""
+        """Run the command, and return its report."""
         try:
             with contextlib.ExitStack() as held:
                 self._take_part(held)
@@ -105,7 +106,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def do(self) -> None:
-        """Do what the command is for."""
+        """Process the rows of the command."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
         """Lock the target; with --share, join the driver that has locked it."""
@@ -209,7 +210,7 @@ class Run(abc.ABC):
         return manifest
 
     def _read_with(self, sealed: Manifest | None) -> None:
-        """Tell workers how the objects that they read were encrypted."""
+        """Set in the workers' configuration how the objects that they read were encrypted."""
         config, options = self.config, self.options
         if sealed is not None:
             config.dataset, config.old_binding = sealed.dataset, sealed.job.options.get("binding", BOUND)
@@ -257,7 +258,7 @@ class Run(abc.ABC):
             job.used = sorted({*job.used, holder.key_id})
 
     def _write_with(self, specs: list[keys.KeySpec]) -> None:
-        """Tell workers how to encrypt."""
+        """Set in the workers' configuration how they encrypt objects."""
         manifest, config = self.manifest, self.config
         if not manifest.job.options.get("envelope") and specs[0].keyset is None:
             raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")

@@ -37,7 +37,7 @@ URLS = ("aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
 
 
 class KeySource(Protocol):
-    """What wraps data keys: a key-encryption key, wherever it is kept."""
+    """A key-encryption key, which wraps data keys."""
 
     name: str
 
@@ -45,14 +45,14 @@ class KeySource(Protocol):
         """Encrypt a data key."""
 
     def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt it."""
+        """Decrypt a data key."""
 
 
 class KeysetSource:
     """A keyset for streaming AEAD as the key-encryption key."""
 
     def __init__(self, keyset: Keyset, name: str) -> None:
-        """Take a keyset; its name is shown and kept in records, without being secret."""
+        """Use a keyset. Its name appears in messages and records, and is not secret."""
         self.keyset, self.name = keyset, name
         self._keys = StreamingKeys(keyset)
 
@@ -72,7 +72,7 @@ class UrlSource:
     """A key source of the package's: a key manager, a token or a TPM. Each worker asks it by itself."""
 
     def __init__(self, source: keysources.KeySource) -> None:
-        """Take it; nobody is asked yet."""
+        """Wrap a key source of the package. The source is first contacted by ``wrap`` or ``unwrap``."""
         self._source = source
         self.name = source.name
 
@@ -138,7 +138,7 @@ class KeySpec:
         return UrlSource(keysources.from_url(self.name))
 
     def holders(self) -> list[Holder]:
-        """Return its enabled keys one by one, the primary one first; a source that keeps its key is one."""
+        """Return the enabled keys, the primary key first. A source that keeps its key counts as one key."""
         text = self.keyset or self.kek
         try:
             found = json.loads(text or b"")
@@ -332,7 +332,7 @@ class Keyring:
     """Opens key records, each once, and hands out keysets."""
 
     def __init__(self, keyset: Keyset | None, sources: list[KeySource], records: dict[str, dict[str, Any]]) -> None:
-        """Take the keyset that encrypts directly, or sources that unwrap, and the records of shared keys."""
+        """Use a keyset that encrypts objects, or sources that unwrap data keys, and the records of shared keys."""
         self.keyset, self.sources = keyset, sources
         self.records = dict(records)
         self._opened: dict[str, Keyset] = {}

@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from .attributes import names_in
+from .config import BESIDE
 from .keys import is_of, parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
 from .rows import DONE, ERROR, PENDING, Row, order
 from .storage import FOLDER, KEY_SUFFIX, Entry, Storage, open_storage
-from .tables import read_list
-from .worker import BESIDE
 
 
 @dataclass
 class Options:
-    """What the command line says."""
+    """The options of the command line."""
 
     command: str
     source: str
@@ -74,7 +73,7 @@ class Listing:
     """
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
-        """Begin with nothing listed."""
+        """Prepare a listing. Nothing is read yet."""
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
         self.attributes: frozenset[str] = frozenset()
@@ -132,6 +131,8 @@ class Listing:
         )  # fmt: skip
 
     def _named(self, place: str, sealed: Manifest | None) -> Iterator[Row]:
+        from .tables import read_list
+
         data, _ = open_storage(place, self.options.source_options).get("")
         for key, size, version in {each[0]: each for each in read_list(data, place)}.values():
             if sealed is not None:
@@ -148,6 +149,7 @@ class Listing:
     def _listed(self, there: Manifest | None) -> Iterator[Row]:
         encrypts = self.options.command == "encrypt"
         entries: Iterable[Entry] = (entry for entry in self.source.list() if not entry.key.startswith(FOLDER))
+        in_place = self.source.place() == self.target.place()
         beside: set[str] = set()
         if not encrypts:
             entries = list(entries)
@@ -168,7 +170,7 @@ class Listing:
                 continue
             row = Row(self._name(key), key, entry.size, entry.version)
             if encrypts:
-                in_place, suffix = self.source.place() == self.target.place(), self.options.suffix
+                suffix = self.options.suffix
                 if in_place and key.endswith((suffix, suffix + KEY_SUFFIX)):
                     if there is None or (key not in there and key.removesuffix(KEY_SUFFIX) not in there):
                         self.source.left_out[key] = f"its name ends with {suffix}, as those of encrypted objects do"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import stat
 import sys
@@ -120,7 +121,7 @@ class LocalStorage(Storage):
     """
 
     def __init__(self, path: str, follow: bool = False) -> None:
-        """Take a folder or a file, which need not exist; `follow`: links to files are read as files."""
+        """Use a folder or a file, which need not exist. `follow`: links to files are read as files."""
         super().__init__()
         self.root = Path(path).absolute()
         self.url = str(self.root)
@@ -153,7 +154,9 @@ class LocalStorage(Storage):
         if _is_part(key.rpartition("/")[2]):
             raise PermanentError(f"{key!r} is a name of bulk's temporary files: rename the object, or leave it out")
 
-    def _check(self, key: str) -> None:
+    @staticmethod
+    @functools.lru_cache(1 << 12)
+    def _check(key: str) -> None:
         """Refuse what is not a name below the root; lists and manifests of others may contain anything."""
         try:
             encoded = _bytes_of(key)
@@ -320,7 +323,7 @@ class LocalStorage(Storage):
                     folders.append(below)
 
     def stat(self, key: str) -> Entry:
-        """Look at a file."""
+        """Return the entry of a file."""
         info = self._look(key)
         return Entry(key, info.st_size, _version(info))
 
@@ -384,7 +387,7 @@ class LocalStorage(Storage):
     # -------------------------------------------------------------------------------------------------- writing
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Begin a file under a temporary name."""
+        """Create a file under a temporary name."""
         return LocalUpload(self, key, replace, attempt)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
@@ -467,6 +470,10 @@ class LocalUpload(Upload):
         """Return the descriptor of the temporary file; -1 after the end."""
         return self._output.descriptor
 
+    def set_mode(self, mode: int) -> None:
+        """Set the permissions that the file gets in the end if it replaces none."""
+        self._output.mode = mode
+
     def _failed(self, error: OSError) -> Exception:
         """Return the error of a file that cannot be replaced, or another one with the whole path."""
         path = self._storage._say(self._key)
@@ -477,11 +484,11 @@ class LocalUpload(Upload):
         return OSError(error.errno, error.strerror, path)
 
     def write(self, data: memoryview) -> None:
-        """Take the next bytes."""
+        """Write the next bytes."""
         self._output.write(data)
 
     def commit(self) -> str:
-        """Make it durable, and give it its name."""
+        """Make the file durable, and give it its final name."""
         path = self._storage._say(self._key)
         try:
             folder = self._storage._folder(self._folders)

@@ -29,7 +29,7 @@ def _boot() -> str:
 
 
 def _begun(process: int) -> str:
-    """Return when a process began, which tells it from a later one of its number; "" if there is none."""
+    """Return a process's start time, which tells it from a later process with the same number; "" if there is none."""
     try:
         with open(f"/proc/{process}/stat") as file:
             state, *rest = file.read().rpartition(")")[2].split()
@@ -56,7 +56,7 @@ class Lock:
     def __init__(
         self, storage: Storage, command: str, beat: float = BEAT, expiry: float = EXPIRY, name: str = NAME
     ) -> None:
-        """Begin without holding it. `name`: of the object that is the lock."""
+        """Prepare a lock that is not held yet. `name`: the name of the object that is the lock."""
         self._storage, self._beat, self._expiry, self._name = storage, beat, expiry, name
         self._seen, self._silent_since = "", 0.0
         self._mine: dict[str, Any] = {
@@ -78,7 +78,7 @@ class Lock:
         return json.dumps({**self._mine, "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}).encode()
 
     def __enter__(self) -> Lock:
-        """Take it: where it is free, or its holder has died or is silent."""
+        """Acquire the lock if it is free, or if its holder has died or is silent."""
         while not self.attempt():
             time.sleep(self._beat / 4)
         return self
@@ -139,11 +139,11 @@ class Lock:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give it back."""
+        """Release the lock."""
         self.release()
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         self._end.set()
         self._thread.join()
         if self.lost:
@@ -178,7 +178,7 @@ class Claims:
     """The shards that this driver works on, if several share a job: each has a lock of its own."""
 
     def __init__(self, storage: Storage, command: str, beat: float, expiry: float) -> None:
-        """Begin without any."""
+        """Start without any shard."""
         self._storage, self._command, self._times = storage, command, (beat, expiry)
         self._tried: dict[int, Lock] = {}
         self._held: dict[int, Lock] = {}

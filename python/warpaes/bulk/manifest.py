@@ -379,7 +379,7 @@ class Manifest:
         self.fill(itertools.chain([] if waiting is None else [waiting], new))
 
     def drop(self, wanted: Callable[[Row], bool]) -> list[Row]:
-        """Take these rows out, and return them."""
+        """Remove the rows for which `wanted` returns True, and return them."""
         dropped: list[Row] = []
         for number in reversed(range(len(self.shards))):
             if not self._counted(number).todo:

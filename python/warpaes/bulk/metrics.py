@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
-import ipaddress
-import threading
-import urllib.parse
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -34,10 +30,10 @@ class Told(Protocol):
     """Something that is told how far a job has come."""
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Take the values of all metrics, and a line for people."""
+        """Report the values of all metrics, and a line of text for people."""
 
     def close(self) -> None:
-        """End it."""
+        """Stop reporting."""
 
 
 def text(values: dict[str, float], labels: dict[str, str]) -> str:
@@ -56,109 +52,23 @@ class MetricsFile:
     """A file that is replaced as a whole, for node_exporter's text files."""
 
     def __init__(self, path: str, labels: dict[str, str]) -> None:
-        """Take a path; nothing is written yet."""
+        """Write to a path, from the first report on."""
         self._path, self._labels = path, labels
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Write it."""
+        """Replace the file by one with the new values."""
         with Output(self._path, replace=True) as file:
             file.write(text(values, self._labels).encode())
 
     def close(self) -> None:
-        """Keep it: it says how the run has ended."""
-
-
-#: Requests that are answered at once; others are closed unanswered.
-MAX_REQUESTS = 16
-
-
-def _is_loopback(place: str) -> bool:
-    """Say whether HOST or HOST:PORT is this machine for itself: a literal address, or localhost."""
-    try:
-        host = urllib.parse.urlsplit("//" + place).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-class _Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, *arguments: Any) -> None:
-        self._free = threading.Semaphore(MAX_REQUESTS)
-        super().__init__(*arguments)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that have gone."""
-
-
-class MetricsServer:
-    """A port that Prometheus asks at /metrics, and a browser at /."""
-
-    def __init__(self, host: str, port: int, labels: dict[str, str]) -> None:
-        """Listen."""
-        self._labels = labels
-        self._values: dict[str, float] = dict.fromkeys(METRICS, 0.0)
-        self._line = "nothing is done yet"
-        outer, is_local = self, _is_loopback(host)
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            timeout = 10
-            server_version, sys_version = "warpaes", ""
-
-            def do_GET(self) -> None:
-                # A web page can give its own name this machine's address (DNS rebinding), so that its scripts ask here.
-                if is_local and not _is_loopback(self.headers.get("Host") or "localhost"):
-                    self.send_error(403)
-                    return
-                path = self.path.partition("?")[0]
-                if path not in ("/", "/metrics"):
-                    self.send_error(404)
-                    return
-                values, line = outer._values, outer._line
-                body = (text(values, outer._labels) if path == "/metrics" else printable(line) + "\n").encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-                self.send_header("Content-Length", str(len(body)))
-                self.send_header("X-Content-Type-Options", "nosniff")
-                self.send_header("Refresh", "2")
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *arguments: Any) -> None:
-                """Say nothing: standard error is the progress's."""
-
-        self._server = _Server((host, port), Handler)
-        self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
-
-    def tell(self, values: dict[str, float], line: str) -> None:
-        """Say this from now on."""
-        self._values, self._line = values, line
-
-    def close(self) -> None:
-        """Listen no more."""
-        self._server.shutdown()
-        self._server.server_close()
+        """Leave the file, which has the last values of the run."""
 
 
 class RayGauges:
     """Metrics of a Ray cluster, which its dashboard and its own Prometheus endpoints show."""
 
     def __init__(self, gauge: Callable[..., Any], labels: dict[str, str]) -> None:
-        """Take ray.util.metrics.Gauge, after the cluster was joined."""
+        """Make one gauge per metric. ``gauge`` is ray.util.metrics.Gauge; the cluster must have been joined before."""
         self._gauges = {
             name: gauge(PREFIX + name.removesuffix("_total"), description=sentence, tag_keys=tuple(labels))
             for name, (_, sentence) in METRICS.items()
@@ -166,12 +76,12 @@ class RayGauges:
         self._labels = labels
 
     def tell(self, values: dict[str, float], line: str) -> None:
-        """Set them."""
+        """Set the gauges to the new values."""
         for name, gauge in self._gauges.items():
             gauge.set(values[name], self._labels)
 
     def close(self) -> None:
-        """Leave them: they go with the driver."""
+        """Do nothing: Ray removes the gauges with the driver."""
 
 
 def open_metrics(place: str, labels: dict[str, str]) -> Told:
@@ -180,6 +90,8 @@ def open_metrics(place: str, labels: dict[str, str]) -> Told:
     if port.isdecimal() and "/" not in host:
         if int(port) > 65535:
             raise ValueError(f"--metrics {place}: ports end at 65535; ./{place} is a file")
+        from .metrics_server import MetricsServer  # most jobs have none, and it takes a while to load
+
         try:
             return MetricsServer(host or "127.0.0.1", int(port), labels)
         except OSError as error:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import abc
-import multiprocessing
-import multiprocessing.connection
 import os
 import pickle
 import signal
@@ -13,9 +11,10 @@ import threading
 from typing import Any
 
 from .._command import secure_process
+from .config import Config
 from .metrics import RayGauges, Told
 from .rows import Row
-from .worker import Config, Worker
+from .worker import Worker
 
 Task = tuple[int, str, Row]
 Events = list[tuple[int, dict[str, Any]]]
@@ -53,11 +52,11 @@ class LocalPool(Pool):
     size = 1
 
     def __init__(self, config: Config) -> None:
-        """Make it."""
+        """Start the worker."""
         self._worker = Worker(config)
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
-        """Give tasks to it."""
+        """Give tasks to the worker."""
         self._worker.submit(tasks)
 
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
@@ -65,7 +64,7 @@ class LocalPool(Pool):
         return [(0, self._worker.poll(timeout))]
 
     def close(self) -> None:
-        """Wait for what it has begun."""
+        """Wait until the worker has finished the small objects that it has begun."""
         self._worker.close()
 
 
@@ -99,10 +98,13 @@ class ProcessPool(Pool):
     """Workers in processes of this machine."""
 
     def __init__(self, config: Config, size: int) -> None:
-        """Start them."""
+        """Start the processes."""
         self.size = size
         self._config = config
+        import multiprocessing.connection  # most jobs have no other process
+
         self._context = multiprocessing.get_context("spawn")
+        self._wait = multiprocessing.connection.wait
         self._workers = [self._start() for _ in range(size)]
 
     def _start(self) -> tuple[Any, Any]:
@@ -114,7 +116,7 @@ class ProcessPool(Pool):
 
     @property
     def processes(self) -> list[int]:
-        """Return their numbers."""
+        """Return the process numbers."""
         return [process.pid for process, _ in self._workers]
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
@@ -128,7 +130,7 @@ class ProcessPool(Pool):
         """Return what workers have sent."""
         slots = {pipe: slot for slot, (_, pipe) in enumerate(self._workers)}
         reports: list[tuple[int, Events | None]] = []
-        for pipe in multiprocessing.connection.wait(list(slots), timeout):
+        for pipe in self._wait(list(slots), timeout):
             slot = slots[pipe]
             try:
                 said = self._workers[slot][1].recv()
@@ -144,7 +146,7 @@ class ProcessPool(Pool):
         return reports
 
     def close(self) -> None:
-        """Kill them."""
+        """Kill the processes."""
         for process, pipe in self._workers:
             pipe.close()
             process.kill()
@@ -164,7 +166,7 @@ class RayWorker:
         self._pieces: dict[int, bytes] = {}
 
     def open(self, number: int, count: int, piece: bytes) -> None:
-        """Take a piece of the configuration; with the last one, begin."""
+        """Store a piece of the configuration. The last piece starts the worker."""
         with self._lock:  # calls come in any order
             self._pieces[number] = piece
             if len(self._pieces) < count:
@@ -175,7 +177,7 @@ class RayWorker:
         self._made.set()
 
     def submit(self, tasks: list[Task]) -> None:
-        """Begin with rows."""
+        """Start processing rows."""
         self._made.wait()
         self._worker.submit(tasks)
 

@@ -31,7 +31,7 @@ def clock(seconds: float) -> str:
 
 
 class Progress:
-    """Counts, and tells at intervals."""
+    """Counters of a job, which are reported at intervals."""
 
     def __init__(self, command: str, target: str, file: TextIO | None, metrics: str | None) -> None:
         """`file`: a terminal or a log, or None; `metrics`: a port or a path for what Prometheus reads."""
@@ -80,7 +80,7 @@ class Progress:
         return text + (f", {self.errors} errors" if self.errors else "")
 
     def tell(self, last: bool = False) -> None:
-        """Print and write, if it is time."""
+        """Report the state, if the interval has passed or this is the last report."""
         now = time.monotonic()
         interval = 1 if self._terminal else 10
         if now - self._told < interval and not last:
@@ -114,7 +114,7 @@ class Progress:
             self.first_errors.append({"key": key, "error": error})
 
     def watch(self, told: Told) -> None:
-        """Tell this one, too."""
+        """Add a receiver of reports."""
         self._told_of.append(told)
 
     def values(self, last: bool = False) -> dict[str, float]:
@@ -137,7 +137,7 @@ class Progress:
         }
 
     def close(self) -> None:
-        """Tell nobody any more."""
+        """Stop reporting."""
         for told in self._told_of:
             told.close()
         self._told_of = []

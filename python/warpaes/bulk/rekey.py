@@ -8,6 +8,7 @@ import json
 import secrets
 
 from . import keys
+from .config import BOUND, TEMPLATE
 from .dispatch import REKEY, REWRAP
 from .job import Run
 from .listing import Refused
@@ -15,7 +16,6 @@ from .manifest import NAME, Manifest
 from .progress import SHOWN
 from .rows import Row
 from .storage import FOLDER, KEY_SUFFIX, MissingError, PermanentError
-from .worker import BOUND, TEMPLATE
 
 
 class OfTarget(Run):

@@ -44,7 +44,7 @@ class RemoteStorage(Storage):
     _turn = threading.Lock()
 
     def __init__(self, url: str) -> None:
-        """Take a URL of a file or a folder."""
+        """Use the URL of a file or a folder."""
         from fsspec.core import url_to_fs
 
         super().__init__()
@@ -121,7 +121,7 @@ class RemoteStorage(Storage):
         return data
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Begin an upload; what fits into a part is one request."""
+        """Start an upload. Data that fit into one part are sent in one request."""
         return _RemoteUpload(self, key, part_bytes(size), replace)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:

@@ -452,7 +452,7 @@ class S3Storage(Storage):
         return self.put_object(key, data, replace, Attempt())
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
-        """Begin an upload; what fits into a part is one request."""
+        """Start an upload. Data that fit into one part are sent in one request."""
         self.check_key(key)
         return _S3Upload(self, key, part_bytes(size), replace, attempt, threads)
 

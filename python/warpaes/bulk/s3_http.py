@@ -65,7 +65,7 @@ class Http:
     def __init__(
         self, client: Any, credentials: Any, bucket: str, connections: int, timeouts: tuple[float, float]
     ) -> None:
-        """Take a client of boto3's for where the bucket is, and the session's credentials."""
+        """Use the URL and region of a boto3 client, and the credentials of the session."""
         url = where(client, bucket)
         self._base = url.removesuffix("x")
         self._credentials, self._region = credentials, client.meta.region_name

@@ -48,11 +48,11 @@ class ExistsError(Exception):
 
 
 class PermanentError(Exception):
-    """Trying again would not help."""
+    """An error that another try would not change."""
 
 
 class CredentialsError(PermanentError):
-    """Who asks is not known, or no longer: no object would fare better."""
+    """The credentials are not valid, or no longer: every other object would fail too."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Upload(abc.ABC):
 
     @abc.abstractmethod
     def write(self, data: memoryview) -> None:
-        """Take the next bytes."""
+        """Write the next bytes."""
 
     @abc.abstractmethod
     def commit(self) -> str:
@@ -114,7 +114,7 @@ class Storage(abc.ABC):
     has_attributes = collects = False
 
     def __init__(self) -> None:
-        """Begin with nothing left out."""
+        """Start with no names left out."""
         #: Names that `list` has left out, and why: "a symbolic link".
         self.left_out: dict[str, str] = {}
 

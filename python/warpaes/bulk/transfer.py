@@ -1,4 +1,4 @@
-"""The way of one object: read ahead in ranges, through the cipher, into an upload."""
+"""The data path of one object: ranges are read ahead, go through the cipher, and are written to an upload."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class ReadAhead:
         return self._digest.hexdigest()
 
     def close(self) -> None:
-        """Give up what is on its way."""
+        """Cancel reads in progress."""
         with self._lock:
             for window in self._windows.values():
                 window.cancel()
@@ -111,17 +111,17 @@ class Plain:
     """The bytes of an object as they are."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool = False) -> None:
-        """Begin with nothing read."""
+        """Prepare to read an object."""
         self.entry = entry
         self.ahead = ReadAhead(storage, entry, threads, digest)
 
     def pieces(self) -> Iterator[memoryview]:
-        """Hand them out in order."""
+        """Yield the windows in order."""
         for index in range(self.ahead.count):
             yield memoryview(self.ahead.window(index))
 
     def close(self) -> None:
-        """Give up what is on its way."""
+        """Cancel reads in progress."""
         self.ahead.close()
 
 
@@ -162,7 +162,7 @@ class Opened:
             check_digest(self.entry, self.ahead.sha256(), self._expected)
 
     def close(self) -> None:
-        """Give up what is on its way."""
+        """Cancel reads in progress."""
         self._reader.close()
         self.ahead.close()
 
@@ -177,13 +177,13 @@ class Out:
     """An upload with the length of its content, and the digest if that is wanted."""
 
     def __init__(self, upload: Upload, digest: bool) -> None:
-        """Take an upload that has just begun."""
+        """Write to an upload that has just begun."""
         self.upload = upload
         self.digest = hashlib.sha256() if digest else None
         self.size = 0
 
     def write(self, data: memoryview) -> None:
-        """Take the next bytes."""
+        """Write the next bytes."""
         if self.digest is not None:
             self.digest.update(data)
         self.size += len(data)
@@ -245,12 +245,15 @@ def crypt_file(
 ) -> tuple[Entry, str, str]:
     """Write one file from another by the library's own threads, which read, process, hash and write in the same memory.
 
+    A file that replaces none gets the permissions of its source, without set-id bits.
+
     `proceed` is asked at times whether to continue. `expected`: the digest that a sealed file must have, or "". Return
     the entry of the new file, the digest of the sealed one, and the backend.
     """
     upload = LocalUpload(target, key, replace, attempt)
     try:
         with source.opened(entry) as descriptor:
+            upload.set_mode(os.fstat(descriptor).st_mode & 0o777)
             size, digest, backend, device = _crypt_file(
                 direction, descriptor, upload.descriptor, keyset, associated, threads, proceed
             )

@@ -21,7 +21,7 @@ class Verify(Run):
     """Authenticates the objects of a dataset, and compares them with its manifest."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
-        """Take no lock: nothing is written."""
+        """Take no lock, because nothing is written."""
 
     def do(self) -> None:
         """Read every object, or those that are named."""

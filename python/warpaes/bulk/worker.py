@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -21,10 +20,11 @@ from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from . import keys, transfer
 from .attributes import NAMES, Attributes, from_text, of_sealed, to_text
+from .config import BESIDE, Config
 from .local import LocalStorage
+from .object_keys import ObjectKeys, OwnKey
 from .rows import DONE, REMOVED, Row
 from .storage import (
-    KEY_SUFFIX,
     WINDOW,
     Attempt,
     ChangedError,
@@ -32,17 +32,9 @@ from .storage import (
     ExistsError,
     MissingError,
     PermanentError,
-    is_local,
     open_storage,
     part_bytes,
 )
-
-#: In place of a row's key records, if no manifest has them: they lie in the file next to the object.
-BESIDE = "beside"
-#: Of data keys, if nothing else is said.
-TEMPLATE = "AES256_GCM_HKDF_1MB"
-#: How an object's name is bound to it: not at all, as the bare name (warpaes 1.0), or as keys.name_data.
-UNBOUND, BARE, BOUND = "", "name", "object"
 
 #: What another try would not change.
 FINAL = (
@@ -63,7 +55,7 @@ _backends: list[str] = []
 
 
 def use_backend(name: str | None) -> None:
-    """Let this process compute there, before it does anything else."""
+    """Select the backend of this process; it must be called before any other operation."""
     if name and name not in _backends:
         _native.configure(backend=name)
         _backends.append(name)
@@ -82,60 +74,17 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-@dataclass
-class Config:
-    """What a worker is to do with every row; it goes to other processes and machines, keys included."""
-
-    command: str
-    source: str
-    target: str
-    source_options: dict[str, Any] = field(default_factory=dict)
-    target_options: dict[str, Any] = field(default_factory=dict)
-    key: list[keys.KeySpec] = field(default_factory=list)  #: opens, and seals if there is no new one
-    new_key: list[keys.KeySpec] = field(default_factory=list)  #: of rekey and rewrap
-    envelope: str = ""  #: "job", "object", or "": the keyset itself
-    template: str = TEMPLATE
-    key_id: str = ""  #: the key of new objects, if they have no keys of their own
-    records: dict[str, dict[str, Any]] = field(default_factory=dict)
-    dataset: str = ""  #: of the encrypted objects
-    named_dataset: str = ""  #: the same, if the command line names it
-    job: str = ""
-    record_key: bytes = field(default=b"", repr=False)  #: authenticates records of this dataset
-    old_binding: str = UNBOUND  #: of objects that are read
-    binding: str = UNBOUND  #: of objects that are written
-    overwrite: bool = False
-    verify: bool = False  #: read again what was written
-    drop_old_keys: bool = False
-    given: list[str] = field(default_factory=list)  #: of verify: attributes that the command line gave to all objects
-    threads: int = 32  #: objects at once
-    requests: int = 16  #: ranges and parts of large objects at once
-    memory: int = 256 << 20
-    backend: str | None = None
-
-    @property
-    def by_files(self) -> bool:
-        """Whether the library's jobs on files do the work: from file to file, where nobody has to see the plaintext."""
-        whole = self.command in ("encrypt", "decrypt") and not self.verify
-        return whole and is_local(self.source) and is_local(self.target)
-
-    def memory_of(self, what: str, size: int) -> int:
-        """Return the most memory that an object takes on its way, on one thread where it is the library's file job."""
-        if self.by_files and what == self.command:
-            return transfer.memory_of_file(size, 1)
-        return transfer.memory_of(size, part_bytes(size))
-
-
 class Budget:
-    """Bytes that objects on their way may hold together; who asks first is served first."""
+    """A number of bytes that all objects in progress may hold together. Requests are served in order."""
 
     def __init__(self, size: int) -> None:
-        """Take the limit."""
+        """Set the limit, in bytes."""
         self.size = self.free = size
         self._turn = threading.Lock()
         self._changed = threading.Condition()
 
     def take(self, wanted: int) -> int:
-        """Wait for so much; an object that is larger than all of it goes alone."""
+        """Wait until so many bytes are free. An object larger than the whole budget is processed alone."""
         wanted = min(wanted, self.size)
         with self._turn, self._changed:
             self._changed.wait_for(lambda: self.free >= wanted)
@@ -143,44 +92,35 @@ class Budget:
         return wanted
 
     def give(self, taken: int) -> None:
-        """Return it."""
+        """Give bytes back."""
         with self._changed:
             self.free += taken
             self._changed.notify_all()
 
 
 class Share:
-    """What one object holds of a budget."""
+    """The part of a budget that one object holds."""
 
     def __init__(self, budget: Budget) -> None:
-        """Hold nothing yet."""
+        """Start with a share of 0 bytes."""
         self._budget, self._taken = budget, 0
 
     def take(self, wanted: int) -> None:
-        """Return what it holds, and wait for so much."""
+        """Give back the current share, and wait for one of this size, in bytes."""
         self.give()
         self._taken = self._budget.take(wanted)
 
     def give(self) -> None:
-        """Return what it holds."""
+        """Give back the current share."""
         taken, self._taken = self._taken, 0
         self._budget.give(taken)
 
 
-@dataclass
-class OwnKey:
-    """An object's own data key: its keyset, the records of this job's attempts at it, and those that it replaces."""
-
-    keyset: Keyset
-    records: list[dict[str, Any]]  #: that of the keyset first
-    old: list[dict[str, Any]]
-
-
-class Worker:
-    """Takes rows, and hands out events: (row's number, what became of it)."""
+class Worker(ObjectKeys):
+    """Processes rows in threads, and reports an event for each: the number of the row and the result."""
 
     def __init__(self, config: Config, host: str = "") -> None:
-        """Open both ends. `host`: what to say where, before what computed."""
+        """Open source, target and keys. `host`: a prefix for the name of the backend in events."""
         self.config, self.host = config, host
         use_backend(config.backend)
         self.source = open_storage(config.source, config.source_options)
@@ -195,6 +135,7 @@ class Worker:
             self.new_keys, self.new_sources = self.old_keys, sources
         self.budget = Budget(config.memory)
         self._named_backend = named_backend(config.backend)
+        self._has_attributes = self.source.has_attributes or self.target.has_attributes
         self._in_hand = 0  #: rows that have come and not gone
         self._lock = threading.Lock()
         self._closing = False
@@ -205,7 +146,7 @@ class Worker:
     # ---------------------------------------------------------------------------------------- rows in, events out
 
     def submit(self, tasks: list[tuple[int, str, Row]]) -> None:
-        """Begin with rows: number, what to do, row."""
+        """Start processing rows, each given as its number, the operation and the row."""
         with self._lock:
             self._in_hand += len(tasks)
         for task in tasks:
@@ -222,7 +163,7 @@ class Worker:
             return events
 
     def close(self) -> None:
-        """Begin nothing any more: what is small is done to its end, what is large is given up at its next range."""
+        """Stop: small objects are finished, large ones are given up at their next range."""
         self._closing = True
         self.requests.shutdown(wait=False, cancel_futures=True)
         self._rows.shutdown(cancel_futures=True)
@@ -249,82 +190,6 @@ class Worker:
                 self._in_hand -= 1
         self._events.put((number, {"seconds": time.monotonic() - begin, **result}))
 
-    # ------------------------------------------------------------------------------------------- keys of an object
-
-    def _associated(self, name: str, binding: str) -> bytes:
-        # The source may be one object, which then has no name below itself.
-        name = name or self.source.name
-        if binding == BOUND:
-            return keys.name_data(self.config.dataset, name)
-        return name.encode() if binding == BARE else b""
-
-    def _old_keyset(self, row: Row) -> Keyset:
-        """Return the key of an object that a manifest has."""
-        if row.wrapped:
-            return self.old_keys.open(json.loads(row.wrapped)[0])
-        return self.old_keys.get(row.old_key_id if self.config.command == "decrypt" else row.key_id)
-
-    def _own_key(self, row: Row) -> OwnKey:
-        """Make an object's own data key, and put its record next to the object.
-
-        Attempts that were given up may live on and write the object, so the records of this job's attempts stay there.
-        These are authentic, and so are those of the row; nothing else that lies there is kept or used.
-        """
-        name = row.key + KEY_SUFFIX
-        place = keys.Place(self.config.dataset, row.key, self.config.job)
-        record, keyset = keys.new_record(self.new_sources[0], self.config.template, place)
-        record = keys.signed(record, self.config.record_key)
-        known = json.loads(row.wrapped) if row.wrapped and self.config.command == "rekey" else []
-        old = [keys.signed(keys.replaced(each), self.config.record_key) for each in known]
-        while True:
-            found: list[dict[str, Any]] = []
-            version = None
-            try:
-                text, version = self.target.get(name)
-                found = keys.parse_records(text, name)
-            except MissingError:
-                pass
-            except PermanentError:
-                found = [{}]  # it is not authentic
-            earlier = [each for each in found if keys.is_signed(each, self.config.record_key, place)]
-            if any(each not in earlier and each not in known for each in found):
-                self._check_records(row, name, earlier)
-            try:
-                self.target.put(name, keys.to_json([record, *earlier, *old]).encode(), version)
-            except ExistsError:  # another attempt was first
-                continue
-            return OwnKey(keyset, [record, *earlier], old)
-
-    def _check_records(self, row: Row, name: str, earlier: list[dict[str, Any]]) -> None:
-        """Refuse to replace records that are not authentic, if one of them may be the only copy of a key in use.
-
-        It is not, if there is no object, or the object that the manifest has, or one that opens with another record.
-        """
-        try:
-            entry = self.target.stat(row.key)
-        except MissingError:
-            return
-        if self.config.command == "rekey":
-            try:
-                with closing(self._opened(row)) as there:
-                    for _ in there.pieces():
-                        pass
-                return
-            except (ChangedError, InvalidTag, FormatError):
-                pass
-        for record in earlier:
-            try:
-                self._there(entry, self.new_keys.open(record)).close()
-                return
-            except (InvalidTag, FormatError, PermanentError):
-                continue
-        if self.config.command == "encrypt" and self.config.overwrite:
-            return
-        mended = "restore it, or remove both"
-        if self.config.command == "encrypt":
-            mended = "restore it, or encrypt the object again with --overwrite"
-        raise PermanentError(f"{name} was altered, and may have contained the key of {row.key}: {mended}")
-
     # ------------------------------------------------------------------------------------------ what is done to rows
 
     def _sealed_entry(self, row: Row) -> tuple[Entry, str]:
@@ -343,31 +208,6 @@ class Worker:
         if now.size != entry.size:
             raise ChangedError(f"{entry.key} has {now.size} bytes, and {entry.size} by the manifest")
         return now
-
-    def _key_of(self, row: Row, entry: Entry) -> tuple[Keyset, str, dict[str, Any] | None]:
-        """Return an object's key with its id, and the record that contains it, if no manifest has that.
-
-        An object that no manifest has is opened with every key there is.
-        """
-        if row.wrapped != BESIDE and (row.wrapped or row.key_id or row.old_key_id):
-            return self._old_keyset(row), row.key_id or row.old_key_id, None
-        records = []
-        if row.wrapped == BESIDE:
-            beside = entry.key + KEY_SUFFIX
-            records = keys.parse_records(self.source.get(beside)[0], beside)
-            if self.config.named_dataset:  # a record of another dataset may be of a key that others know
-                records = [each for each in records if keys.is_of(each, self.config.named_dataset, entry.key)]
-        associated = self._associated(entry.key, self.config.old_binding)
-        refused: Exception | None = None
-        for key_id, open_keyset in self.old_keys.any_of(records):
-            try:
-                keyset = open_keyset()
-                transfer.Opened(self.source, entry, self.requests, keyset, associated).close()
-            except (InvalidTag, FormatError, KeysetError, PermanentError) as error:
-                refused = error if refused is None or isinstance(error, InvalidTag) else refused
-                continue
-            return keyset, key_id, next((each for each in records if each["key_id"] == key_id), None)
-        raise refused or PermanentError("there is no key that may have encrypted it: give -k")
 
     def _opened(self, row: Row) -> transfer.Opened:
         """Open the sealed object that a row is about."""
@@ -401,12 +241,12 @@ class Worker:
             keyset, key_id = own.keyset, own.records[0]["key_id"]
         elif config.command != "decrypt":
             keyset, key_id = self.new_keys.get(config.key_id), config.key_id
-        attributes = functools.cache(partial(self._attributes, row))
+        attributes = functools.cache(partial(self._attributes, row)) if self._has_attributes else dict
         attempt = Attempt(
             key_id=key_id,
             attributes=lambda: of_sealed(attributes()) if keyset is not None else attributes(),
             uploading=lambda upload: self._events.put((number, {"upload_id": upload})),
-            mode=self.source.mode_of(row.source_entry) if config.command != "rekey" else None,
+            mode=None if config.command == "rekey" or config.by_files else self.source.mode_of(row.source_entry),
         )
         plain = hashlib.sha256() if config.verify and keyset is not None else None
 
@@ -477,19 +317,6 @@ class Worker:
             if found.get(name) != expected.get(name) and name in expected and name not in self.config.given:
                 raise ChangedError(f"{row.key} is authentic, but its {name} is not the one that the manifest has")
 
-    def _settle(self, row: Row, own: OwnKey | None, key_id: str) -> str:
-        """Leave next to a written object only the record in use, and those that it replaced; return them."""
-        if own is None:
-            return ""
-        kept = [record for record in own.records if record["key_id"] == key_id] + (
-            [] if self.config.drop_old_keys else own.old
-        )
-        text = keys.to_json(kept)
-        if len(kept) < len(own.records) + len(own.old):
-            name = row.key + KEY_SUFFIX
-            self.target.put(name, text.encode(), self.target.stat(name).version)
-        return text
-
     def _from_file_to_file(
         self, row: Row, replace: str | None, attempt: Attempt, share: Share, keyset: Keyset | None
     ) -> tuple[Entry, str, str]:
@@ -558,7 +385,7 @@ class Worker:
             return None
 
     def _verify_written(self, entry: Entry, digest: str, keyset: Keyset | None, plain: Any) -> None:
-        """Read again what was written, and compare."""
+        """Read a written object again, and compare its digests with those of the data that were written."""
         again = hashlib.sha256()
         with closing(self._there(entry, keyset)) as there:
             for piece in there.pieces():
@@ -611,17 +438,6 @@ class Worker:
         sources = [*self.old_keys.sources, *self.new_sources]
         records, _ = keys.rewrap_all(json.loads(row.wrapped), sources, self.new_sources[0])
         return {"wrapped": self._put_records(row.key, records), "todo": ""}
-
-    def _put_records(self, key: str, records: list[dict[str, Any]]) -> str:
-        """Write an object's records next to it, in the place of any that are there."""
-        text = keys.to_json([keys.signed(each, self.config.record_key) for each in records])
-        name = key + KEY_SUFFIX
-        try:
-            version = self.target.stat(name).version
-        except MissingError:
-            version = None
-        self.target.put(name, text.encode(), version)
-        return text
 
     def _remove(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Remove an original, after comparing it with its copy byte by byte, as both lie there now."""

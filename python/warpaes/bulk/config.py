@@ -1,0 +1,59 @@
+"""The options of workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import keys, transfer
+from .storage import is_local, part_bytes
+
+#: In place of a row's key records, if no manifest has them: they lie in the file next to the object.
+BESIDE = "beside"
+#: Of data keys, if nothing else is said.
+TEMPLATE = "AES256_GCM_HKDF_1MB"
+#: How an object's name is bound to it: not at all, as the bare name (warpaes 1.0), or as keys.name_data.
+UNBOUND, BARE, BOUND = "", "name", "object"
+
+
+@dataclass
+class Config:
+    """The options of a worker. They are sent to other processes and machines, including the keys."""
+
+    command: str
+    source: str
+    target: str
+    source_options: dict[str, Any] = field(default_factory=dict)
+    target_options: dict[str, Any] = field(default_factory=dict)
+    key: list[keys.KeySpec] = field(default_factory=list)  #: opens, and seals if there is no new one
+    new_key: list[keys.KeySpec] = field(default_factory=list)  #: of rekey and rewrap
+    envelope: str = ""  #: "job", "object", or "": the keyset itself
+    template: str = TEMPLATE
+    key_id: str = ""  #: the key of new objects, if they have no keys of their own
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    dataset: str = ""  #: of the encrypted objects
+    named_dataset: str = ""  #: the same, if the command line names it
+    job: str = ""
+    record_key: bytes = field(default=b"", repr=False)  #: authenticates records of this dataset
+    old_binding: str = UNBOUND  #: of objects that are read
+    binding: str = UNBOUND  #: of objects that are written
+    overwrite: bool = False
+    verify: bool = False  #: read again what was written
+    drop_old_keys: bool = False
+    given: list[str] = field(default_factory=list)  #: of verify: attributes that the command line gave to all objects
+    threads: int = 32  #: objects at once
+    requests: int = 16  #: ranges and parts of large objects at once
+    memory: int = 256 << 20
+    backend: str | None = None
+
+    @property
+    def by_files(self) -> bool:
+        """Whether the library's jobs on files do the work: from file to file, where nobody has to see the plaintext."""
+        whole = self.command in ("encrypt", "decrypt") and not self.verify
+        return whole and is_local(self.source) and is_local(self.target)
+
+    def memory_of(self, what: str, size: int) -> int:
+        """Return the most memory that an object takes on its way, on one thread where it is the library's file job."""
+        if self.by_files and what == self.command:
+            return transfer.memory_of_file(size, 1)
+        return transfer.memory_of(size, part_bytes(size))

@@ -1,0 +1,169 @@
+"""The keys of single objects: by a manifest, by the records next to them, or new ones."""
+
+from __future__ import annotations
+
+import abc
+import json
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from .._native import Keyset
+from ..exceptions import FormatError, InvalidTag, KeysetError
+from . import keys, transfer
+from .config import BARE, BESIDE, BOUND, Config
+from .rows import Row
+from .storage import KEY_SUFFIX, ChangedError, Entry, ExistsError, MissingError, PermanentError, Storage
+
+
+@dataclass
+class OwnKey:
+    """An object's own data key: its keyset, the records of this job's attempts at it, and those that it replaces."""
+
+    keyset: Keyset
+    records: list[dict[str, Any]]  #: that of the keyset first
+    old: list[dict[str, Any]]
+
+
+class ObjectKeys(abc.ABC):
+    """Finds and makes the keys of objects. A worker is one, with a way to read the objects of both ends."""
+
+    config: Config
+    source: Storage
+    target: Storage
+    requests: Executor
+    old_keys: keys.Keyring
+    new_keys: keys.Keyring
+    new_sources: list[keys.KeySource]
+
+    @abc.abstractmethod
+    def _opened(self, row: Row) -> transfer.Opened:
+        """Open the sealed object that a row is about."""
+
+    @abc.abstractmethod
+    def _there(self, entry: Entry, keyset: Keyset | None) -> transfer.Plain | transfer.Opened:
+        """Read an object of the target that this job has written."""
+
+    def _associated(self, name: str, binding: str) -> bytes:
+        # The source may be one object, which then has no name below itself.
+        name = name or self.source.name
+        if binding == BOUND:
+            return keys.name_data(self.config.dataset, name)
+        return name.encode() if binding == BARE else b""
+
+    def _old_keyset(self, row: Row) -> Keyset:
+        """Return the key of an object that a manifest has."""
+        if row.wrapped:
+            return self.old_keys.open(json.loads(row.wrapped)[0])
+        return self.old_keys.get(row.old_key_id if self.config.command == "decrypt" else row.key_id)
+
+    def _own_key(self, row: Row) -> OwnKey:
+        """Make an object's own data key, and put its record next to the object.
+
+        Attempts that were given up may live on and write the object, so the records of this job's attempts stay there.
+        These are authentic, and so are those of the row; nothing else that lies there is kept or used.
+        """
+        name = row.key + KEY_SUFFIX
+        place = keys.Place(self.config.dataset, row.key, self.config.job)
+        record, keyset = keys.new_record(self.new_sources[0], self.config.template, place)
+        record = keys.signed(record, self.config.record_key)
+        known = json.loads(row.wrapped) if row.wrapped and self.config.command == "rekey" else []
+        old = [keys.signed(keys.replaced(each), self.config.record_key) for each in known]
+        while True:
+            found: list[dict[str, Any]] = []
+            version = None
+            try:
+                text, version = self.target.get(name)
+                found = keys.parse_records(text, name)
+            except MissingError:
+                pass
+            except PermanentError:
+                found = [{}]  # it is not authentic
+            earlier = [each for each in found if keys.is_signed(each, self.config.record_key, place)]
+            if any(each not in earlier and each not in known for each in found):
+                self._check_records(row, name, earlier)
+            try:
+                self.target.put(name, keys.to_json([record, *earlier, *old]).encode(), version)
+            except ExistsError:  # another attempt was first
+                continue
+            return OwnKey(keyset, [record, *earlier], old)
+
+    def _check_records(self, row: Row, name: str, earlier: list[dict[str, Any]]) -> None:
+        """Refuse to replace records that are not authentic, if one of them may be the only copy of a key in use.
+
+        It is not, if there is no object, or the object that the manifest has, or one that opens with another record.
+        """
+        try:
+            entry = self.target.stat(row.key)
+        except MissingError:
+            return
+        if self.config.command == "rekey":
+            try:
+                with closing(self._opened(row)) as there:
+                    for _ in there.pieces():
+                        pass
+                return
+            except (ChangedError, InvalidTag, FormatError):
+                pass
+        for record in earlier:
+            try:
+                self._there(entry, self.new_keys.open(record)).close()
+                return
+            except (InvalidTag, FormatError, PermanentError):
+                continue
+        if self.config.command == "encrypt" and self.config.overwrite:
+            return
+        mended = "restore it, or remove both"
+        if self.config.command == "encrypt":
+            mended = "restore it, or encrypt the object again with --overwrite"
+        raise PermanentError(f"{name} was altered, and may have contained the key of {row.key}: {mended}")
+
+    def _key_of(self, row: Row, entry: Entry) -> tuple[Keyset, str, dict[str, Any] | None]:
+        """Return an object's key with its id, and the record that contains it, if no manifest has that.
+
+        An object that no manifest has is opened with every key there is.
+        """
+        if row.wrapped != BESIDE and (row.wrapped or row.key_id or row.old_key_id):
+            return self._old_keyset(row), row.key_id or row.old_key_id, None
+        records = []
+        if row.wrapped == BESIDE:
+            beside = entry.key + KEY_SUFFIX
+            records = keys.parse_records(self.source.get(beside)[0], beside)
+            if self.config.named_dataset:  # a record of another dataset may be of a key that others know
+                records = [each for each in records if keys.is_of(each, self.config.named_dataset, entry.key)]
+        associated = self._associated(entry.key, self.config.old_binding)
+        refused: Exception | None = None
+        for key_id, open_keyset in self.old_keys.any_of(records):
+            try:
+                keyset = open_keyset()
+                transfer.Opened(self.source, entry, self.requests, keyset, associated).close()
+            except (InvalidTag, FormatError, KeysetError, PermanentError) as error:
+                refused = error if refused is None or isinstance(error, InvalidTag) else refused
+                continue
+            return keyset, key_id, next((each for each in records if each["key_id"] == key_id), None)
+        raise refused or PermanentError("there is no key that may have encrypted it: give -k")
+
+    def _settle(self, row: Row, own: OwnKey | None, key_id: str) -> str:
+        """Leave next to a written object only the record in use, and those that it replaced; return them."""
+        if own is None:
+            return ""
+        kept = [record for record in own.records if record["key_id"] == key_id] + (
+            [] if self.config.drop_old_keys else own.old
+        )
+        text = keys.to_json(kept)
+        if len(kept) < len(own.records) + len(own.old):
+            name = row.key + KEY_SUFFIX
+            self.target.put(name, text.encode(), self.target.stat(name).version)
+        return text
+
+    def _put_records(self, key: str, records: list[dict[str, Any]]) -> str:
+        """Write an object's records next to it, in the place of any that are there."""
+        text = keys.to_json([keys.signed(each, self.config.record_key) for each in records])
+        name = key + KEY_SUFFIX
+        try:
+            version = self.target.stat(name).version
+        except MissingError:
+            version = None
+        self.target.put(name, text.encode(), version)
+        return text
