@@ -991,7 +991,7 @@ class Keyset:
     def check_raw(key: Buffer) -> None:
         """Refuse text in the place of a raw key, for bytes that were read from a file, a variable or a program.
 
-        Of random keys of 16 bytes fewer than one in 100,000 is taken for text, of 32 bytes practically none.
+        Of random keys of 16 bytes about one in 100,000 is taken for text, of 32 bytes practically none.
 
         Args:
             key: The bytes of any length, in host memory.

@@ -1,10 +1,9 @@
 """Text in the place of a raw key, byte order marks: wherever the command reads a key."""
 
 import os
-import subprocess
 import sys
 
-from support import ARGUMENT, KEYSET, KEY_LENGTH, WARPAES, KeyedTest, main
+from support import ARGUMENT, KEY_LENGTH, KEYSET, WARPAES, KeyedTest, main
 
 PACKAGE = os.environ.get("WARPAES_PYTHON_PACKAGE")
 
@@ -48,7 +47,12 @@ class Text(KeyedTest):
             self.assertIn(len(text), (16, 32), text)
             self.private("key", text)
             for place in ("key", "exec:cat key"):
-                for command in (["encrypt", "-o", "-", "plain"], ["decrypt", "plain"], ["verify", "plain"], ["inspect", "plain"]):
+                for command in (
+                    ["encrypt", "-o", "-", "plain"],
+                    ["decrypt", "plain"],
+                    ["verify", "plain"],
+                    ["inspect", "plain"],
+                ):
                     self.refused(KEYSET, "not a raw key|--raw", command[0], "-k", place, *command[1:])
             self.refused(KEYSET, "not a raw key", "reencrypt", "-k", "keyset", "--to", "key", "plain")
             self.refused(KEYSET, "not a raw key", "keygen", "--kek", "key", "-o", "new")
@@ -58,7 +62,9 @@ class Text(KeyedTest):
             else:
                 self.refused(KEYSET, "not a raw key|--raw", *cipher)
             if b"\0" not in text:
-                self.refused(KEYSET, "not a raw key", "encrypt", "-k", "env:K", "-o", "-", "plain", env={"K": os.fsdecode(text)})
+                self.refused(
+                    KEYSET, "not a raw key", "encrypt", "-k", "env:K", "-o", "-", "plain", env={"K": os.fsdecode(text)}
+                )
             # The message contains nothing of it.
             said = self.run_command(WARPAES, "encrypt", "-k", "key", "-o", "-", "plain").stderr
             self.assertNotIn(text.strip()[:6], said)
@@ -75,7 +81,9 @@ class Text(KeyedTest):
         self.refused(ARGUMENT, "--raw: no key", "encrypt", "--raw", "-k", "keyset", "-o", "-", "plain")
         self.refused(ARGUMENT, "--raw|-K", "enc", "-aes-128-ctr", "--raw", "-pass", "env:PATH", "-in", "plain")
         self.private("key", b"x" * 15)
-        self.refused(KEY_LENGTH, "15 bytes", "enc", "-aes-128-ctr", "--raw", "-K", "file:key", "-iv", "00" * 16, "-in", "plain")
+        self.refused(
+            KEY_LENGTH, "15 bytes", "enc", "-aes-128-ctr", "--raw", "-K", "file:key", "-iv", "00" * 16, "-in", "plain"
+        )
 
     def test_keys_that_are_no_text_are_taken(self):
         self.write("plain", b"x")
@@ -114,7 +122,12 @@ class ByteOrderMarks(KeyedTest):
     def test_other_encodings_are_named(self):
         self.write("plain", b"x")
         text = self.read("keyset").decode()
-        for encoding, name in (("utf-16", "UTF-16"), ("utf-16-le", "UTF-16"), ("utf-16-be", "UTF-16"), ("utf-32", "UTF-32")):
+        for encoding, name in (
+            ("utf-16", "UTF-16"),
+            ("utf-16-le", "UTF-16"),
+            ("utf-16-be", "UTF-16"),
+            ("utf-32", "UTF-32"),
+        ):
             for content in (text, "07" * 32):
                 self.private("key", content.encode(encoding))
                 self.refused(KEYSET, f"{name}; save it as UTF-8", "encrypt", "-k", "key", "-o", "-", "plain")
