@@ -69,7 +69,7 @@ public:
                                                    kek.size(), aad.data(), aad.size()));
     }
     /// Throws Error{WARPAES_ERROR_KEYSET} if bytes that were read as a raw key are text; see warpaes_keyset_check_raw.
-    static void check_raw(ConstBytes key) { detail::check(warpaes_keyset_check_raw(key.data(), key.size())); }
+    static void check_raw(ConstBytes key) { check(warpaes_keyset_check_raw(key.data(), key.size())); }
     /// A keyset of one raw key. Throws Error{WARPAES_ERROR_ARGUMENT, WARPAES_ERROR_KEY_LENGTH}.
     [[nodiscard]] static Keyset from_raw(const std::string& template_name, ConstBytes key) {
         return Keyset(
