@@ -36,8 +36,7 @@ def skipped_line(junit: str) -> str:
         if test.find("skipped") is not None:
             count += 1
             reasons.update(dict.fromkeys(reasons_of(output) or ["it does not say why"], 1))
-        elif REASONS.search(output):
-            found = reasons_of(output)
+        elif found := [reason.split("; ")[0] for _, reason in REASONS.findall(output) if reason]:
             cases += len(found)
             reasons.update(dict.fromkeys(found, 1))
     if count + cases == 0:

@@ -116,7 +116,8 @@ private:
     void refuse_long_name(FileTask& task) const {
         const fs::path output(task.output);
         const std::size_t length = output.filename().native().size();
-        if (length <= longest_name(output) || options_.output) return;
+        constexpr std::size_t always_fits = 128;
+        if (length <= always_fits || options_.output || length <= longest_name(output)) return;
         task.status = WARPAES_ERROR_WRITE;
         task.error = fmt::format(
             "output: the name is too long for {}: it has {} bytes, and its file system takes {}. Give this file and -o "

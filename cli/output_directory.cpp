@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/limits.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -26,13 +28,16 @@ void make_directory(const fs::path& folder) {
     }
 }
 
-fs::path nearest_directory(fs::path path) {
-    std::error_code error;
-    while (!path.empty() && !fs::is_directory(path, error)) {
-        if (path == path.parent_path()) break;
-        path = path.parent_path();
-    }
-    return path.empty() ? fs::path(".") : path;
+fs::path nearest_directory(const fs::path& path) {
+    std::string at = path.string();
+    const auto cut = [&](std::size_t slash) {
+        at.erase(slash == std::string::npos ? 0 : std::max<std::size_t>(slash, 1));
+    };
+    if (at.size() >= PATH_MAX) cut(at.rfind('/', PATH_MAX - 1));  // no file can exist there
+    struct stat status {};
+    while (!at.empty() && at != "/" && (::stat(at.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)))
+        cut(at.rfind('/'));
+    return at.empty() ? "." : at;
 }
 
 void require_space(const std::string& directory, std::uint64_t bytes) {

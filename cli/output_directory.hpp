@@ -21,7 +21,7 @@ MadeDirectory made_directory(const std::string& path);
 void make_directory(const std::filesystem::path& folder);
 
 /// `path`, or the nearest directory above it that exists.
-std::filesystem::path nearest_directory(std::filesystem::path path);
+std::filesystem::path nearest_directory(const std::filesystem::path& path);
 
 /// Throws Failure{WRITE} if results of so many bytes do not fit on the file system of `directory`, which need not
 /// exist. File systems that compress or that report no size are not checked.

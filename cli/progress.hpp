@@ -27,7 +27,7 @@ private:
     bool terminal_ = ::isatty(STDERR_FILENO) != 0;
     bool visible_ = false;
     Clock::time_point start_ = Clock::now();
-    Clock::time_point drawn_ = start_;
+    Clock::time_point drawn_{};
 };
 
 /// 1536 as "1.50 KiB".

@@ -284,6 +284,7 @@ std::vector<std::string> idle_settings(const OpensslConfig& config) {
         if (info.usable != 0) usable.push_back(std::to_string(info.device));
         if (info.usable == 0) why = info.reason;
     }
+    if (backend != "cuda" && usable.empty()) return {};  // "auto" asks for a GPU only if there is one
     if (device.empty() ? !usable.empty() : std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
     const std::string name = device.empty() ? "backend = cuda" : fmt::format("device = {}", device);
     const std::string problem = usable.empty()

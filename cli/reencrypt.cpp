@@ -51,10 +51,10 @@ warpaes_status open_reader(warpaes_engine* engine, const warpaes_keyset* keyset,
 void refuse_irregular(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("input: cannot open it: {}", std::strerror(errno)));
+        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
     }
     if (!S_ISREG(status.st_mode)) {
-        throw Failure(WARPAES_ERROR_ARGUMENT, "input: is no regular file, and cannot be replaced");
+        throw Failure(WARPAES_ERROR_ARGUMENT, "is no regular file, and cannot be replaced");
     }
 }
 

@@ -61,8 +61,7 @@ WARPAES_API warpaes_status warpaes_keyset_from_raw(const char* template_name, co
 /** Call it before warpaes_keyset_from_raw for bytes that were read from a file, a variable or a program: returns
     WARPAES_ERROR_KEYSET if they are text (ASCII, UTF-8, UTF-16, UTF-32, or Latin-1 that is mostly ASCII, perhaps with
     zeros after it), which is a passphrase or a damaged key in hexadecimal and not a raw key. The sentence contains
-    nothing of it. Of random keys of 16 bytes fewer than one in 100,000 is taken for text, of 32 bytes practically
-    none. */
+    nothing of it. Of random keys of 16 bytes about one in 100,000 is taken for text, of 32 bytes practically none. */
 WARPAES_API warpaes_status warpaes_keyset_check_raw(const void* key, size_t length);
 WARPAES_API void warpaes_keyset_destroy(warpaes_keyset* keyset);
 /** Adds a new random key. The first key of a keyset becomes its primary. `key_id` receives its number; may be NULL. */

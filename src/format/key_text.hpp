@@ -9,7 +9,7 @@ namespace warpaes {
 
 /// Throws Error{KEYSET} if the bytes are text, in ASCII, UTF-8, UTF-16, UTF-32 or Latin-1, perhaps with zeros after it:
 /// a passphrase or a damaged key in hexadecimal, and not a raw key. `what` begins the sentence, which contains none of
-/// the text. Of random keys of 16 bytes fewer than one in 100,000
+/// the text. Of random keys of 16 bytes about one in 100,000
 /// is taken for text, of 32 bytes practically none.
 void refuse_text(std::span<const std::uint8_t> key, std::string_view what);
 

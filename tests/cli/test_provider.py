@@ -65,6 +65,23 @@ class Provider(CommandTest):
         run("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024")
         return {name for name in ("default", "warpaes", "legacy") if f"\n  {name}\n" in providers}
 
+    def test_settings_for_a_gpu_that_is_not_there(self):
+        for lines, words in (
+            ("backend = cuda\ndevice = 1000\n", "device = 1000"),
+            ("backend = vaes\ndevice = 1000\n", None),
+            ("backend = auto\n", None),
+        ):
+            given = self.config(DEBIAN)
+            self.warpaes("provider", "install", *given, "--module", MODULE)
+            text = Path("openssl.cnf").read_text()
+            Path("openssl.cnf").write_text(text.replace("[warpaes_provider]\n", "[warpaes_provider]\n" + lines))
+            done = self.run_command(WARPAES, "provider", "check", *given)
+            said = done.stderr.decode()
+            self.assertEqual(done.returncode, 0, said)
+            self.assertEqual("CPUs do all the work" in said and (words or "?") in said, words is not None, said)
+            record = json.loads(self.warpaes("provider", "check", "--json", *given))
+            self.assertEqual(len(record["idle"]), 0 if words is None else 1)
+
     @unittest.skipIf(os.geteuid() != 0, "only root makes a configuration of root; any build as root runs this")
     def test_root_takes_no_module_that_others_can_replace(self):
         given = self.config(DEBIAN)

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "evp_oracle.hpp"
+#include "format/key_text.hpp"
 #include "format/keyset_wrap.hpp"
 #include "keyset_texts.hpp"
 
@@ -152,18 +153,50 @@ TEST(KeysetUnderKek, DigitsAreDigitsAndOtherBytesAreBytes) {
     const Keyset inside = open_under_kek(wrapped_under_kek());
     const std::string digits = hex(raw(16));  // 32 bytes as well
     EXPECT_EQ(text(open_under_kek(wrap(inside, digits), raw(16)).to_json()), text(inside.to_json()));
-    const std::string blank = " " + raw(30) + "\n", nearly = digits.substr(0, 31) + "g";
-    for (const std::string& key : {blank, nearly}) {
-        EXPECT_EQ(text(open_under_kek(wrap(inside, key), key).to_json()), text(inside.to_json()));
-        refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(wrap(inside, key), raw(32)); });
+    const std::string blank = " " + raw(30) + "\n";
+    EXPECT_EQ(text(open_under_kek(wrap(inside, blank), blank).to_json()), text(inside.to_json()));
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(wrap(inside, blank), raw(32)); });
+    const std::string marked = "\xef\xbb\xbf" + digits + "\r\n";
+    EXPECT_EQ(text(open_under_kek(wrap(inside, marked), raw(16)).to_json()), text(inside.to_json()));
+}
+
+TEST(KeysetUnderKek, TextIsNoKey) {
+    const Keyset inside = open_under_kek(wrapped_under_kek());
+    const std::string digits = hex(raw(16));
+    for (const std::string& key : {digits.substr(0, 31) + "g", digits.substr(0, 31) + "\n",
+                                   std::string("hunter2-hunter2\n"), std::string(32, 'k')}) {
+        refused(WARPAES_ERROR_KEYSET, "is text, not a raw key", [&] { wrap(inside, key); });
     }
+    refused(WARPAES_ERROR_KEYSET, "is text in UTF-16, not a raw key", [&] {
+        wrap(inside, std::string("h\0u\0n\0t\0e\0r\0"
+                                 "2\0\n\0",
+                                 16));
+    });
+    refused(WARPAES_ERROR_KEYSET, "kek: is text in UTF-16; save it as UTF-8",
+            [&] { wrap(inside, std::string("\xff\xfe{\0}\0 \0\n\0", 10)); });
+}
+
+/// The share of random keys that are taken for text, as the header gives it.
+TEST(KeyText, RandomKeysAreNoText) {
+    std::mt19937_64 random(7);
+    unsigned taken = 0;
+    constexpr unsigned tries = 2'000'000;
+    for (unsigned i = 0; i < tries; ++i) {
+        std::array<std::uint64_t, 2> key{random(), random()};
+        try {
+            refuse_text({reinterpret_cast<const std::uint8_t*>(key.data()), sizeof key}, "key:");
+        } catch (const Error&) {
+            ++taken;
+        }
+    }
+    EXPECT_LT(taken, tries / 50'000);
 }
 
 TEST(KeysetUnderKek, ThePrimaryEncryptsAndEveryEnabledKeyDecrypts) {
     const Keyset inside = open_under_kek(wrapped_under_kek());
     const std::string old = wrap(inside);
     const std::string second = kek_key_json(9, aes_gcm_key(std::string(32, 'k')));
-    const std::string third = kek_key_json(10, aes_gcm_key(std::string(16, 'm')), "RAW");
+    const std::string third = kek_key_json(10, aes_gcm_key(std::string(16, '\xb1')), "RAW");
     const std::string other =
         kek_key_json(11, "", "RAW", "DISABLED", "type.googleapis.com/google.crypto.tink.AesSivKey");
     const std::string all = first + ", " + second + ", " + other + ", " + third;
@@ -177,7 +210,7 @@ TEST(KeysetUnderKek, ThePrimaryEncryptsAndEveryEnabledKeyDecrypts) {
     EXPECT_EQ(open_under_kek(now, keyset_json(9, second)).primary_id(), 7u);
     refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(now); });
     // One without prefix is tried, too, whatever comes first.
-    EXPECT_EQ(open_under_kek(wrap(inside, std::string(16, 'm')), rotated).primary_id(), 7u);
+    EXPECT_EQ(open_under_kek(wrap(inside, std::string(16, '\xb1')), rotated).primary_id(), 7u);
     for (const char* state : {"DISABLED", "DESTROYED"}) {
         const std::string off = replaced(rotated, "ENABLED", state);
         refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(old, off); });

@@ -184,7 +184,11 @@ TEST(KeysetJson, NotJson) {
                               std::string("google") + escape + "crypto"),
                      "has a type that is none");
     }
-    refused_json("\xef\xbb\xbf" + text, "byte 0");
+    EXPECT_EQ(Keyset::parse("\xef\xbb\xbf" + text).primary_id(), Keyset::parse(text).primary_id());
+    refused_json("\xef\xbb\xbf\xef\xbb\xbf" + text, "byte 0");
+    std::string wide = "\xff\xfe";
+    for (const char c : text) wide += {c, '\0'};
+    refused_json(wide, "is text in UTF-16; save it as UTF-8");
     refused_json(repeated("[", 100000), "expected '{'");
     refused_json(repeated("{\"key\":[", 1), "byte 8");
     refused_json(text + std::string(1 << 20, ' '), "longer than 1 MiB");
