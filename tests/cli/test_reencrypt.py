@@ -113,7 +113,7 @@ class Reencrypt(KeyedTest):
             for force in ([], ["-f"]):
                 command = ["reencrypt", *force, "-k", "keyset", "--to", "new.json", path]
                 self.refused(ARGUMENT, "is no regular file, and cannot be replaced", *command)
-        self.refused(NOT_FOUND, "cannot open it", "reencrypt", "-k", "keyset", "nothing")
+        self.refused(NOT_FOUND, "cannot open 'nothing'", "reencrypt", "-k", "keyset", "nothing")
 
     def test_after_any_failure_the_file_is_as_it_was(self):
         self.rotated(300_000)
