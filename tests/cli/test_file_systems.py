@@ -206,6 +206,8 @@ def mounted(kind, back, place, image):
         return f"{program} is not installed"
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         return "there is no /dev/fuse"
+    if program == "rclone" and not os.environ.get("WARPAES_TEST_RCLONE"):
+        return "rclone completes files some time after close(), so that a busy machine decides; WARPAES_TEST_RCLONE=1"
     if program == "rclone":
         done = run("rclone", "mount", "--config", "/dev/null", "--vfs-cache-mode", kind.split()[1], "--daemon",
                    "--daemon-wait", "20s", back, place)  # fmt: skip
