@@ -36,7 +36,7 @@ def skipped_line(junit: str) -> str:
         if test.find("skipped") is not None:
             count += 1
             reasons.update(dict.fromkeys(reasons_of(output) or ["it does not say why"], 1))
-        elif found := [reason.split("; ")[0] for _, reason in REASONS.findall(output) if reason]:
+        elif found := [(gtest or unit).split("; ")[0] for gtest, unit in REASONS.findall(output)]:
             cases += len(found)
             reasons.update(dict.fromkeys(found, 1))
     if count + cases == 0:

@@ -75,7 +75,7 @@ class ClosingReader(SealedReader):
             below.close()
             raise
 
-    def __reduce__(self) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> Any:
         return _reopen, (self.fs, self.path, self.tell())
 
     def close(self) -> None:

@@ -146,6 +146,21 @@ Keyset make_keyset(const char* template_name) {
 
 constexpr char aad[] = "associated";
 
+/// Reads a file that cannot seek. What was read before a failure is authentic, and wiped for the comparison.
+warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
+    memory.clear();
+    Bytes piece(1000);
+    for (std::uint64_t n = 1; n != 0;) {
+        const warpaes_status status = warpaes_reader_read(reader, memory.size(), piece.data(), piece.size(), &n);
+        if (status != WARPAES_OK) {
+            std::fill(memory.begin(), memory.end(), std::uint8_t{0});
+            return status;
+        }
+        memory.insert(memory.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(n));
+    }
+    return WARPAES_OK;
+}
+
 /// Reads the file in three pieces. What is read is wiped by who fails, not by who has succeeded before.
 warpaes_status read_all(warpaes_engine* engine, const warpaes_keyset* keyset, const Ends& ends) {
     warpaes_source source{};
@@ -157,6 +172,7 @@ warpaes_status read_all(warpaes_engine* engine, const warpaes_keyset* keyset, co
     if (status != WARPAES_OK) return status;
     const std::uint64_t size = warpaes_reader_size(opened);
     Bytes& memory = *ends.memory;
+    if (size == WARPAES_UNKNOWN) return read_forward(opened, memory);  // lseek() has failed
     memory.resize(size);
     for (const auto& [from, to] : {std::pair{size / 2, size}, {size / 3, size / 2}, {std::uint64_t{0}, size / 3}}) {
         std::uint64_t n = 0;

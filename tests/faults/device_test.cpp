@@ -26,6 +26,7 @@ constexpr const char* functions[] = {"cudaEventCreateWithFlags",
                                      "cudaFuncSetAttribute",
                                      "cudaGetDevice",
                                      "cudaHostAlloc",
+                                     "cudaLaunchHostFunc",
                                      "cudaLaunchKernelEx",
                                      "cudaMalloc",
                                      "cudaMallocFromPoolAsync",
@@ -39,8 +40,10 @@ constexpr const char* functions[] = {"cudaEventCreateWithFlags",
                                      "cudaSetDevice",
                                      "cudaStreamCreateWithFlags",
                                      "cudaStreamDestroy",
+                                     "cudaStreamIsCapturing",
                                      "cudaStreamSynchronize",
-                                     "cudaStreamWaitEvent"};
+                                     "cudaStreamWaitEvent",
+                                     "cudaThreadExchangeStreamCaptureMode"};
 
 /// An engine that takes the GPU for anything: because it was asked to (`forced`) or because it chooses so.
 Engine make_gpu_engine(bool forced) {

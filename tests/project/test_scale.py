@@ -73,7 +73,7 @@ class Model(unittest.TestCase):
         from_bulk = (ROOT / "python/warpaes/bulk/storage.py").read_text()
         self.assertIn("WINDOW = 8 << 20\n", from_bulk)
         self.assertEqual(model.WINDOW, 8 << 20)
-        options = (ROOT / "python/warpaes/bulk/worker.py").read_text()
+        options = (ROOT / "python/warpaes/bulk/config.py").read_text()
         self.assertIn(f"threads: int = {model.THREADS} ", options)
         self.assertIn(f"requests: int = {model.REQUESTS} ", options)
 

@@ -112,7 +112,9 @@ class Killed:
 
     def run(self, words: list[str]) -> int:
         """Run a command in a process that dies so; return its exit status, or minus the number of the signal."""
-        program = f"import storage_adversary; storage_adversary.run_until({self.at}, {words!r})"
+        here = str(pathlib.Path(__file__).parent)
+        program = f"import sys; sys.path.insert(0, {here!r}); import storage_adversary\n"
+        program += f"storage_adversary.run_until({self.at}, {words!r})"
         done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, timeout=120)
         return done.returncode
 
@@ -143,6 +145,7 @@ class Away:
 
     def __init__(self, at: int, after: bool) -> None:
         self.left, self.after = at, after
+        self.is_over = False  #: the command has ended: what the harness looks at is there
 
     @contextlib.contextmanager
     def happens(self) -> Iterator[None]:
@@ -162,6 +165,8 @@ class Away:
 
     def wrapped(self, real: Any, writes: bool) -> Any:
         def call(*arguments: Any, **named: Any) -> Any:
+            if self.is_over:
+                return real(*arguments, **named)
             if self.left <= 0:
                 raise OSError(5, "the storage is away")
             if writes:
@@ -226,6 +231,7 @@ class World:
         self.save, self.pin = 0, ""
         self.listed: list[str] = []
         self.step = 0
+        self.away: Away | None = None  #: the storage of the command that runs
         self.damage: dict[str, tuple[Node | None, Node | None]] = {}  #: clean and dirty
         self.is_mixed = self.has_ended = self.is_adopted = self.has_removed = False
         self.dataset = ""
@@ -370,6 +376,8 @@ class World:
             status = 1 if status < 0 else status
         else:
             status, report, said = self.run_shared(*words) if how else self.run(*words)
+        if self.away is not None:
+            self.away.is_over = True
         if SKIP and re.search(SKIP, said + json.dumps(report)):
             self.is_mixed = True
         first = "; ".join(f"{each['key']}: {each['error']}" for each in report.get("first_errors", []))
@@ -594,8 +602,10 @@ class World:
         if not isinstance(fault, Away):
             status, words, out = self.command(words, fault)
         else:
+            self.away = fault
             with fault.happens():
                 status, words, out = self.command(words)
+            self.away = None
             # The process that has it is this one, which lives.
             self.place.set(FOLDER + "lock", None)
             self.log[-1] += f" (the storage went away: {'after' if fault.after else 'before'})"

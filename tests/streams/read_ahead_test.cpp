@@ -157,7 +157,7 @@ TEST_P(ReadAheadTest, AnAlteredSegmentFailsWhereItLies) {
 
 TEST_P(ReadAheadTest, AFileThatShrinksIsAReadErrorWhereItEnds) {
     const Folder folder;
-    const TestFile file(formats().front(), some_windows());
+    const TestFile file(formats().front(), some_windows() + (256 << 10));
     const std::string path = folder / "file";
     write_file(path, file.file);
     const Reader reader = open_reader(engine_, path_source(path), file.keyset, file.aad);

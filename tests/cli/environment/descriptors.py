@@ -1,6 +1,7 @@
 """Standard descriptors that are missing, full, closed at the other end, or open for the other direction."""
 
 import os
+import signal
 
 from recipes import RECIPES, SELFTEST
 from world import NOT_FOUND, READ, WRITE
@@ -54,7 +55,8 @@ def case(recipe, state, fds):
     if recipe.reads and 0 in fds and state in UNREADABLE:
         allowed = {READ, NOT_FOUND}
     elif recipe.prints and 1 in fds and state in UNWRITABLE:
-        allowed = {WRITE}
+        # Its reader has left: the command ends as by SIGPIPE, or names it if that was noticed in another way.
+        allowed = {WRITE, -signal.SIGPIPE} if state is broken_pipe else {WRITE}
     elif recipe.reads and 0 not in fds:
         stdin = None
     more = {} if stdin is None else {"stdin": stdin}
