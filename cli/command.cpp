@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,13 @@ namespace cli {
 void say(const std::string& text) noexcept {
     (void)std::fwrite(text.data(), 1, text.size(), stderr);
     (void)std::fflush(stderr);
+}
+
+int flush_output() noexcept {
+    static int first_error = 0;
+    const bool flushed = std::fflush(stdout) == 0;
+    if (!flushed && first_error == 0) first_error = errno;
+    return first_error;
 }
 
 std::string painted(Colour colour, const std::string& text) {

@@ -81,6 +81,10 @@ inline Engine create_engine(const std::string& backend, int device, unsigned thr
 /// Writes to standard error. A write that fails there is ignored: there is nobody to tell.
 void say(const std::string& text) noexcept;
 
+/// Flushes standard output. Returns the error number of the first flush that failed, or 0: a failed flush discards its
+/// data, so that the next one succeeds.
+int flush_output() noexcept;
+
 /// `text`, in bold and in colour if standard error is a terminal that supports it and NO_COLOR is not set.
 enum class Colour { red = 31, yellow = 33 };
 std::string painted(Colour colour, const std::string& text);

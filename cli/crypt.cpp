@@ -178,7 +178,7 @@ public:
             say(fmt::format("{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(bytes), seconds_, bytes / seconds_ / 1e9,
                             outcomes_[0].backend));
         }
-        std::fflush(stdout);
+        flush_output();
         for (std::size_t i = 0; o_.verbose && i < tasks_.size(); ++i) {
             if (outcomes_[i].status == WARPAES_OK) say(one_line(without_keys(what_became_of(i))) + "\n");
         }

@@ -61,7 +61,7 @@ void list_keys(KeyOptions options, bool as_json) {
     }
     if (as_json) print_json(list, 2);
     if (keys.lock && !as_json) {
-        std::fflush(stdout);
+        flush_output();
         say(fmt::format("Under a {}{}\n",
                         keys.lock->has_passphrase() ? "passphrase, of which a guess takes " + cost_text(keys.lock->cost)
                                                     : "key-encryption key",

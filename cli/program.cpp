@@ -50,11 +50,11 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
         tell(one_line(error.what()));
     }
     // Also reports a write error that occurred earlier and whose data has left the buffer.
-    const bool flushed = std::fflush(stdout) == 0;
-    if (code == 0 && !flushed && errno == EPIPE) end_by(SIGPIPE);
-    if (code == 0 && (!flushed || std::ferror(stdout) != 0)) {
+    const int error = flush_output();
+    if (code == 0 && error == EPIPE) end_by(SIGPIPE);
+    if (code == 0 && (error != 0 || std::ferror(stdout) != 0)) {
         tell(fmt::format("cannot write to standard output: {}",
-                         flushed ? "not all of it arrived" : std::strerror(errno)));
+                         error == 0 ? "not all of it arrived" : std::strerror(error)));
         code = WARPAES_ERROR_WRITE;
     }
     if (caught_signal() != 0) end_by(caught_signal());

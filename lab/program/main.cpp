@@ -227,7 +227,7 @@ void print_entry(const lab::Entry& entry) {
         fmt::print("  {:<8}{}: {}\n", lab::holds_names(verdict.holds), lab::claim_of(verdict.claim).says,
                    verdict.sentence);
     }
-    std::fflush(stdout);
+    flush_output();
 }
 
 int run_run(int argc, char** argv) {

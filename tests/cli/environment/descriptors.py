@@ -55,8 +55,8 @@ def case(recipe, state, fds):
     if recipe.reads and 0 in fds and state in UNREADABLE:
         allowed = {READ, NOT_FOUND}
     elif recipe.prints and 1 in fds and state in UNWRITABLE:
-        # Its reader has left: the command ends as by SIGPIPE, or names it if that was noticed in another way.
-        allowed = {WRITE, -signal.SIGPIPE} if state is broken_pipe else {WRITE}
+        # Lost data is a failure; text without a reader, as after `head`, ends the command silently.
+        allowed = {-signal.SIGPIPE} if state is broken_pipe and not recipe.data else {WRITE}
     elif recipe.reads and 0 not in fds:
         stdin = None
     more = {} if stdin is None else {"stdin": stdin}

@@ -14,6 +14,7 @@ class Recipe:
     outputs: dict = field(default_factory=dict)
     reads: bool = False  # standard input
     prints: bool = False  # on standard output
+    data: bool = False  # on standard output, instead of text about it
     status: int = 0
     open_stdout: bool = False
     changes_keys: bool = False
@@ -34,23 +35,23 @@ RECIPES = [
     Recipe("encrypt with progress", ("encrypt", *K, "--progress", "-o", "out", "plain"), {"out": "sealed"}),
     Recipe("encrypt with a record", ("encrypt", *K, "--json", "-o", "out", "plain"), {"out": "sealed"}, prints=True),
     Recipe("encrypt a stream", ("encrypt", *K, "-o", "out"), {"out": "sealed"}, reads=True),
-    Recipe("encrypt to a stream", ("encrypt", *K, "-o", "-", "plain"), prints=True),
+    Recipe("encrypt to a stream", ("encrypt", *K, "-o", "-", "plain"), prints=True, data=True),
     Recipe("encrypt several", ("encrypt", *K, "--output-dir", "out", "plain", "more"), TREE, threads=True),
     Recipe("decrypt", ("decrypt", *K, "-o", "out", "sealed"), {"out": "plain"}),
-    Recipe("decrypt to a stream", ("decrypt", *K, "sealed"), prints=True, open_stdout=True),
+    Recipe("decrypt to a stream", ("decrypt", *K, "sealed"), prints=True, data=True, open_stdout=True),
     Recipe("decrypt a part", ("decrypt", *K, "-r", "0:99", "-o", "out", "sealed"), {"out": "part"}),
     Recipe("verify", ("verify", *K, "sealed"), prints=True),
     Recipe("verify with a record", ("verify", *K, "--json", "sealed"), prints=True),
     Recipe("inspect", ("inspect", "sealed"), prints=True),
     Recipe("inspect with a key", ("inspect", *K, "--json", "sealed", "sealed"), prints=True),
     Recipe("keygen", ("keygen", "-o", "out"), {"out": "keyset"}),
-    Recipe("keygen to a stream", ("keygen",), prints=True, open_stdout=True),
+    Recipe("keygen to a stream", ("keygen",), prints=True, data=True, open_stdout=True),
     Recipe("keys list", ("keys", "list", "keys"), prints=True),
     Recipe("keys add", ("keys", "add", "keys"), prints=True, changes_keys=True),
     Recipe("enc", (*ENC, "-in", "plain", "-out", "out"), {"out": "enc"}),
     Recipe("enc -d", (*ENC, "-d", "-in", "sealed_enc", "-out", "out"), {"out": "plain"}),
-    Recipe("enc -K", ("enc", "-aes-256-cbc", "-K", "file:raw", *IV, "-a", "-in", "plain"), prints=True),
-    Recipe("enc of streams", (*ENC,), reads=True, prints=True),
+    Recipe("enc -K", ("enc", "-aes-256-cbc", "-K", "file:raw", *IV, "-a", "-in", "plain"), prints=True, data=True),
+    Recipe("enc of streams", (*ENC,), reads=True, prints=True, data=True),
     Recipe("plan", ("plan", "--mode", "gcm", "--bytes", "1G", "--json"), prints=True),
     Recipe("devices", ("devices",), prints=True),
     Recipe("help", ("--help",), prints=True),
