@@ -134,9 +134,10 @@ KeyProgram::KeyProgram(const std::string& option, const std::string& command)
 
     Actions actions;
     // This command's standard input may be the data.
-    ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions.value, input.get(), STDOUT_FILENO);
-    ::posix_spawn_file_actions_addclosefrom_np(&actions.value, STDERR_FILENO + 1);  // fd:N may be a key
+    int error = ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (error == 0) error = ::posix_spawn_file_actions_adddup2(&actions.value, input.get(), STDOUT_FILENO);
+    // fd:N may be a key.
+    if (error == 0) error = ::posix_spawn_file_actions_addclosefrom_np(&actions.value, STDERR_FILENO + 1);
     Attributes attributes;
     sigset_t defaults;
     sigemptyset(&defaults);
@@ -147,8 +148,9 @@ KeyProgram::KeyProgram(const std::string& option, const std::string& command)
     std::string shell = "sh", flag = "-c", text = command;
     char* const arguments[] = {shell.data(), flag.data(), text.data(), nullptr};
     const std::vector<char*> environment = environment_of_program();
-    const int error =
-        ::posix_spawn(&process_, "/bin/sh", &actions.value, &attributes.value, arguments, environment.data());
+    if (error == 0) {
+        error = ::posix_spawn(&process_, "/bin/sh", &actions.value, &attributes.value, arguments, environment.data());
+    }
     if (error != 0) {
         process_ = -1;
         throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot be started: {}", name_, std::strerror(error)));

@@ -51,7 +51,7 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
     }
     // Also reports a write error that occurred earlier and whose data has left the buffer.
     const int error = flush_output();
-    if (code == 0 && error == EPIPE) end_by(SIGPIPE);
+    if (code == 0 && error == EPIPE && caught_signal() == 0) end_by(SIGPIPE);
     if (code == 0 && (error != 0 || std::ferror(stdout) != 0)) {
         tell(fmt::format("cannot write to standard output: {}",
                          error == 0 ? "not all of it arrived" : std::strerror(error)));
