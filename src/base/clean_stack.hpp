@@ -81,7 +81,7 @@ extern constinit thread_local std::uintptr_t deepest;
 [[gnu::always_inline]] inline void wipe_below(std::uintptr_t to) noexcept {
 #if defined(__x86_64__)
     // The stack pointer is moved down meanwhile, because memory below it may be used by anyone.
-    std::uintptr_t end, at;
+    [[maybe_unused]] std::uintptr_t end, at;  // nvcc does not count the assembly as a use
     if (__builtin_cpu_supports("avx512f")) {
         asm volatile(
             "mov %%rsp, %[end]\n lea -256(%%rsp), %[at]\n lea -256(%[to]), %%rsp\n"
@@ -100,7 +100,7 @@ extern constinit thread_local std::uintptr_t deepest;
             : "cc", "memory");
     }
 #elif defined(__aarch64__)
-    std::uintptr_t end, at, low;
+    [[maybe_unused]] std::uintptr_t end, at, low;
     asm volatile(
         "mov %[end], sp\n and %[low], %[to], #-64\n sub %[low], %[low], #64\n mov %[at], sp\n mov sp, %[low]\n"
         "1: stp xzr, xzr, [%[at], #-16]!\n stp xzr, xzr, [%[at], #-16]!\n stp xzr, xzr, [%[at], #-16]!\n"
