@@ -127,3 +127,16 @@ class Case(unittest.TestCase):
             there.change(number)
         there.job.finished = False
         there.save()
+
+
+class StoreCase(Case):
+    """With moto's S3 in this process: `store`, with one bucket, called bucket."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        for name in ("moto", "boto3"):
+            needed(name)
+        from s3_here import Here
+
+        cls.store = Here()
+        cls.addClassCleanup(cls.store.close)

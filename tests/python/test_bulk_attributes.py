@@ -7,8 +7,7 @@ import re
 import unittest
 from typing import Any
 
-from bulk_case import Case, bulk, refusal
-from support import needed
+from bulk_case import StoreCase, bulk, refusal
 from warpaes.bulk import attributes, s3, storage
 
 #: Arguments of put_object, by the name of an object.
@@ -35,16 +34,7 @@ OBJECTS: dict[str, dict[str, Any]] = {
 FIELDS = {*attributes.HEADERS.values(), "Metadata"}
 
 
-class Kept(Case):
-    @classmethod
-    def setUpClass(cls) -> None:
-        for name in ("moto", "boto3"):
-            needed(name)
-        from s3_here import Here
-
-        cls.store = Here()
-        cls.addClassCleanup(cls.store.close)
-
+class Kept(StoreCase):
     def setUp(self) -> None:
         super().setUp()
         self.raw, self.sealed, self.back = (f"s3://bucket/{self.id().rpartition('.')[2]}/{each}" for each in "rsb")
@@ -156,17 +146,8 @@ class Kept(Case):
         self.assertEqual(rows.unpack(out.getvalue()), rows.unpack(data))
 
 
-class Lost(Case):
+class Lost(StoreCase):
     """What a copy does not keep is said before the run, and removing originals for it needs another option."""
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        for name in ("moto", "boto3"):
-            needed(name)
-        from s3_here import Here
-
-        cls.store = Here()
-        cls.addClassCleanup(cls.store.close)
 
     def bucket(self, name: str, **arguments: Any) -> Any:
         self.store.client.create_bucket(Bucket=name, **arguments)

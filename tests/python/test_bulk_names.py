@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from bulk_case import Case, bulk, refusal
-from support import needed, run_python
+from bulk_case import Case, StoreCase, bulk, refusal
+from support import run_python
 from warpaes.bulk import local, manifest, storage, tables
 
 #: Names that files can have.
@@ -362,17 +362,8 @@ class Lists(Case):
         self.assertGreater(read, 0)
 
 
-class Objects(Case):
+class Objects(StoreCase):
     """Names and places on an object store."""
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        for name in ("moto", "boto3"):
-            needed(name)
-        from s3_here import Here
-
-        cls.store = Here()
-        cls.addClassCleanup(cls.store.close)
 
     def setUp(self) -> None:
         super().setUp()
