@@ -237,7 +237,8 @@ class _Raw(socketserver.BaseRequestHandler):
 
 
 def answer(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
-    lines = [f"HTTP/1.1 {status}", *headers, f"Content-Length: {len(body)}", "", ""]
+    # The server closes after each answer; a client that is not told may send its next request on that connection.
+    lines = [f"HTTP/1.1 {status}", *headers, "Connection: close", f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body
 
 
