@@ -23,6 +23,7 @@ from .attributes import NAMES, Attributes, from_text, of_sealed, to_text
 from .config import BESIDE, Config
 from .local import LocalStorage
 from .object_keys import ObjectKeys, OwnKey
+from .row_threads import LOOK, RowThreads
 from .rows import DONE, REMOVED, Row
 from .storage import (
     WINDOW,
@@ -140,7 +141,8 @@ class Worker(ObjectKeys):
         self._lock = threading.Lock()
         self._closing = False
         self._events: queue.SimpleQueue[tuple[int, dict[str, Any]]] = queue.SimpleQueue()
-        self._rows = ThreadPoolExecutor(config.threads, "row")
+        nearby = isinstance(self.source, LocalStorage) and isinstance(self.target, LocalStorage)
+        self._rows = RowThreads(self._run, config.threads, nearby)
         self.requests = ThreadPoolExecutor(config.requests, "request")
 
     # ---------------------------------------------------------------------------------------- rows in, events out
@@ -149,24 +151,29 @@ class Worker(ObjectKeys):
         """Start processing rows, each given as its number, the operation and the row."""
         with self._lock:
             self._in_hand += len(tasks)
-        for task in tasks:
-            self._rows.submit(self._run, *task)
+        self._rows.submit(tasks)
 
     def poll(self, timeout: float) -> list[tuple[int, dict[str, Any]]]:
         """Return what has happened, after waiting until something has."""
-        events = []
-        try:
-            events.append(self._events.get(timeout=timeout))
-            while True:
-                events.append(self._events.get_nowait())
-        except queue.Empty:
-            return events
+        events: list[tuple[int, dict[str, Any]]] = []
+        end = time.monotonic() + timeout
+        while not events:
+            self._rows.adapt()
+            wait = end - time.monotonic()
+            try:
+                events.append(self._events.get(timeout=max(0, min(wait, LOOK) if self._rows.may_adapt else wait)))
+            except queue.Empty:
+                if time.monotonic() >= end:
+                    return []
+        while not self._events.empty():
+            events.append(self._events.get())
+        return events
 
     def close(self) -> None:
         """Stop: small objects are finished, large ones are given up at their next range."""
         self._closing = True
         self.requests.shutdown(wait=False, cancel_futures=True)
-        self._rows.shutdown(cancel_futures=True)
+        self._rows.close()
         self.requests.shutdown()
 
     def _run(self, number: int, what: str, row: Row) -> None:

@@ -1,0 +1,98 @@
+"""The threads in which a worker processes rows: as many for small objects as keep a processor busy."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from .rows import Row
+
+SMALL = 256 << 10  #: objects up to this size, in bytes, cost more in Python than in the library
+LOOK = 0.05  #: seconds between two looks at the processor time
+BUSY = 0.8  #: processor seconds per second from which on another thread does not help
+
+Task = tuple[int, str, Row]
+
+
+class RowThreads:
+    """Runs rows in up to ``most`` threads; rows of small objects begin with one of them if ``nearby``.
+
+    Threads hand the interpreter's lock to each other at every system call. If storage answers at once, such as files in
+    memory or in the page cache, several threads process small objects at half the rate of one. If it does not, the
+    processor idles: then :meth:`adapt` doubles the number of threads for small objects.
+    """
+
+    def __init__(self, run: Callable[[int, str, Row], None], most: int, nearby: bool) -> None:
+        """Start no thread yet. ``run`` processes one row and does not raise; ``nearby``: storage may answer at once."""
+        self._run, self._most = run, most
+        self._small_limit = 1 if nearby else most
+        self._small: deque[Task] = deque()
+        self._large: deque[Task] = deque()
+        self._running_small = self._running = 0
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(most, "row")
+        self._looked = (time.monotonic(), time.process_time())
+
+    def submit(self, tasks: list[Task]) -> None:
+        """Queue rows, in this order for those of one kind."""
+        with self._lock:
+            for task in tasks:
+                (self._small if 0 <= task[2].size <= SMALL else self._large).append(task)
+            self._start()
+
+    def adapt(self) -> None:
+        """Allow more threads for small objects if rows wait while the processor idles; at most once in LOOK seconds."""
+        now = time.monotonic()
+        before, used_before = self._looked
+        if now - before < LOOK:
+            return
+        used = time.process_time()
+        self._looked = (now, used)
+        with self._lock:
+            if self._small and used - used_before < BUSY * (now - before):
+                self._small_limit = min(self._most, 2 * self._small_limit)
+                self._start()
+
+    @property
+    def may_adapt(self) -> bool:
+        """Whether rows wait for a thread that :meth:`adapt` could allow."""
+        return bool(self._small) and self._small_limit < self._most
+
+    def close(self) -> None:
+        """Drop the rows that have not started, and wait for the others."""
+        with self._lock:
+            self._small.clear()
+            self._large.clear()
+        self._executor.shutdown()
+
+    def _start(self) -> None:
+        """Start threads for rows that may run. Called with the lock."""
+        while (task := self._next()) is not None:
+            self._executor.submit(self._work, *task)
+
+    def _next(self) -> tuple[Task, bool] | None:
+        """Take the next row that may run, and whether it counts as small. Called with the lock."""
+        if self._running == self._most:
+            return None
+        if self._small and self._running_small < self._small_limit:
+            self._running += 1
+            self._running_small += 1
+            return self._small.popleft(), True
+        if self._large:
+            self._running += 1
+            return self._large.popleft(), False
+        return None
+
+    def _work(self, task: Task, small: bool) -> None:
+        """Run a row, and then further rows in its place."""
+        while True:
+            self._run(*task)
+            with self._lock:
+                self._running -= 1
+                self._running_small -= small
+                if (following := self._next()) is None:
+                    return
+            task, small = following
