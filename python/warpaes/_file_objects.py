@@ -172,7 +172,9 @@ def _wait(file: Any) -> None:
         raise BlockingIOError(
             errno.EAGAIN, f"{_kind(file)} has no bytes ready, and no descriptor to wait for"
         ) from None
-    select.select([descriptor], [], [])
+    poll = select.poll()  # select() takes no descriptor from 1024 on
+    poll.register(descriptor, select.POLLIN)
+    poll.poll()
 
 
 def _fill_of(file: Any, preferred: str = "readinto") -> Callable[[memoryview], int | None]:

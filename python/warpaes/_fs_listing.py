@@ -58,8 +58,14 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         if size is None:
             return Reader(self.fs.cat_file(path), self.keyset, associated_data)  # which refuses folders
 
+        whole = b""
+
         def read_at(offset: int, buffer: memoryview) -> None:
-            data = self.fs.cat_file(path, start=offset, end=offset + len(buffer))
+            nonlocal whole
+            end = offset + len(buffer)
+            data = whole[offset:end] or self.fs.cat_file(path, start=offset, end=end)
+            if len(data) == size > len(buffer):  # from an HTTP server that does not send ranges
+                whole, data = data, data[offset:end]
             if len(data) != len(buffer):
                 raise OSError(f"{path}: {len(data)} of {len(buffer)} bytes came; it is shorter than it was")
             buffer[:] = data

@@ -342,7 +342,8 @@ class WarpaesFileSystem(Listing):
             if outfile is None:
                 os.makedirs(os.path.dirname(os.fspath(lpath)) or ".", exist_ok=True)
                 outfile = opened.enter_context(Output(lpath, replace=True))
-            callback.set_size(source.size)
+            if source.seekable():
+                callback.set_size(source.size)
             while data := source.read(self.blocksize):
                 outfile.write(data)
                 callback.relative_update(len(data))

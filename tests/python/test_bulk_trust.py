@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import pathlib
 import shutil
 import threading
@@ -316,6 +317,19 @@ class Choices(Trust):
         self.assertIn("leave out --no-bind-names", refusal(*again, "--no-bind-names"))
         self.assertEqual(bulk(*again)[0], 0)
 
+    def test_status_of_a_root_with_any_number(self) -> None:
+        """Nothing of it is authentic, so every field may be anything that JSON has."""
+        self.put(a="1")
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        good = (self.target / manifest.NAME).read_bytes()
+        for field in ("save", "shards", "predecessor", "dataset", "job"):
+            for value in (float("inf"), float("nan"), 1 << 70, None, [], {"a": 1}, "\ud800"):
+                with self.subTest(field=field, value=value):
+                    (self.target / manifest.NAME).write_bytes(good)
+                    self.alter_root(lambda root: root.update({field: value}))  # noqa: B023
+                    with unittest.mock.patch("warpaes.bulk.verify.GETS", 1):  # no waiting for a running job
+                        self.assertIn(said_by("status", self.target)[0], (0, 2))
+
     def test_status_says_whether_it_is_authentic(self) -> None:
         self.put(a="1")
         bulk("encrypt", "-k", self.key, self.source, self.target)
@@ -577,6 +591,40 @@ class Records(Trust):
                 status, report = bulk(*command)
                 self.assertEqual((status, report["adopted"]), (0, 1))
                 self.assertEqual(bulk("verify", "-k", key, self.target)[0], 0)
+
+    def test_what_is_no_record_in_its_place(self) -> None:
+        """A link, a folder, a pipe or a file of any size there is an error of the object, which can be mended."""
+        kek = self.kek("kek")
+        how = ("encrypt", "-k", kek, "--envelope", "object", "--update", self.source, self.target)
+        outside = self.folder / "outside"
+        outside.write_text("content")
+
+        def huge(path: pathlib.Path) -> None:
+            path.touch()
+            os.truncate(path, 1 << 40)
+
+        for number, (plant, said) in enumerate(
+            (
+                (lambda path: path.symlink_to(outside), "symbolic link"),
+                (lambda path: path.symlink_to("nowhere"), "symbolic link"),
+                (lambda path: path.mkdir(), "a folder"),
+                (os.mkfifo, "not a regular file"),
+                (huge, "has 1099511627776 bytes"),
+            )
+        ):
+            with self.subTest(said):
+                name = f"object-{number}"
+                self.put(**{name: "text"})
+                self.target.mkdir(exist_ok=True)
+                path = self.target / f"{name}.warpaes-key"
+                plant(path)
+                status, report = bulk(*how)
+                self.assertEqual(status, 1)
+                self.assertIn(said, report["first_errors"][0]["error"])
+                self.assertFalse((self.target / name).exists())
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+                self.assertEqual(bulk(*how)[0], 0)
+        self.assertEqual(outside.read_text(), "content")
 
     def test_a_record_of_who_may_only_wrap(self) -> None:
         """As a producer may with a key manager: it makes every record that it wants, but cannot sign it."""

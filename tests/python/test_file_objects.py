@@ -7,6 +7,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import contextlib
+import fcntl
 import gzip
 import http.client
 import http.server
@@ -16,6 +17,7 @@ import mmap
 import os
 import pathlib
 import random
+import resource
 import socket
 import subprocess
 import sys
@@ -371,6 +373,38 @@ class Streams(Case):
 
         with self.assertRaisesRegex(BlockingIOError, "no bytes ready"):
             self.open(Nothing())
+
+    def test_a_high_descriptor_that_does_not_block(self) -> None:
+        """select() takes none from 1024 on, which servers with many connections have."""
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if limits[1] != resource.RLIM_INFINITY and limits[1] < 2048:
+            self.skipTest("the system allows fewer than 2,048 descriptors")
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 2048), limits[1]))
+        sealed = self.seal(TEXT[:1000])
+        reading, writing = os.pipe()
+        high = fcntl.fcntl(reading, fcntl.F_DUPFD_CLOEXEC, 1500)
+        os.close(reading)
+        os.set_blocking(high, False)
+        waits = threading.Event()
+
+        class Pipe(io.FileIO):
+            def readinto(self, buffer: Any) -> Any:
+                got = super().readinto(buffer)
+                if got is None:
+                    waits.set()
+                return got
+
+        def fill() -> None:
+            waits.wait()
+            with os.fdopen(writing, "wb") as end:
+                end.write(sealed)
+
+        thread = threading.Thread(target=fill)
+        thread.start()
+        with Pipe(high, "rb") as end, self.open(end) as file:
+            self.assertEqual(file.read(), TEXT[:1000])
+        thread.join()
 
     def test_a_child_of_fork_takes_nothing(self) -> None:
         with self.open(self.pipe(self.seal(b"text"))) as file:

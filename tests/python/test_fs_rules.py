@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import pathlib
 import pickle
@@ -495,6 +496,54 @@ class Below(Case):
         self.assertEqual(files.info(str(self.path))["sealed_size"], None)
         files.get(str(self.path), str(self.got))
         self.assertEqual(self.got.read_bytes(), b"text")
+
+    def test_ranges_that_are_not_kept_to(self) -> None:
+        """HTTP servers may answer the request for a range with the whole file."""
+        plain = type(self.fsspec.filesystem("file"))
+        requests = []
+
+        class Whole(plain):  # type: ignore[misc, valid-type]
+            protocol = "whole"
+            cachable = False
+
+            def cat_file(self, path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
+                requests.append(path)
+                return super().cat_file(path)
+
+        files = self.make(keyset=self.keyset, fs=Whole())
+        text = os.urandom(100_000)
+        self.write(text)
+        self.assertEqual(files.cat(str(self.path)), text)
+        self.assertEqual(len(requests), 1)
+        self.assertEqual(
+            files.cat_ranges([str(self.path)] * 2, [5, 50_000], [9, 50_010]), [text[5:9], text[50_000:50_010]]
+        )
+        self.assertEqual(files.info(str(self.path))["size"], 100_000)
+        self.alter(60_000)
+        with self.assertRaises(exceptions.InvalidTag):
+            files.cat(str(self.path))
+
+    def test_files_that_are_read_forward(self) -> None:
+        class Forward(io.BytesIO):
+            def seekable(self) -> bool:
+                return False
+
+        class Streaming(type(self.fsspec.filesystem("file"))):  # type: ignore[misc]
+            protocol = "streaming"
+            cachable = False
+
+            def _open(self, path: str, *positions: Any, **options: Any) -> Any:
+                return Forward(pathlib.Path(path).read_bytes())
+
+        text = os.urandom(100_000)
+        self.write(text)
+        files = self.make(keyset=self.keyset, fs=Streaming())
+        files.get(str(self.path), str(self.got))
+        self.assertEqual(self.got.read_bytes(), text)
+        self.alter(60_000)
+        with self.assertRaises(exceptions.InvalidTag):
+            files.get(str(self.path), str(self.got))
+        self.assertEqual(self.got.read_bytes(), text)
 
     def test_files_that_go_meanwhile(self) -> None:
         for name in "abc":

@@ -30,6 +30,8 @@ NAME_LABEL = "warpaes bulk object"
 RECORD_LABEL = b"warpaes bulk data key 2 "
 #: The same of warpaes 1.0, whose records were bound to their own id only. They are read, and not written.
 RECORD_LABEL_1 = b"warpaes bulk data key "
+#: The most bytes of an object's records, of which each attempt adds one.
+MAX_RECORDS = 4 << 20
 #: What a record is bound to.
 BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")
 #: What -k takes as a key source's URL; everything else is a keyset.

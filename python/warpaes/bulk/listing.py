@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from .attributes import names_in
 from .config import BESIDE
-from .keys import is_of, parse_records
+from .keys import MAX_RECORDS, is_of, parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
 from .rows import DONE, ERROR, PENDING, Row, order
@@ -188,7 +188,7 @@ class Listing:
         """Collect the records of shared data keys that lie in the source."""
         for entry in self.source.list(FOLDER + "keys/"):
             if entry.key:  # else the source is one object
-                (record, *_) = parse_records(self.source.get(entry.key)[0], entry.key)
+                (record, *_) = parse_records(self.source.get(entry.key, MAX_RECORDS)[0], entry.key)
                 if not self.options.dataset or is_of(record, self.options.dataset, ""):
                     self.records[record["key_id"]] = record
 

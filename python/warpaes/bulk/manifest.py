@@ -234,7 +234,7 @@ class Manifest:
             manifest.save_number = int(root["save"])
             manifest.predecessor = dict(root["predecessor"])
             _check_types(manifest)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):  # the last of an infinite number
             raise ManifestError(f"{place} is not a manifest of warpaes bulk: restore it from a copy") from None
         manifest.version = version
         manifest._stored = {shard.file for shard in manifest.shards}

@@ -16,6 +16,9 @@ from .rows import Row
 from .storage import MissingError, PermanentError, Storage
 from .tables import read_columns
 
+#: The largest that is read; one of 5 million objects has 420 MB.
+MAX_BYTES = 4 << 30
+
 COLUMNS = {
     "key": str,
     "source": str,
@@ -54,7 +57,7 @@ def load(storage: Storage) -> Manifest1 | None:
     """Read one, if there is one."""
     place = f"{storage.url}/{NAME_1}"
     try:
-        data, _ = storage.get(NAME_1)
+        data, _ = storage.get(NAME_1, MAX_BYTES)
     except MissingError:
         return None
     try:

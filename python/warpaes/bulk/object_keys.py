@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import json
 from concurrent.futures import Executor
 from contextlib import closing
@@ -73,13 +74,10 @@ class ObjectKeys(abc.ABC):
         while True:
             found: list[dict[str, Any]] = []
             version = None
-            try:
-                text, version = self.target.get(name)
-                found = keys.parse_records(text, name)
-            except MissingError:
-                pass
-            except PermanentError:
-                found = [{}]  # it is not authentic
+            # What is no small file, such as a link, is neither read nor replaced.
+            with contextlib.suppress(MissingError):
+                text, version = self.target.get(name, keys.MAX_RECORDS)
+                found = self._parsed(text, name)
             earlier = [each for each in found if keys.is_signed(each, self.config.record_key, place)]
             if any(each not in earlier and each not in known for each in found):
                 self._check_records(row, name, earlier)
@@ -88,6 +86,13 @@ class ObjectKeys(abc.ABC):
             except ExistsError:  # another attempt was first
                 continue
             return OwnKey(keyset, [record, *earlier], old)
+
+    @staticmethod
+    def _parsed(text: bytes, name: str) -> list[dict[str, Any]]:
+        try:
+            return keys.parse_records(text, name)
+        except PermanentError:
+            return [{}]  # it is not authentic
 
     def _check_records(self, row: Row, name: str, earlier: list[dict[str, Any]]) -> None:
         """Refuse to replace records that are not authentic, if one of them may be the only copy of a key in use.
@@ -129,7 +134,7 @@ class ObjectKeys(abc.ABC):
         records = []
         if row.wrapped == BESIDE:
             beside = entry.key + KEY_SUFFIX
-            records = keys.parse_records(self.source.get(beside)[0], beside)
+            records = keys.parse_records(self.source.get(beside, keys.MAX_RECORDS)[0], beside)
             if self.config.named_dataset:  # a record of another dataset may be of a key that others know
                 records = [each for each in records if keys.is_of(each, self.config.named_dataset, entry.key)]
         associated = self._associated(entry.key, self.config.old_binding)

@@ -27,6 +27,8 @@ PARTS_IN_FLIGHT = 3
 MAX_PARTS = 10_000
 #: How often a small object is read that is replaced all the time, as a manifest by its job.
 GETS = 10
+#: The largest object that is read at once. Shards of the longest names are smaller.
+MAX_SMALL = 256 << 20
 
 
 def part_bytes(size: int) -> int:
@@ -138,10 +140,14 @@ class Storage(abc.ABC):
         """Write a small object as a whole under the same conditions; return its version."""
         raise PermanentError(f"{self.url}: is only read here")
 
-    def get(self, key: str) -> tuple[bytes, str]:
-        """Return a small object with its version, also if it is replaced meanwhile."""
+    def get(self, key: str, most: int = MAX_SMALL) -> tuple[bytes, str]:
+        """Return a small object, of up to `most` bytes, with its version, also if it is replaced meanwhile."""
         for again in range(GETS):
             entry = self.stat(key)
+            if entry.size > most:
+                raise PermanentError(
+                    f"{self.url}/{key} has {entry.size} bytes, more than bulk writes there: remove it, or restore it"
+                )
             try:
                 return self.read(entry, 0, entry.size), entry.version
             except ChangedError:
