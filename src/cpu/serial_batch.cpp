@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "aes/cmac.hpp"
+#include "backend/tag.hpp"
 #include "cpu/message_keys.hpp"
 
 namespace warpaes::cpu {
