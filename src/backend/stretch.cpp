@@ -247,31 +247,28 @@ private:
     }
 
     void ccm() {
-        Block counter = ccm_counter0(iv_);
-        const Block pad = encrypt_block(key_.encrypt(), key_.rounds(), counter);
-        counter[15] = 1;
-        if (!encrypt_) run(Mode::ctr, counter, input_, output_);
+        const CcmStart start(iv_, g_.aad_length, g_.length, g_.tag_length);
+        const Block pad = encrypt_block(key_.encrypt(), key_.rounds(), start.counter0);
+        if (!encrypt_) run(Mode::ctr, start.counter1, input_, output_);
         CbcMac mac(lane_, key_);
-        mac.add(ccm_b0(iv_, g_.aad_length, g_.length, g_.tag_length));
-        const CcmAadPrefix prefix = ccm_aad_prefix(g_.aad_length);
-        mac.add(std::span(prefix.bytes).first(prefix.size));
+        mac.add(start.mac_head());
         mac.add(aad_);
         mac.pad();
         mac.add({encrypt_ ? input_ : output_, static_cast<std::size_t>(g_.length)});
         mac.pad();
         Secret<Block> tag(mac.value());
-        for (std::size_t i = 0; i < block_bytes; ++i) (*tag)[i] = static_cast<std::uint8_t>((*tag)[i] ^ pad[i]);
-        if (encrypt_) run(Mode::ctr, counter, input_, output_);
+        *tag ^= pad;
+        if (encrypt_) run(Mode::ctr, start.counter1, input_, output_);
         settle_tag(g_, index_, *tag);
     }
 
     Secret<Block> cmac() {
         const Secret<CmacSubkeys> subkeys(cmac_subkeys(encrypt_block(key_.encrypt(), key_.rounds(), Block{})));
-        const std::uint64_t rest = g_.length == 0 ? 0 : (g_.length - 1) % block_bytes + 1;
+        const std::size_t rest = cmac_rest(g_.length);
         const std::uint64_t before = g_.length - rest;
         CbcMac mac(lane_, key_);
         mac.add({input_, static_cast<std::size_t>(before)});
-        mac.add(cmac_last_block(*subkeys, {input_ + before, static_cast<std::size_t>(rest)}));
+        mac.add(cmac_last_block(*subkeys, {input_ + before, rest}));
         return Secret<Block>(mac.value());
     }
 
