@@ -39,6 +39,11 @@ constexpr Block cmac_last_block(const CmacSubkeys& subkeys, std::span<const std:
     return block;
 }
 
+/// Length of the end of a message that cmac_last_block() takes.
+constexpr std::size_t cmac_rest(std::uint64_t bytes) {
+    return bytes == 0 ? 0 : static_cast<std::size_t>((bytes - 1) % block_bytes + 1);
+}
+
 /// Longest plaintext whose length fits in q = 15 - nonce_bytes bytes: 2^(8q) - 1.
 constexpr std::uint64_t ccm_most_bytes(std::uint64_t nonce_bytes) {
     const std::uint64_t q = 15 - nonce_bytes;
@@ -85,5 +90,24 @@ constexpr CcmAadPrefix ccm_aad_prefix(std::uint64_t aad_bytes) {
     p.size += width;
     return p;
 }
+
+/// The counter blocks of a message of CCM, and the CBC-MAC input up to its associated data. That input is padded with
+/// zeros to whole blocks after the associated data and after the text.
+struct CcmStart {
+    Block counter0, counter1;  ///< for the tag and for the beginning of the text
+    std::array<std::uint8_t, block_bytes + sizeof(CcmAadPrefix::bytes)> head{};
+    std::size_t head_bytes = block_bytes;
+
+    constexpr CcmStart(std::span<const std::uint8_t> nonce, std::uint64_t aad_bytes, std::uint64_t text_bytes,
+                       std::uint64_t tag_bytes)
+        : counter0(ccm_counter0(nonce)), counter1(counter0) {
+        counter1[15] = 1;
+        const Block b0 = ccm_b0(nonce, aad_bytes, text_bytes, tag_bytes);
+        const CcmAadPrefix prefix = ccm_aad_prefix(aad_bytes);
+        for (std::size_t i = 0; i < block_bytes; ++i) head[i] = b0[i];
+        for (std::size_t i = 0; i < prefix.size; ++i) head[head_bytes++] = prefix.bytes[i];
+    }
+    [[nodiscard]] constexpr std::span<const std::uint8_t> mac_head() const { return std::span(head).first(head_bytes); }
+};
 
 }  // namespace warpaes

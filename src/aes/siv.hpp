@@ -12,15 +12,9 @@ namespace warpaes {
 /// Largest number of S2V components, the plaintext included, for which S2V is secure (RFC 5297, 2.6).
 inline constexpr std::uint64_t siv_most_components = 127;
 
-constexpr Block siv_sum(const Block& a, const Block& b) {
-    Block sum{};
-    for (std::size_t i = 0; i < block_bytes; ++i) sum[i] = static_cast<std::uint8_t>(a[i] ^ b[i]);
-    return sum;
-}
-
 /// D after one more component, whose CMAC is `mac`.
 constexpr Block siv_next(const Block& d, const Block& mac) {
-    return siv_sum(doubled(d), mac);
+    return doubled(d) ^ mac;
 }
 
 /// The end of S2V's final CMAC input: `last` is the last component's last 16 bytes, or all of it if it is shorter.

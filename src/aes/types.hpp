@@ -17,6 +17,14 @@ inline constexpr std::size_t block_bytes = 16;
 
 using Block = std::array<std::uint8_t, block_bytes>;
 
+constexpr Block& operator^=(Block& a, const Block& b) {
+    for (std::size_t i = 0; i < block_bytes; ++i) a[i] = static_cast<std::uint8_t>(a[i] ^ b[i]);
+    return a;
+}
+constexpr Block operator^(Block a, const Block& b) {
+    return a ^= b;
+}
+
 /// Loads a block as two big-endian numbers, `high` and `low`.
 template <typename Halves>
 constexpr Halves load_halves(const Block& block) {

@@ -105,19 +105,11 @@ struct MessageGroup {
 [[nodiscard]] MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain,
                                       const std::uint8_t* input, std::uint8_t* output, std::uint64_t length);
 
-/// Finishes message `index` of a group with tags. `tag` is the computed tag: encryption writes it; decryption compares
-/// it with the given one and, on a mismatch, wipes the output and reports it in `failed`. In host memory.
-void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag);
-
 /// The pre-counter block J0 of message `index` of a GCM group that has 12-byte IVs or brings its `j0`.
 [[nodiscard]] Block pre_counter(const MessageGroup& group, std::uint64_t index = 0);
 
 /// Copies rows between two places in host memory that do not overlap.
 void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,
                std::uint64_t bytes, std::uint64_t rows);
-
-/// The tag of a message of GCM (SP 800-38D, 7.1) from the digests of its associated data and of its ciphertext.
-[[nodiscard]] Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, std::uint64_t aad_bytes,
-                            FieldElement digest, std::uint64_t bytes);
 
 }  // namespace warpaes

@@ -1,18 +1,15 @@
 #include "backend/stretch.hpp"
 
-#include <openssl/crypto.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <type_traits>
 #include <vector>
 
 #include "aes/cipher.hpp"
 #include "aes/cmac.hpp"
+#include "backend/tag.hpp"
 
 namespace warpaes {
 
@@ -196,7 +193,7 @@ private:
     void compare(const MessageGroup& g, const Block* tags, const Block* expected) {
         std::vector<std::uint8_t> wrong;
         for (std::size_t i = 0; i < g.count; ++i) {
-            if (CRYPTO_memcmp(tags[i].data(), expected[i].data(), g.tag_length) == 0) continue;
+            if (is_tag(tags[i], std::span(expected[i]).first(g.tag_length))) continue;
             if (wrong.empty()) wrong.resize(static_cast<std::size_t>(g.count));
             wrong[i] = 1;
             if (g.failed != nullptr) g.failed[i] = 1;
@@ -250,31 +247,28 @@ private:
     }
 
     void ccm() {
-        Block counter = ccm_counter0(iv_);
-        const Block pad = encrypt_block(key_.encrypt(), key_.rounds(), counter);
-        counter[15] = 1;
-        if (!encrypt_) run(Mode::ctr, counter, input_, output_);
+        const CcmStart start(iv_, g_.aad_length, g_.length, g_.tag_length);
+        const Block pad = encrypt_block(key_.encrypt(), key_.rounds(), start.counter0);
+        if (!encrypt_) run(Mode::ctr, start.counter1, input_, output_);
         CbcMac mac(lane_, key_);
-        mac.add(ccm_b0(iv_, g_.aad_length, g_.length, g_.tag_length));
-        const CcmAadPrefix prefix = ccm_aad_prefix(g_.aad_length);
-        mac.add(std::span(prefix.bytes).first(prefix.size));
+        mac.add(start.mac_head());
         mac.add(aad_);
         mac.pad();
         mac.add({encrypt_ ? input_ : output_, static_cast<std::size_t>(g_.length)});
         mac.pad();
         Secret<Block> tag(mac.value());
-        for (std::size_t i = 0; i < block_bytes; ++i) (*tag)[i] = static_cast<std::uint8_t>((*tag)[i] ^ pad[i]);
-        if (encrypt_) run(Mode::ctr, counter, input_, output_);
+        *tag ^= pad;
+        if (encrypt_) run(Mode::ctr, start.counter1, input_, output_);
         settle_tag(g_, index_, *tag);
     }
 
     Secret<Block> cmac() {
         const Secret<CmacSubkeys> subkeys(cmac_subkeys(encrypt_block(key_.encrypt(), key_.rounds(), Block{})));
-        const std::uint64_t rest = g_.length == 0 ? 0 : (g_.length - 1) % block_bytes + 1;
+        const std::size_t rest = cmac_rest(g_.length);
         const std::uint64_t before = g_.length - rest;
         CbcMac mac(lane_, key_);
         mac.add({input_, static_cast<std::size_t>(before)});
-        mac.add(cmac_last_block(*subkeys, {input_ + before, static_cast<std::size_t>(rest)}));
+        mac.add(cmac_last_block(*subkeys, {input_ + before, rest}));
         return Secret<Block>(mac.value());
     }
 
@@ -301,83 +295,6 @@ bool continues(const MessageGroup& g, const MessageGroup& next) {
 }
 
 }  // namespace
-
-std::uint64_t cached_bytes() {
-    static const std::uint64_t bytes = [] {
-        constexpr long most = long{32} << 20;
-        const long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
-        return static_cast<std::uint64_t>(size > 0 ? std::min(size, most) : most) / 2;
-    }();
-    return bytes;
-}
-
-bool is_beyond_caches(const MessageGroup& g) {
-    return g.input.first != g.output.first && g.count * g.bytes() >= cached_bytes();
-}
-
-MessageGroup MessageGroup::slice(std::uint64_t first, std::uint64_t n) const {
-    MessageGroup part = *this;
-    part.count = n;
-    for (Elements* e : {&part.input, &part.output, &part.iv, &part.aad, &part.tag, &part.keys}) *e = e->from(first);
-    if (failed != nullptr) part.failed = failed + first;
-    return part;
-}
-
-MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain,
-                        const std::uint8_t* input, std::uint8_t* output, std::uint64_t length) {
-    return {.mode = mode,
-            .direction = direction,
-            .length = length,
-            .input = Elements::of(input),
-            .output = {output, 0},
-            .iv = Elements::of(chain.data()),
-            .iv_length = block_bytes,
-            .aad = {},
-            .tag = {},
-            .key = &key,
-            .keys = {}};
-}
-
-void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,
-               std::uint64_t bytes, std::uint64_t rows) {
-    if (rows == 1 || (to_stride == bytes && from_stride == bytes)) {
-        std::memcpy(to, from, rows * bytes);
-        return;
-    }
-    const auto copy = [&](auto size) {
-        for (std::uint64_t i = 0; i < rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, size);
-    };
-    // A call of memcpy for every tag took longer than making the tags.
-    if (bytes == block_bytes) return copy(std::integral_constant<std::size_t, block_bytes>());
-    copy(static_cast<std::size_t>(bytes));
-}
-
-int MessageGroup::rounds() const noexcept {
-    return key != nullptr ? key->rounds() : rounds_for_key_bytes(key_bytes);
-}
-
-void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag) {
-    std::uint8_t* const place = group.tag.at(index);
-    if (group.direction == Direction::encrypt) {
-        std::copy_n(tag.begin(), group.tag_length, place);
-        return;
-    }
-    if (CRYPTO_memcmp(tag.data(), place, group.tag_length) == 0) return;
-    if (group.mode != Mode::cmac) wipe({group.output.at(index), static_cast<std::size_t>(group.length)});
-    if (group.failed != nullptr) group.failed[index] = 1;
-}
-
-Block pre_counter(const MessageGroup& g, std::uint64_t index) {
-    if (g.j0 != nullptr) return *g.j0;
-    return pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(g.iv.at(index), gcm_nonce_bytes));
-}
-
-Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, std::uint64_t aad_bytes,
-              FieldElement digest, std::uint64_t bytes) {
-    const Secret<Block> mask(encrypt_block(key.encrypt(), key.rounds(), j0));
-    return store_element(whole_digest(key.hash_key().powers[0], load_element(aad_digest), aad_bytes, digest, bytes) ^
-                         load_element(*mask));
-}
 
 Run run_of(const MessageGroup& g) {
     return {.mode = g.mode,

@@ -1,6 +1,7 @@
 #include "base/pool.hpp"
 
 #include <openssl/crypto.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <system_error>
@@ -86,6 +87,13 @@ void Pool::State::serve() noexcept {
         lock.lock();
         if (--offer.running == 0) ended.notify_all();
     }
+}
+
+unsigned usable_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
 }
 
 }  // namespace warpaes

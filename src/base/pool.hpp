@@ -18,6 +18,9 @@
 
 namespace warpaes {
 
+/// Number of processors that this process may run on.
+[[nodiscard]] unsigned usable_processors();
+
 /// Threads are started when first needed, as many as the largest shared work can use, and are kept. Thread-safe. Calls
 /// may be nested: a caller that shares work can always do all of it, so no call waits for a busy thread. In a child
 /// process of fork() the parent's threads are forgotten.

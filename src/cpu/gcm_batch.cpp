@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "aes/ghash.hpp"
+#include "backend/tag.hpp"
 
 namespace warpaes::cpu {
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "aes/cmac.hpp"
+#include "backend/tag.hpp"
 #include "cpu/message_keys.hpp"
 
 namespace warpaes::cpu {
@@ -215,10 +216,10 @@ private:
             *subkeys_ = cmac_subkeys(*Secret<Block>(encrypted(m.keys, Block{})));
             subkeys_of_ = g.key;
         }
-        const std::uint64_t rest = g.length == 0 ? 0 : (g.length - 1) % block_bytes + 1;
+        const std::size_t rest = cmac_rest(g.length);
         const std::uint8_t* const input = g.input.at(m.index);
         add_text(m, input, idle_, g.length - rest, input);
-        const std::span<const std::uint8_t> end(input + (g.length - rest), static_cast<std::size_t>(rest));
+        const std::span<const std::uint8_t> end(input + (g.length - rest), rest);
         const Secret<Block> last(cmac_last_block(*subkeys_, end));
         add_piece(m, static_cast<std::uint8_t*>(std::memcpy(m.tail, last->data(), block_bytes)), idle_, block_bytes);
     }
@@ -226,12 +227,9 @@ private:
     void begin_ccm(Message& m) {
         const MessageGroup& g = *m.group;
         const std::span<const std::uint8_t> nonce(g.iv.at(m.index), g.iv_length);
-        const Block b0 = ccm_b0(nonce, g.aad_length, g.length, g.tag_length);
-        const CcmAadPrefix prefix = ccm_aad_prefix(g.aad_length);
-        std::memcpy(m.head, b0.data(), block_bytes);
-        std::size_t used = block_bytes;
-        std::memcpy(m.head + used, prefix.bytes.data(), prefix.size);
-        used += prefix.size;
+        const CcmStart start(nonce, g.aad_length, g.length, g.tag_length);
+        std::memcpy(m.head, start.head.data(), start.head_bytes);
+        std::size_t used = start.head_bytes;
         const std::uint8_t* const aad = g.aad.at(m.index);
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(sizeof m.head - used, g.aad_length));
         if (n != 0) std::memcpy(m.head + used, aad, n);
@@ -258,8 +256,7 @@ private:
             Secret<Block> tag;
             std::memcpy(tag->data(), chain(s), block_bytes);
             if (g.mode == Mode::ccm) {
-                const Block pad = encrypted(m.keys, ccm_counter0({g.iv.at(m.index), g.iv_length}));
-                for (std::size_t i = 0; i < block_bytes; ++i) (*tag)[i] = static_cast<std::uint8_t>((*tag)[i] ^ pad[i]);
+                *tag ^= encrypted(m.keys, ccm_counter0({g.iv.at(m.index), g.iv_length}));
                 if (g.direction == Direction::encrypt) ccm_counter_mode(m);
             }
             settle_tag(g, m.index, *tag);

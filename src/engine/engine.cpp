@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/pool.hpp"
 #include "engine/calibration/file.hpp"
 #include "engine/calibration/launches.hpp"
 #include "engine/planner.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "engine/calibration/file.hpp"
+#include "base/pool.hpp"
 #include "engine/pipeline/file.hpp"
 #include "format/base64.hpp"
 

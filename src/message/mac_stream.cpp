@@ -85,9 +85,7 @@ Secret<Block> MacStream::cmac() const {
     encrypt({}, *l);
     const Secret<CmacSubkeys> subkeys(cmac_subkeys(*l));
     Secret<Block> last(cmac_last_block(*subkeys, std::span(state.partial).first(state.used)));
-    for (std::size_t i = 0; i < block_bytes; ++i) {
-        (*last)[i] = static_cast<std::uint8_t>((*last)[i] ^ state.chain[i]);
-    }
+    *last ^= state.chain;
     encrypt(*last, *tag);
     return tag;
 }
@@ -99,11 +97,9 @@ CcmStream::CcmStream(Engine& engine, const ExpandedKey& key, std::span<const std
     check_tag_length(Mode::ccm, lengths.tag);
     check_aad_length(Mode::ccm, lengths.aad);
     check_longest(Mode::ccm, lengths.text, nonce.size(), "text_len");
-    counter0_ = ccm_counter0(nonce);
-    const Secret<Block> b0(ccm_b0(nonce, lengths.aad, lengths.text, lengths.tag));
-    mac_.update(b0->data(), block_bytes);
-    const CcmAadPrefix prefix = ccm_aad_prefix(lengths.aad);
-    mac_.update(prefix.bytes.data(), prefix.size);
+    const CcmStart start(nonce, lengths.aad, lengths.text, lengths.tag);
+    counter0_ = start.counter0;
+    mac_.update(start.head.data(), start.head_bytes);
 }
 
 void CcmStream::aad(const std::uint8_t* data, std::uint64_t length) {
@@ -149,7 +145,7 @@ Secret<Block> CcmStream::tag() const {
     Secret<Block> tag = mac.chain(), mask;
     Executor executor(*engine_, nullptr, nullptr, std::nullopt);
     executor.encrypt_block(*key_, counter0_, *mask);
-    for (std::size_t i = 0; i < block_bytes; ++i) (*tag)[i] = static_cast<std::uint8_t>((*tag)[i] ^ (*mask)[i]);
+    *tag ^= *mask;
     return tag;
 }
 

@@ -1,7 +1,5 @@
 #include "message/tagged.hpp"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -110,10 +108,6 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
                   .digest = &digest});
     if (ran != nullptr) *ran = executor.ran();
     return load_element(digest);
-}
-
-bool is_tag(const Block& tag, std::span<const std::uint8_t> expected) {
-    return CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) == 0;
 }
 
 void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {

@@ -26,8 +26,6 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
 inline constexpr Refusal wrong_tag{
     WARPAES_ERROR_AUTHENTICATION,
     "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
-/// Whether `tag` begins with `expected`. Constant-time in the contents.
-[[nodiscard]] bool is_tag(const Block& tag, std::span<const std::uint8_t> expected);
 
 /// Throws Error{ARGUMENT, OVERLAP} if associated data or the tag are missing, or the tag lies in the output.
 inline void check_tagged(const MessageRequest& r) {

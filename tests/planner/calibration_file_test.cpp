@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/pool.hpp"
 #include "engine/calibration/file.hpp"
 
 namespace warpaes {

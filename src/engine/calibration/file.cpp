@@ -1,14 +1,12 @@
 #include "engine/calibration/file.hpp"
 
-#include <sched.h>
-
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/pool.hpp"
 #include "engine/pipeline/file.hpp"
 
 namespace warpaes {
@@ -79,13 +77,6 @@ bool begins_as_calibration(const fs::path& path) {
 }
 
 }  // namespace
-
-unsigned usable_processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
-}
 
 const Machine& Machine::here() {
     static const Machine machine{cpu_model(), usable_processors(), WARPAES_VERSION};

@@ -8,9 +8,6 @@
 
 namespace warpaes {
 
-/// Number of processors that this process may run on.
-unsigned usable_processors();
-
 /// The machine that a calibration is valid for. GPUs are distinguished inside the file, by the names of their cost
 /// tables.
 struct Machine {

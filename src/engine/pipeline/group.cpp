@@ -1,6 +1,5 @@
 #include "engine/pipeline/group.hpp"
 
-#include <openssl/crypto.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -95,7 +94,7 @@ public:
         const Secret<Block> tag(gcm_tag(*g.key, j0_, *g.aad_digest, g.aad_length, sum, g.length));
         if (g.direction == Direction::encrypt) {
             std::copy_n(tag->begin(), g.tag_length, g.tag.first);
-        } else if (CRYPTO_memcmp(tag->data(), g.tag.first, g.tag_length) != 0) {
+        } else if (!is_tag(*tag, {g.tag.first, g.tag_length})) {
             *g.failed = 1;
             const auto bytes = static_cast<std::size_t>(output.bytes);
             if (output.device >= 0) return clear_memory(output.data, bytes, output.device);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backend/group.hpp"
+#include "backend/tag.hpp"
 #include "engine/engine.hpp"
 
 namespace warpaes {
