@@ -193,10 +193,11 @@ std::uint64_t View::elements(const std::int64_t* shape, const std::int64_t* stri
         }
     }
     if (in_c_order) return static_cast<std::uint64_t>(expected / unit);
+    strides_.reset(new Strides);
     for (int i = 0; i < dimensions; ++i) {
-        if (shape[i] != 1) strides_.emplace_back(shape[i], strides[i]);
+        if (shape[i] != 1) strides_->emplace_back(shape[i], strides[i]);
     }
-    if (accepted_ != Layout::dense || !is_dense(strides_, unit)) not_contiguous(name);
+    if (accepted_ != Layout::dense || !is_dense(*strides_, unit)) not_contiguous(name);
     return static_cast<std::uint64_t>(expected / unit);
 }
 
@@ -378,7 +379,9 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     if (access == Access::write && read_only) raise(PyExc_BufferError, "%s is read-only", name);
     const std::uint64_t element_bits = std::uint64_t{tensor->dtype.bits} * tensor->dtype.lanes;
     const std::uint64_t count = elements(tensor->shape, tensor->strides, tensor->ndim, 1, name);
-    for (auto& dimension : strides_) dimension.second *= static_cast<std::int64_t>(element_bits / 8);
+    if (strides_) {
+        for (auto& dimension : *strides_) dimension.second *= static_cast<std::int64_t>(element_bits / 8);
+    }
     std::uint64_t bits = 0;
     if (__builtin_mul_overflow(count, element_bits, &bits)) {
         raise(PyExc_BufferError, "%s has a shape with more elements than memory", name);
@@ -393,8 +396,17 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     return true;
 }
 
+void View::Drop::operator()(Strides* strides) const noexcept {
+    delete strides;
+}
+
+bool View::has_layout_of(const View& other) const noexcept {
+    if (strides_ == nullptr || other.strides_ == nullptr) return strides_ == other.strides_;
+    return *strides_ == *other.strides_;
+}
+
 void require_same_layout(const View& a, const char* a_name, const View& b, const char* b_name) {
-    if (a.strides() == b.strides()) return;
+    if (a.has_layout_of(b)) return;
     raise(PyExc_BufferError,
           "%s and %s order their elements in memory differently: give both the same shape and strides, or make "
           "contiguous copies",

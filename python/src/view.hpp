@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -60,9 +61,10 @@ public:
     [[nodiscard]] void* data() const noexcept { return data_; }
     [[nodiscard]] std::uint8_t* bytes() const noexcept { return static_cast<std::uint8_t*>(data_); }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    /// Length and stride in bytes of each dimension longer than 1, outermost first. Empty in C order.
+    /// Length and stride in bytes of each dimension longer than 1, outermost first.
     using Strides = std::vector<std::pair<std::int64_t, std::int64_t>>;
-    [[nodiscard]] const Strides& strides() const noexcept { return strides_; }
+    /// Whether the elements of both lie in memory in the same order.
+    [[nodiscard]] bool has_layout_of(const View& other) const noexcept;
 
     // For tensors in device memory:
 
@@ -104,7 +106,10 @@ private:
     Order order_ = Order::unknown;
     Owner owner_ = Owner::other;
     Layout accepted_ = Layout::contiguous;
-    Strides strides_;
+    struct Drop {
+        void operator()(Strides* strides) const noexcept;
+    };
+    std::unique_ptr<Strides, Drop> strides_;  // null in C order; small and dropped elsewhere: calls make several views
 };
 
 /// Throws BufferError unless two views of a call have the same layout, so that each byte of one belongs to the byte of
