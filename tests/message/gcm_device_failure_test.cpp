@@ -129,7 +129,7 @@ protected:
         context.update(buffers.input(), first, buffers.output(), first, written);
         context.update(buffers.input() + first, length - first, buffers.output() + first, length - first, written);
         if (direction == Direction::decrypt) context.set_tag(tag);
-        context.final(nullptr, 0, written);
+        (void)context.final(nullptr, 0, written);
         if (direction == Direction::encrypt) context.get_tag(tag);
         return WARPAES_NOTE_DEVICE_FAILED;  // a context does not tell
     }
