@@ -48,6 +48,7 @@ void Pool::State::make(Offer& offer) {
     const std::size_t wanted = offer.end - offer.next;
     try {
         offers.push_back(&offer);
+        open = true;
         for (std::size_t i = idle; i < wanted && threads.size() < wanted; ++i) {
             threads.emplace_back([this] { serve(); });
         }
@@ -62,6 +63,7 @@ void Pool::State::make(Offer& offer) {
 void Pool::State::withdraw(Offer& offer) noexcept {
     std::unique_lock lock(mutex);
     std::erase(offers, &offer);
+    open = !offers.empty();
     ended.wait(lock, [&] { return offer.running == 0; });
 }
 
@@ -70,6 +72,11 @@ void Pool::State::serve() noexcept {
     while (!stopping) {
         if (offers.empty()) {
             lock.unlock();
+            const auto settled = [&] { return open || held == 0; };
+            if (held != 0 && poll(std::chrono::microseconds(100), settled, false) && open) {
+                lock.lock();
+                continue;
+            }
             OPENSSL_thread_stop();  // at the end of the process a sleeping thread would do this too late
             lock.lock();
             if (!offers.empty() || stopping) continue;
@@ -81,6 +88,7 @@ void Pool::State::serve() noexcept {
         Offer& offer = *offers.front();
         const unsigned number = offer.next++;
         if (offer.next == offer.end) offers.pop_front();
+        open = !offers.empty();
         ++offer.running;
         lock.unlock();
         offer.work(number);

@@ -21,6 +21,12 @@ namespace warpaes {
 /// Number of processors that this process may run on.
 [[nodiscard]] unsigned usable_processors();
 
+/// Whether busy waiting would delay the thread that is waited for.
+inline bool few_processors() {
+    static const bool few = std::thread::hardware_concurrency() < 4;
+    return few;
+}
+
 /// Threads are started when first needed, as many as the largest shared work can use, and are kept. Thread-safe. Calls
 /// may be nested: a caller that shares work can always do all of it, so no call waits for a busy thread. In a child
 /// process of fork() the parent's threads are forgotten.
@@ -75,6 +81,8 @@ private:
         std::vector<std::thread> threads;
         std::size_t idle = 0;
         bool stopping = false;
+        std::atomic<bool> open{false};  ///< whether there are offers, for threads that poll
+        std::atomic<unsigned> held{0};
     };
     /// The state of this process.
     State& state();
@@ -97,13 +105,24 @@ public:
         State& state_;
         Offer offer_;
     };
-};
 
-/// Whether busy waiting would delay the thread that is waited for.
-inline bool few_processors() {
-    static const bool few = std::thread::hardware_concurrency() < 4;
-    return few;
-}
+    /// While it lives, threads that have ended their work poll for more, up to 100 us, before they sleep. For an owner
+    /// that shares work twice within a call: the second time, a thread that sleeps would begin tens of microseconds
+    /// late. With few processors it does nothing.
+    class Hold {
+    public:
+        explicit Hold(Pool& pool, bool polls = !few_processors()) : state_(pool.state()), polls_(polls) {
+            state_.held += polls_;
+        }
+        Hold(const Hold&) = delete;
+        Hold& operator=(const Hold&) = delete;
+        ~Hold() { state_.held -= polls_; }
+
+    private:
+        State& state_;
+        const bool polls_;
+    };
+};
 
 /// Polls until `ready()` is true; false if it is not within `time`. Polling avoids the tens of microseconds that a
 /// sleeping thread takes to wake up. With few processors it asks only once.

@@ -560,6 +560,7 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
         aad.push_back(parts.back().span());
     }
     const bool decrypt = r.direction == Direction::decrypt;
+    const ReadyToClear ready(engine, r.direction, result.output_length);
     HostOutput output(engine, r.output, result.output_length, to, stays, decrypt);
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
     Secret<Block> tag;

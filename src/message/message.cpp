@@ -97,6 +97,7 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     const bool chained = body != 0 && r.mode == Mode::cbc;
     Block previous{};
     if (chained && !encrypt) executor.read(previous.data(), r.input + body - block_bytes, block_bytes);
+    const ReadyToClear ready = executor.ready_to_clear(r.direction, body);
     executor.run(run);
     if (chained && encrypt) executor.read(previous.data(), r.output + body - block_bytes, block_bytes);
     if (chained) *chain = previous;

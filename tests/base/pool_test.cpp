@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <latch>
 #include <limits>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -134,6 +135,41 @@ TEST_F(PoolTest, NobodyIsLateForWhatHasEnded) {
         std::this_thread::yield();
         ASSERT_EQ(inside, seen);
     }
+}
+
+/// Threads that poll, that are about to sleep and that sleep are all found.
+TEST_F(PoolTest, HeldThreadsTakeTheNextWork) {
+    const auto all_together = [&] {
+        std::latch here(4);
+        pool_.share(4, [&](unsigned) { here.arrive_and_wait(); });
+    };
+    for (int turn = 0; turn < 500; ++turn) {
+        const Pool::Hold hold(pool_, true);
+        all_together();
+        if (turn % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // longer than they poll
+        all_together();
+    }
+    all_together();
+    Pool other;
+    std::optional<Pool::Hold> hold(std::in_place, other, true);
+    other.share(3, [](unsigned) {});
+    hold.reset();
+}
+
+TEST_F(PoolTest, HeldThreadsServeManyCallers) {
+    std::atomic<int> done{0};
+    std::vector<std::jthread> callers;
+    for (unsigned i = 0; i < 4; ++i) {
+        callers.emplace_back([&] {
+            for (int turn = 0; turn < 100; ++turn) {
+                const Pool::Hold hold(pool_, true);
+                pool_.for_each(5, [&](std::size_t) { ++done; });
+                pool_.for_each(5, [&](std::size_t) { ++done; });
+            }
+        });
+    }
+    callers.clear();
+    EXPECT_EQ(done, 4 * 100 * 10);
 }
 
 TEST_F(PoolTest, AChildProcessHasItsOwnThreads) {

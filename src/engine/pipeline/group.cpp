@@ -129,6 +129,7 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     if (g.mode == Mode::gcm) {
         const Block j0 = g.digest == nullptr ? pre_counter(g) : Block{};
         GcmStage stage(g, j0, ends.plan.chunk_bytes);
+        const ReadyToClear ready(engine, g.direction, g.length);
         const Outcome outcome = run_pipeline(engine, ends.plan, stage, source, sink);
         stage.finish(engine, ends.out);
         return outcome;

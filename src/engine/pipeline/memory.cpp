@@ -44,9 +44,9 @@ void clear_memory(void* memory, std::size_t bytes, int device) {
 }
 
 void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device) {
-    constexpr std::size_t least = std::size_t{1} << 20;
-    if (device >= 0 || bytes < least) return clear_memory(memory, bytes, device);
-    const std::size_t parts = std::min<std::size_t>(std::max(engine.options().threads, 1U), bytes / least);
+    if (device >= 0 || bytes < least_shared_bytes) return clear_memory(memory, bytes, device);
+    constexpr std::size_t least_part = std::size_t{1} << 18;
+    const std::size_t parts = std::min<std::size_t>(std::max(engine.options().threads, 1U), bytes / least_part);
     auto* const first = static_cast<std::uint8_t*>(memory);
     const auto wipe_part = [far = bytes >= cached_bytes()](std::span<std::uint8_t> part) {
         far ? wipe_far(part) : wipe(part);
