@@ -96,6 +96,10 @@ std::string with_name(std::string sentence, const std::string& path, const std::
     return sentence;
 }
 
+std::string path_of(const Descriptor& file) {
+    return fmt::format("/proc/self/fd/{}", file.get());
+}
+
 class Run {
 public:
     explicit Run(const CryptOptions& options)
@@ -259,13 +263,19 @@ private:
     }
 
     void prepare_output_directory() const {
-        std::uint64_t bytes = 0;
+        std::uint64_t bytes = 0, replacing = 0;
         bool any = false;
         for (const FileTask& task : tasks_) {
-            any |= task.status == WARPAES_OK;
-            if (task.status == WARPAES_OK && ::access(task.output.c_str(), F_OK) != 0) bytes += task.bytes;
+            if (task.status != WARPAES_OK) continue;
+            any = true;
+            if (::access(task.output.c_str(), F_OK) != 0) {
+                bytes += task.bytes;
+            } else {  // the old file goes when the new one is complete
+                replacing = std::max(replacing, task.bytes);
+            }
         }
         if (!any) return;
+        bytes += replacing;
         require_space(*o_.output_dir, bytes - bytes / 64);  // decrypted files are slightly shorter
         make_directory(*o_.output_dir);
     }
@@ -296,9 +306,17 @@ private:
 
     void reencrypt(warpaes_engine* engine, const FileTask& task, Outcome& outcome) {
         refuse_needed_file(task.input);
-        refuse_irregular(task.input);
+        std::string opened = task.input, path = task.input;
+        std::optional<ListedFile> listed;
+        if (task.root.empty()) {
+            refuse_irregular(task.input);
+        } else {
+            listed.emplace(open_listed(task));
+            opened = path_of(listed->file);
+            path = fmt::format("{}/{}", path_of(listed->folder), listed->name);
+        }
         outcome.key_id = new_id_;
-        if (!o_.force && opens(engine, new_key_, task.input, aad_)) {
+        if (!o_.force && opens(engine, new_key_, opened, aad_)) {
             outcome.skipped = true;
             return;
         }
@@ -309,10 +327,11 @@ private:
                 return caught_signal() == 0;
             }};
         try {
-            outcome.bytes_written = reencrypt_file(how, task.input);
+            outcome.bytes_written = reencrypt_file(how, opened, path);
             outcome.bytes_read = task.bytes;
         } catch (const Failure& failure) {
-            throw with_hint(failure.status(), failure.what(), engine, task.input);
+            const std::string sentence = with_name(with_name(failure.what(), path, task.input), opened, task.input);
+            throw with_hint(failure.status(), sentence, false, engine, task.input);
         }
     }
 
@@ -347,9 +366,9 @@ private:
         job.aad_len = aad_.size();
         job.input_fd = STDIN_FILENO;
         job.output_fd = STDOUT_FILENO;
-        std::optional<Descriptor> listed;
+        std::optional<ListedFile> listed;
         std::string path = task.input;
-        if (!task.root.empty()) path = fmt::format("/proc/self/fd/{}", listed.emplace(open_listed(task)).get());
+        if (!task.root.empty()) path = path_of(listed.emplace(open_listed(task)).file);
         if (!path.empty()) job.input_path = path.c_str();
         if (!task.output.empty()) job.output_path = task.output.c_str();
         if (o_.force) job.flags |= WARPAES_FILE_OVERWRITE;
@@ -376,7 +395,8 @@ private:
         if (status != WARPAES_OK) {
             std::string sentence = with_name(warpaes_last_error(), path, task.input);
             if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
-            throw with_hint(status, std::move(sentence), engine, task.input);
+            const bool key_opens = (result.notes & WARPAES_NOTE_KEY_OPENS) != 0;
+            throw with_hint(status, std::move(sentence), key_opens, engine, task.input);
         }
         output_notes_.add(result.notes, task.output);
         if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
@@ -387,23 +407,22 @@ private:
     }
 
     /// The failure of a file that no key opens, plus what else is known about the file.
-    [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, warpaes_engine* engine,
+    [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, bool key_opens, warpaes_engine* engine,
                                     const std::string& path) const {
         // "input: …" is what the library says; reports name the file in its place.
         constexpr std::string_view subject = "input: ";
         if (sentence.starts_with(subject)) sentence.erase(0, subject.size());
         const bool no_key = status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION;
-        const bool damage = sentence.find("opens with this key") != std::string::npos;
-        if (no_key && !damage && can_be_read_again(path) && !opens(engine, keys_.keyset.get(), path, aad_)) {
+        if (no_key && !key_opens && can_be_read_again(path) && !opens(engine, keys_.keyset.get(), path, aad_)) {
             const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad_);
-            const std::string hint = foreign_hint(path);
-            if (status == WARPAES_ERROR_FORMAT && !id && hint == not_encrypted) {
+            const Look look = look_at(path);
+            if (status == WARPAES_ERROR_FORMAT && !id && !look.encrypted) {
                 return {status, fmt::format("does not look encrypted: {}", sentence)};
             }
             sentence +=
                 id ? fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id)
                 : status == WARPAES_ERROR_FORMAT
-                    ? hint
+                    ? look.hint
                     : "; -k may be repeated, to try others, and --aad says what it was given";
         }
         if (status == WARPAES_ERROR_NOT_FOUND && ::access(path.c_str(), F_OK) != 0) sentence += did_you_mean_file(path);

@@ -265,7 +265,7 @@ FileList list_files(const CryptOptions& options, bool unmarked) {
     return list;
 }
 
-Descriptor open_listed(const FileTask& task) {
+ListedFile open_listed(const FileTask& task) {
     constexpr int way = O_PATH | O_DIRECTORY | O_CLOEXEC;
     const auto fail = [&](const std::string& why) {
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", task.input, why));
@@ -281,7 +281,7 @@ Descriptor open_listed(const FileTask& task) {
     struct stat status {};
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) fail(std::strerror(errno));
     if (!S_ISREG(status.st_mode)) fail("it is no longer a regular file");
-    return file;
+    return {std::move(at), std::move(file), task.below.filename()};
 }
 
 std::string objection_to_result(const CryptOptions& options, const std::string& output,

@@ -39,9 +39,14 @@ struct FileList {
 /// would replace an input. Warns of everything that it skips.
 FileList list_files(const CryptOptions& options, bool unmarked);
 
+struct ListedFile {
+    Descriptor folder, file;
+    std::string name{};  ///< of the file, in the folder
+};
+
 /// Opens a file that was found in a directory of the command line. Follows no link below that directory, where another
 /// user may have replaced a directory or the file since. Throws Failure{NOT_FOUND}.
-Descriptor open_listed(const FileTask& task);
+ListedFile open_listed(const FileTask& task);
 
 /// Why the file at the place of a result is not a result, for --skip-existing; nothing if it is one, or if there is no
 /// file. `raw_template`: template of a raw key whose files have no mark; else nothing.

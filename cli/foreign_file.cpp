@@ -53,7 +53,7 @@ bool looks_like_ours(const std::string& path) {
            info.format == WARPAES_FORMAT_STREAMING_AEAD;
 }
 
-std::string foreign_hint(const std::string& path) {
+Look look_at(const std::string& path) {
     const Descriptor file(path.c_str(), O_RDONLY | O_NONBLOCK);
     struct stat status {};
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
@@ -61,12 +61,12 @@ std::string foreign_hint(const std::string& path) {
     const ssize_t n = ::read(file.get(), begin, sizeof begin);
     const std::string_view seen(begin, n > 0 ? static_cast<std::size_t>(n) : 0);
     for (const Beginning& known : beginnings) {
-        if (seen.starts_with(known.bytes)) return std::string("; it looks like ") + known.what;
+        if (seen.starts_with(known.bytes)) return {.hint = std::string("; it looks like ") + known.what};
     }
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
-    if (warpaes_file_inspect(path.c_str(), nullptr, &info) != WARPAES_OK) return not_encrypted;
-    return info.key_bits != 0 ? fmt::format("; it looks like a file of a key for AES-{}", info.key_bits)
-                              : std::string();
+    if (warpaes_file_inspect(path.c_str(), nullptr, &info) != WARPAES_OK) return {.encrypted = false, .hint = {}};
+    if (info.key_bits == 0) return {};
+    return {.hint = fmt::format("; it looks like a file of a key for AES-{}", info.key_bits)};
 }
 
 }  // namespace cli

@@ -11,8 +11,11 @@ bool can_be_read_again(const std::string& path);
 /// Whether it begins like a file of Tink's streaming AEAD.
 bool looks_like_ours(const std::string& path);
 
-/// What a named file seems to be, and which program opens it, as the end of a sentence; empty if that is not known.
-inline constexpr const char* not_encrypted = "; it does not look encrypted";
-std::string foreign_hint(const std::string& path);
+/// What a named file seems to be.
+struct Look {
+    bool encrypted = true;  ///< or it cannot be read
+    std::string hint;       ///< and which program opens it, as the end of a sentence; empty if that is not known
+};
+Look look_at(const std::string& path);
 
 }  // namespace cli

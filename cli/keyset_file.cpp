@@ -43,13 +43,8 @@ public:
         if (folder_.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
         const Descriptor file(create());
         if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
-        // A file system without owners refuses; the keyset then has the owner that it assigns.
-        if (owner != nullptr && ::fchown(file.get(), owner->st_uid, owner->st_gid) != 0) errno = 0;
-        if (write(file.get())) return;
-        const int error = errno;
-        remove();
-        errno = error;
-        fail(WARPAES_ERROR_WRITE, "write", path);
+        if (owner != nullptr && !give_to(*owner, file.get())) give_up("keep the owner of", path);
+        if (!write(file.get())) give_up("write", path);
     }
     Draft(const Draft&) = delete;
     Draft& operator=(const Draft&) = delete;
@@ -79,6 +74,22 @@ public:
     }
 
 private:
+    [[noreturn]] void give_up(const char* what, const std::string& path) {
+        const int error = errno;
+        remove();
+        errno = error;
+        fail(WARPAES_ERROR_WRITE, what, path);
+    }
+    /// Gives a new file to the owner of the old one, who alone may read it. A file system without owners refuses, and
+    /// has given it to the same user; the group may differ, since it may not read the file.
+    static bool give_to(const struct stat& owner, int fd) {
+        if (::fchown(fd, owner.st_uid, owner.st_gid) == 0) return true;
+        const int error = errno;
+        struct stat now {};
+        if (::fstat(fd, &now) == 0 && now.st_uid == owner.st_uid) return true;
+        errno = error;
+        return false;
+    }
     /// Deriving a key from a passphrase takes a second, in which the user may interrupt.
     static void refuse_if_interrupted() {
         if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
@@ -104,13 +115,21 @@ private:
     /// Without links, an empty file claims the name, and is replaced; without rename(), it is written.
     int claim() {
         constexpr int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
-        {
+        struct stat made {
+        }, now{};
+        {  // and closed, since some file systems rename nothing to an open file
             const Descriptor placeholder(::openat(folder_.get(), leaf_.c_str(), flags | O_CREAT | O_EXCL, 0600));
-            if (placeholder.get() < 0) return -1;
+            if (placeholder.get() < 0 || ::fstat(placeholder.get(), &made) != 0) return -1;
         }
         if (rename(0) == 0) return 0;
-        if (const Descriptor file(::openat(folder_.get(), leaf_.c_str(), flags));
-            file.get() >= 0 && write(file.get())) {
+        const Descriptor file(::openat(folder_.get(), leaf_.c_str(), flags));
+        const bool is_made = file.get() >= 0 && ::fstat(file.get(), &now) == 0 && is_same(now, made) &&
+                             now.st_size == 0 && now.st_uid == made.st_uid;
+        if (file.get() >= 0 && !is_made) {
+            errno = EEXIST;  // somebody has put another file there since
+            return -1;
+        }
+        if (file.get() >= 0 && write(file.get())) {
             remove();
             return 0;
         }

@@ -42,12 +42,13 @@ std::optional<std::string> take_template(std::string_view& digits) {
 Keyset from_json(const std::string& what, std::string_view text) {
     warpaes_keyset* keyset = nullptr;
     const warpaes_status status = warpaes_keyset_parse(text.data(), text.size(), &keyset);
-    const bool wide = std::string_view(warpaes_last_error()).find("UTF-") != std::string_view::npos;
-    if (status == WARPAES_ERROR_KEYSET && !wide && trimmed(text).substr(0, 1) != "{") {
+    if (status == WARPAES_ERROR_KEYSET && trimmed(text).substr(0, 1) != "{") {
+        // UTF-16 and UTF-32 have zeros, and the library says that it is them.
+        const bool has_zeros = text.find('\0') != std::string_view::npos;
         throw Failure(status,
                       fmt::format("{}: is neither a keyset in Tink's JSON nor a key of 16 or 32 bytes, or of 32 "
-                                  "or 64 hexadecimal digits; `warpaes keygen` makes keysets",
-                                  what));
+                                  "or 64 hexadecimal digits{}; `warpaes keygen` makes keysets",
+                                  what, has_zeros ? fmt::format(" ({})", warpaes_last_error()) : std::string()));
     }
     if (status != WARPAES_OK) {
         throw Failure(status, fmt::format("{}: {}; `warpaes keygen` makes keysets", what, warpaes_last_error()));

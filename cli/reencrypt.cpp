@@ -63,9 +63,9 @@ bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::stri
     return open_reader(engine, keyset, path, aad, reader) == WARPAES_OK;
 }
 
-std::uint64_t reencrypt_file(const Reencryption& how, const std::string& path) {
+std::uint64_t reencrypt_file(const Reencryption& how, const std::string& opened, const std::string& path) {
     Reader reader;
-    check(open_reader(how.engine, how.from, path, how.aad, reader));
+    check(open_reader(how.engine, how.from, opened, how.aad, reader));
     warpaes_sink sink = WARPAES_SINK_INIT;
     sink.path = path.c_str();
     sink.replaces = reader.get();  // by now the path may lead to another file

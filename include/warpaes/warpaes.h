@@ -146,7 +146,7 @@ enum {
     WARPAES_RANGE = 1u << 2           /**< Produce only bytes [range_offset, range_offset + range_len) of the result. */
 };
 
-/** Notes: information about a call that succeeded. */
+/** Notes: information beside the status. All but the last one are of calls that succeeded. */
 enum {
     WARPAES_NOTE_COUNTER_WRAPPED =
         1u << 0 /**< The CTR counter passed 2^128 - 1 and continued at 0, as SP 800-38A B.1 and OpenSSL do. The output
@@ -159,8 +159,10 @@ enum {
     WARPAES_NOTE_ATTRIBUTES = 1u << 3, /**< The output is complete, but its file system refused or ignored permissions
                                             or times: the file may be open to other users, or closed to users who
                                             could open the file that it replaced. */
-    WARPAES_NOTE_NAME_EARLY = 1u << 4  /**< The output is complete, but its file system cannot rename files: the name
+    WARPAES_NOTE_NAME_EARLY = 1u << 4, /**< The output is complete, but its file system cannot rename files: the name
                                             was there while the file was written. */
+    WARPAES_NOTE_KEY_OPENS = 1u << 5 /**< Of a file job that ended with WARPAES_ERROR_AUTHENTICATION: the key is right,
+                                          because a segment before the refused one opened with it. */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- engine */

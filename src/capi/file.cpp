@@ -3,6 +3,7 @@
 #include "format/enc.hpp"
 #include "format/inspect.hpp"
 #include "format/keyset.hpp"
+#include "format/segments.hpp"
 #include "format/streaming_aead.hpp"
 #include "message/checks.hpp"
 
@@ -123,7 +124,14 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
         const std::unique_ptr<FileFormat> format = j.format == WARPAES_FORMAT_STREAMING_AEAD
                                                        ? aead_format(common, to_aead_options(j))
                                                        : enc_format(common, to_enc_options(j));
-        const FileResult done = run_file(engine->impl, common, *format);
+        const FileResult done = [&] {
+            try {
+                return run_file(engine->impl, common, *format);
+            } catch (const SegmentRefused& refused) {
+                if (refused.key_is_right()) made.notes |= WARPAES_NOTE_KEY_OPENS;
+                throw;
+            }
+        }();
         made.bytes_read = done.bytes_read;
         made.bytes_written = done.bytes_written;
         made.notes = done.notes;

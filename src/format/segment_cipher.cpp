@@ -80,7 +80,8 @@ SegmentRefused::SegmentRefused(const SegmentLayout& layout, std::uint64_t segmen
                 (key_is_right
                      ? ", was altered or cut off: what is before it opens with this key"
                      : ", is not authentic: it was altered or cut off, or this is not its key or its associated data")),
-      segment_(segment) {}
+      segment_(segment),
+      key_is_right_(key_is_right) {}
 
 std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, Bytes aad) {
     std::vector<std::uint8_t> header(static_cast<std::size_t>(layout_of(key.parameters).header_bytes));

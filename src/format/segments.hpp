@@ -25,9 +25,11 @@ class SegmentRefused : public Error {
 public:
     SegmentRefused(const SegmentLayout& layout, std::uint64_t segment, bool key_is_right);
     [[nodiscard]] std::uint64_t segment() const noexcept { return segment_; }
+    [[nodiscard]] bool key_is_right() const noexcept { return key_is_right_; }
 
 private:
     std::uint64_t segment_;
+    bool key_is_right_;
 };
 
 /// Wipes the range's plaintext and throws SegmentRefused for its segment `i`, which is not authentic.

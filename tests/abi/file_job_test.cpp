@@ -310,6 +310,30 @@ TEST_F(FileJob, TheDigestIsThatOfTheOutput) {
     for (const std::string& each : {path, made, again}) std::filesystem::remove(each);
 }
 
+/// Damage behind the first segment leaves no doubt of the key; in the first one it may be another.
+TEST_F(FileJob, ADamagedFileIsToldFromAWrongKey) {
+    const std::string path = testing::TempDir() + "warpaes-damaged-" + std::to_string(getpid()), made = path + ".made";
+    std::ofstream(path, std::ios::binary) << std::string(3u << 20, 'x');
+    warpaes_file_job job = aead();
+    job.input_path = path.c_str();
+    job.output_path = made.c_str();
+    ASSERT_EQ(warpaes_file_run(engine_.get(), &job, nullptr), WARPAES_OK) << warpaes_last_error();
+    job.input_path = made.c_str();
+    job.output_path = nullptr;
+    job.direction = WARPAES_DECRYPT;
+    job.flags = WARPAES_FILE_VERIFY;
+    for (const auto& [at, note] : {std::pair(2u << 20, std::uint32_t{WARPAES_NOTE_KEY_OPENS}), {1000u, 0u}}) {
+        std::fstream file(made, std::ios::binary | std::ios::in | std::ios::out);
+        file.seekp(at);
+        file.put('?');
+        file.close();
+        warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
+        EXPECT_EQ(warpaes_file_run(engine_.get(), &job, &result), WARPAES_ERROR_AUTHENTICATION);
+        EXPECT_EQ(result.notes, note) << result.error;
+    }
+    for (const std::string& each : {path, made}) std::filesystem::remove(each);
+}
+
 /// What a file says of itself, by length and first bytes: nothing else of it is looked at.
 TEST_F(FileJob, OnlyAKeysetsKeyHasANumber) {
     const std::string path = testing::TempDir() + "warpaes-numbered-" + std::to_string(getpid()), made = path + ".made";

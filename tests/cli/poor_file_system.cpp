@@ -1,6 +1,7 @@
 // Preloaded into a program: a file system that lacks what POSIX does not require of one. $POOR_FILE_SYSTEM lists it,
 // each word after a space: "tmpfile", "noreplace", "link", "rename", "chmod", "quiet_chmod" (ignored, without an
-// error), "times", "chown", "fsync", "order" (writes in order only). Mounts of object storage, FAT and network file
+// error), "times", "chown", "fsync", "order" (writes in order only), "stolen" (no "rename", and another user takes its
+// place). Mounts of object storage, FAT and network file
 // systems lack several of these. $POOR_CALLS names a file to which a line goes for each refused call.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -80,7 +81,13 @@ int linkat(int from_folder, const char* from, int to_folder, const char* to, int
 }
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
     if (flags != 0 && lacks("noreplace")) return refuse("noreplace", EINVAL);
-    if (flags == 0 && lacks("rename")) return refuse("rename", ENOSYS);
+    if (flags == 0 && lacks("stolen")) {
+        ::unlinkat(to_folder, to, 0);
+        const int fd = openat(to_folder, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0 || ::write(fd, "theirs", 6) != 6) std::abort();
+        ::close(fd);
+    }
+    if (flags == 0 && (lacks("rename") || lacks("stolen"))) return refuse("rename", ENOSYS);
     return real<int(int, const char*, int, const char*, unsigned)>("renameat2")(from_folder, from, to_folder, to,
                                                                                 flags);
 }

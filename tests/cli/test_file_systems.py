@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import unittest
 
 from support import EXISTS, WARPAES, WRITE, CommandTest, data, main
 
@@ -180,6 +181,24 @@ class FileSystems(CommandTest):
         self.assertEqual(self.read("out/old"), b"old")
         self.assertEqual(os.listdir(self.out), ["old"])
 
+    def test_a_file_that_takes_the_place_of_a_new_keyset_stays(self):
+        self.refused_in(EXISTS, self.poor("noreplace link stolen"), "keygen", "-o", "out/keyset")
+        self.assertEqual(self.read("out/keyset"), b"theirs")
+        self.assertEqual(os.listdir(self.out), ["keyset"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "root alone may change another user's keyset; root runs this")
+    def test_root_takes_no_keyset_from_its_owner(self):
+        shutil.copy(self.path("keyset.json"), self.path("out/keyset"))
+        os.chown(self.path("out/keyset"), 65534, 65534)
+        before = self.read("out/keyset")
+        self.refused_in(WRITE, self.poor("chown"), "keys", "add", "out/keyset")
+        self.assertEqual(self.read("out/keyset"), before)
+        self.assertEqual(os.stat(self.path("out/keyset")).st_uid, 65534)
+        self.assertEqual(os.listdir(self.out), ["keyset"])
+        os.chown(self.path("out/keyset"), 0, 65534)  # another group, which may not read it: no harm
+        done = self.run_command(WARPAES, "keys", "add", "out/keyset", env=self.poor("chown"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_record_counts_a_complete_file_as_done(self):
         arguments = ["encrypt", "-k", "keyset.json", "--json", "-o", "out/a", "plain"]
         done = self.run_command(WARPAES, *arguments, env=self.poor("chmod times"))
@@ -231,6 +250,7 @@ class RealFileSystems(FileSystems):
     """The same on mounts, as far as this machine has them."""
 
     test_every_command_on_every_kind = test_nobody_gets_more_than_asked_for = None
+    test_a_file_that_takes_the_place_of_a_new_keyset_stays = test_root_takes_no_keyset_from_its_owner = None
     test_what_cannot_work_fails_before_the_input_is_read = test_a_record_counts_a_complete_file_as_done = None
 
     def on(self, kind, **how):

@@ -211,6 +211,23 @@ class Reencrypt(KeyedTest):
                             os.unlink(self.path(path))
 
     @unittest.skipUnless(RECORDER, "the library that changes the folder is CTest's to name; `make test` runs this")
+    def test_a_folder_that_changed_since_it_was_listed_leads_nowhere_else(self):
+        """While the first file is written, the folder of the second one becomes a link to another folder."""
+        self.rotated()
+        sealed = self.read("plain.warpaes")
+        for name in ("inbox", "inbox/sub", "victims"):
+            os.mkdir(self.path(name))
+        for name in ("inbox/a.warpaes", "inbox/sub/b.warpaes", "victims/b.warpaes"):
+            self.write(name, sealed)
+        change = "test -L inbox/sub || { mv inbox/sub was; ln -s ../victims inbox/sub; }"
+        environment = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "BEFORE_WRITER": change}
+        result = self.run_command(WARPAES, "reencrypt", "-j", "1", "-k", "keyset", "inbox", env=environment)
+        self.assertEqual(result.returncode, NOT_FOUND, result.stderr)
+        self.assertIn(b"inbox/sub/b.warpaes", result.stderr)
+        self.assertNotEqual(self.read("inbox/a.warpaes"), sealed)
+        self.assertEqual(self.read("victims/b.warpaes"), sealed)
+
+    @unittest.skipUnless(RECORDER, "the library that changes the folder is CTest's to name; `make test` runs this")
     def test_a_result_appears_in_the_folder_that_was_opened(self):
         """Also if its name leads to another one when the result is complete."""
         self.write("plain", data(9000))
