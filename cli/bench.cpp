@@ -126,7 +126,7 @@ void print_figure(const json& row) {
                size_name(row["bytes"]), row["memory"].get<std::string>(),
                row["threads"] == 0 ? "GPU" : std::to_string(row["threads"].get<int>()), row["gb_per_s"].get<double>(),
                beside);
-    flush_output();
+    show_row();
 }
 
 json host_facts() {

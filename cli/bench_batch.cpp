@@ -282,7 +282,7 @@ void print_batch_row(const json* row) {
                r["mode"].get<std::string>(), r["direction"].get<std::string>(), r["key_bits"].get<int>(),
                r["messages"].get<std::size_t>(), r["bytes"].get<std::size_t>(), r["keys"].get<std::string>(),
                r["memory"].get<std::string>(), r["gb_per_s"].get<double>(), beside);
-    flush_output();
+    show_row();
 }
 
 }  // namespace cli

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <numeric>
+#include <system_error>
 
 namespace cli {
 
@@ -25,6 +26,12 @@ int flush_output() noexcept {
     const bool flushed = std::fflush(stdout) == 0;
     if (!flushed && first_error == 0) first_error = errno;
     return first_error;
+}
+
+void show_row() {
+    if (const int error = flush_output(); error != 0) {
+        throw std::system_error(error, std::generic_category(), "cannot write to standard output");
+    }
 }
 
 std::string painted(Colour colour, const std::string& text) {

@@ -84,6 +84,9 @@ void say(const std::string& text) noexcept;
 /// Flushes standard output. Returns the error number of the first flush that failed, or 0: a failed flush discards its
 /// data, so that the next one succeeds.
 int flush_output() noexcept;
+/// Shows a row of a table whose next row takes long. Throws std::system_error if standard output does not take it, so
+/// that nothing more is measured for nobody.
+void show_row();
 
 /// `text`, in bold and in colour if standard error is a terminal that supports it and NO_COLOR is not set.
 enum class Colour { red = 31, yellow = 33 };

@@ -199,7 +199,12 @@ class Output:
         return Output._warn_of_early_name
 
     def _link_and_unlink(self) -> None:  # link, unlike rename, never replaces
-        self._link(self.name)
+        try:
+            self._link(self.name)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system that was mounted since has the number of one that takes links
+            return self._rename_over_placeholder()
         os.unlink(self.temporary, dir_fd=self._folder)
 
     def _rename_over_old(self) -> None:

@@ -125,6 +125,17 @@ class Streams(CommandTest):
         self.assertEqual(output, self.warpaes(*CTR, stdin=data(500)))
 
 
+class Tables(CommandTest):
+    def test_nothing_is_measured_for_a_reader_that_has_gone(self):
+        """All rows would take minutes."""
+        run = subprocess.Popen([WARPAES, "bench"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        run.stdout.readline()
+        run.stdout.close()
+        self.assertEqual(run.wait(timeout=60), -signal.SIGPIPE)
+        self.assertEqual(run.stderr.read(), b"")
+        run.stderr.close()
+
+
 class Terminal(CommandTest):
     def on_terminal(self, *arguments, answers=(), stdin=None, stdout=None):
         """Runs with a terminal of its own; returns the exit code and what appeared there."""

@@ -315,6 +315,12 @@ class Files(Case):
         status, report = bulk("encrypt", "-k", self.key, "--verify", self.source, self.target)
         self.assertEqual((status, report["errors"]), (1, 2))
 
+    def test_a_source_that_is_missing_leaves_no_target(self) -> None:
+        for command in ("encrypt", "decrypt"):
+            said = refusal(command, "-k", self.key, self.folder / "nowhere", self.target)
+            self.assertIn("no such file or folder", said)
+            self.assertFalse(os.path.exists(self.target))
+
     def test_lists_instead_of_listing(self) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq

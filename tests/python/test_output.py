@@ -137,6 +137,23 @@ class Outputs(unittest.TestCase):
             output.commit()
         self.assertEqual((self.names(), self.path.read_bytes()), (["file"], b"old"))
 
+    def test_a_file_system_that_takes_no_links_and_has_the_number_of_one_that_did(self) -> None:
+        with Output(self.path):
+            pass
+        self.path.unlink()
+        refused = PermissionError(1, "Operation not permitted")
+        with unittest.mock.patch("os.link", side_effect=refused) as link, Output(self.path) as output:
+            output.write(b"new")
+        self.assertEqual(link.call_count, 1)  # what takes no links was not found out before
+        self.assertEqual((self.names(), self.path.read_bytes()), (["file"], b"new"))
+        with (
+            unittest.mock.patch("os.link", side_effect=refused),
+            self.assertRaises(FileExistsError),
+            Output(self.path) as output,
+        ):
+            output.write(b"newer")
+        self.assertEqual((self.names(), self.path.read_bytes()), (["file"], b"new"))
+
     def test_no_link_is_followed(self) -> None:
         other = self.folder / "other"
         other.write_bytes(b"old")

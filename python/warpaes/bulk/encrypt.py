@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Iterable
 from typing import Any
@@ -11,6 +12,7 @@ from .config import BARE, BOUND, TEMPLATE, UNBOUND
 from .dispatch import DECRYPT, ENCRYPT, REMOVE
 from .job import Run
 from .listing import Options, Refused
+from .local import LocalStorage
 from .manifest import NAME_1, Job, Manifest, Signer
 from .rows import ERROR, Row
 from .storage import MissingError, is_within
@@ -23,6 +25,11 @@ class Transfer(Run):
         """Open storages and keys."""
         super().__init__(options)
         self._apart()
+
+    def _take_part(self, held: contextlib.ExitStack) -> None:
+        if isinstance(self.source, LocalStorage):
+            next(iter(self.source.list()), None)  # a folder that is missing leaves no target behind
+        super()._take_part(held)
 
     def _say_lost(self, lost: Iterable[str]) -> None:
         """Say what copies do not keep, before the work; refuse to remove originals for them without --accept-loss."""
