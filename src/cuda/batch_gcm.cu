@@ -18,12 +18,16 @@ bool has_other_ivs(const Bucket& bucket) {
 /// How GHASH handles a message.
 enum class Way {
     short_messages,
+    rows,           ///< of messages under one key, on tensor cores: each is a row
     pieces,         ///< of long messages, by carry-less products
     under_keys,     ///< on tensor cores, with powers of H made for every message
     under_one_key,  ///< on tensor cores, with the kernels for a single message
 };
 
 Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device) {
+    if (bucket.one_key != nullptr && GcmRows::takes(device, bucket.messages, g.count, g.length, g.aad_length)) {
+        return Way::rows;
+    }
     const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
     if (g.aad_length <= GcmBatch::most_aad) {
         // Separate launches cost too much for one of many messages at unequal distances, unless it is very long.
@@ -58,7 +62,8 @@ void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) 
             const BatchGroup& next = bucket.groups[run.end];
             if (run.end != group) {
                 if (run.way == Way::under_one_key || way_of(bucket, next, device) != run.way) break;
-                if (run.way != Way::short_messages && next.length < first.length / 2) break;
+                const bool any_length = run.way == Way::short_messages || run.way == Way::rows;
+                if (!any_length && next.length < first.length / 2) break;
             }
             run.longest = std::max(run.longest, next.length / block_bytes);
             run.blocks = std::max(run.blocks, blocks_of(next.aad_length) + blocks_of(next.length) + 1);
@@ -157,6 +162,8 @@ private:
             switch (run.way) {
             case Way::short_messages:
                 return hash_short(part);
+            case Way::rows:
+                return hash_rows(part);
             case Way::pieces:
                 hash_pieces(run, part);
                 break;
@@ -179,6 +186,15 @@ private:
         const std::uint64_t messages = part.end - part.first;
         const int lanes = GcmBatch::lanes(device_, messages);
         launch_ghash(ghash_batch_kernel_for(lanes), part, messages * static_cast<std::uint64_t>(lanes));
+    }
+
+    void hash_rows(const GcmBatchParams& part) const {
+        Secret<GcmRowsParams> p;
+        p->batch = part;
+        const auto& powers = bucket_.one_key->hash_key().powers;
+        std::copy(powers.begin(), powers.end(), p->powers);
+        launch(ghash_messages_kernel_for(GhashMma::wide(device_)), GcmRows::shape(device_, part.end - part.first),
+               stream_, *p);
     }
 
     void hash_pieces(const GroupRun& run, GcmBatchParams part) const {

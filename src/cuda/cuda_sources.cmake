@@ -36,6 +36,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/gcm_short.cu
     kernels/ghash.cu
     kernels/ghash_keys.cu
+    kernels/ghash_messages.cu
     kernels/ghash_mma.cu
     kernels/numbers.cu
     kernels/segments.cu

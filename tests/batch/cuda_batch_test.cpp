@@ -276,6 +276,34 @@ TEST_P(CudaBatch, GhashInEveryWay) {
     }
 }
 
+/// More than a thousand messages under one key are rows: empty ones and ones of several chunks, with and without edges
+/// (associated data, a partial block) and one block too many of them, among others that are longer.
+TEST_P(CudaBatch, MessagesOfGcmAsRows) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        std::vector<GroupSpec> specs;
+        std::uint64_t messages = 0;
+        for (std::uint64_t n = 0; messages < 1100; ++n) {
+            GroupSpec spec{.count = 1 + n % 23,
+                           .length = n % 4 == 3 ? 16 * (n % 50) : n * n % 1301,
+                           .iv_length = n % 9 == 5 ? 31u : 12u,
+                           .aad_length = n % 5 == 0 ? 0 : n * 7 % 100,
+                           .in_place = n % 3 == 0,
+                           .wrong_tags = n % 4 == 0 ? 20u : 0u,
+                           .gap = n % 2 == 0 ? 0u : n % 19,
+                           .shift = n % 6 == 1 ? n % 16 : 0u};
+            if (n % 11 == 7) spec.length = 4096 + n % 3;
+            if (n % 11 == 7) spec.count = 2;
+            messages += spec.count;
+            specs.push_back(spec);
+        }
+        specs.push_back({.count = 3, .length = 16384, .iv_length = 12, .aad_length = 96, .wrong_tags = 30});
+        specs.push_back({.count = 2, .length = 40007, .iv_length = 12, .aad_length = 28, .wrong_tags = 30});
+        check_mode(Mode::gcm, direction, specs, 24);
+        check_mode(Mode::gcm, direction, {{.count = 1024, .length = 0, .iv_length = 12, .aad_length = 1}}, 25);
+        check_mode(Mode::gcm, direction, {{.count = 1027, .length = 29, .iv_length = 12, .aad_length = 40}}, 26);
+    }
+}
+
 TEST_P(CudaBatch, LongMessagesOfGcm) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own;

@@ -137,6 +137,12 @@ struct GcmBatchParams {
     std::uint32_t decrypts;
 };
 
+/// GHASH and tags of messages under one key (ghash_messages.cuh).
+struct GcmRowsParams {
+    GcmBatchParams batch;
+    FieldElement powers[HashKey::count];  ///< H^1 …
+};
+
 /// The end of GCM (batch_gcm.cuh): tags, and what is not authentic is wiped. Units are parts of messages.
 struct GcmSettleParams {
     GcmBatchParams batch;

@@ -187,38 +187,43 @@ private:
 
 /// A row of the message as one lane reads it: every fourth block.
 struct RowReader {
-    const std::uint8_t* at;  ///< this lane's block among the next four
-    std::uint32_t missing;   ///< zero blocks at the beginning of the row, minus q
+    const std::uint8_t* at;   ///< this lane's block among the next four
+    std::uint32_t missing;    ///< zero blocks at the beginning of the row, minus q
+    std::uint32_t alignment;  ///< of the text
+    bool reverse;             ///< whether GHASH reverses the bytes of each block
 
     /// `text` has `blocks` blocks, preceded by zeros to make `of` blocks. The row is the `row_blocks` of these that
     /// begin at `first`, or only zeros if it is not `present`.
     __device__ __forceinline__ RowReader(const std::uint8_t* text, std::uint64_t blocks, std::uint64_t of,
-                                         std::uint64_t first, std::uint64_t row_blocks, bool present, unsigned q) {
+                                         std::uint64_t first, std::uint64_t row_blocks, bool present, unsigned q,
+                                         std::uint32_t its_alignment, bool reverses = false)
+        : alignment(its_alignment), reverse(reverses) {
         const std::uint64_t zeros = of - blocks;
         at = text + (first + q) * block_bytes - zeros * block_bytes;
         const std::uint64_t here = zeros <= first ? 0 : zeros - first < row_blocks ? zeros - first : row_blocks;
         missing = static_cast<std::uint32_t>(present ? here : row_blocks);
         missing = missing > q ? missing - q : 0;
     }
+    /// This lane's block of the four that follow `quad` and `ahead` times four blocks; `quads` ends the row.
+    __device__ __forceinline__ uint4 load(std::uint32_t quad, int ahead, std::uint32_t quads) const {
+        uint4 block{};
+        if (4 * (quad + ahead) >= missing && quad + ahead < quads) {
+            block = load_block(at + ahead * 4 * static_cast<int>(block_bytes), alignment);
+        }
+        return reverse ? reversed(block) : block;
+    }
+    __device__ __forceinline__ void advance(int by) { at += by * 4 * static_cast<int>(block_bytes); }
 };
 
 /// The digests of a warp's eight rows of 4 * `quads` blocks; the digest of row g is in the row's four lanes.
-template <int Stages, int Batch, int Slots, bool Wide>
-__device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& powers, RowReader& reader,
-                                                std::uint32_t quads, std::uint32_t alignment, unsigned q,
-                                                bool reverse = false) {
+template <int Stages, int Batch, int Slots, bool Wide, typename Reader>
+__device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& powers, Reader& reader, std::uint32_t quads,
+                                                unsigned q) {
     constexpr unsigned ahead = Stages * Batch;
     static_assert(Slots % ahead == 0 && 4 * Slots <= HashKey::count);
-    const auto load = [&](std::uint32_t quad, int ahead) {
-        uint4 block{};
-        if (4 * (quad + ahead) >= reader.missing && quad + ahead < quads) {
-            block = load_block(reader.at + ahead * 4 * static_cast<int>(block_bytes), alignment);
-        }
-        return reverse ? reversed(block) : block;
-    };
     uint4 x[Stages][Batch];
 #pragma unroll
-    for (int u = 0; u < static_cast<int>(ahead); ++u) x[u / Batch][u % Batch] = load(0, u);
+    for (int u = 0; u < static_cast<int>(ahead); ++u) x[u / Batch][u % Batch] = reader.load(0, u, quads);
     RowCounts counts;
     bool add = false;
     uint4 digest{};
@@ -233,9 +238,9 @@ __device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& power
             }
             powers.end();
 #pragma unroll
-            for (int u = 0; u < Batch; ++u) x[s][u] = load(quad, (s + Stages) * Batch + u);
+            for (int u = 0; u < Batch; ++u) x[s][u] = reader.load(quad, (s + Stages) * Batch + u, quads);
         }
-        reader.at += ahead * 4 * block_bytes;
+        reader.advance(ahead);
         add = slot != ahead - 1;
         if (!add) {
             digest = counts.digest(q);
@@ -266,8 +271,9 @@ __global__ void __launch_bounds__(Threads, 1) ghash_mma_kernel(const __grid_cons
         const std::uint64_t row = (round * global_warps() + global_warp()) * rows_per_warp + g;
         const std::uint64_t segment = row / p.rows;
         RowReader reader(p.text.data + segment * p.text.stride, p.text.bytes_of(segment) / block_bytes,
-                         p.rows * p.row_blocks, row % p.rows * p.row_blocks, p.row_blocks, segment < p.text.count, q);
-        const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, alignment, q, reverse);
+                         p.rows * p.row_blocks, row % p.rows * p.row_blocks, p.row_blocks, segment < p.text.count, q,
+                         alignment, reverse);
+        const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, q);
         if (q == 0 && row < rows) {
             if (p.digests != nullptr) {
                 p.digests[row] = digest;
