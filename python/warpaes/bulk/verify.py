@@ -59,11 +59,19 @@ def status(url: str, options: dict[str, Any], places: list[str]) -> dict[str, An
         try:
             return _status(storage, url, holders)
         except ManifestError:
-            # A running job may have replaced a shard since the root was read.
-            if again + 1 == GETS or not Manifest.exists(storage):
+            # A running job may have replaced a shard since the root was read. A job that holds no lock has ended.
+            if again + 1 == GETS or not Manifest.exists(storage) or (again != 0 and not _is_locked(storage)):
                 raise
-            time.sleep(0.1)
+            time.sleep(0.1 if again else 0)
     raise AssertionError
+
+
+def _is_locked(storage: Storage) -> bool:
+    try:
+        storage.get(FOLDER + LOCK)
+    except MissingError:
+        return False
+    return True
 
 
 def _status(storage: Storage, url: str, holders: list[keys.Holder]) -> dict[str, Any]:
