@@ -48,6 +48,7 @@ struct GroupRun {
     std::size_t first, end;         ///< groups
     std::uint64_t from, to;         ///< numbers of the messages
     std::uint64_t longest, blocks;  ///< whole blocks of the longest text, and blocks of the longest row
+    std::uint64_t edges;            ///< most blocks of a row that are no whole blocks of text
     bool aligned;                   ///< all are aligned to 16 bytes
 };
 
@@ -57,7 +58,7 @@ template <typename F>
 void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) {
     for (std::size_t group = 0; group < bucket.groups.size();) {
         const BatchGroup& first = bucket.groups[group];
-        GroupRun run{way_of(bucket, first, device), group, group, first.first_message, 0, 0, 0, true};
+        GroupRun run{way_of(bucket, first, device), group, group, first.first_message, 0, 0, 0, 0, true};
         for (; run.end < bucket.groups.size(); ++run.end) {
             const BatchGroup& next = bucket.groups[run.end];
             if (run.end != group) {
@@ -67,6 +68,7 @@ void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) 
             }
             run.longest = std::max(run.longest, next.length / block_bytes);
             run.blocks = std::max(run.blocks, blocks_of(next.aad_length) + blocks_of(next.length) + 1);
+            run.edges = std::max(run.edges, blocks_of(next.aad_length) + (next.length % block_bytes != 0 ? 2 : 1));
             run.aligned = run.aligned && next.alignment == 16;
         }
         group = run.end;
@@ -163,7 +165,7 @@ private:
             case Way::short_messages:
                 return hash_short(part);
             case Way::rows:
-                return hash_rows(part);
+                return hash_rows(run, part);
             case Way::pieces:
                 hash_pieces(run, part);
                 break;
@@ -188,9 +190,10 @@ private:
         launch_ghash(ghash_batch_kernel_for(lanes), part, messages * static_cast<std::uint64_t>(lanes));
     }
 
-    void hash_rows(const GcmBatchParams& part) const {
+    void hash_rows(const GroupRun& run, const GcmBatchParams& part) const {
         Secret<GcmRowsParams> p;
         p->batch = part;
+        p->most_edges = static_cast<std::uint32_t>(run.edges);
         const auto& powers = bucket_.one_key->hash_key().powers;
         std::copy(powers.begin(), powers.end(), p->powers);
         launch(ghash_messages_kernel_for(GhashMma::wide(device_)), GcmRows::shape(device_, part.end - part.first),

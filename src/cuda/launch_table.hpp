@@ -508,9 +508,9 @@ struct GcmRows {
     }
     static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t messages) {
         const std::uint64_t grid = (messages + rows_at_once - 1) / rows_at_once;
-        const std::size_t edges = rows_at_once * most_edges * 16, tops = 2 * sizeof(int) * threads / 32;
+        const std::size_t edges = rows_at_once * most_edges * 16;
         return {static_cast<int>(std::min<std::uint64_t>(grid, static_cast<std::uint64_t>(device.multiprocessors))),
-                threads, GhashMma::shared_bytes(device) + edges + tops};
+                threads, GhashMma::shared_bytes(device) + edges};
     }
 };
 

@@ -22,8 +22,11 @@ struct BatchMessage {
     }
 };
 
-/// Stores the last, partial block of `bytes` bytes.
+/// Stores the first `bytes` bytes (0 to 16) of a block at any address.
 __device__ __forceinline__ void store_tail(std::uint8_t* p, uint4 block, unsigned bytes) {
+    if (bytes == block_bytes && reinterpret_cast<std::uintptr_t>(p) % block_bytes == 0) {
+        return store_block(p, block, 16);
+    }
 #pragma unroll
     for (unsigned i = 0; i < block_bytes; ++i) {
         if (i < bytes) p[i] = static_cast<std::uint8_t>(word_of(block, i / 4) >> (8 * (i % 4)));

@@ -140,6 +140,7 @@ struct GcmBatchParams {
 /// GHASH and tags of messages under one key (ghash_messages.cuh).
 struct GcmRowsParams {
     GcmBatchParams batch;
+    std::uint32_t most_edges;             ///< at most so many blocks of a message are no whole blocks of text
     FieldElement powers[HashKey::count];  ///< H^1 …
 };
 

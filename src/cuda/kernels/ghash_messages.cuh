@@ -1,11 +1,12 @@
 // GHASH of many messages under one key on tensor cores (ghash_mma.cuh): a message is a row, with its associated data,
-// its text and its lengths. All rows take the same powers of H, no digests have to be combined, and the tag follows from
-// a row's digest.
+// its text and its lengths. All rows take the same powers of H, no digests have to be combined, and the tag follows
+// from a row's digest.
 //
 // Each of a row's blocks comes from the text, or is one of its edges: blocks of associated data, the text's partial
 // block, the lengths. Edges are first put together in shared memory, so that the loop over the blocks has no loads but
-// of whole blocks. Messages are sorted by length. The four warps that wide_mma takes together read as many blocks as the
-// longest of their messages has; in shorter rows zeros stand in front.
+// of whole blocks. Messages are sorted by length. The four warps that wide_mma takes together read as many blocks as
+// the longest of their messages has; in shorter rows zeros stand in front. They never wait for the other warps of their
+// thread block: while some look up messages and put edges together, others multiply.
 #pragma once
 
 #include "cuda/kernels/batch_message.cuh"
@@ -46,16 +47,15 @@ struct MessageReader {
 
 /// Encryption adds E(J0) and writes tags; decryption leaves digests.
 template <int Stages, int Batch, int Slots, bool Wide>
-__global__ void __launch_bounds__(GcmRows::threads, 1)
-    ghash_messages_kernel(const __grid_constant__ GcmRowsParams p) {
-    constexpr unsigned rows_per_warp = 8, warps = GcmRows::threads / warp_lanes, together = 4;
+__global__ void __launch_bounds__(GcmRows::threads, 1) ghash_messages_kernel(const __grid_constant__ GcmRowsParams p) {
+    constexpr unsigned rows_per_warp = 8, together = 4;
     const Powers<Slots, Wide && has_wide_mma> powers;
     auto* const all_edges = reinterpret_cast<uint4*>(dynamic_shared() + Slots * powers.slot_bytes);
-    auto* const tops = reinterpret_cast<int*>(all_edges + warps * rows_per_warp * GcmRows::most_edges);
     powers.fill(p.powers);
+    __syncthreads();
 
     const GcmBatchParams& batch = p.batch;
-    const unsigned lane = lane_id(), g = lane / 4, q = lane % 4, warp = threadIdx.x / warp_lanes;
+    const unsigned g = lane_id() / 4, q = lane_id() % 4;
     uint4* const edges = all_edges + threadIdx.x / 4 * GcmRows::most_edges;
     const std::uint64_t rows = batch.end - batch.first, at_once = global_warps() * rows_per_warp;
     const std::uint64_t rounds = (rows + at_once - 1) / at_once;
@@ -87,24 +87,13 @@ __global__ void __launch_bounds__(GcmRows::threads, 1)
             }
             edges[edge] = block;
         }
-        int top = present ? blocks : 0;
-#pragma unroll
-        for (int other = 4; other < warp_lanes; other *= 2) {
-            const int its = static_cast<int>(__shfl_xor_sync(full_warp, static_cast<unsigned>(top), other));
-            top = its > top ? its : top;
-        }
-        // Two sets, so that one barrier a round is enough.
-        int* const set = tops + round % 2 * warps;
-        if (lane == 0) set[warp] = top;
-        __syncthreads();
-        int most = 0;
-#pragma unroll
-        for (unsigned i = 0; i < together; ++i) {
-            const int its = set[warp / together * together + i];
-            most = its > most ? its : most;
-        }
+        // The first message of the four warps is the longest one, by its text.
+        const std::uint64_t first = round * at_once + global_warp() / together * together * rows_per_warp;
+        const BatchMessage longest(batch, batch.first + (first < rows ? first : rows - 1));
         constexpr int step = 4 * Stages * Batch;
-        const int row_blocks = (most + step - 1) / step * step;
+        const int most = static_cast<int>(longest.group->length / block_bytes) + static_cast<int>(p.most_edges);
+        const int row_blocks = first < rows ? (most + step - 1) / step * step : 0;
+        __syncwarp();
         const int zeros = row_blocks - blocks;
         MessageReader reader{text + (static_cast<std::int64_t>(q) - zeros - aad_blocks) * block_bytes,
                              edges,
