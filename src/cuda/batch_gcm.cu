@@ -196,8 +196,8 @@ private:
         p->most_edges = static_cast<std::uint32_t>(run.edges);
         const auto& powers = bucket_.one_key->hash_key().powers;
         std::copy(powers.begin(), powers.end(), p->powers);
-        launch(ghash_messages_kernel_for(GhashMma::wide(device_)), GcmRows::shape(device_, part.end - part.first),
-               stream_, *p);
+        launch(ghash_messages_kernel_for(GhashMma::wide(device_), run.aligned),
+               GcmRows::shape(device_, part.end - part.first), stream_, *p);
     }
 
     void hash_pieces(const GroupRun& run, GcmBatchParams part) const {

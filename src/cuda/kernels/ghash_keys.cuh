@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(GhashKeys::threads, 3) ghash_keys_kernel(const
     const CiphertextBlocks text(m, p.decrypts != 0);
     RowReader reader(text.at, text.whole, std::uint64_t{p.rows} * p.row_blocks, std::uint64_t{row} * p.row_blocks,
                      p.row_blocks, true, q, alignment);
-    const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, q);
+    const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, q, [] {});
     if (q == 0) digests_of(p, number)[row] = digest;
 }
 

@@ -3,10 +3,19 @@
 
 namespace warpaes::cuda {
 
-Kernel<GcmRowsParams> ghash_messages_kernel_for(bool wide) {
+namespace {
+
+template <bool Aligned>
+Kernel<GcmRowsParams> kernel_for(bool wide) {
     using G = GcmRows;
-    if (wide) return &ghash_messages_kernel<G::stages, G::batch, GhashMma::slots, true>;
-    return &ghash_messages_kernel<G::stages, G::batch, GhashMma::slots, false>;
+    if (wide) return &ghash_messages_kernel<G::stages, G::batch, GhashMma::slots, Aligned, true>;
+    return &ghash_messages_kernel<G::stages, G::batch, GhashMma::slots, Aligned, false>;
+}
+
+}  // namespace
+
+Kernel<GcmRowsParams> ghash_messages_kernel_for(bool wide, bool aligned) {
+    return aligned ? kernel_for<true>(wide) : kernel_for<false>(wide);
 }
 
 }  // namespace warpaes::cuda

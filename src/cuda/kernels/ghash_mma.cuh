@@ -212,18 +212,22 @@ struct RowReader {
         }
         return reverse ? reversed(block) : block;
     }
+    /// What load() leaves out of the block of `index`, of the four blocks times so many that follow the current ones.
+    __device__ __forceinline__ uint4 with_edge(uint4 block, std::uint32_t, int, std::uint32_t) const { return block; }
     __device__ __forceinline__ void advance(int by) { at += by * 4 * static_cast<int>(block_bytes); }
 };
 
 /// The digests of a warp's eight rows of 4 * `quads` blocks; the digest of row g is in the row's four lanes.
-template <int Stages, int Batch, int Slots, bool Wide, typename Reader>
+/// `meanwhile` is called while the first blocks are loaded.
+template <int Stages, int Batch, int Slots, bool Wide, typename Reader, typename Meanwhile>
 __device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& powers, Reader& reader, std::uint32_t quads,
-                                                unsigned q) {
+                                                unsigned q, const Meanwhile& meanwhile) {
     constexpr unsigned ahead = Stages * Batch;
     static_assert(Slots % ahead == 0 && 4 * Slots <= HashKey::count);
     uint4 x[Stages][Batch];
 #pragma unroll
     for (int u = 0; u < static_cast<int>(ahead); ++u) x[u / Batch][u % Batch] = reader.load(0, u, quads);
+    meanwhile();
     RowCounts counts;
     bool add = false;
     uint4 digest{};
@@ -231,6 +235,8 @@ __device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& power
         const unsigned slot = (quads - 1 - quad) % Slots;
 #pragma unroll
         for (int s = 0; s < Stages; ++s) {
+#pragma unroll
+            for (int u = 0; u < Batch; ++u) x[s][u] = reader.with_edge(x[s][u], quad, s * Batch + u, quads);
             powers.begin();
 #pragma unroll
             for (int u = 0; u < Batch; ++u) {
@@ -273,7 +279,7 @@ __global__ void __launch_bounds__(Threads, 1) ghash_mma_kernel(const __grid_cons
         RowReader reader(p.text.data + segment * p.text.stride, p.text.bytes_of(segment) / block_bytes,
                          p.rows * p.row_blocks, row % p.rows * p.row_blocks, p.row_blocks, segment < p.text.count, q,
                          alignment, reverse);
-        const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, q);
+        const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, q, [] {});
         if (q == 0 && row < rows) {
             if (p.digests != nullptr) {
                 p.digests[row] = digest;
