@@ -25,20 +25,16 @@ enum class Way {
 };
 
 Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device) {
-    if (bucket.one_key != nullptr && GcmRows::takes(device, bucket.messages, g.count, g.length, g.aad_length)) {
-        return Way::rows;
-    }
     const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
-    if (g.aad_length <= GcmBatch::most_aad) {
-        // Separate launches cost too much for one of many messages at unequal distances, unless it is very long.
-        const bool worth_launches =
-            g.count > 1 ? stride >= g.length : bucket.groups.size() == 1 || g.length >= GcmBatch::least_alone;
-        if (bucket.one_key != nullptr && g.length >= GcmBatch::least_long &&
-            g.count * g.length >= GcmBatch::least_bytes && worth_launches) {
-            return Way::under_one_key;
-        }
-        if (GhashKeys::takes(device, g.length)) return Way::under_keys;
-    }
+    // Separate launches cost too much for one of many messages at unequal distances, unless it is very long.
+    const bool worth_launches =
+        g.count > 1 ? stride >= g.length : bucket.groups.size() == 1 || g.length >= GcmBatch::least_alone;
+    const bool alone = bucket.one_key != nullptr && g.aad_length <= GcmBatch::most_aad &&
+                       g.length >= GcmBatch::least_long && g.count * g.length >= GcmBatch::least_bytes &&
+                       worth_launches;
+    if (alone) return Way::under_one_key;
+    if (bucket.one_key != nullptr && GcmRows::takes(device, bucket.messages, g.length, g.aad_length)) return Way::rows;
+    if (g.aad_length <= GcmBatch::most_aad && GhashKeys::takes(device, g.length)) return Way::under_keys;
     return blocks_of(g.length) > 2 * GcmBatchParams::piece_blocks ? Way::pieces : Way::short_messages;
 }
 

@@ -276,8 +276,8 @@ TEST_P(CudaBatch, GhashInEveryWay) {
     }
 }
 
-/// More than a thousand messages under one key are rows: empty ones and ones of several chunks, with and without edges
-/// (associated data, a partial block) and one block too many of them, among others that are longer.
+/// More than a thousand messages under one key are rows from 128 bytes on, of one chunk or several, with and without
+/// edges (associated data, a partial block) and one block too many of them, among others that are shorter or longer.
 TEST_P(CudaBatch, MessagesOfGcmAsRows) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> specs;
@@ -296,11 +296,13 @@ TEST_P(CudaBatch, MessagesOfGcmAsRows) {
             messages += spec.count;
             specs.push_back(spec);
         }
-        specs.push_back({.count = 3, .length = 16384, .iv_length = 12, .aad_length = 96, .wrong_tags = 30});
+        for (const std::uint64_t length : {8191u, 8192u, 8193u, 16383u, 16384u}) {
+            specs.push_back({.count = 1, .length = length, .iv_length = 12, .aad_length = 96, .wrong_tags = 50});
+        }
         specs.push_back({.count = 2, .length = 40007, .iv_length = 12, .aad_length = 28, .wrong_tags = 30});
         check_mode(Mode::gcm, direction, specs, 24);
-        check_mode(Mode::gcm, direction, {{.count = 1024, .length = 0, .iv_length = 12, .aad_length = 1}}, 25);
-        check_mode(Mode::gcm, direction, {{.count = 1027, .length = 29, .iv_length = 12, .aad_length = 40}}, 26);
+        check_mode(Mode::gcm, direction, {{.count = 1024, .length = 128, .iv_length = 12, .aad_length = 1}}, 25);
+        check_mode(Mode::gcm, direction, {{.count = 1027, .length = 129, .iv_length = 12, .aad_length = 96}}, 26);
     }
 }
 
