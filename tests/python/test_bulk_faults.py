@@ -505,6 +505,18 @@ class Locks(Case):
             self.assertEqual(cli.main(["status", str(self.target)]), 0)
         self.assertIn("locked by process ?", out.getvalue())
 
+    def test_an_old_lock_of_a_process_that_lives_is_no_driver_to_join(self) -> None:
+        """Whoever can write to the target puts back a lock that this process once held."""
+        self.write([10])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        target = storage.open_storage(str(self.target))
+        target.put(lock.NAME, Lock(target, "encrypt")._text())
+        shared = ("--share", "--lock-expiry", "0.4", "-k", self.key, "--new-key", self.key2, self.target)
+        self.assertIn("the driver to join has ended: run the command again", refusal("rekey", *shared))
+        self.assertEqual(bulk("rekey", *shared)[0], 0)
+        target.put(lock.NAME, Lock(target, "encrypt")._text())
+        self.assertIn("works on it", refusal("encrypt", "--update", "-k", self.key2, self.source, self.target))
+
     def test_a_process_of_another_container_is_not_taken_for_dead(self) -> None:
         """Its number is another container's: the one of that number here says nothing of it."""
         target = storage.open_storage(str(self.target))

@@ -128,11 +128,10 @@ class Run(abc.ABC):
     def _loaded(self, load: Callable[[], Manifest | None]) -> Manifest | None:
         """Return the target's manifest; a driver that joins another waits until that has begun the job."""
         options, manifest = self.options, load()
+        lock = Lock(self.target, options.command, expiry=options.lock_expiry)
         while self._joins and (manifest is None or manifest.job.finished or manifest.job.command != options.command):
-            with (
-                contextlib.suppress(LockedError),
-                Lock(self.target, options.command, expiry=options.lock_expiry),
-            ):
+            if lock.watch():
+                lock.release()
                 raise Refused(f"{self.target.url}: the driver to join has ended: run the command again")
             time.sleep(WAIT)
             manifest = load()
@@ -311,11 +310,10 @@ class Run(abc.ABC):
 
     def _await_end(self) -> None:
         """Wait until the driver that has begun the job ends it: the job's errors are those of all drivers."""
+        lock = Lock(self.target, self.options.command, expiry=self.options.lock_expiry)
         while not self.manifest.job.finished:
-            with (
-                contextlib.suppress(LockedError),
-                Lock(self.target, self.options.command, expiry=self.options.lock_expiry),
-            ):
+            if lock.watch():
+                lock.release()
                 self.manifest.refresh()
                 if not self.manifest.job.finished and not self.manifest.total("errors"):
                     raise StoppedError(f"{self.target.url}: the driver to join has ended early: run the command again")

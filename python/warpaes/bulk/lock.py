@@ -100,15 +100,24 @@ class Lock:
                 if heard:
                     raise LockedError(_sentence(self._storage.url, other))
             here = all(other.get(name) == self._mine[name] for name in ("boot", "host", "numbers"))
-            if here and isinstance(other["process"], int) and _begun(other["process"]) == other["begun"]:
-                raise LockedError(_sentence(self._storage.url, other))
-            # Clocks of other machines say nothing; that it does not change under our eyes does.
-            if not here and time.monotonic() - self._silent_since <= self._expiry:
+            lives = here and isinstance(other["process"], int) and _begun(other["process"]) == other["begun"]
+            # Clocks of other machines say nothing; that it does not change under our eyes does. Somebody may also have
+            # put an old lock there, whose process does something else by now.
+            if (lives or not here) and time.monotonic() - self._silent_since <= self._expiry:
+                if lives:
+                    raise LockedError(_sentence(self._storage.url, other))
                 return False
             try:
                 return self._hold(version)
             except ExistsError:
                 continue
+
+    def watch(self) -> bool:
+        """Take it if it is free or has been silent since the first of these calls; False while its holder lives."""
+        try:
+            return self.attempt()
+        except LockedError:
+            return False
 
     def _hold(self, replaces: str | None) -> bool:
         self._version = self._storage.put(self._name, self._text(), replaces)
