@@ -136,8 +136,14 @@ class Files:
         if status:
             raise refused(status, words, ExitError.allowed)
 
-    def ranges(self, content: bytes, give: Give) -> None:
-        """Three ranges, which together are the file."""
+    def ranges(self, content: bytes, give: Give) -> str | None:
+        """Three ranges, which together are the file.
+
+        A range authenticates the segments under it and no others: what begins with another file of the same key and
+        associated data reads like that file, until a range reaches its end.
+        """
+        if content.startswith(self.of.authentic()[1]):
+            return "begins with another file"
         path = self.folder / "one"
         path.write_bytes(content)
         length = len(self.of.plain())
@@ -150,6 +156,7 @@ class Files:
                     error = refused(status, words, (*ExitError.allowed, 9))
         if error is not None:
             raise error
+        return None
 
     def inspect(self, content: bytes, give: Give) -> str | None:
         """Reports public facts and authenticates nothing; with a key it tries the key."""
@@ -169,7 +176,10 @@ def sealed_by_command(folder: pathlib.Path, most: int | None, singles: int, seed
     for of in [*small_files(folder), *template_files(folder)]:
         if not isinstance(of, Sealed) or not of.plain():
             continue
-        of.verdicts = {"public facts": "inspect says what the header and the length allow"}
+        of.verdicts = {
+            "public facts": "inspect says what the header and the length allow",
+            "begins with another file": "a range of that file",
+        }
         of.refusals = (ExitError,)
         large = len(of.plain()) > 1 << 20
         judge, files = Judge(of), Files(of)
