@@ -10,12 +10,8 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from .exceptions import KeysetError
-
-if TYPE_CHECKING:
-    from ._native import Keyset
 
 MOST_BYTES = 1 << 20  #: the command's limit too; a keyset is far smaller
 
@@ -142,19 +138,6 @@ def read_key(place: str) -> bytes:
     except KeysetError as error:
         raise KeysetError(f"{shown(place)}: {error}") from None
     return content
-
-
-def load_keyset(place: str, kek: str | None = None) -> Keyset:
-    """Read a keyset from its place; ``kek`` is the URL of the key source that it is encrypted with, or None."""
-    from ._native import Keyset
-    from .keysources import from_url, read_keyset
-
-    _check_named(place)
-    text = read_secret(place)
-    if kek is None:
-        return Keyset.parse(text)
-    with from_url(kek) as source:
-        return read_keyset(text, source)
 
 
 def lasting_place(place: str) -> str | None:
