@@ -79,16 +79,16 @@ KeysetPlace parse_keyset_place(const std::string& option, std::string_view place
                                             : name == "kek-aad"  ? &parsed.kek_aad
                                                                  : nullptr;
         if (value == nullptr) {
-            throw UsageError(fmt::format("{}: there is no {}=; passphrase=, kek= and kek-aad= are allowed there, and "
-                                         "file: in front of a path that begins so",
-                                         option, name));
+            throw UsageError(
+                fmt::format("{}: there is no {}=; passphrase=, kek= and kek-aad= are allowed there, and "
+                            "file: in front of a path that begins so",
+                            option, name));
         }
         if (*value) throw UsageError(fmt::format("{}: {}= is there twice", option, name));
         place.remove_prefix(name.size() + 1);
         *value = take_value(place);
         if (!*value) {
-            throw UsageError(
-                fmt::format("{}: {}= has no ';' after its value, and no place of a keyset", option, name));
+            throw UsageError(fmt::format("{}: {}= has no ';' after its value, and no place of a keyset", option, name));
         }
         if ((*value)->empty() && name != "kek-aad") {
             throw UsageError(fmt::format("{}: {}= is empty; {} belongs there", option, name, locations));

@@ -309,7 +309,9 @@ PyMethodDef keyset_methods[] = {
     method_def<destroy>("destroy", "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
     method_def<keys>("keys", "keys($self)\n--\n\nReturn public facts about the keys, as a list of dictionaries."),
     method_def<load>("load", "load(place, kek=None, passphrase=None)\n--\n\nRead a keyset from a place.", METH_STATIC),
-    method_def<save>("save", "save($self, place, passphrase=None)\n--\n\nWrite the keyset to a new file."),
+    method_def<save>(
+        "save",
+        "save($self, place, passphrase=None)\n--\n\nWrite the keyset to a new file that only its owner can read."),
     method_def<check_wrapped>("_check_wrapped", nullptr, METH_STATIC),
     method_def<unwrap>("_unwrap", nullptr, METH_CLASS),
     method_def<wrap>("_wrap", nullptr),

@@ -250,6 +250,17 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
         raise KeysetError(message if message.startswith(name) else f"{name}: {message}") from None
 
 
+def read_keyset_text(place: str) -> tuple[str, bytes]:
+    """Return the name and the text of what is at a place: a raw key, or a keyset, decrypted as the place says."""
+    where = parse(place)
+    name = shown(where.location)
+    if where.encrypted:
+        return name, load_keyset(place).to_json()
+    text = read_secret(where.location)
+    _check_lock(name, where, text)
+    return name, text
+
+
 def lasting_keyset_place(place: str) -> str | None:
     """Return the place as another process finds it; None if it needs this process or its user."""
     return parse(place).lasting()

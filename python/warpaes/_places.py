@@ -16,6 +16,8 @@ from .exceptions import KeysetError
 MOST_BYTES = 1 << 20  #: the command's limit too; a keyset is far smaller
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: As a place, or in the place of a keyset after passphrase=, kek= or a mark.
+_NAMED = re.compile(r"(?:^|[=;:])env:([^;]*)")
 _secret_variables: set[str] = set()
 _warned_of: set[str] = set()
 
@@ -26,9 +28,7 @@ def keep_from_programs(places: Iterable[str]) -> None:
     ``read_secret`` does so for its own place. A command passes all of its places here before it reads the first.
     """
     for place in places:
-        kind, _, rest = place.partition(":")
-        if kind == "env":
-            _secret_variables.add(rest)
+        _secret_variables.update(_NAMED.findall(place))
 
 
 def environment_of_programs() -> dict[str, str]:

@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from .. import keysources
+from .._keyset_places import read_keyset_text
 from .._native import Keyset
-from .._places import read_secret, shown
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
 from .storage import FOLDER, CredentialsError, PermanentError
@@ -125,7 +125,7 @@ class KeySpec:
             if keep_key is not None:
                 raise ValueError(f"--keep-key: {place} is not a keyset")
             return KeySpec(place, None)
-        secret, name = read_secret(place), shown(place)
+        name, secret = read_keyset_text(place)
         if keep_key is not None:
             secret = _promoted(name, secret, keep_key)
         return KeySpec(name, None, secret) if wraps_keys(secret) else KeySpec(name, secret)
