@@ -67,7 +67,7 @@ void refuse_unknown_kind(const std::string& option, const std::string& place) {
     };
     const auto end = std::find_if_not(place.begin(), place.end(), is_in_kind);
     const std::string kind(place.begin(), end);
-    if (kind.empty() || kind.size() > 16 || end == place.end() || *end != ':') return;
+    if (kind.empty() || kind.size() > 24 || end == place.end() || *end != ':') return;
     for (const char* manager : {"aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http"}) {
         if (kind != manager) continue;
         throw UsageError(

@@ -22,11 +22,11 @@ AskPassphrase = Callable[[str], "str | bytes"]
 
 LOCATIONS = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 OPENERS = ("passphrase", "kek", "kek-aad")
-#: The kinds of key-encryption keys that leave their manager, token or TPM never.
+#: The kinds of key-encryption keys that never leave their manager, token or TPM.
 MANAGERS = ("aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
 
 _OPENER = re.compile(r"([a-z][a-z-]{0,15})=")
-_KIND = re.compile(r"([a-z][a-z0-9+-]{0,15}):", re.IGNORECASE)
+_KIND = re.compile(r"([a-z][a-z0-9+-]{0,23}):", re.IGNORECASE)
 _RAW = re.compile(rb"(?:[0-9a-fA-F]{32}){1,2}")
 
 

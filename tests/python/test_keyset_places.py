@@ -37,7 +37,7 @@ REFUSED = [
     "clear:", "kek=env:TEST_KEK;", "kek=;clear", "kek=kek;kek=kek;under", "pasphrase=hunter2;locked",
     "passphrase=hunter2;;", "passphrase=passphrase;kek=kek;under", "passphrase=passphrase;passphrase:locked",
     "kek=kek;clear:under", "passphrase:clear:locked", "kek-aad=hunter2;under", "aws-kms://alias/a", "tpm2:",
-    "evn:hunter2", "kek=aws-kmss://hunter2;under", "kek=kek;locked", "under", "clear:locked", "clear:under",
+    "evn:hunter2", "vault-transit+http://h/m/keys/n", "kek=aws-kmss://hunter2;under", "kek=kek;locked", "under", "clear:locked", "clear:under",
     "passphrase=passphrase;under", "passphrase=passphrase;clear", "passphrase:clear", "kek=kek;clear",
     "passphrase=hunter2;locked", "kek=hunter2!;under", "passphrase=env:NONE;locked", "passphrase=hunter;locked",
     "kek=kek;kek-aad=x;bound", "kek=kek;bound", "passphrase:locked", "0f" * 16, "kek=" + "0f" * 16 + ";under",
