@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "keyset_place.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -71,11 +72,6 @@ void remember_arguments(int argc, char** argv) {
     arguments = {argv, static_cast<std::size_t>(argc)};
 }
 
-std::string variable_named_by(std::string_view place) {
-    if (place.starts_with("clear:")) place.remove_prefix(6);
-    return place.starts_with("env:") ? std::string(place.substr(4)) : std::string();
-}
-
 std::vector<std::string> variables_in_arguments() {
     std::vector<std::string> names;
     for (const std::string_view argument : arguments) {
@@ -85,8 +81,7 @@ std::vector<std::string> variables_in_arguments() {
                                                                 : 0;
         const std::size_t first = argument.starts_with("--") ? letters : 0;
         for (std::size_t at = first; at <= letters; ++at) {
-            const std::string name = variable_named_by(argument.substr(at));
-            if (!name.empty()) names.push_back(name);
+            for (std::string& name : variables_named_by(argument.substr(at))) names.push_back(std::move(name));
         }
     }
     return names;

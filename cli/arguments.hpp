@@ -12,8 +12,6 @@ void remember_arguments(int argc, char** argv);
 
 /// The variables that places env:NAME of the command line name.
 std::vector<std::string> variables_in_arguments();
-/// The variable of a place env:NAME, also after the mark clear:; empty for another place.
-std::string variable_named_by(std::string_view place);
 
 /// `sentence` without those arguments, or parts of arguments, that look like a key and are not the name of a file.
 std::string without_keys(std::string sentence);

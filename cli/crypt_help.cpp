@@ -170,6 +170,9 @@ constexpr const char* keys_more =
                          With --passphrase-from or --kek every keyset must be
                          encrypted, so that nobody can put another in its place;
                          -k clear:PLACE marks a keyset that is not
+                         A place may say the same for one keyset:
+                         -k passphrase:FILE asks, and passphrase=PLACE;FILE and
+                         kek=PLACE;kek-aad=TEXT;FILE read it from a place
 )";
 constexpr const char* how = R"(
 How

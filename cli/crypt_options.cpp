@@ -55,11 +55,15 @@ void check_options(const CryptOptions& o) {
     if (o.output_dir == "") refuse_empty("--output-dir");
     if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
     const bool reads_stdin = std::find(o.files.begin(), o.files.end(), "-") != o.files.end();
-    const auto takes_stdin = [](const std::string& place) {
-        const std::string_view at = unmarked(place.c_str());
-        return at == "fd:0" || at == "/dev/stdin";
+    const auto takes_stdin = [](const std::string& at) {
+        return at == "fd:0" || at == "/dev/stdin" || at == "file:/dev/stdin";
     };
-    if (reads_stdin && std::any_of(o.keys.keys.begin(), o.keys.keys.end(), takes_stdin)) {
+    const auto keyset_takes_stdin = [&](const std::string& text) {
+        const KeysetPlace place = parse_keyset_place("-k", text);
+        return takes_stdin(place.location) || takes_stdin(place.passphrase.value_or("")) ||
+               takes_stdin(place.kek.value_or(""));
+    };
+    if (reads_stdin && std::any_of(o.keys.keys.begin(), o.keys.keys.end(), keyset_takes_stdin)) {
         throw UsageError("-k: standard input cannot be both the keys and the data");
     }
     if (reads_stdin && o.keys.kek.place && takes_stdin(*o.keys.kek.place)) {

@@ -10,7 +10,7 @@ void KekOptions::add(CLI::App& app) {
 }
 
 std::shared_ptr<const Kek> KekOptions::take() const {
-    if (!*read) *read = std::make_shared<const Kek>(Kek{read_key_place("--kek", *place), aad.value_or("")});
+    if (!*read) *read = std::make_shared<const Kek>(Kek{read_key_place(option, *place), aad.value_or("")});
     return *read;
 }
 

@@ -20,6 +20,7 @@ struct Kek {
 };
 
 struct KekOptions {
+    std::string option = "--kek";  ///< which gave the place, for messages
     std::optional<std::string> place, aad;
     /// The key, once it has been read: a descriptor gives it only once.
     std::shared_ptr<std::shared_ptr<const Kek>> read = std::make_shared<std::shared_ptr<const Kek>>();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -60,13 +61,27 @@ void SecretText::copy(const std::string& what, std::string_view text) {
     size_ = text.copy(bytes_.get(), text.size());
 }
 
-const char* unmarked(const char* place) {
-    const char* rest = after(place, "clear:");
-    return rest != nullptr ? rest : place;
+void refuse_unknown_kind(const std::string& option, const std::string& place) {
+    const auto is_in_kind = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '-';
+    };
+    const auto end = std::find_if_not(place.begin(), place.end(), is_in_kind);
+    const std::string kind(place.begin(), end);
+    if (kind.empty() || kind.size() > 24 || end == place.end() || *end != ':') return;
+    for (const char* manager : {"aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http"}) {
+        if (kind != manager) continue;
+        throw UsageError(
+            fmt::format("{}: the Python package opens keysets under {}: keys; give "
+                        "exec:'python -m warpaes.keysources open URL FILE' as their place",
+                        option, kind));
+    }
+    throw UsageError(
+        fmt::format("{}: there is no place of the kind {}:, and no such file; it must be PATH, file:PATH, "
+                    "env:NAME, fd:N or exec:COMMAND",
+                    option, kind));
 }
 
 void refuse_key(const std::string& option, const char* place) {
-    place = unmarked(place);
     if (after(place, "exec:") != nullptr) return;  // exec: warns of a key among its words
     if (!looks_like_key(place) || ::access(place, F_OK) == 0) return;
     throw UsageError(
@@ -102,13 +117,16 @@ PlacedKey read_key_place(const std::string& option, const std::string& place) {
         note_key_file(key.name, fd);
         key.text.read(key.name, fd);
     } else {
-        key.name = fmt::format("'{}'", place);
-        const Descriptor file(place.c_str(), O_RDONLY);
+        const char* rest = after(place.c_str(), "file:");
+        const std::string path = rest != nullptr ? rest : place;
+        key.name = fmt::format("'{}'", path);
+        const Descriptor file(path.c_str(), O_RDONLY);
         if (file.get() < 0) {
-            const std::string why = std::strerror(errno);
-            if (errno == ENOENT) refuse_passphrase(option, place);
-            throw Failure(WARPAES_ERROR_NOT_FOUND,
-                          fmt::format("{}: cannot open {}: {}{}", option, key.name, why, did_you_mean_file(place)));
+            const int error = errno;
+            if (error == ENOENT && rest == nullptr) refuse_unknown_kind(option, path);
+            if (error == ENOENT) refuse_passphrase(option, path);
+            throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("{}: cannot open {}: {}{}", option, key.name,
+                                                               std::strerror(error), did_you_mean_file(path)));
         }
         note_key_file(key.name, file.get());
         key.text.read(key.name, file.get());

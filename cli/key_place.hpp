@@ -1,5 +1,4 @@
-// The place of a key, as the command line says it: a path, env:NAME, fd:N or exec:COMMAND. For a keyset, clear: before
-// it says that the keyset is in clear on purpose.
+// The location of a key, as the command line says it: a path, file:PATH, env:NAME, fd:N or exec:COMMAND.
 #pragma once
 
 #include <memory>
@@ -41,12 +40,12 @@ struct PlacedKey {
 /// a warning if others can read it.
 PlacedKey read_key_place(const std::string& option, const std::string& place);
 
-/// The place after the mark clear:, or all of `place` if it has no mark.
-const char* unmarked(const char* place);
-
 /// Throws Failure{NOT_FOUND} if there is no file `place` and the text may be a passphrase; the sentence does not repeat
 /// it.
 void refuse_passphrase(const std::string& option, const std::string& place);
+
+/// Throws UsageError for a place of a kind that there is not, if no file has this name.
+void refuse_unknown_kind(const std::string& option, const std::string& place);
 
 /// Throws UsageError for a key in place of its location, because shell histories and process lists show it.
 void refuse_key(const std::string& option, const char* place);

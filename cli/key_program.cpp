@@ -15,6 +15,7 @@
 
 #include "command.hpp"
 #include "interrupt.hpp"
+#include "keyset_place.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -86,7 +87,9 @@ bool has_a_key(std::string_view command) {
 /// The environment without the variables in which keys are.
 std::vector<char*> environment_of_program() {
     std::vector<std::string> secret = variables_in_arguments();
-    if (const char* keyset = std::getenv("WARPAES_KEYSET")) secret.push_back(variable_named_by(keyset));
+    if (const char* keyset = std::getenv("WARPAES_KEYSET")) {
+        for (std::string& name : variables_named_by(keyset)) secret.push_back(std::move(name));
+    }
     secret.emplace_back("WARPAES_KEYSET");
     std::vector<char*> list;
     for (char** at = environ; *at != nullptr; ++at) {

@@ -143,23 +143,19 @@ void refuse_unknown_verb(int argc, char** argv) {
 using Step = std::function<void(KeysetFile&)>;
 
 /// The place of the file to change.
-std::string place_of_file(const KeyOptions& options) {
+KeysetPlace place_of_file(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
     if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
         throw UsageError("KEYSET: is missing: which file? See `warpaes keys --help`");
     }
-    const std::string place = options.keys.empty() ? variable : options.keys[0];
-    for (const char* other : {"env:", "fd:", "exec:"}) {
-        if (after(unmarked(place.c_str()), other) != nullptr) {
-            throw UsageError("KEYSET: is to be changed, and so has to be a file");
-        }
-    }
+    KeysetPlace place = parse_keyset_place("KEYSET", options.keys.empty() ? variable : options.keys[0]);
+    if (!place.path()) throw UsageError("KEYSET: is to be changed, and so has to be a file");
     return place;
 }
 
 /// Its name.
 std::string file_of(const KeyOptions& options) {
-    return unmarked(place_of_file(options).c_str());
+    return place_of_file(options).path().value_or("");
 }
 
 void change(const KeyOptions& options, const Step& step) {

@@ -214,8 +214,8 @@ void create_key_file(const std::string& path, std::string_view content) {
     warn_if_open_to_others(path);
 }
 
-KeysetFile::KeysetFile(const std::string& place, const KeyOptions& options)
-    : path_(resolved(unmarked(place.c_str()))),
+KeysetFile::KeysetFile(const KeysetPlace& place, const KeyOptions& options)
+    : path_(resolved(place.path().value_or(""))),
       file_(open_locked(path_)),
       keys_(load_keyset_file(place, file_.get(), options)) {
     refuse_unused_locks(options);

@@ -19,8 +19,8 @@ void create_key_file(const std::string& path, std::string_view content);
 /// A keyset that is being changed. Other processes that change it wait until this object is destroyed.
 class KeysetFile {
 public:
-    /// `place`: its path, perhaps with the mark clear:. `options`: how to open the keyset.
-    KeysetFile(const std::string& place, const KeyOptions& options);
+    /// `place`: of a file. `options`: how to open the keyset, if the place does not say it.
+    KeysetFile(const KeysetPlace& place, const KeyOptions& options);
     [[nodiscard]] warpaes_keyset* keyset() const noexcept { return keys_.keyset.get(); }
     /// What save() encrypts it with.
     [[nodiscard]] std::optional<Lock>& lock() noexcept { return keys_.lock; }

@@ -81,9 +81,9 @@ Keyset unwrap_under(const std::string& what, std::string_view text, const KekOpt
 void require_option_of(const std::string& what, const Lock& lock, const KeyOptions& options) {
     if (!lock.has_passphrase() || options.passphrase_from || !options.kek.place) return;
     throw Failure(WARPAES_ERROR_KEYSET,
-                  fmt::format("{}: is under a passphrase and not under the key of --kek: give --passphrase-from too if "
+                  fmt::format("{}: is under a passphrase and not under the key of {}: give --passphrase-from too if "
                               "that is meant, or restore the keyset",
-                              what));
+                              what, options.kek.option));
 }
 
 Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& options) {
@@ -94,7 +94,8 @@ Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& op
     check_of(what, warpaes_keyset_peek(text.data(), text.size(), &lock.cost, &keyset));
     keys.keyset.reset(keyset);
     require_option_of(what, lock, options);
-    keys.peeked = options.peek && !(lock.has_passphrase() ? options.passphrase_from : options.kek.place);
+    keys.peeked = options.peek &&
+                  !(lock.has_passphrase() ? options.passphrase_from || options.asks : options.kek.place.has_value());
     if (keys.peeked) return keys;
     if (!lock.has_passphrase()) {
         keys.keyset = unwrap_under(what, text, options.kek, lock);
@@ -102,7 +103,7 @@ Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& op
     }
     if (options.passphrase_from) {
         auto& given = *options.passphrase;
-        if (!given) given = take_passphrase("--passphrase-from", options.passphrase_from, "", false);
+        if (!given) given = take_passphrase(options.passphrase_option, options.passphrase_from, "", false);
         lock.passphrase = *given;
     } else {
         lock.passphrase = take_passphrase("--passphrase-from", std::nullopt, "Passphrase of " + what, false);
@@ -153,8 +154,10 @@ void check_mark(const std::string& what, bool encrypted, bool marked, const KeyO
         throw Failure(WARPAES_ERROR_KEYSET,
                       fmt::format("{}: is encrypted, and clear: says that it is not: leave clear: out", what));
     }
-    if (encrypted || marked || !(options.kek.place || options.passphrase_from)) return;
-    const char* option = options.kek.place ? "--kek" : "--passphrase-from";
+    if (encrypted || marked || !(options.kek.place || options.passphrase_from || options.asks)) return;
+    const std::string option = options.asks        ? "passphrase:"
+                               : options.kek.place ? options.kek.option
+                                                   : options.passphrase_option;
     throw Failure(WARPAES_ERROR_KEYSET,
                   fmt::format("{}: is not an encrypted keyset, and {} requires one: it may have been put in the place "
                               "of yours. Restore the encrypted keyset; if keys in clear are meant, write clear: before "
@@ -162,11 +165,27 @@ void check_mark(const std::string& what, bool encrypted, bool marked, const KeyO
                               what, option));
 }
 
-Keys load_place(const std::string& option, const std::string& place, const KeyOptions& options) {
-    const char* at = unmarked(place.c_str());
-    const PlacedKey key = read_key_place(option, at);
-    check_mark(key.name, is_wrapped(key.text.view()), at != place.c_str(), options);
-    return interpret(key.name, key.text.view(), options);
+/// The options for a keyset at this place, which itself may say how the keyset is opened.
+KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options) {
+    KeyOptions own = options;
+    if (!place.opens()) return own;
+    own.asks = place.asks;
+    own.passphrase_from = place.passphrase;
+    own.passphrase_option = "passphrase=";
+    own.passphrase = std::make_shared<std::optional<SecretBytes>>();
+    own.kek = KekOptions{};
+    own.kek.option = "kek=";
+    own.kek.place = place.kek;
+    own.kek.aad = place.kek_aad;
+    return own;
+}
+
+Keys load_place(const std::string& option, const std::string& text, const KeyOptions& options) {
+    const KeysetPlace place = parse_keyset_place(option, text);
+    const KeyOptions own = options_at(place, options);
+    const PlacedKey key = read_key_place(option, place.location);
+    check_mark(key.name, is_wrapped(key.text.view()), place.clear, own);
+    return interpret(key.name, key.text.view(), own);
 }
 
 }  // namespace
@@ -183,13 +202,13 @@ void add_key_options(CLI::App& app, KeyOptions& options) {
     options.kek.add(app);
 }
 
-Keys load_keyset_file(const std::string& place, int fd, const KeyOptions& options) {
-    const char* name = unmarked(place.c_str());
-    const std::string what = fmt::format("'{}'", name);
+Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& options) {
+    const std::string what = fmt::format("'{}'", place.path().value_or(""));
+    const KeyOptions own = options_at(place, options);
     SecretText text;
     text.read(what, fd);
-    check_mark(what, is_wrapped(text.view()), name != place.c_str(), options);
-    if (is_wrapped(text.view())) return unwrap(what, text.view(), options);
+    check_mark(what, is_wrapped(text.view()), place.clear, own);
+    if (is_wrapped(text.view())) return unwrap(what, text.view(), own);
     return {from_json(what, text.view()), false};
 }
 
@@ -219,7 +238,13 @@ void refuse_keys_in_arguments(int argc, char** argv) {
         }
         if (place == nullptr) continue;
         try {
-            refuse_key(option, place);
+            if (std::strcmp(option, "--kek") == 0) {
+                refuse_key(option, place);
+                continue;
+            }
+            const KeysetPlace parsed = parse_keyset_place(option, place);
+            refuse_key(option, parsed.location.c_str());
+            if (parsed.kek) refuse_key("kek=", parsed.kek->c_str());
         } catch (const UsageError&) {
             conceal(place);
             throw;

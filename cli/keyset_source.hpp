@@ -11,6 +11,7 @@
 #include "command.hpp"
 #include "kek.hpp"
 #include "key_place.hpp"
+#include "keyset_place.hpp"
 #include "passphrase.hpp"
 
 namespace cli {
@@ -26,10 +27,12 @@ struct Keys {
 
 /// Where keys are, as the command line says.
 struct KeyOptions {
-    std::vector<std::string> keys;               ///< places, perhaps marked clear:; none: WARPAES_KEYSET's
+    std::vector<std::string> keys;               ///< places (keyset_place.hpp); none: WARPAES_KEYSET's
     std::optional<std::string> template_name;    ///< of a raw key; nothing: by its length
     bool raw = false;                            ///< every key is the bytes themselves, whatever they look like
     std::optional<std::string> passphrase_from;  ///< for a keyset under a passphrase; nothing: ask for it
+    std::string passphrase_option = "--passphrase-from";  ///< which gave it, for messages
+    bool asks = false;  ///< the place of the keyset requires one under a passphrase that is asked for
     /// The passphrase, once it has been read: a descriptor gives it only once.
     std::shared_ptr<std::optional<SecretBytes>> passphrase = std::make_shared<std::optional<SecretBytes>>();
     KekOptions kek;     ///< for a keyset under a key-encryption key
@@ -48,8 +51,8 @@ std::vector<Keys> load_each(const KeyOptions& options);
 /// Loads them as one keyset: the first key encrypts, and all others are tried after it.
 Keys load_keys(const KeyOptions& options);
 
-/// Loads a keyset from an open file, as load_each() does. `place`: path of the file, perhaps with the mark clear:.
-Keys load_keyset_file(const std::string& place, int fd, const KeyOptions& options);
+/// Loads a keyset from an open file, as load_each() does.
+Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& options);
 
 /// Throws UsageError if --kek or --passphrase-from was given and opened none of the keysets. Call it when all of them
 /// are loaded.

@@ -53,7 +53,8 @@ SecretBytes take_passphrase(const std::string& option, const std::optional<std::
         program.finish();
         return checked(program.name(), text);
     }
-    const Descriptor file(place->c_str(), O_RDONLY);
+    const char* path = after(place->c_str(), "file:");
+    const Descriptor file(path != nullptr ? path : place->c_str(), O_RDONLY);
     if (file.get() < 0) {
         throw Failure(
             WARPAES_ERROR_NOT_FOUND,

@@ -199,18 +199,65 @@ Object templates(PyObject*, const Call& call) {
 }
 
 Object load(PyObject*, const Call& call) {
-    const auto [place, kek] = arguments(call, "load", {"place", "kek"}, 1);
+    const auto [place, kek, passphrase] = arguments(call, "load", {"place", "kek", "passphrase"}, 1);
     PyObject* source = kek != nullptr ? kek : Py_None;
-    Object made = from_places("load_keyset", place, source);
-    const Object lasting = from_places("lasting_place", place);
+    Object made = from_keyset_places("load_keyset", place, source, passphrase != nullptr ? passphrase : Py_None);
+    const Object lasting = from_keyset_places("lasting_keyset_place", place);
     if (lasting.get() != Py_None) keyset_of(made.get()).origin = Object(PyTuple_Pack(2, lasting.get(), source));
     return made;
+}
+
+Object save(PyObject* self, const Call& call) {
+    const auto [place, passphrase] = arguments(call, "save", {"place", "passphrase"}, 1);
+    return from_keyset_places("save_keyset", self, place, passphrase != nullptr ? passphrase : Py_None);
+}
+
+/// Throws unless the JSON is that of a keyset under a passphrase whose cost is within the limits.
+Object check_wrapped(PyObject*, const Call& call) {
+    const auto [json] = arguments(call, "_check_wrapped", {"json"});
+    const View view = host_view(json, "json");
+    check(warpaes_keyset_peek(static_cast<const char*>(view.data()), view.size(), nullptr, nullptr));
+    return none();
+}
+
+Object unwrap(PyObject* type, const Call& call) {
+    const auto [json, passphrase] = arguments(call, "_unwrap", {"json", "passphrase"});
+    const View text = host_view(json, "json");
+    const View word = host_view(passphrase, "passphrase");
+    Object made = new_keyset(type);
+    warpaes_keyset*& handle = state_of<KeysetState>(made.get()).handle;
+    check(unlocked([&] {
+        return warpaes_keyset_unwrap(static_cast<const char*>(text.data()), text.size(),
+                                     static_cast<const char*>(word.data()), word.size(), &handle);
+    }));
+    return made;
+}
+
+Object wrap(PyObject* self, const Call& call) {
+    const auto [passphrase, seconds] = arguments(call, "_wrap", {"passphrase", "seconds"});
+    const View word = host_view(passphrase, "passphrase");
+    const double time = PyFloat_AsDouble(seconds);
+    if (PyErr_Occurred() != nullptr) throw Raised();
+    const KeysetUse use(self);
+    warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
+    std::size_t length = 0;
+    const auto write = [&](char* json, std::size_t capacity) {
+        return warpaes_keyset_wrap(handle_of(self), static_cast<const char*>(word.data()), word.size(), &cost, json,
+                                   capacity, &length);
+    };
+    check(unlocked([&] { return warpaes_scrypt_choose(time, &cost); }));
+    const warpaes_status status = write(nullptr, 0);
+    if (status != WARPAES_ERROR_BUFFER_TOO_SMALL) check(status);
+    Object json(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(length)));
+    char* const bytes = PyBytes_AsString(json.get());
+    check(unlocked([&] { return write(bytes, length); }));
+    return json;
 }
 
 Object reduce(PyObject* self, const Call&) {
     return reduced(
         self, state_of<KeysetState>(self).origin,
-        "make it by Keyset.load('file:PATH'), 'env:NAME' or 'exec:COMMAND', which each process reads itself, "
+        "make it by Keyset.load(PLACE), of a file, 'env:NAME' or 'exec:COMMAND', which each process reads itself, "
         "and do not change it; or send to_json() in a way that you trust");
 }
 
@@ -261,7 +308,13 @@ PyMethodDef keyset_methods[] = {
                         "disable($self, key_id)\n--\n\nDisable a key: the keyset keeps it and does not use it."),
     method_def<destroy>("destroy", "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
     method_def<keys>("keys", "keys($self)\n--\n\nReturn public facts about the keys, as a list of dictionaries."),
-    method_def<load>("load", "load(place, kek=None)\n--\n\nRead a keyset from a place.", METH_STATIC),
+    method_def<load>("load", "load(place, kek=None, passphrase=None)\n--\n\nRead a keyset from a place.", METH_STATIC),
+    method_def<save>(
+        "save",
+        "save($self, place, passphrase=None)\n--\n\nWrite the keyset to a new file that only its owner can read."),
+    method_def<check_wrapped>("_check_wrapped", nullptr, METH_STATIC),
+    method_def<unwrap>("_unwrap", nullptr, METH_CLASS),
+    method_def<wrap>("_wrap", nullptr),
     method_def<reduce>("__reduce__", nullptr),
     method_def<copy_keyset>("__copy__", nullptr),
     method_def<copy_keyset>("__deepcopy__", nullptr),

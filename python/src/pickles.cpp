@@ -8,12 +8,21 @@ Object name_of(PyObject* self) {
     return Object(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__name__"));
 }
 
+Object function_of(const char* module, const char* name) {
+    const Object imported(PyImport_ImportModule(module));
+    return Object(PyObject_GetAttrString(imported.get(), name));
+}
+
 }  // namespace
 
-Object from_places(const char* function, PyObject* place, PyObject* more) {
-    const Object module(PyImport_ImportModule("warpaes._places"));
-    const Object called(PyObject_GetAttrString(module.get(), function));
-    return Object(PyObject_CallFunctionObjArgs(called.get(), place, more, nullptr));
+Object from_places(const char* function, PyObject* place) {
+    const Object called = function_of("warpaes._places", function);
+    return Object(PyObject_CallFunctionObjArgs(called.get(), place, nullptr));
+}
+
+Object from_keyset_places(const char* function, PyObject* first, PyObject* second, PyObject* third, PyObject* fourth) {
+    const Object called = function_of("warpaes._keyset_places", function);
+    return Object(PyObject_CallFunctionObjArgs(called.get(), first, second, third, fourth, nullptr));
 }
 
 Object reduced(PyObject* self, const Object& origin, const char* instead) {

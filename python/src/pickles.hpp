@@ -7,8 +7,11 @@
 
 namespace warpaes::python {
 
-/// Calls a function of warpaes._places with a place, and with `more` if that is not NULL.
-Object from_places(const char* function, PyObject* place, PyObject* more = nullptr);
+/// Calls a function of warpaes._places with a place.
+Object from_places(const char* function, PyObject* place);
+/// Calls a function of warpaes._keyset_places with up to four arguments, which end at the first NULL.
+Object from_keyset_places(const char* function, PyObject* first, PyObject* second = nullptr, PyObject* third = nullptr,
+                          PyObject* fourth = nullptr);
 
 /// The result of `__reduce__`: a call of the type's `load` with the arguments `origin`. Throws TypeError if `origin` is
 /// empty: the key was given by its bytes, or by a place that another process does not have. `instead` ends the

@@ -1087,22 +1087,46 @@ class Keyset:
         The list has one KeyInfo for each key, in the order of the keyset.
         """
     @staticmethod
-    def load(place: str, kek: str | None = None) -> Keyset:
+    def load(place: str, kek: str | None = None, passphrase: Callable[[str], str | bytes] | None = None) -> Keyset:
         """Read a keyset from a place.
 
-        It is pickled by the name of the place, until it is changed.
+        It is pickled by the name of the place, until it is changed. It cannot be pickled if a descriptor is part of the
+        place, or if the passphrase is asked for.
 
         Args:
-            place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the keyset's JSON. A
-                descriptor is read once, and the keyset cannot be pickled.
-            kek: The URL of the key source that the keyset is encrypted with, as for ``keysources.from_url``; None if it
-                is not encrypted.
+            place: A path, ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has the keyset's JSON
+                or a raw key. In front of it: ``passphrase:`` to ask for the passphrase, ``passphrase=PLACE;`` to read
+                it from a place, or ``kek=PLACE;`` and ``kek-aad=TEXT;`` for the key-encryption key. docs/keys.md has
+                the grammar.
+            kek: The place of the key-encryption key, if ``place`` does not name it.
+            passphrase: The function that ``passphrase:`` calls with a question; by default it asks on the terminal.
 
         Raises:
-            ValueError: The place is named in another form.
-            KeysetError: There is no such keyset.
+            ValueError: The place is named in another form, or there is no terminal.
+            KeysetError: There is no such keyset, or it is not encrypted as the place says.
+            InvalidTag: The passphrase is wrong, or the keyset was altered.
+            InvalidUnwrap: The key-encryption key does not open the keyset.
             OSError: The place cannot be read.
         """
+    def save(self, place: str, passphrase: Callable[[str], str | bytes] | None = None) -> None:
+        """Write the keyset to a new file that only its owner can read.
+
+        Args:
+            place: As for ``load``: a path, with ``passphrase:``, ``passphrase=PLACE;`` or ``kek=PLACE;`` in front of it
+                to encrypt the keyset. Without these, its keys are in clear.
+            passphrase: As for ``load``.
+
+        Raises:
+            FileExistsError: The file exists.
+            ValueError: The place is named in another form, or is not a file; or there is no terminal.
+            KeysetError: A key is for C2SP chunked encryption, which Tink's JSON cannot represent.
+            OSError: The file cannot be written.
+        """
+    @staticmethod
+    def _check_wrapped(json: Buffer) -> None: ...
+    @classmethod
+    def _unwrap(cls, json: Buffer, passphrase: Buffer) -> Self: ...
+    def _wrap(self, passphrase: Buffer, seconds: float) -> bytes: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: object) -> Self: ...

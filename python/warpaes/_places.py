@@ -10,16 +10,14 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from .exceptions import KeysetError
-
-if TYPE_CHECKING:
-    from ._native import Keyset
 
 MOST_BYTES = 1 << 20  #: the command's limit too; a keyset is far smaller
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+#: As a place, or in the place of a keyset after passphrase=, kek= or a mark.
+_NAMED = re.compile(r"(?:^|[=;:])env:([^;]*)")
 _secret_variables: set[str] = set()
 _warned_of: set[str] = set()
 
@@ -30,9 +28,7 @@ def keep_from_programs(places: Iterable[str]) -> None:
     ``read_secret`` does so for its own place. A command passes all of its places here before it reads the first.
     """
     for place in places:
-        kind, _, rest = place.partition(":")
-        if kind == "env":
-            _secret_variables.add(rest)
+        _secret_variables.update(_NAMED.findall(place))
 
 
 def environment_of_programs() -> dict[str, str]:
@@ -142,19 +138,6 @@ def read_key(place: str) -> bytes:
     except KeysetError as error:
         raise KeysetError(f"{shown(place)}: {error}") from None
     return content
-
-
-def load_keyset(place: str, kek: str | None = None) -> Keyset:
-    """Read a keyset from its place; ``kek`` is the URL of the key source that it is encrypted with, or None."""
-    from ._native import Keyset
-    from .keysources import from_url, read_keyset
-
-    _check_named(place)
-    text = read_secret(place)
-    if kek is None:
-        return Keyset.parse(text)
-    with from_url(kek) as source:
-        return read_keyset(text, source)
 
 
 def lasting_place(place: str) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn, SupportsIndex, overload
 
 from . import _closing
 from ._file_objects import flush, keeps_no_view, why_not_created, write_all
+from ._keyset_places import as_keyset
 from ._native import Keyset, Reader, Writer
 from ._raw_reader import BUFFER_BYTES, RawReader, path_of
 from ._typing import Buffer
@@ -260,18 +261,18 @@ class SealedTextWriter(io.TextIOWrapper):
 
 @overload
 def open(
-    file: Any, mode: Literal["rb"] = "rb", *, keyset: Keyset, associated_data: Buffer | None = None
+    file: Any, mode: Literal["rb"] = "rb", *, keyset: Keyset | str, associated_data: Buffer | None = None
 ) -> SealedReader: ...
 @overload
 def open(
-    file: Any, mode: Literal["wb", "xb"], *, keyset: Keyset, associated_data: Buffer | None = None
+    file: Any, mode: Literal["wb", "xb"], *, keyset: Keyset | str, associated_data: Buffer | None = None
 ) -> SealedWriter: ...
 @overload
 def open(
     file: Any,
     mode: Literal["rt"],
     *,
-    keyset: Keyset,
+    keyset: Keyset | str,
     associated_data: Buffer | None = None,
     encoding: str | None = None,
     errors: str | None = None,
@@ -282,7 +283,7 @@ def open(
     file: Any,
     mode: Literal["wt", "xt"],
     *,
-    keyset: Keyset,
+    keyset: Keyset | str,
     associated_data: Buffer | None = None,
     encoding: str | None = None,
     errors: str | None = None,
@@ -293,7 +294,7 @@ def open(
     file: Any,
     mode: str,
     *,
-    keyset: Keyset,
+    keyset: Keyset | str,
     associated_data: Buffer | None = None,
     encoding: str | None = None,
     errors: str | None = None,
@@ -305,7 +306,7 @@ def open(
     file: Any,
     mode: str = "rb",
     *,
-    keyset: Keyset,
+    keyset: Keyset | str,
     associated_data: Buffer | None = None,
     encoding: str | None = None,
     errors: str | None = None,
@@ -318,8 +319,8 @@ def open(
             is read forward. See SealedReader and SealedWriter.
         mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
             with text. ``r``, ``w`` and ``x``, which are text for some functions and binary for others, are refused.
-        keyset: The keys. A reader tries the enabled keys on the last segment, which also shows that the file is not
-            truncated. A writer uses the primary key.
+        keyset: The keys, or their place as for ``Keyset.load``. A reader tries the enabled keys on the last segment,
+            which also shows that the file is not truncated. A writer uses the primary key.
         associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
         encoding: The encoding of text; by default UTF-8 on every machine.
         errors: The treatment of encoding errors, as for ``io.TextIOWrapper``.
@@ -343,6 +344,7 @@ def open(
         io.TextIOWrapper(below, encoding, errors, newline)
     elif encoding is not None or errors is not None or newline is not None:
         raise ValueError(f"encoding, errors and newline are for text: mode {mode[0]}t, not {mode!r}")
+    keyset = as_keyset(keyset)
     if mode[0] == "r":
         reader = SealedReader(file, keyset, associated_data)
         return io.TextIOWrapper(reader, encoding, errors, newline) if is_text else reader

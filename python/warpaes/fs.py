@@ -25,6 +25,7 @@ from fsspec.utils import isfilelike, stringify_path
 
 from ._fs_files import ClosingReader, ClosingWriter, Compressed, LocalFile, MemoryFile
 from ._fs_listing import Listing
+from ._keyset_places import lasting_keyset_place, load_keyset
 from ._native import Keyset
 from ._output import Output
 
@@ -32,20 +33,7 @@ __all__ = ["WarpaesFileSystem"]
 
 #: Bytes that are copied at a time.
 _COPY_BYTES = 16 << 20
-_NAMES = "file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
-
-
-def _read_keyset(name: str, kek: str | None) -> Keyset:
-    """Read a keyset from the place that a name describes, and decrypt it with the key source ``kek``, if there is one.
-
-    Raises:
-        ValueError: The name has another form.
-    """
-    from ._places import load_keyset
-
-    if name.partition(":")[0] not in ("file", "env", "fd", "exec"):
-        raise ValueError(f"keyset must be a Keyset, or name one by {_NAMES}")
-    return load_keyset(name, kek)
+_NAMES = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 
 
 class WarpaesFileSystem(Listing):
@@ -76,15 +64,15 @@ class WarpaesFileSystem(Listing):
         Keyset in memory cannot be pickled. Options are as trusted as code: ``exec:`` runs a program.
 
         Args:
-            keyset: A Keyset, or the name of the place that has its JSON: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or
-                ``exec:COMMAND``; required. The JSON itself is deprecated: options do not stay in this process.
+            keyset: A Keyset, or its place as for ``Keyset.load``; required. The JSON itself is deprecated: options do
+                not stay in this process.
             associated_data: The associated data of all files, or a function that returns it for a path, which several
                 threads may call at once.
             fs: The underlying file system.
             target_protocol: The protocol of the underlying file system, if ``fs`` is None.
             target_options: The options of that protocol.
             fo: Ignored; fsspec passes it for chained URLs.
-            kek: The URL of the key source that the named keyset is encrypted with, as for ``keysources.from_url``.
+            kek: The place of the key-encryption key of the keyset, if ``keyset`` does not name it.
             options: Further options of fsspec.
 
         Raises:
@@ -98,8 +86,8 @@ class WarpaesFileSystem(Listing):
             raise ValueError(f"keyset is missing: name it by {_NAMES}, or pass keyset=warpaes.Keyset.parse(...)")
         self._keyset_name = ""
         if isinstance(keyset, str) and not keyset.lstrip().startswith("{"):
-            self.keyset = _read_keyset(keyset, kek)
-            self._keyset_name = keyset
+            self.keyset = load_keyset(keyset, kek)
+            self._keyset_name = lasting_keyset_place(keyset) or keyset
         elif kek is not None:
             raise ValueError(f"kek decrypts a keyset that is named by {_NAMES}, and keyset is none of these")
         elif isinstance(keyset, Keyset):
@@ -157,7 +145,7 @@ class WarpaesFileSystem(Listing):
 
     def _check_name(self) -> None:
         """Refuse to leave the process without a keyset that another process can read."""
-        if self._keyset_name.partition(":")[0] in ("", "fd"):
+        if not self._keyset_name or lasting_keyset_place(self._keyset_name) is None:
             raise TypeError(
                 "a file system whose keyset is only in this process cannot be pickled or written as JSON: make it with "
                 "keyset='file:PATH', 'env:NAME' or 'exec:COMMAND', which each process reads itself"

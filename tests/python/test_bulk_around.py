@@ -15,7 +15,7 @@ from typing import Any
 import warpaes
 from bulk_case import Case, bulk, refusal, said_by
 from support import needed
-from warpaes import keysources
+from warpaes import Keyset, keysources
 from warpaes.bulk import cli, dispatch, job, keys, manifest, pool, storage, worker
 
 
@@ -86,6 +86,27 @@ class Keys(Case):
                 self.assertEqual(self.files(self.folder / "out"), {})
                 shutil.rmtree(target)
                 shutil.rmtree(self.folder / "out", ignore_errors=True)
+
+    def test_encrypted_keysets(self) -> None:
+        """The place of a keyset says how it is opened, as everywhere."""
+        self.write([10])
+        keyset = Keyset.load(str(self.key))
+        (self.folder / "kek").write_bytes(b"0f" * 32)
+        (self.folder / "word").write_bytes(b"correct horse")
+        for name in ("kek", "word"):
+            (self.folder / name).chmod(0o600)
+        places = [f"kek={self.folder}/kek;{self.folder}/under", f"passphrase={self.folder}/word;{self.folder}/locked"]
+        for number, place in enumerate(places):
+            keyset.save(place)
+            target, out = self.folder / f"places{number}", self.folder / f"out{number}"
+            self.assertEqual(bulk("encrypt", "-k", place, self.source, target)[0], 0)
+            self.assertEqual(bulk("decrypt", "-k", f"clear:{self.key}", target, out)[0], 0)
+            self.assertEqual(bulk("verify", "-k", place, "--workers", "2", target)[0], 0)
+            bare = place.partition(";")[2]
+            self.assertRegex(refusal("verify", "-k", bare, target), "before its place")
+        self.assertIn(
+            "in the place of yours", refusal("verify", "-k", f"kek={self.folder}/kek;{self.key}", self.target)
+        )
 
     def test_keys_that_only_wrap_keys(self) -> None:
         """A keyset of Tink's AEAD, and a raw key: -k kek.json is what the documentation calls it."""

@@ -263,7 +263,7 @@ class Reading(Files):
     def test_arguments(self) -> None:
         with self.assertRaisesRegex(ValueError, "for text rt, wt or xt"):
             warpaes.open(self.path, "a", keyset=self.keyset)
-        for wrong in ("json", unittest.mock.Mock(spec=Keyset)):
+        for wrong in (b"json", unittest.mock.Mock(spec=Keyset)):
             with self.assertRaisesRegex(TypeError, r"warpaes\.Keyset"):
                 warpaes.open(self.path, keyset=wrong)
             with self.assertRaisesRegex(TypeError, r"warpaes\.Keyset"):

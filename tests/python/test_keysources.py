@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import shutil
 import socket
 import subprocess
@@ -89,6 +90,21 @@ class Sources(unittest.TestCase):
         self.assertEqual(keysources.read_keyset(text, source, b"place").to_json(), keyset.to_json())
         self.fails(InvalidUnwrap, "", lambda: keysources.read_keyset(text, source, b"another"))
         return text
+
+    def works_by_place(self, url: str) -> None:
+        """A keyset under the source is saved, loaded, pickled and used by one string."""
+        place = f"kek={url.replace(';', ';;')};kek-aad=of May;{self.folder}/keyset"
+        keyset = warpaes.Keyset.generate()
+        keyset.save(place)
+        loaded = warpaes.Keyset.load(place)
+        self.assertEqual(loaded.to_json(), keyset.to_json())
+        self.assertEqual(pickle.loads(pickle.dumps(loaded)).to_json(), keyset.to_json())
+        with warpaes.open(self.folder / "sealed", "wb", keyset=place) as file:
+            file.write(DATA_KEY)
+        with warpaes.open(self.folder / "sealed", keyset=keyset) as opened:
+            self.assertEqual(opened.read(), DATA_KEY)
+        other = place.replace("of May", "of June")
+        self.fails(InvalidUnwrap, "", lambda: warpaes.Keyset.load(other))
 
 
 class Urls(Sources):
@@ -326,6 +342,7 @@ class Vault(Sources):
 
     def test_it_works(self) -> None:
         self.works(self.source)
+        self.works_by_place(self.url)
         self.assertTrue(self.source.wrap(DATA_KEY).startswith(b"vault:v1:"))
         (self.folder / ".vault-token").write_text("right\n")
         (self.folder / ".vault-token").chmod(0o600)
@@ -391,6 +408,7 @@ class AwsKms(Sources):
 
     def test_it_works(self) -> None:
         self.works(self.source)
+        self.works_by_place(self.source.name)
         self.kms.create_alias(AliasName="alias/kek", TargetKeyId=self.arn)
         alias = keysources.from_url("aws-kms://alias/kek")
         self.assertEqual(self.source.unwrap(alias.wrap(DATA_KEY)), DATA_KEY)
@@ -489,6 +507,7 @@ class Pkcs11(Sources):
     def test_it_works(self) -> None:
         source = keysources.from_url("pkcs11:token=kek%20token;object=kek")
         self.works(source)
+        self.works_by_place(source.name)
         (self.folder / "pin").write_text("1234\n")
         (self.folder / "pin").chmod(0o600)
         del os.environ["WARPAES_PKCS11_PIN"], os.environ["WARPAES_PKCS11_MODULE"]
@@ -569,6 +588,7 @@ class Tpm2(Sources):
 
     def test_it_works(self) -> None:
         self.works(keysources.from_url(self.url))
+        self.works_by_place(self.url)
 
     def test_another_machine(self) -> None:
         wrapped = keysources.from_url(self.url).wrap(DATA_KEY)

@@ -134,7 +134,8 @@ def _keys(parser: argparse.ArgumentParser, new: str | None, required: bool = Tru
         default=[],
         metavar="KEY",
         required=required,
-        help="Tink keyset: a file, env:NAME, fd:N or exec:COMMAND, which prints it; with --envelope also a key source: "
+        help="Tink keyset: a file, env:NAME, fd:N or exec:COMMAND, which prints it; passphrase=PLACE; or kek=PLACE; in "
+        "front of an encrypted one; with --envelope also a key source: "
         "aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or a key that only wraps keys; the first of several encrypts",
     )
     if new:

@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from .. import keysources
+from .._keyset_places import MANAGERS, read_keyset_text
 from .._native import Keyset
-from .._places import read_secret, shown
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
 from .storage import FOLDER, CredentialsError, PermanentError
@@ -34,8 +34,6 @@ RECORD_LABEL_1 = b"warpaes bulk data key "
 MAX_RECORDS = 4 << 20
 #: What a record is bound to.
 BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")
-#: What -k takes as a key source's URL; everything else is a keyset.
-URLS = ("aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
 
 
 class KeySource(Protocol):
@@ -121,11 +119,11 @@ class KeySpec:
     def read(place: str, keep_key: str | None = None) -> KeySpec:
         """Read what -k names; `keep_key`: the id of the key that is to encrypt in place of the primary key."""
         kind = place.partition(":")[0]
-        if kind in URLS:
+        if kind in MANAGERS:
             if keep_key is not None:
                 raise ValueError(f"--keep-key: {place} is not a keyset")
             return KeySpec(place, None)
-        secret, name = read_secret(place), shown(place)
+        name, secret = read_keyset_text(place)
         if keep_key is not None:
             secret = _promoted(name, secret, keep_key)
         return KeySpec(name, None, secret) if wraps_keys(secret) else KeySpec(name, secret)

@@ -1,0 +1,293 @@
+"""One string that names a keyset and how it is opened: docs/keys.md, "Places of keysets", has the grammar."""
+
+from __future__ import annotations
+
+import errno
+import getpass
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ._places import keep_from_programs, lasting_place, read_secret, shown
+from .exceptions import KeysetError
+
+if TYPE_CHECKING:
+    from ._native import Keyset
+    from .keysources import KeySource
+
+#: Asks for a passphrase. Called with a question, which names the place.
+AskPassphrase = Callable[[str], "str | bytes"]
+
+LOCATIONS = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
+OPENERS = ("passphrase", "kek", "kek-aad")
+#: The kinds of key-encryption keys that never leave their manager, token or TPM.
+MANAGERS = ("aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
+
+_OPENER = re.compile(r"([a-z][a-z-]{0,15})=")
+_KIND = re.compile(r"([a-z][a-z0-9+-]{0,23}):", re.IGNORECASE)
+_RAW = re.compile(rb"(?:[0-9a-fA-F]{32}){1,2}")
+
+
+@dataclass(frozen=True)
+class KeysetPlace:
+    """The parts of a place; see ``parse``."""
+
+    location: str
+    clear: bool = False  #: marked as not encrypted
+    asks: bool = False  #: under a passphrase that the user is asked for
+    passphrase: str | None = None  #: the location of the passphrase
+    kek: str | None = None  #: the location or URL of the key-encryption key
+    kek_aad: str | None = None  #: the associated data of the encrypted keyset
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the place requires an encrypted keyset."""
+        return self.asks or self.passphrase is not None or self.kek is not None
+
+    def lasting(self) -> str | None:
+        """Return the place as another process finds it; None if it needs this process or its user."""
+        parts = [self.location, *(each for each in (self.passphrase, self.kek) if each is not None)]
+        if self.asks or any(_is_of_process(part) for part in parts):
+            return None
+        openers = [("passphrase", self.passphrase), ("kek", self.kek)]
+        text = "".join(f"{name}={_escaped(_lasting(value))};" for name, value in openers if value is not None)
+        if self.kek_aad is not None:
+            text += f"kek-aad={_escaped(self.kek_aad)};"
+        return text + ("clear:" if self.clear else "") + _lasting(self.location)
+
+
+def _is_of_process(location: str) -> bool:
+    return location.startswith("fd:")
+
+
+def _lasting(location: str) -> str:
+    if location.partition(":")[0] in ("env", "exec", *MANAGERS):
+        return location
+    return lasting_place(location if location.startswith("file:") else f"file:{location}") or ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace(";", ";;")
+
+
+def _take_value(name: str, text: str) -> tuple[str, str]:
+    """Split after the first single semicolon; a double one stands for itself."""
+    end = re.search(r"(?<!;)(?:;;)*;(?!;)", text)
+    if end is None:
+        raise ValueError(f"the place of the keyset: {name}= has no ';' after its value, and no place of a keyset")
+    return text[: end.end() - 1].replace(";;", ";"), text[end.end() :]
+
+
+def parse(place: str) -> KeysetPlace:
+    """Parse the place of a keyset.
+
+    Raises:
+        ValueError: The text is not one. The sentence repeats nothing that may be secret.
+    """
+    if not isinstance(place, str):
+        raise TypeError("the place of a keyset must be a string")
+    found: dict[str, str] = {}
+    rest = place
+    while (opener := _OPENER.match(rest)) and ";" in rest:
+        name = opener[1]
+        if name not in OPENERS:
+            raise ValueError(
+                f"the place of the keyset: there is no {name}=; {', '.join(f'{each}=' for each in OPENERS)} are "
+                "allowed there, and file: in front of a path that begins so"
+            )
+        if name in found:
+            raise ValueError(f"the place of the keyset: {name}= is there twice")
+        found[name], rest = _take_value(name, rest[opener.end() :])
+        if not found[name] and name != "kek-aad":
+            raise ValueError(f"the place of the keyset: {name}= is empty; {LOCATIONS} belongs there")
+    asks = rest.startswith("passphrase:")
+    rest = rest.removeprefix("passphrase:")
+    clear = rest.startswith("clear:")
+    rest = rest.removeprefix("clear:")
+    opened = [name for name, is_there in (("passphrase:", asks), ("passphrase=", "passphrase" in found),
+              ("kek=", "kek" in found), ("clear:", clear)) if is_there]  # fmt: skip
+    if len(opened) > 1:
+        raise ValueError(f"the place of the keyset: {' and '.join(opened)} contradict each other: leave one out")
+    if "kek-aad" in found and "kek" not in found:
+        raise ValueError("the place of the keyset: kek-aad= is for kek=, which is not there")
+    if not rest:
+        raise ValueError(f"the place of the keyset is empty: it must be {LOCATIONS}")
+    if _kind(rest) in MANAGERS:
+        raise ValueError(
+            "the place of the keyset: a key manager, token or TPM has no keysets; write kek=URL;PATH, where PATH is "
+            "the keyset that it wraps"
+        )
+    return KeysetPlace(rest, clear, asks, found.get("passphrase"), found.get("kek"), found.get("kek-aad"))
+
+
+def _kind(location: str) -> str:
+    kind = _KIND.match(location)
+    return kind[1] if kind else ""
+
+
+def _read(role: str, location: str) -> bytes:
+    """Read a location. A name that is not a file may be a secret: no message repeats it."""
+    kind = _kind(location)
+    if kind not in ("file", "env", "fd", "exec") and not os.path.lexists(location):
+        if kind:
+            raise ValueError(f"{role}: there is no place of the kind {kind}:, and no such file; it must be {LOCATIONS}")
+        raise FileNotFoundError(
+            errno.ENOENT, f"{role}: there is no file of this name, which is not repeated because it may be a secret"
+        )
+    return read_secret(location)
+
+
+def _passphrase(where: KeysetPlace, ask: AskPassphrase | None, question: str, *, twice: bool = False) -> bytes:
+    if where.passphrase is None:
+        answer = ask(question) if ask is not None else _ask_terminal(question, twice)
+        text = answer.encode(errors="surrogateescape") if isinstance(answer, str) else bytes(answer)
+        name = "the passphrase"
+    else:
+        name = "passphrase="
+        text = _read(name, where.passphrase)
+    text = text.removesuffix(b"\n").removesuffix(b"\r")
+    if not text:
+        raise ValueError(f"{name}: is empty")
+    if b"\n" in text:
+        raise ValueError(f"{name}: contains more than one line")
+    return text
+
+
+def _ask_terminal(question: str, twice: bool) -> str:
+    try:  # getpass would fall back to standard input
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        raise ValueError(
+            f"{question}: there is no terminal to ask on; write passphrase=PLACE; before the place of the keyset"
+        ) from None
+    answer = getpass.getpass(f"{question}: ")
+    if twice and answer != getpass.getpass("Again: "):
+        raise ValueError(f"{question}: the two answers differ")
+    return answer
+
+
+def key_source(location: str) -> KeySource:
+    """Return the key source at a location or URL."""
+    from .keysources import LocalSource, from_url
+
+    if _kind(location) in MANAGERS:
+        return from_url(location)
+    return LocalSource(shown(location), lambda: _read("kek=", location))
+
+
+def _from_raw(name: str, text: bytes) -> Keyset | None:
+    """Return the keyset of a raw key, as the command reads it; None if the text is not one."""
+    from ._native import Keyset
+
+    digits = text.removeprefix(b"\xef\xbb\xbf").strip()
+    template = next((each for each in Keyset.templates() if digits.startswith(each.encode() + b" ")), None)
+    if template is not None:
+        digits = digits[len(template) :].strip()
+    if _RAW.fullmatch(digits):
+        key = bytes.fromhex(digits.decode())
+    elif len(text) in (16, 32):
+        try:
+            Keyset.check_raw(text)
+        except KeysetError as error:
+            raise KeysetError(f"{name}: {error}") from None
+        key = text
+    else:
+        return None
+    return Keyset.from_raw(template or f"AES{8 * len(key)}_GCM_HKDF_1MB", key)
+
+
+def _check_lock(name: str, where: KeysetPlace, text: bytes) -> None:
+    """Refuse a keyset that is not encrypted as its place says: it may have been put in the place of another one."""
+    encrypted = b'"encryptedKeyset"' in text
+    if encrypted and where.clear:
+        raise KeysetError(f"{name}: is encrypted, and clear: says that it is not: leave clear: out")
+    if where.encrypted and not encrypted:
+        raise KeysetError(
+            f"{name}: is not an encrypted keyset, and its place requires one: it may have been put in the place of "
+            "yours. Restore the encrypted keyset; if keys in clear are meant, write clear: and no way to decrypt them"
+        )
+    if not encrypted:
+        return
+    under_passphrase = b'"keyEncryptionKey"' in text
+    if under_passphrase and not (where.asks or where.passphrase is not None):
+        more = " and not under the key of kek=" if where.kek is not None else ""
+        raise KeysetError(
+            f"{name}: is under a passphrase{more}: write passphrase: before its place to be asked for it, or "
+            f"passphrase=PLACE; where PLACE is {LOCATIONS}"
+        )
+    if not under_passphrase and where.kek is None:
+        raise KeysetError(
+            f"{name}: is encrypted under a key: write kek=PLACE; before its place, where PLACE is {LOCATIONS}, or the "
+            "URL of a key manager"
+        )
+
+
+def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = None) -> Keyset:
+    """Read a keyset from its place; see ``Keyset.load``."""
+    from ._native import Keyset
+    from .keysources import read_keyset
+
+    where = parse(place)
+    if kek is not None:
+        if where.encrypted or where.clear:
+            raise ValueError("kek: the place of the keyset itself says how it is opened: leave one out")
+        where = replace(where, kek=kek)
+    keep_from_programs(each for each in (where.location, where.passphrase, where.kek) if each is not None)
+    text, name = _read("keyset", where.location), shown(where.location)
+    _check_lock(name, where, text)
+    try:
+        if where.kek is not None:
+            with key_source(where.kek) as source:
+                return read_keyset(text, source, (where.kek_aad or "").encode())
+        if where.encrypted:
+            Keyset._check_wrapped(text)  # a cost beyond the limits, before anybody is asked
+            return Keyset._unwrap(text, _passphrase(where, ask, f"Passphrase of {name}"))
+        return _from_raw(name, text) or Keyset.parse(text)
+    except KeysetError as error:
+        message = str(error)
+        raise KeysetError(message if message.startswith(name) else f"{name}: {message}") from None
+
+
+def read_keyset_text(place: str) -> tuple[str, bytes]:
+    """Return the name and the text of what is at a place: a raw key, or a keyset, decrypted as the place says."""
+    where = parse(place)
+    name = shown(where.location)
+    if where.encrypted:
+        return name, load_keyset(place).to_json()
+    text = read_secret(where.location)
+    _check_lock(name, where, text)
+    return name, text
+
+
+def lasting_keyset_place(place: str) -> str | None:
+    """Return the place as another process finds it; None if it needs this process or its user."""
+    return parse(place).lasting()
+
+
+def save_keyset(keyset: Keyset, place: str, ask: AskPassphrase | None = None, seconds: float = 1.0) -> None:
+    """Write a keyset to its place; see ``Keyset.save``."""
+    from ._output import Output
+    from .keysources import write_keyset
+
+    where = parse(place)
+    if _kind(where.location) in ("env", "fd", "exec"):
+        raise ValueError("the place of the keyset: a keyset is saved in a file: PATH or file:PATH")
+    path = where.location.removeprefix("file:")
+    if os.path.lexists(path):  # before anybody is asked
+        raise FileExistsError(errno.EEXIST, "the file exists, and keys are never overwritten", path)
+    if where.kek is not None:
+        with key_source(where.kek) as source:
+            text = write_keyset(keyset, source, (where.kek_aad or "").encode())
+    elif where.encrypted:
+        text = keyset._wrap(_passphrase(where, ask, f"New passphrase of {shown(path)}", twice=True), seconds)
+    else:
+        text = keyset.to_json()
+    with Output(path, secret=True) as output, open(output.descriptor, "wb", closefd=False) as file:
+        file.write(text)
+
+
+def as_keyset(keyset: Any) -> Keyset:
+    """Return a keyset that is given as an object or by its place."""
+    return load_keyset(keyset) if isinstance(keyset, str) else keyset
