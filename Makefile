@@ -20,7 +20,7 @@ demo: ## build, encrypt a real file, look at it, verify and decrypt it; the same
 
 test: ## build and run every test that needs no GPU
 	@tools/setup test
-	@tools/build default
+	@WARPAES_CMAKE_OPTIONS="-DWARPAES_SAMPLE=$(WARPAES_SAMPLE) $(WARPAES_CMAKE_OPTIONS)" tools/build default
 	@ctest --preset default $(CTEST_OPTIONS)
 
 check-all: ## what CI checks and samples, whole, and the checks that CI leaves out
