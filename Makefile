@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording pages format check-format wheel install uninstall install-lab clean
+.PHONY: help demo test check-all gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording pages format check-format wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -20,8 +20,12 @@ demo: ## build, encrypt a real file, look at it, verify and decrypt it; the same
 
 test: ## build and run every test that needs no GPU
 	@tools/setup test
-	@tools/build default
+	@WARPAES_CMAKE_OPTIONS="-DWARPAES_SAMPLE=$(WARPAES_SAMPLE) $(WARPAES_CMAKE_OPTIONS)" tools/build default
 	@ctest --preset default $(CTEST_OPTIONS)
+
+check-all: ## what CI checks and samples, whole, and the checks that CI leaves out
+	@.ci/run all
+	@$(MAKE) cuda asan clang fuzz
 
 gpu-test: ## on a GPU: tests, compute-sanitizer, benchmark; a record in bench/results
 	@tools/setup test

@@ -10,6 +10,9 @@ PAGE = "docs/python.md"
 FAST = 10
 #: The fields of times for the same bytes in clear, and their names on the page.
 CLEAR = {"clear_seconds": "in clear", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
+GENERATOR = (
+    "`generator=` on the CPU, compared with PyTorch's own generator, which is not secure (`tools/generator_bench.py`):"
+)
 
 
 def rate(row: dict, name: str) -> str:
@@ -98,6 +101,6 @@ def render(page: str) -> dict[str, str]:
     on_cpu, generator, on_gpu = newest("python"), newest("generator"), newest("torch")
     parts = [figures(on_cpu) if on_cpu else none]
     if generator:
-        parts += ["`generator=` on the CPU, beside PyTorch's own generator, which is not secure:", figures(generator)]
+        parts += [GENERATOR, figures(generator)]
     parts += [tensors(on_gpu)] if on_gpu else []
     return {PAGE: with_figures(page, "\n\n".join(parts))}

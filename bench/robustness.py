@@ -14,6 +14,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from records import RESULTS, ROOT, read
 from text import stamp, table
 
+sys.path.append(str(ROOT / "tools"))
+import mutant_table
+
 PAGE = ROOT / "docs/robustness.md"
 
 INTRODUCTION = """# Faults and fuzzing
@@ -115,23 +118,21 @@ def faults_text(records: list[dict]) -> str:
 
 
 def fuzz_text(records: list[dict]) -> str:
-    """Executions add up, in all and at a target's newest commit; of coverage the best run counts. What was found in the
-    newest run of a target is open."""
+    """Executions at a target's newest commit add up; of coverage the best run counts. What was found in the newest run
+    of a target is open."""
     targets: dict[str, dict] = {}
     for record in records:
         for run in record["targets"]:
-            sums = targets.setdefault(run["target"], {"executions": 0, "edges": 0, "features": 0, "commit": ""})
-            sums["executions"] += run["executions"]
+            sums = targets.setdefault(run["target"], {"edges": 0, "features": 0, "commit": ""})
             if sums["commit"] != record["commit"]:
-                sums |= {"commit": record["commit"], "there": 0}
-            sums["there"] += run["executions"]
+                sums |= {"commit": record["commit"], "executions": 0}
+            sums["executions"] += run["executions"]
             sums |= {field: max(sums[field], run[field]) for field in ("edges", "features")}
             sums["findings"] = len(run["findings"])
     rows = [
         [
             f"`{name}`",
             f"{t['executions']:,}",
-            f"{t['there']:,}",
             t["commit"][:12],
             f"{t['edges']:,}",
             f"{t['features']:,}",
@@ -140,7 +141,7 @@ def fuzz_text(records: list[dict]) -> str:
         for name, t in sorted(targets.items())
     ]
     stamps = "; ".join(dict.fromkeys(stamp(record) for record in records))
-    columns = ["target", "executions", "of them the newest", "at commit", "edges covered", "features", "open findings"]
+    columns = ["target", "executions", "at commit", "edges covered", "features", "open findings"]
     found = table(columns, rows, RULE)
     return f"\n{stamps}; {records[-1]['cpu']}.\n\n{found}\n"
 
@@ -149,10 +150,8 @@ def mutants_text(records: list[dict]) -> str:
     record = records[-1]
     rooms: dict[str, dict] = {}
     for mutant in record["mutants"]:
-        outcome = "killed" if mutant["killed_by"] else "may live" if mutant["because"] else "survived"
-        outcome = "since" if mutant.get("since") else outcome
         for name in (mutant["room"], "**all**"):
-            rooms.setdefault(name, {"killed": 0, "since": 0, "may live": 0, "survived": 0})[outcome] += 1
+            rooms.setdefault(name, dict.fromkeys(mutant_table.OUTCOMES, 0))[mutant_table.outcome_of(mutant)] += 1
     rows = [
         [name if "*" in name else f"`{name}`", sum(counts.values()), *counts.values()]
         for name, counts in sorted(rooms.items(), key=lambda item: ("*" in item[0], item[0]))
@@ -168,7 +167,20 @@ def mutants_text(records: list[dict]) -> str:
         share += f". Left out, for with switches in them they failed: {', '.join(f'`{name}`' for name in left_out)}"
     seeds = record["seed"] if isinstance(record["seed"], list) else [record["seed"]]
     drawn = f"seed{'s' if len(seeds) > 1 else ''} {' and '.join(map(str, seeds))}"
-    return f"\n{stamp(record)}, {drawn}. {share}.\n\n{found}\n"
+    return f"\n{stamp(record)}, {drawn}. {share}.\n\n{found}\n{draws_text()}"
+
+
+def draws_text() -> str:
+    """All earlier draws."""
+    draws: dict[tuple, dict] = {}
+    for row in mutant_table.read(RESULTS / "robustness"):
+        counts = draws.setdefault((row["date"][:10], row["commit"]), dict.fromkeys(mutant_table.OUTCOMES, 0))
+        counts[row["outcome"]] += 1
+    if not draws:
+        return ""
+    rows = [[f"{date}, {commit}", sum(counts.values()), *counts.values()] for (date, commit), counts in draws.items()]
+    found = table(["draw, commit", "mutants", *mutant_table.OUTCOMES], rows, RULE)
+    return f"\nEarlier draws, line by line in `bench/results/robustness/{mutant_table.NAME}`:\n\n{found}\n"
 
 
 def page() -> str:

@@ -1,12 +1,12 @@
 # The CUDA language for every directory that has CUDA code, and what such code is compiled for.
-option(WARPAES_EVERY_GPU "Machine code for every architecture since 8.0, as releases have it; else for 8.0 and 9.0" OFF)
+option(WARPAES_EVERY_GPU "Machine code for every architecture since 7.5, as releases have it; else for 8.0 and 9.0" OFF)
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-  # 80: A100; 86: RTX 30, A10, A40; 89: RTX 40, L4, L40; 100: B200; 120: RTX 50. 90a, H100 and H200: with the instructions
-  # that only 9.0 has (src/cuda/kernels/mma.cuh); code for 90 works there too. PTX of 9.0 for all that came later, 11.0
-  # too, which PTX of 12.0 would leave out; what is newer has nothing that the kernels use.
+  # 75: T4, RTX 20, GTX 16; 80: A100; 86: RTX 30, A10, A40; 89: RTX 40, L4, L40; 100: B200; 120: RTX 50. 90a, H100 and
+  # H200: with the instructions that only 9.0 has (src/cuda/kernels/mma.cuh); code for 90 works there too. PTX of 9.0 for
+  # all that came later, 11.0 too, which PTX of 12.0 would leave out; what is newer has nothing that the kernels use.
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
   if(WARPAES_EVERY_GPU)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 100-real 120-real 90-virtual)
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90a-real 100-real 120-real 90-virtual)
   endif()
 endif()
 set(WARPAES_CUDA_PTX 0)  # the oldest that the driver can compile for what came later

@@ -112,7 +112,7 @@ def start(key: Path, folder: Path) -> dict:
 
 def driver(rows: int = 20_000) -> float:
     """Processor seconds that the driver takes for a row, with workers that do nothing."""
-    from warpaes.bulk import dispatch, keys, manifest, pool, progress, storage, worker
+    from warpaes.bulk import dispatch, keys, manifest, pool, progress, stores, worker
     from warpaes.bulk.rows import Row
 
     class Nothing(pool.Pool):
@@ -136,7 +136,7 @@ def driver(rows: int = 20_000) -> float:
     holder = keys.KeySpec("k", warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json()).holders()[0]
     with tempfile.TemporaryDirectory(prefix="bulk-bench-") as name:
         job, signer = manifest.Job("1", "encrypt", "a", "b"), manifest.Signer.create("d", holder)
-        there = manifest.Manifest(storage.open_storage(name), job, signer, "d")
+        there = manifest.Manifest(stores.open_storage(name), job, signer, "d")
         there.fill(Row(f"object {i:06}", f"object {i:06}", 1, "1") for i in range(rows))
         begin = time.process_time()
         config = worker.Config("encrypt", "a", "b")

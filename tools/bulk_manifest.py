@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import warpaes
-from warpaes.bulk import keys, manifest, rows, storage
+from warpaes.bulk import keys, manifest, rows, stores
 
 
 def name_of(number: int) -> str:
@@ -45,7 +45,7 @@ def timed(function: Callable[[], object]) -> float:
 
 def measure(count: int, folder: str) -> dict:
     """List, save, resume and find with this many rows."""
-    target = storage.open_storage(str(Path(folder, "target")))
+    target = stores.open_storage(str(Path(folder, "target")))
     path = Path(folder, "key.json")
     path.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
     holders = keys.KeySpec.read(str(path)).holders()

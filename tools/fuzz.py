@@ -4,7 +4,7 @@
     tools/fuzz.py                        every target for ten seconds
     tools/fuzz.py --runs 10000000 enc    so many executions of one target
     tools/fuzz.py --record               counts, coverage and findings to bench/results/robustness
-    tools/fuzz.py --keep                 adds what covers something new to fuzz/corpus
+    tools/fuzz.py --keep                 adds what covers something new to the archives of fuzz/corpus
     tools/fuzz.py --cores 16 --seconds 580 --record
                                          every target at once, slow ones on more cores, until each has had
                                          10,000,000 executions or --runs of them
@@ -36,7 +36,9 @@ from pathlib import Path
 
 from recording import ROOT, commit, file_for, processor, stamp
 
-CORPUS = ROOT / "fuzz/corpus"
+sys.path.insert(0, str(ROOT / "fuzz/corpus"))
+import archives
+
 BUILD = ROOT / "build/fuzz"
 RESULTS = ROOT / "bench/results/robustness"
 # The corpus in the repository stays small.
@@ -45,10 +47,6 @@ MOST_FILES, MOST_BYTES = 150, 1024
 MOST_READ = {"batch": 512, "sequence": 1024, "sequence_gpu": 1024}
 # With --cores: executions a target, and seconds of a process until somebody else may have its core.
 ENOUGH, PART = 10_000_000, 150
-
-
-def targets() -> list[str]:
-    return sorted(path.name for path in CORPUS.iterdir() if path.is_dir())
 
 
 def dictionary(target: str) -> list[str]:
@@ -83,7 +81,7 @@ def execute(program: Path, target: str, limits: list[str], scratch: Path, under:
         "-entropic=0",
         "-print_final_stats=1",
     ]
-    command += [f"-artifact_prefix={findings}/", *dictionary(target), found, CORPUS / target]
+    command += [f"-artifact_prefix={findings}/", *dictionary(target), found, scratch / "corpus" / target]
     start = time.monotonic()
     # libFuzzer speaks of every new input: a file takes it without waiting for a reader.
     with tempfile.TemporaryFile("w+", dir=scratch) as log:
@@ -209,25 +207,24 @@ def pack(programs: dict[str, Path], archive: Path) -> None:
 
 
 def keep(program: Path, target: str, scratch: Path) -> None:
-    """The fewest small files that cover what the corpus and this run's discoveries cover."""
-    small = scratch / f"{target}.small"
+    """Adds the fewest small inputs that cover what the corpus and this run's discoveries cover."""
+    small = archives.unpack(target, scratch / "small")
     merged = scratch / f"{target}.merged"
-    small.mkdir()
     merged.mkdir()
-    for folder in (CORPUS / target, scratch / target):
-        for path in folder.iterdir():
-            if path.stat().st_size <= MOST_BYTES or folder.parent == CORPUS:
-                shutil.copy(path, small / path.name)
+    for path in (scratch / target).iterdir():
+        if path.stat().st_size <= MOST_BYTES:
+            shutil.copy(path, small / path.name)
     subprocess.run([program, "-set_cover_merge=1", merged, small], env=environment(), capture_output=True, check=True)
-    room = MOST_FILES - sum(1 for _ in (CORPUS / target).iterdir())
-    chosen = [path for path in sorted(merged.iterdir()) if not (CORPUS / target / path.name).exists()]
-    for path in chosen[: max(room, 0)]:
-        shutil.copy(path, CORPUS / target / path.name)
+    inputs = archives.read(target)
+    chosen = [path for path in sorted(merged.iterdir()) if path.name not in inputs]
+    for path in chosen[: max(MOST_FILES - len(inputs), 0)]:
+        inputs[path.name] = path.read_bytes()
+    archives.write(target, inputs)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(targets()))
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(archives.targets()))
     parser.add_argument("--runs", type=int, default=0, help="executions a target")
     parser.add_argument(
         "--seconds", type=int, help="at most, a target, or with --cores in all; 10 if --runs is not given"
@@ -246,7 +243,7 @@ def main() -> int:
         subprocess.run([ROOT / "tools/build", "fuzz", "fuzzers"], check=True)
     if arguments.seconds is None:
         arguments.seconds = 0 if arguments.runs else 10
-    chosen = arguments.targets or targets()
+    chosen = arguments.targets or archives.targets()
     programs = {target: BUILD / f"fuzz/fuzz_{target}" for target in chosen}
     if arguments.pack:
         pack(programs, arguments.pack)
@@ -254,6 +251,8 @@ def main() -> int:
     started = stamp()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
+        for target in chosen:
+            archives.unpack(target, scratch / "corpus")
         if arguments.cores:
             results = Together(programs, arguments, scratch).run()
         else:

@@ -33,6 +33,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import mutant_table
 import switches
 from judging import Judge
 from recording import ROOT, file_for, output_of, processor, stamp
@@ -127,17 +128,11 @@ def changed(file: str) -> dict[int, list[str]]:
     return by_line
 
 
-def recorded() -> set[tuple[str, str]]:
-    """Lines that were drawn before."""
-    records = [json.loads(path.read_text()) for path in RESULTS.glob("mutants-*.json")]
-    return {(mutant["file"], mutant["before"]) for record in records for mutant in record["mutants"]}
-
-
 class Draw:
     def __init__(self, seed: int):
         self.generator = random.Random(seed)
         self.known: dict[str, dict[int, list[str]]] = {}
-        self.before = recorded()
+        self.before = mutant_table.drawn(RESULTS)
 
     def look_at(self, files: list[str]) -> None:
         todo = sorted(set(files) - self.known.keys())
@@ -271,6 +266,7 @@ def write_record(state: dict) -> None:
     record["mutants"] = results
     path = file_for(record, "mutants", RESULTS)
     path.write_text(json.dumps(record, indent=1) + "\n")
+    mutant_table.sum_up(RESULTS)
     print(f'record: {path}; say of each survivor that may live why ("because")')
 
 

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Makes the seeds of the fuzzers: small inputs that get them to the interesting places. Writes beside itself."""
+"""Makes the seeds of the fuzzers: small inputs that get them to the interesting places. Adds them to the corpora."""
 
 import base64
 import json
-from pathlib import Path
+from collections import defaultdict
 
-HERE = Path(__file__).resolve().parent
+import archives
+
 TYPES = "type.googleapis.com/google.crypto.tink."
 
 
+seeds: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
+
+
 def write(target: str, name: str, content: bytes) -> None:
-    folder = HERE / target
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_bytes(content)
+    seeds[target][name] = content
 
 
 def varint(number: int) -> bytes:
@@ -96,3 +98,5 @@ def spans() -> None:
 if __name__ == "__main__":
     spans()
     keysets()
+    for target, inputs in seeds.items():
+        archives.write(target, archives.read(target) | inputs)

@@ -1,5 +1,6 @@
 // warpaes: AES (FIPS 197) for your own CUDA kernels. Header only; it needs nothing but the CUDA toolkit, C++17 or
-// C++20, and compute capability 8.0 or newer (7.0 for the T-table functions with one or two tables).
+// C++20, and compute capability 7.5 or newer. Four T-tables need 128 KiB of shared memory, which 8.0, 9.0 and 10.0
+// have.
 //
 //     #include <warpaes/device.cuh>
 //     namespace aes = warpaes::device;

@@ -47,6 +47,9 @@ NAMES = {name: dtype for dtype, (name, _) in DTYPES.items() if name}
 _BITS = {dtype: bits for dtype, (_, bits) in DTYPES.items()}
 RANK = {dtype: rank for rank, dtype in enumerate(DTYPES)}
 
+#: The policy that allows everything.
+POLICY = "package model\nallow = true"
+
 #: The name of the empty tensor that makes other readers stop, and its dtype by what it stops. No framework has F6_E2M3,
 #: so that what reads every tensor stops there; a dtype that safetensors does not know stops whatever opens the file.
 GUARD = "__encrypted__: open this file with warpaes.safetensors or cryptotensors"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .exceptions import InvalidTag
-
-if TYPE_CHECKING:
-    from .safetensors import safe_open
 
 TAG_BYTES = 16
 MOST_THREADS = 8
@@ -24,6 +22,12 @@ def chunks_of(size: int, chunk: int) -> int:
     return max(1, -(-size // chunk))
 
 
+def nonces(base: bytes, first: int, count: int) -> bytes:
+    """Return the nonces of ``count`` chunks from number ``first`` on, one after the other."""
+    fixed, start = base[:8], struct.unpack(">I", base[8:])[0]
+    return b"".join(fixed + struct.pack(">I", start + i & 0xFFFFFFFF) for i in range(first, first + count))
+
+
 class Tensor(NamedTuple):
     """A tensor's bytes, offset in the file, key, base nonce and tags; the key of a plaintext tensor is empty."""
 
@@ -34,13 +38,6 @@ class Tensor(NamedTuple):
     key: bytes
     base: bytes
     tags: memoryview
-
-    @classmethod
-    def of(cls, file: safe_open, name: str, data: Any) -> Tensor:
-        """Return a tensor of a file that will be read into ``data``."""
-        first, end = file._entries[name]["data_offsets"]
-        key, base, tags = file._keys(name) if name in file._encryption else (b"", b"", b"")
-        return cls(name, data, end - first, file._begin + first, key, base, memoryview(tags))
 
 
 class Part(NamedTuple):

@@ -1,43 +1,17 @@
 """Places of keys, as command lines name them: a path, ``env:NAME``, ``fd:N`` or ``exec:COMMAND``.
 
-Every file of keys is read here, so that each one that other users can open causes the command's warning.
+What a place names is read by ``_key_files``.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import stat
-from collections.abc import Iterable
 
+from ._key_files import keep_from_programs, read_descriptor, read_file
 from .exceptions import KeysetError
 
-MOST_BYTES = 1 << 20  #: the command's limit too; a keyset is far smaller
-
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-#: As a place, or in the place of a keyset after passphrase=, kek= or a mark.
-_NAMED = re.compile(r"(?:^|[=;:])env:([^;]*)")
-_secret_variables: set[str] = set()
-_warned_of: set[str] = set()
-
-
-def keep_from_programs(places: Iterable[str]) -> None:
-    """Keep the variables that places name out of the environment of every program that this process starts.
-
-    ``read_secret`` does so for its own place. A command passes all of its places here before it reads the first.
-    """
-    for place in places:
-        _secret_variables.update(_NAMED.findall(place))
-
-
-def environment_of_programs() -> dict[str, str]:
-    """Return this process's environment without the variables of keys."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _secret_variables and not name.startswith("WARPAES_KEYSET")
-    }
 
 
 def read_secret(place: str) -> bytes:
@@ -57,17 +31,8 @@ def read_secret(place: str) -> bytes:
     if separator and kind == "fd":
         if not re.fullmatch("[0-9]{1,9}", rest):
             raise ValueError("fd: must be followed by the number of an open descriptor")
-        return _read(shown(place), int(rest))
+        return read_descriptor(shown(place), int(rest))
     return read_file(rest if separator and kind == "file" else place)
-
-
-def read_file(path: str) -> bytes:
-    """Read a file of keys."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return _read(f"'{path}'", descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def shown(place: str) -> str:
@@ -80,33 +45,6 @@ def shown(place: str) -> str:
     if separator and kind in ("env", "fd"):
         return place if re.fullmatch("[0-9]+" if kind == "fd" else _VARIABLE, rest) else f"{kind}:"
     return "file:" + os.path.basename(rest if separator and kind == "file" else place)
-
-
-def warn_if_others_can_read(name: str, file: int | str) -> None:
-    """Warn once, in the command's words, if other users of the machine can open a file of keys.
-
-    Args:
-        name: The file's name in the sentence.
-        file: The file, open, or its path.
-    """
-    found = os.stat(file)
-    if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077 and name not in _warned_of:
-        _warned_of.add(name)
-        logging.getLogger("warpaes").warning(
-            "warpaes: warning: %s is open to other users of this machine (mode %03o); `chmod 600` closes it",
-            name,
-            found.st_mode & 0o777,
-        )
-
-
-def _read(name: str, descriptor: int) -> bytes:
-    warn_if_others_can_read(name, descriptor)
-    content = bytearray()
-    while len(content) <= MOST_BYTES and (piece := os.read(descriptor, MOST_BYTES + 1 - len(content))):
-        content += piece
-    if len(content) > MOST_BYTES:
-        raise KeysetError(f"{name}: has more than {MOST_BYTES} bytes, and is not a key")
-    return bytes(content)
 
 
 # ------------------------------------------------------------------------- keys by their place, for objects that load

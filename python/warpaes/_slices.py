@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .safetensors import safe_open
+from collections.abc import Callable
+from typing import Any
 
 
 def _said(index: Any) -> str:
@@ -18,8 +16,9 @@ def _said(index: Any) -> str:
 class Slice:
     """A tensor of an open file that is read when it is indexed. The whole tensor is read and authenticated."""
 
-    def __init__(self, file: safe_open, name: str, entry: Any) -> None:
-        self._file, self._name, self._entry = file, name, entry
+    def __init__(self, read: Callable[[], Any], entry: Any) -> None:
+        """Keep the function that reads the tensor, and its entry in the header."""
+        self._read, self._entry = read, entry
 
     def get_shape(self) -> list[int]:
         """Return the tensor's shape, from the header."""
@@ -52,7 +51,7 @@ class Slice:
                 continue
             self._check(each, number, shape, indices)
             number += 1
-        return self._file.get_tensor(self._name)[index]
+        return self._read()[index]
 
     @staticmethod
     def _check(index: Any, number: int, shape: list[int], indices: tuple[Any, ...]) -> None:

@@ -8,34 +8,32 @@ from __future__ import annotations
 
 import array
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from ._cryptotensors import framework_name, framework_shape
-from ._pieces import MOST_THREADS, Part, Tensor, chunks_of, cut, share, workers
+from ._pieces import MOST_THREADS, Part, chunks_of, cut, nonces, share, workers
+from ._sealed_file import SealedFile
 from .aead import AESGCM, Batch
 from .exceptions import InvalidTag
-
-if TYPE_CHECKING:
-    from .safetensors import safe_open
 
 #: Long enough to keep the GPU busy, short enough for a quick allocation of page-locked memory.
 PIECE_BYTES = 16 << 20
 
 
-def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
+def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors of these names. All of them are read and decrypted before the first one is yielded."""
     results, tensors = [], []
     for name in names:
-        entry = file._entries[name]
+        entry = file.entries[name]
         dtype = getattr(torch, framework_name(entry["dtype"], False))
-        made = torch.empty(framework_shape(name, entry), dtype=dtype, device=file._device)
+        made = torch.empty(framework_shape(name, entry), dtype=dtype, device=file.device)
         results.append((name, made))
-        tensors.append(Tensor.of(file, name, made.reshape(-1).view(torch.uint8)))
+        tensors.append(file.sealed(name, made.reshape(-1).view(torch.uint8)))
     if not tensors:
         return
-    pieces = list(cut(tensors, file._chunk, PIECE_BYTES, PIECE_BYTES))
+    pieces = list(cut(tensors, file.chunk, PIECE_BYTES, PIECE_BYTES))
     longest = max(piece[-1].at + piece[-1].size - piece[0].at for piece in pieces)
     # PyTorch's allocator reuses memory in stream order, and the batches below do not run on the current stream.
     torch.cuda.current_stream(tensors[0].data.device).synchronize()
@@ -49,14 +47,14 @@ def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, torch.Tensor]
     yield from results
 
 
-def _fill(file: safe_open, piece: list[Part], room: memoryview, staging: torch.Tensor) -> None:
+def _fill(file: SealedFile, piece: list[Part], room: memoryview, staging: torch.Tensor) -> None:
     begin = piece[0].at
-    file._fill(begin, room[: piece[-1].at + piece[-1].size - begin])
+    file.fill(begin, room[: piece[-1].at + piece[-1].size - begin])
     begun: list[tuple[Part, Batch]] = []
     for part in piece:
         here = slice(part.at - begin, part.at - begin + part.size)
         if part.tensor.key:
-            begun.append((part, _begin(part, file._chunk, room[here])))
+            begun.append((part, _begin(part, file.chunk, room[here])))
         else:
             part.data.copy_(staging[here])
     for part, batch in begun:
@@ -69,13 +67,11 @@ def _fill(file: safe_open, piece: list[Part], room: memoryview, staging: torch.T
 
 def _begin(part: Part, chunk: int, data: memoryview) -> Batch:
     """Submit the decryption of a part's chunks, from page-locked memory to the tensor."""
-    from .safetensors import _nonces
-
     tensor, size = part.tensor, data.nbytes
     count = chunks_of(size, chunk)
     offsets = array.array("Q", range(0, count * chunk, chunk))
     lengths = array.array("Q", [min(chunk, size - offset) for offset in offsets])
     out: Any = part.data if size else data  # an empty tensor has a tag too
     return AESGCM(tensor.key).submit_into(
-        "decrypt", _nonces(tensor.base, part.first, count), data, offsets, lengths, out, part.tags
+        "decrypt", nonces(tensor.base, part.first, count), data, offsets, lengths, out, part.tags
     )

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _native
 from ._cryptotensors import framework_name, framework_shape
 from ._pieces import Part, Tensor, cut, share, workers
-
-if TYPE_CHECKING:
-    from .safetensors import safe_open
+from ._sealed_file import SealedFile
 
 #: Bytes that a thread takes at a time, rounded down to whole chunks, at least one.
 PIECE_BYTES = 2 << 20
@@ -25,39 +23,39 @@ _LARGE_PAGE = 2 << 20
 _ROOM_BYTES = 4 * _LARGE_PAGE
 
 
-def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, Any]]:
+def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield the tensors of these names. On the CPU, all are read and decrypted before the first one is yielded."""
-    if not file._torch or str(file._device) == "cpu":
+    if not file.is_torch or str(file.device) == "cpu":
         yield from _load(file, names)
         return
     for name in names:  # the host copy is temporary: one tensor at a time
         for _, tensor in _load(file, [name]):
-            yield name, tensor.to(file._device)
+            yield name, tensor.to(file.device)
 
 
-def _load(file: safe_open, names: list[str]) -> list[tuple[str, Any]]:
+def _load(file: SealedFile, names: list[str]) -> list[tuple[str, Any]]:
     results: list[tuple[str, Any]] = []
 
     tensors: list[Tensor] = []
-    places = (file._entries[name]["data_offsets"] for name in names)
+    places = (file.entries[name]["data_offsets"] for name in names)
     sizes = [end - first for first, end in places]
     rooms = _Rooms(sizes)
     for name in names:
         tensor, data = _empty(file, name, rooms)
         results.append((name, tensor))
-        tensors.append(Tensor.of(file, name, data))
-    pieces = list(cut(tensors, file._chunk, PIECE_BYTES, TOGETHER_BYTES))
+        tensors.append(file.sealed(name, data))
+    pieces = list(cut(tensors, file.chunk, PIECE_BYTES, TOGETHER_BYTES))
     share(lambda: lambda piece: _fill(file, piece), pieces, workers(-(-sum(sizes) // (2 * PIECE_BYTES))))
     return results
 
 
-def _fill(file: safe_open, piece: list[Part]) -> None:
+def _fill(file: SealedFile, piece: list[Part]) -> None:
     rooms = [part.data for part in piece]
-    file._fill(piece[0].at, *rooms)
+    file.fill(piece[0].at, *rooms)
     sealed = [(part, room) for part, room in zip(piece, rooms) if part.tensor.key]
     refused = _native._chunks(
         "decrypt",
-        file._chunk,
+        file.chunk,
         [(part.tensor.key, part.tensor.base, part.first, room, room, part.tags) for part, room in sealed],
     )
     if refused is not None:
@@ -107,10 +105,10 @@ class _Rooms:
         return room[skip : skip + size]
 
 
-def _empty(file: safe_open, name: str, rooms: _Rooms) -> tuple[Any, memoryview]:
+def _empty(file: SealedFile, name: str, rooms: _Rooms) -> tuple[Any, memoryview]:
     """Make a tensor whose memory nobody has written to; return it with a view of its bytes."""
-    entry = file._entries[name]
-    if file._torch:
+    entry = file.entries[name]
+    if file.is_torch:
         import torch
 
         dtype = getattr(torch, framework_name(entry["dtype"], False))

@@ -15,10 +15,7 @@ one that allows everything.
 
 from __future__ import annotations
 
-import binascii
 import collections
-import io
-import json
 import os
 import struct
 import warnings
@@ -30,25 +27,22 @@ from typing import Any
 from . import _jwk, _native
 from ._cryptotensors import (
     CHUNK_BYTES,
-    ENCRYPTION,
     GUARD,
     GUARDS,
     MAX_HEADER_BYTES,
     NAMES,
+    POLICY,
     RANK,
-    check,
-    check_encryption,
-    check_key,
-    is_guard,
     spread,
     too_large,
 )
-from ._jwk import Key, b64, compact, unb64
+from ._jwk import Key, b64, compact
 from ._output import Output
 from ._pieces import TAG_BYTES, Ahead, Part, chunks_of, cut, workers
 from ._pieces import Tensor as Sealed
+from ._sealed_file import SealedFile
 from ._slices import Slice
-from .exceptions import FormatError, InvalidTag
+from .exceptions import FormatError
 
 __all__ = ["load_file", "safe_open", "save_file"]
 
@@ -56,17 +50,6 @@ __all__ = ["load_file", "safe_open", "save_file"]
 _WINDOW_BYTES = 4 << 20
 # One thread writes the file, and it is hardly faster than this many threads encrypt.
 _MOST_THREADS = 3
-_END = 1 << 64
-_ALLOW_ALL = "package model\nallow = true"
-
-
-#: As ``unb64``, for fields of many tensors, which are decoded in a row.
-_base64 = partial(binascii.a2b_base64, strict_mode=True)
-
-
-def _nonces(base: bytes, first: int, count: int) -> bytes:
-    fixed, start = base[:8], struct.unpack(">I", base[8:])[0]
-    return b"".join(fixed + struct.pack(">I", start + i & 0xFFFFFFFF) for i in range(first, first + count))
 
 
 def _decrypts_there(device: Any) -> bool:
@@ -212,7 +195,7 @@ def save_file(
     about = {"chunk_size": CHUNK_BYTES, "enc": _jwk.public(enc_key), "sign": _jwk.public(sign_key), "version": "2"}
     fields = dict(metadata or {})
     fields["__crypto_keys__"] = compact(about).decode()
-    fields["__policy__"] = compact({"local": _ALLOW_ALL, "remote": _ALLOW_ALL}).decode()
+    fields["__policy__"] = compact({"local": POLICY, "remote": POLICY}).decode()
 
     def header(sign: bool) -> bytes:
         for tensor in sealed:
@@ -270,33 +253,6 @@ def _write_tensors(output: Output, tensors: list[Sealed]) -> None:
 # ---------------------------------------------------------------------------------------------------------- reading
 
 
-class _InClear(FormatError):  # noqa: N818 (not an error of its own)
-    """The header is one of safetensors, without encryption."""
-
-
-def _take_signature(text: bytearray) -> bytes:
-    """Remove the signature and the padding from a header; return the signature. The rest is what was signed."""
-    if b'"__encryption__"' not in text and b'"__crypto_keys__"' not in text and text.lstrip().startswith(b"{"):
-        raise _InClear
-    end = text.rfind(b"}") + 1
-    if len(text) % 8 or len(text) - end >= 8 or text[end:] != b" " * (len(text) - end):
-        raise FormatError("no CryptoTensors: the header is not JSON with spaces to a multiple of 8 bytes")
-    # Within JSON's strings no quote follows a comma or a brace without a backslash.
-    name = b'"__signature__":"'
-    begin = max(text.find(b"{" + name), text.find(b"," + name)) + 1
-    behind = text.find(b'"', begin + len(name), begin + len(name) + 2 * _jwk.SIGNATURE_BYTES) + 1
-    if begin == 0 or behind == 0:
-        raise FormatError("no CryptoTensors: the header has no __signature__")
-    signature = _jwk.signature(text[begin + len(name) : behind - 1].decode("latin-1"))
-    del text[end:]
-    if text[behind : behind + 1] == b",":
-        behind += 1
-    elif text[begin - 1 : begin] == b",":
-        begin -= 1
-    del text[begin:behind]
-    return signature
-
-
 class safe_open:  # noqa: N801 (safetensors' name)
     """An open file whose tensors are read one by one. Only the chunks of the requested tensors are read."""
 
@@ -330,113 +286,28 @@ class safe_open:  # noqa: N801 (safetensors' name)
         """
         if framework not in ("numpy", "np", "torch", "pt"):
             raise ValueError(f"framework must be numpy or torch, not {framework!r}")
-        self._torch = framework in ("torch", "pt")
-        if not self._torch and device != "cpu":
+        framework = {"np": "numpy", "pt": "torch"}.get(framework, framework)
+        if framework == "numpy" and device != "cpu":
             raise ValueError("NumPy's arrays are on the cpu: another device needs framework='torch'")
-        self._device = device
         self._allow_clear = allow_clear
-        self._wrapping = _jwk.wrapping_key(enc_key)
-        self._key_bytes = _jwk.KEY_BYTES[enc_key["alg"]]
-        self._name = os.fspath(filename)
-        self._file: io.FileIO | None = io.FileIO(filename, "rb")
-        try:
-            self._read_header(sign_key)
-        except BaseException:
-            self.close()
-            raise
-
-    def _read_header(self, sign_key: Key) -> None:
-        size = os.fstat(self._descriptor()).st_size
-        start = bytearray(8)
-        self._fill(0, memoryview(start)[: min(size, 8)])
-        length = struct.unpack("<Q", start)[0] if size >= 8 else size
-        if length > size - 8:
-            raise FormatError("no safetensors: the header would be longer than the file")
-        if length > MAX_HEADER_BYTES:
-            raise FormatError(f"the header has {length} bytes, and the format allows {MAX_HEADER_BYTES}")
-        text = bytearray(length)
-        self._fill(8, memoryview(text))
-        # Over the bytes, before anything interprets them: an unsigned header costs less than a file of its length.
-        try:
-            signature = _take_signature(text)
-        except _InClear:
-            kind = "torch" if self._torch else "numpy"
-            raise FormatError(
-                f"{self._name} is not encrypted, so nothing authenticates it: safetensors.{kind}.load_file opens it"
-            ) from None
-        _jwk.verify(sign_key, signature, text)
-        try:
-            header = json.loads(text)
-            metadata = header.pop("__metadata__")
-            if any(type(value) is not str for value in metadata.values()):
-                raise FormatError("no CryptoTensors: __metadata__ has something else than text")
-            about = json.loads(metadata["__crypto_keys__"])
-            encryption = json.loads(metadata["__encryption__"])
-            policy = json.loads(metadata["__policy__"])
-            self._interpret(about, policy)
-            check_encryption(encryption)
-            check(text, metadata, header, size - 8 - length)
-        except FormatError:
-            raise
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            raise FormatError(f"no CryptoTensors: {error!r:.200} in the header") from None
-        self._metadata, self._encryption = metadata, encryption
-        if GUARD in header and is_guard(GUARD, header[GUARD]):
-            del header[GUARD]
-        self._entries: dict[str, Any] = header
-        self._begin = 8 + length
-
-    def _interpret(self, about: Any, policy: Any) -> None:
-        if about.get("version") != "2":
-            raise FormatError(f"CryptoTensors of version {about.get('version')!r}: warpaes reads version 2")
-        if policy.get("local") != _ALLOW_ALL or policy.get("remote") not in (_ALLOW_ALL, ""):
-            raise FormatError("the file has an access policy, which warpaes does not evaluate: use cryptotensors")
-        for use in ("enc", "sign"):
-            check_key(about.get(use), use)
-        algorithm = about["enc"].get("alg")
-        if algorithm not in _jwk.KEY_BYTES:
-            raise FormatError(f"encrypted with {algorithm!r}, not with AES-GCM")
-        if about["sign"].get("alg") != "ed25519":
-            raise FormatError("signed with another algorithm than ed25519")
-        chunk = about.get("chunk_size", CHUNK_BYTES)
-        if type(chunk) is not int or not 0 < chunk < _END:
-            raise FormatError("chunk_size must be a number above 0 and below 2^64")
-        self._chunk = min(chunk, _END >> 2)  # longer than any file
-
-    def _descriptor(self) -> int:
-        if self._file is None:
-            raise ValueError("I/O operation on closed file")
-        return self._file.fileno()
-
-    def _fill(self, at: int, *rooms: memoryview) -> None:
-        """Read from offset ``at`` of the file into one buffer after the other, until all are full."""
-        left = [room for room in rooms if room.nbytes]
-        while left:
-            got = os.preadv(self._descriptor(), left, at)
-            if got == 0:
-                raise FormatError(f"the file ends at byte {at}: it was cut off")
-            at += got
-            while left and got >= left[0].nbytes:
-                got -= left.pop(0).nbytes
-            if got:
-                left[0] = left[0][got:]
+        self._file = SealedFile(filename, framework, device, enc_key=enc_key, sign_key=sign_key)
 
     def keys(self) -> list[str]:
         """Return the names of the tensors, in the order of the header."""
-        return list(self._entries)
+        return list(self._file.entries)
 
     def offset_keys(self) -> list[str]:
         """Return the names of the tensors, in the order of their data."""
-        return sorted(self._entries, key=lambda name: self._entries[name]["data_offsets"])
+        return sorted(self._file.entries, key=lambda name: self._file.entries[name]["data_offsets"])
 
     def clear_keys(self) -> list[str]:
         """Return the names of the tensors that are in clear. Anyone who can write to the file can change their data;
         names, dtypes and shapes are authentic."""
-        return [name for name in self._entries if name not in self._encryption]
+        return [name for name in self._file.entries if name not in self._file.encryption]
 
     def metadata(self) -> dict[str, str]:
         """Return the metadata given to ``save_file``. It is authentic."""
-        return {name: value for name, value in self._metadata.items() if not name.startswith("__")}
+        return {name: value for name, value in self._file.metadata.items() if not name.startswith("__")}
 
     def get_tensor(self, name: str) -> Any:
         """Read, decrypt and return one tensor.
@@ -459,53 +330,29 @@ class safe_open:  # noqa: N801 (safetensors' name)
         Raises:
             KeyError: There is no tensor of this name.
         """
-        return Slice(self, name, self._entries[name])
-
-    def _keys(self, name: str) -> tuple[bytes, bytes, bytes]:
-        fields = self._encryption[name]
-        try:
-            wrapped, nonce, tag, base, tags = [_base64(fields[field]) for field in ENCRYPTION]
-        except KeyError as error:
-            raise FormatError(f"{name}: {error!r} in __encryption__") from None
-        except (TypeError, ValueError):
-            for field in ENCRYPTION:
-                unb64(fields[field], f"{name}: {field}")
-            raise
-        sealed = wrapped + tag
-        if len(nonce) != 12 or len(base) != 12 or len(sealed) != self._key_bytes + TAG_BYTES:
-            raise FormatError(f"{name}: its wrapped key, key_iv or base_iv has a wrong length")
-        try:
-            key = self._wrapping.decrypt(nonce, sealed, None)
-        except InvalidTag:
-            raise InvalidTag(f"{name}: its key is not wrapped with enc_key") from None
-        first, end = self._entries[name]["data_offsets"]
-        if len(tags) != TAG_BYTES * chunks_of(end - first, self._chunk):
-            raise FormatError(f"{name}: it has tags for another number of chunks")
-        return key, base, tags
+        return Slice(partial(self.get_tensor, name), self._file.entries[name])
 
     def _tensors(self, names: list[str]) -> Iterator[tuple[str, Any]]:
         """Read and decrypt tensors with several threads."""
         for name in names:
-            if name not in self._entries:
+            if name not in self._file.entries:
                 raise KeyError(name)
-            if too_large(self._entries[name]["shape"]):
+            if too_large(self._file.entries[name]["shape"]):
                 raise FormatError(f"{name}: its shape is too large for NumPy and PyTorch")
-            if name not in self._encryption and not self._allow_clear:
+            if name not in self._file.encryption and not self._allow_clear:
                 raise FormatError(
                     f"{name}: is in clear, so nothing authenticates it; allow_clear=True reads such tensors, which "
                     "clear_keys() lists"
                 )
-        if self._torch and _decrypts_there(self._device):
+        if self._file.is_torch and _decrypts_there(self._file.device):
             from ._to_gpu import load
         else:
             from ._to_host import load
-        yield from load(self, names)
+        yield from load(self._file, names)
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._file.close()
 
     def __enter__(self) -> safe_open:
         """Return this object."""

@@ -155,6 +155,14 @@ protected:
 };
 
 /// A backend or one of its devices, as found on this machine.
+/// Nominal properties of a GPU, for an estimate of its costs before a calibration; 0: unknown.
+struct GpuSpeed {
+    int compute_capability = 0;  ///< 90 for 9.0
+    double clock = 0;            ///< of multiprocessors, in Hz
+    double memory = 0;           ///< bytes per second
+    bool tensor_cores = true;    ///< whether they do GHASH of long messages
+};
+
 struct BackendInfo {
     std::string name;
     std::string description;
@@ -162,6 +170,7 @@ struct BackendInfo {
     int device = -1;
     int multiprocessors = 0;
     std::uint64_t memory_bytes = 0;
+    GpuSpeed speed{};
     [[nodiscard]] bool usable() const noexcept { return reason.empty(); }
 };
 

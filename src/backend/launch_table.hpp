@@ -32,7 +32,7 @@ struct LaunchTable {
 
 /// How a GPU multiplies bit matrices.
 enum class BitProducts : std::uint8_t {
-    none,      ///< before 8.0
+    none,      ///< 7.5: XOR instead of AND
     emulated,  ///< by a subroutine of byte products, which nvcc 13 generates for `mma.sync` from 10.0 on
     mma,       ///< 8.x and 9.0: one instruction
     wgmma      ///< 9.0 only, in addition to `mma`

@@ -24,7 +24,7 @@ constexpr LaunchTable with_two_tables(LaunchTable table) {
 }
 
 inline constexpr Architecture architectures[] = {
-    {75, BitProducts::none, with_two_tables(without_tensor_cores)},       //  64 KiB a thread block
+    {75, BitProducts::none, with_two_tables(without_tensor_cores)},       //  64 KiB a thread block: T4, RTX 20, GTX 16
     {80, BitProducts::mma, {}},                                           // 163 KiB: A100
     {86, BitProducts::mma, with_two_tables({})},                          //  99 KiB: RTX 30, A10, A40
     {87, BitProducts::mma, {}},                                           // 163 KiB: Orin

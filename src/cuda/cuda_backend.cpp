@@ -301,6 +301,12 @@ private:
         return {.name = "cuda", .description = "CUDA", .reason = reason};
     }
 
+    static int attribute(cudaDeviceAttr which, int device) {
+        int value = 0;
+        check(cudaDeviceGetAttribute(&value, which, device), "asking for a device's properties");
+        return value;
+    }
+
     void look_for_devices() const {
         int count = 0;
         const cudaError_t error = cudaGetDeviceCount(&count);
@@ -324,17 +330,22 @@ private:
             info.memory_bytes = properties.totalGlobalMem;
             const auto shared = static_cast<int>(properties.sharedMemPerBlockOptin);
             if (shared < least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
-            if (!cuda::has_code_for(properties.major, properties.minor)) {
+            const int capability = 10 * properties.major + properties.minor;
+            const int code = cuda::code_for(properties.major, properties.minor);
+            if (code == 0) {
                 info.reason =
                     "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
             }
-            info_.push_back(info);
             auto its = std::make_unique<Device>();
-            its->built_in =
-                cuda::limits_of(properties.multiProcessorCount, shared, 10 * properties.major + properties.minor,
-                                static_cast<std::size_t>(properties.l2CacheSize));
-            its->shape = {info.name + " " + info.description,
-                          static_cast<std::uint32_t>(its->built_in.compute_capability),
+            // PTX of 7.5 has no products of bits, whatever GPU the driver compiles it for.
+            its->built_in = cuda::limits_of(properties.multiProcessorCount, shared, code < 80 ? code : capability,
+                                            static_cast<std::size_t>(properties.l2CacheSize));
+            info.speed = {.compute_capability = capability,
+                          .clock = 1e3 * attribute(cudaDevAttrClockRate, device),
+                          .memory = 2e3 * attribute(cudaDevAttrMemoryClockRate, device) * properties.memoryBusWidth / 8,
+                          .tensor_cores = its->built_in.table.tensor_blocks != never};
+            info_.push_back(info);
+            its->shape = {info.name + " " + info.description, static_cast<std::uint32_t>(capability),
                           static_cast<std::uint32_t>(info.multiprocessors), static_cast<std::uint32_t>(shared),
                           its->built_in.bit_products};
             devices_.push_back(std::move(its));

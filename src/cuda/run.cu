@@ -24,14 +24,16 @@ Secret<Params> params_of(const Run& run) {
 
 }  // namespace
 
-bool has_code_for(int major, int minor) {
+int code_for(int major, int minor) {
     // Code built for X.Y runs on X.Z with Z >= Y. Its PTX, if there is any, runs on everything newer.
     constexpr int built_for[] = {__CUDA_ARCH_LIST__};
     const int device = 100 * major + 10 * minor;
+    int found = 0;
     for (const int architecture : built_for) {
-        if (architecture / 100 == major && architecture <= device) return true;
+        if (architecture / 100 == major && architecture <= device) found = std::max(found, architecture / 10);
     }
-    return WARPAES_CUDA_PTX != 0 && device >= 10 * WARPAES_CUDA_PTX;
+    if (found != 0) return found;
+    return WARPAES_CUDA_PTX != 0 && device >= 10 * WARPAES_CUDA_PTX ? WARPAES_CUDA_PTX : 0;
 }
 
 bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice) {

@@ -16,8 +16,8 @@ namespace warpaes::cuda {
 
 class DeviceCalls;
 
-/// Whether this build has machine code, or PTX that the driver can compile, for devices of this compute capability.
-bool has_code_for(int major, int minor);
+/// The compute capability, 90 for 9.0, of the machine code or PTX of this build that runs on a device; 0: it has none.
+int code_for(int major, int minor);
 
 /// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is allocated and freed in stream
 /// order. Returns whether the kernel gives `notice`; if not, only the stream tells when the run is done.

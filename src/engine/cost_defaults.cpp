@@ -1,6 +1,6 @@
 // Default costs, used before a calibration: round figures from this project's records (bench/results), measured on a
-// Xeon with AVX-512 and an H200, 2026-11. Those of other GPUs are scaled by the number of multiprocessors. Those of
-// armv8 are not measured.
+// Xeon with AVX-512 and an H200, 2026-11. Those of other GPUs are not measured: they follow from the H200's by the
+// number of multiprocessors, their clock and units, and the speed of memory. Those of armv8 are not measured either.
 #include <algorithm>
 
 #include "engine/cost_model.hpp"
@@ -27,12 +27,19 @@ constexpr Rates libcrypto_rates{
 constexpr Rates libcrypto_rates{
     {{9.5, 6.8}, {8.4, 6.1}, {6.4, 5.2}, {15, 12.5}, {6, 4.9}, {9.4, 6.7}, {1, .75}, {1, .75}, {.8, .6}}};
 #endif
-// with 132 multiprocessors
+// with 132 multiprocessors at 1.98 GHz
 constexpr Rates gpu_rates{
     {{770, 560}, {900, 620}, {740, 540}, {730, 540}, {730, 540}, {750, 550}, {600, 430}, {600, 430}, {450, 330}}};
 
+/// GHASH by integer products on the same, which then reads the text a second time.
+constexpr double gpu_products_rate = 445;
+
 constexpr double one_core_memory = 7 * giga;
 constexpr double machine_memory = 60 * giga;
+
+bool is_before_8(const BackendInfo& gpu) {
+    return gpu.speed.compute_capability != 0 && gpu.speed.compute_capability < 80;
+}
 
 bool is_chained(std::size_t work_class) {
     return work_class >= static_cast<std::size_t>(WorkClass::chained);
@@ -75,17 +82,30 @@ CostTable cpu_costs(const std::string& name, unsigned threads) {
     return table;
 }
 
-/// GB/s in each direction between a GPU of this name and its host.
-double link_of(const std::string& gpu) {
+/// GB/s in each direction between a GPU and its host. Before 8.0 it is PCIe 3, with half the rate of PCIe 4.
+double link_of(const BackendInfo& gpu) {
     for (const char* generation : {"H100", "H200", "GH200", "B100", "B200", "B300", "RTX 50", "RTX PRO"}) {
-        if (gpu.find(generation) != std::string::npos) return 49 * giga;
+        if (gpu.description.find(generation) != std::string::npos) return 49 * giga;
     }
-    return 22 * giga;
+    return is_before_8(gpu) ? 11 * giga : 22 * giga;
+}
+
+/// Bytes per second of messages in a GPU's memory.
+double gpu_rate(const BackendInfo& gpu, bool gcm, double rate, double counter_rate) {
+    const double size =
+        std::max(1, gpu.multiprocessors) / 132.0 * (gpu.speed.clock > 0 ? gpu.speed.clock / (1.98 * giga) : 1) * giga;
+    // A multiprocessor has 16 load-store units before 8.0, and 32 later.
+    const double lookups = is_before_8(gpu) ? size / 2 : size;
+    const bool by_products = gcm && !gpu.speed.tensor_cores;
+    const double computed =
+        by_products ? 1 / (1 / (counter_rate * lookups) + 1 / (gpu_products_rate * size)) : rate * lookups;
+    const double accesses = by_products ? 3 : 2;
+    return gpu.speed.memory > 0 ? std::min(computed, gpu.speed.memory / accesses) : computed;
 }
 
 CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
     const double size = std::max(1, info.multiprocessors) / 132.0;
-    const double link = link_of(info.description);
+    const double link = link_of(info);
     // Rate at which the workers copy to page-locked memory and back: 16 of them keep up with a fast link.
     const double staged = std::min(1.0, (threads + 2) / 16.0) * 33 * giga;
     CostTable table;
@@ -93,7 +113,8 @@ CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
         const bool gcm = c == static_cast<std::size_t>(WorkClass::gcm_encrypt) ||
                          c == static_cast<std::size_t>(WorkClass::gcm_decrypt);
         for (std::size_t k = 0; k < 2; ++k) {
-            const double rate = gpu_rates[c][k] * giga * size;
+            const double rate =
+                gpu_rate(info, gcm, gpu_rates[c][k], gpu_rates[static_cast<std::size_t>(WorkClass::ctr)][k]);
             // Each block of a chain waits for ten or fourteen rounds of lookups, about 0.35 µs a block with AES-128.
             const double serial = is_chained(c) ? (k == 0 ? 22e-9 : 30e-9) : 0;
             Cost device{.fixed = gcm ? 32e-6 : 10e-6, .serial_byte = serial};

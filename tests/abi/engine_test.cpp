@@ -111,7 +111,7 @@ TEST(Backends, AreListedInOrder) {
 TEST(UnknownGpu, IsListedAndRefused) {
     if (std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY") == nullptr) {
         GTEST_SKIP() << "needs a GPU that the build has no code for; the test simulated.unknown_gpu runs this on any "
-                        "machine, on a simulated GPU of compute capability 7.5";
+                        "machine, on a simulated GPU of compute capability 7.0";
     }
     const warpaes_backend_info info = query(warpaes_backend_count() - 1);
     ASSERT_STREQ(info.name, "cuda");

@@ -145,7 +145,7 @@ class Tune(CommandTest):
         self.assertEqual(self.tune("--show", **small)["figures"][0]["value"], 2)
 
     def test_machines_with_less_and_nothing_stored(self):
-        for capability in ("8.0", "12.0"):
+        for capability in ("7.5", "8.0", "12.0"):
             record = self.tune("--quick", "--dry-run", WARPAES_SIMT_COMPUTE_CAPABILITY=capability)
             self.assertTrue(all(f["value"] in [v["value"] for v in f["values"]] for f in record["figures"]))
             tables = [v["value"] for v in record["figures"][0]["values"]]

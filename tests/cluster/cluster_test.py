@@ -34,7 +34,7 @@ os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0", PYTHONDONTWRI
 import warpaes
 from faulty_s3 import Store
 from tink import json_proto_keyset_format, secret_key_access, streaming_aead
-from warpaes.bulk import keys, manifest, storage
+from warpaes.bulk import keys, manifest, storage, stores
 from warpaes.bulk.cli import size
 
 KILOBYTE, MEGABYTE = 1 << 10, 1 << 20
@@ -106,7 +106,7 @@ class Test:
         for path in (self.key, self.key2):
             path.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
         self.store = Store(seed=arguments.seed)
-        self.direct = storage.open_storage("s3://bucket/sealed", {"endpoint_url": self.store.moto.url})
+        self.direct = stores.open_storage("s3://bucket/sealed", {"endpoint_url": self.store.moto.url})
         self.sizes: dict[str, int] = {}
         self.record_keys: set[bytes] = set()
         self.cluster: Any = None

@@ -113,6 +113,41 @@ TEST(DefaultCosts, AreThereForEveryClassAndWay) {
     }
 }
 
+/// Estimates for GPUs that nobody has measured follow from their nominal properties.
+TEST(DefaultCosts, OfAGpuFollowFromItsProperties) {
+    const auto seconds = [](const GpuSpeed& speed, WorkClass work_class, int multiprocessors = 132) {
+        const CostTable table = default_costs({.name = "cuda",
+                                               .description = "a GPU",
+                                               .reason = "",
+                                               .device = 0,
+                                               .multiprocessors = multiprocessors,
+                                               .speed = speed},
+                                              8);
+        return table.find(work_class, Way::device, 128)->byte.back();
+    };
+    const GpuSpeed h200{.compute_capability = 90, .clock = 1.98e9, .memory = 4.8e12};
+    const auto differs = [&](auto change) {
+        GpuSpeed speed = h200;
+        change(speed);
+        return seconds(speed, WorkClass::ctr) / seconds(h200, WorkClass::ctr);
+    };
+    EXPECT_DOUBLE_EQ(seconds(h200, WorkClass::ctr), seconds({}, WorkClass::ctr)) << "unknown properties";
+    EXPECT_DOUBLE_EQ(seconds(h200, WorkClass::ctr, 33), 4 * seconds(h200, WorkClass::ctr));
+    EXPECT_DOUBLE_EQ(differs([](GpuSpeed& s) { s.clock /= 2; }), 2);
+    EXPECT_DOUBLE_EQ(differs([](GpuSpeed& s) { s.compute_capability = 75; }), 2) << "half the load-store units";
+    EXPECT_DOUBLE_EQ(differs([](GpuSpeed& s) { s.tensor_cores = false; }), 1);
+    // Memory that is too slow: the text is read and written, and read again by GHASH without tensor cores.
+    const GpuSpeed slow{.compute_capability = 75, .clock = 1.98e9, .memory = 6e11, .tensor_cores = false};
+    GpuSpeed with_tensor_cores = slow;
+    with_tensor_cores.tensor_cores = true;
+    EXPECT_DOUBLE_EQ(seconds(slow, WorkClass::ctr), 2 / 6e11);
+    EXPECT_DOUBLE_EQ(seconds(with_tensor_cores, WorkClass::gcm_encrypt), 2 / 6e11);
+    EXPECT_GE(seconds(slow, WorkClass::gcm_encrypt), 3 / 6e11);
+    GpuSpeed by_products = h200;
+    by_products.tensor_cores = false;
+    EXPECT_GT(seconds(by_products, WorkClass::gcm_encrypt), 2 * seconds(h200, WorkClass::gcm_encrypt));
+}
+
 /// 14 rounds for 10.
 TEST(DefaultCosts, AChainWaitsLongerUnderALongerKey) {
     const CostTable table = default_costs(

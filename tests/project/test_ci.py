@@ -1,11 +1,14 @@
 """CI's last step: what was skipped is said with its reason, and ctest's closing lines stay the last ones."""
 
+import re
 import sys
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / ".ci"))
 import tests as ci
+
+ROOT = Path(__file__).resolve().parents[2]
 
 JUNIT = """<testsuite>
   <testcase name="a" status="run"><system-out>x.cpp:1: Skipped
@@ -53,6 +56,17 @@ class Ci(unittest.TestCase):
                 "   1:12        1:46  together",
             ],
         )
+
+    def test_the_workflow_runs_every_step(self):
+        """The hosted jobs are .ci/run's steps, so that neither has a check that the other lacks."""
+        run = (ROOT / ".ci/run").read_text()
+        chosen = re.findall(r"^([a-z]+)\) ", run[run.rindex("case ") :], re.MULTILINE)
+        whole = re.search(r"^every \| all\)$(.*?);;", run, re.MULTILINE | re.DOTALL)[1]
+        self.assertEqual(len(chosen), 7)
+        # Its first step sets up, and makes the site.
+        self.assertEqual(whole.count("    step ") + whole.count("    tests\n"), len(chosen))
+        workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+        self.assertEqual(re.search(r"step: \[(.*)\]", workflow)[1].split(", "), chosen)
 
     def test_the_summary_comes_last(self):
         names = ["The following tests did not run:\n", "\t7 - b (Skipped)\n"]

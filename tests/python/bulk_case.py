@@ -23,7 +23,7 @@ try:
 except unittest.SkipTest as reason:
     print(reason)
     sys.exit(77)
-from warpaes.bulk import cli, keys, manifest, storage
+from warpaes.bulk import cli, keys, manifest, storage, stores
 
 SIZES = [0, 1, 4095, 4096, 100_003, storage.WINDOW - 1, storage.WINDOW, storage.WINDOW + 1, 3 * storage.WINDOW + 5]
 
@@ -103,7 +103,7 @@ class Case(unittest.TestCase):
     def load(self, folder: pathlib.Path, key: pathlib.Path | None = None) -> manifest.Manifest:
         """The manifest of a target; to alter and save it, with its key."""
         holders = keys.KeySpec.read(str(key)).holders() if key is not None else None
-        there = manifest.Manifest.load(storage.open_storage(str(folder)), holders)
+        there = manifest.Manifest.load(stores.open_storage(str(folder)), holders)
         assert there is not None
         return there
 

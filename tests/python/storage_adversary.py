@@ -49,7 +49,7 @@ from bulk_case import MEMORY
 from storage_acts import FOLDER, Adversary, Bucket, Files, Node, Place, Tree, put
 from warpaes import keysources
 from warpaes._printable import printable
-from warpaes.bulk import cli, commands, keys, manifest, storage
+from warpaes.bulk import cli, commands, keys, manifest, storage, stores
 from warpaes.bulk.local import PART, LocalStorage, LocalUpload
 from warpaes.exceptions import FormatError, InvalidTag, KeysetError
 
@@ -419,7 +419,7 @@ class World:
     def kept_keys(self) -> list[warpaes.Keyset]:
         """The data keys that the manifest has, which the owner's keys open."""
         holders = [holder for path in self.keys_of_files() for holder in keys.KeySpec.read(str(path)).holders()]
-        there = manifest.Manifest.load(storage.open_storage(self.target_url), holders)
+        there = manifest.Manifest.load(stores.open_storage(self.target_url), holders)
         assert there is not None
         records = [*there.job.keys.values(), *(json.loads(row.wrapped)[0] for row in there.rows if row.wrapped)]
         sources = [source_of(path) for path in self.keys_of_files()]

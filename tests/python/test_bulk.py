@@ -18,7 +18,7 @@ from typing import Any
 import warpaes
 from bulk_case import SIZES, Case, bulk, refusal, said_by, tink_open
 from support import needed
-from warpaes.bulk import job, keys, manifest, pool, rows, storage, transfer, worker
+from warpaes.bulk import job, keys, manifest, pool, rows, storage, stores, transfer, worker
 from warpaes.bulk.local import PART, LocalStorage
 from warpaes.bulk.lock import Lock, LockedError
 
@@ -206,7 +206,7 @@ class Files(Case):
         self.assertEqual(self.files(self.target).keys(), content.keys())
 
     def test_names_that_no_file_can_have(self) -> None:
-        local = storage.open_storage(str(self.target))
+        local = stores.open_storage(str(self.target))
         for name in ("../x", "/x", "a//b", "a/../../x", "", "a\0b", "x" * 256, "." + "x.warpaes-part-" + "0" * 32):
             with self.assertRaises(storage.PermanentError):
                 local.check_key(name)
@@ -331,7 +331,7 @@ class Files(Case):
         text.write_text("\n".join([*chosen, "missing"]) + "\n")
         status, report = bulk("encrypt", "-k", self.key, "--names", text, self.source, self.target)
         self.assertEqual((status, report["done"], report["first_errors"][0]["key"]), (1, 2, "missing"))
-        entries = [storage.open_storage(str(self.source)).stat(name) for name in chosen]
+        entries = [stores.open_storage(str(self.source)).stat(name) for name in chosen]
         table = pa.table({"key": chosen, "size": [10, 20], "version": [entry.version for entry in entries]})
         pq.write_table(table, self.folder / "names.parquet")
         target = self.folder / "other"
@@ -544,13 +544,13 @@ class Keys(Case):
 class Jobs(Case):
     def test_two_jobs_notice_each_other(self) -> None:
         self.write([10])
-        target = storage.open_storage(str(self.target))
+        target = stores.open_storage(str(self.target))
         with Lock(target, "encrypt"):
             self.assertIn("works on it", refusal("encrypt", "-k", self.key, self.source, self.target))
         self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
 
     def test_a_lock_that_is_silent_is_taken_and_its_holder_ends(self) -> None:
-        target = storage.open_storage(str(self.target))
+        target = stores.open_storage(str(self.target))
         first = Lock(target, "encrypt", beat=0.2, expiry=0.6)
         first._mine["host"] = "elsewhere"
         with first:

@@ -16,7 +16,7 @@ import warpaes
 from bulk_case import Case, bulk, refusal, said_by
 from support import needed
 from warpaes import Keyset, keysources
-from warpaes.bulk import cli, dispatch, job, keys, manifest, pool, storage, worker
+from warpaes.bulk import cli, dispatch, job, keys, manifest, pool, storage, stores, worker
 
 
 class Keys(Case):
@@ -164,7 +164,7 @@ class Keys(Case):
 
     def test_secrets_are_in_no_representation(self) -> None:
         secret = json.loads(self.key.read_text())["key"][0]["keyData"]["value"]
-        there = storage.open_storage(str(self.target))
+        there = stores.open_storage(str(self.target))
         for place in (str(self.key), f"exec:cat '{self.key}'"):
             spec = keys.KeySpec.read(place)
             signer = manifest.Signer.create("d", spec.holders()[0])
@@ -287,7 +287,7 @@ class Fsspec(Case):
     def test_what_died_before_it_was_saved_is_adopted(self) -> None:
         self.write([10, 20])
         bulk("encrypt", "-k", self.key, self.source, self.sealed)
-        there = storage.open_storage(self.sealed)
+        there = stores.open_storage(self.sealed)
         saved = manifest.Manifest.load(there, keys.KeySpec.read(str(self.key)).holders())
         assert saved is not None
         for row in saved.rows_of(0):

@@ -8,7 +8,7 @@ import unittest
 from typing import Any
 
 from bulk_case import StoreCase, bulk, refusal
-from warpaes.bulk import attributes, s3, storage
+from warpaes.bulk import attributes, s3, storage, stores
 
 #: Arguments of put_object, by the name of an object.
 OBJECTS: dict[str, dict[str, Any]] = {
@@ -164,15 +164,15 @@ class Lost(StoreCase):
         self.assertIn(sentence, said)
         self.assertIn("add --accept-loss", said)
         self.assertEqual(self.files(target), {})
-        self.assertTrue(list(storage.open_storage(source).list()))
+        self.assertTrue(list(stores.open_storage(source).list()))
         status, report = bulk(*words, target)
         self.assertEqual(status, 0)
         self.assertIn(sentence, report["notes"][0])
         self.assertIn(sentence, refusal(*words, "--remove-source", target))
-        self.assertTrue(list(storage.open_storage(source).list()))
+        self.assertTrue(list(stores.open_storage(source).list()))
         status, report = bulk(*words, "--remove-source", "--accept-loss", target)
         self.assertEqual((status, report["errors"]), (0, 0))
-        self.assertRaises(storage.MissingError, lambda: list(storage.open_storage(source).list()))
+        self.assertRaises(storage.MissingError, lambda: list(stores.open_storage(source).list()))
 
     def test_nothing(self) -> None:
         self.bucket("enforced", ObjectOwnership="BucketOwnerEnforced")
@@ -220,7 +220,7 @@ class Lost(StoreCase):
 
     def test_own_metadata_gives_way(self) -> None:
         """S3's limit is for all metadata of an object."""
-        there = storage.open_storage("s3://bucket/x")
+        there = stores.open_storage("s3://bucket/x")
         assert isinstance(there, s3.S3Storage)
         for length in (0, 1900, 1960, 1990, 2047):
             attempt = storage.Attempt(key_id="1234567890", attributes=lambda: {"Metadata": {"m": "x" * length}})  # noqa: B023

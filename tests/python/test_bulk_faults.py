@@ -29,6 +29,7 @@ from warpaes.bulk import (
     progress,
     rows,
     storage,
+    stores,
     transfer,
     worker,
 )
@@ -169,7 +170,7 @@ class Lists(Case):
 
     def test_a_list_in_the_root(self) -> None:
         found = listing.Listing(
-            listing.Options("encrypt", "/", "/"), storage.open_storage("/"), storage.open_storage("/")
+            listing.Options("encrypt", "/", "/"), stores.open_storage("/"), stores.open_storage("/")
         )
         with self.assertRaisesRegex(storage.MissingError, "^/no-such-list"):
             next(iter(found._named("/no-such-list", None)))
@@ -189,7 +190,7 @@ class Lists(Case):
         import pyarrow.parquet as pq
 
         content = self.write([9_000_000, 50])
-        versions = [storage.open_storage(str(self.source)).stat(name).version for name in content]
+        versions = [stores.open_storage(str(self.source)).stat(name).version for name in content]
         pq.write_table(
             pa.table({"key": list(content), "size": [10, 50], "version": versions}), self.folder / "l.parquet"
         )
@@ -463,7 +464,7 @@ class Steps(Case):
         group = [rows.Row(f"{i}", f"{i}", 2 * storage.WINDOW, "1") for i in range(40)]
         config = worker.Config("encrypt", "/a", "/b")
         told = progress.Progress("encrypt", "/b", None, None)
-        there = manifest.Manifest.in_memory(storage.open_storage(str(self.target)), group)
+        there = manifest.Manifest.in_memory(stores.open_storage(str(self.target)), group)
         dispatch.Dispatcher(there, Two(), config, told, 5, None, lambda: None).run(dispatch.ENCRYPT)
         self.assertEqual(sorted(given[0] + given[1]), list(range(40)))
         self.assertGreater(min(len(given[0]), len(given[1])), 8)
@@ -493,7 +494,7 @@ class Steps(Case):
 
 class Locks(Case):
     def test_a_lock_that_is_none_is_taken_when_it_is_silent(self) -> None:
-        target = storage.open_storage(str(self.target))
+        target = stores.open_storage(str(self.target))
         for data in (b"", b"{}", b"[" * 5000, b"null"):
             target.put(lock.NAME, data)
             with Lock(target, "encrypt", beat=0.05, expiry=0.1) as one:
@@ -509,7 +510,7 @@ class Locks(Case):
         """Whoever can write to the target puts back a lock that this process once held."""
         self.write([10])
         bulk("encrypt", "-k", self.key, self.source, self.target)
-        target = storage.open_storage(str(self.target))
+        target = stores.open_storage(str(self.target))
         target.put(lock.NAME, Lock(target, "encrypt")._text())
         shared = ("--share", "--lock-expiry", "0.4", "-k", self.key, "--new-key", self.key2, self.target)
         self.assertIn("the driver to join has ended: run the command again", refusal("rekey", *shared))
@@ -519,7 +520,7 @@ class Locks(Case):
 
     def test_a_process_of_another_container_is_not_taken_for_dead(self) -> None:
         """Its number is another container's: the one of that number here says nothing of it."""
-        target = storage.open_storage(str(self.target))
+        target = stores.open_storage(str(self.target))
         first = Lock(target, "encrypt", beat=0.2, expiry=1e6)
         first._mine.update(numbers="pid:[1]", process=2**22 + 1)
         with first:

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 from bulk_case import Case, bulk, said_by
 from support import needed
-from warpaes.bulk import storage
+from warpaes.bulk import storage, stores
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -77,7 +77,7 @@ class Lies(Case):
         self.say: Callable[[str, str, dict[str, str]], Answer] = lambda *_: (404, {}, b"")
 
     def store(self, prefix: str = "raw") -> storage.Storage:
-        return storage.open_storage(f"s3://bucket/{prefix}", self.options)
+        return stores.open_storage(f"s3://bucket/{prefix}", self.options)
 
     def listing(self, *items: dict[str, Any], content: bytes = b"1") -> None:
         """Let these be listed, and every object have this content."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from bulk_case import Case, StoreCase, bulk, refusal
 from support import run_python
-from warpaes.bulk import local, manifest, storage, tables
+from warpaes.bulk import local, manifest, storage, stores, tables
 
 #: Names that files can have.
 NAMES = [
@@ -417,8 +417,8 @@ class Objects(StoreCase):
         for place, prefix in places.items():
             with self.subTest(place):
                 out = self.folder / f"o{len(place)}{place.count('p')}"
-                there = storage.open_storage(f"s3://bucket{place}")
-                self.assertEqual(storage.open_storage(there.url).place(), there.place())
+                there = stores.open_storage(f"s3://bucket{place}")
+                self.assertEqual(stores.open_storage(there.url).place(), there.place())
                 expected = {
                     key[len(prefix) :]: key.encode() for key in keys if key.startswith(prefix) and key != prefix
                 }
@@ -427,9 +427,9 @@ class Objects(StoreCase):
                 self.assertEqual(len(there.left_out), int(prefix in keys))
                 bulk("encrypt", "-k", self.key, f"s3://bucket{place}", out)
                 self.assertEqual({row.key for row in self.load(out).rows}, set(found))
-        self.assertTrue(storage.is_within(*(storage.open_storage(f"s3://bucket{each}") for each in ("/p//", "/p"))))
-        self.assertFalse(storage.is_within(*(storage.open_storage(f"s3://bucket{each}") for each in ("/p", "/p//"))))
-        self.assertFalse(storage.is_within(*(storage.open_storage(f"s3://bucket{each}") for each in ("/pq", "/p"))))
+        self.assertTrue(storage.is_within(*(stores.open_storage(f"s3://bucket{each}") for each in ("/p//", "/p"))))
+        self.assertFalse(storage.is_within(*(stores.open_storage(f"s3://bucket{each}") for each in ("/p", "/p//"))))
+        self.assertFalse(storage.is_within(*(stores.open_storage(f"s3://bucket{each}") for each in ("/pq", "/p"))))
 
     def test_a_slash_more_in_the_target(self) -> None:
         self.source.mkdir()

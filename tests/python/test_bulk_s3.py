@@ -19,7 +19,7 @@ from typing import Any
 import warpaes
 from bulk_case import SIZES, Case, bulk, refusal
 from support import needed
-from warpaes.bulk import cli, keys, manifest, storage
+from warpaes.bulk import cli, keys, manifest, storage, stores
 
 #: Of the longest name.
 LONGEST = 1024
@@ -74,7 +74,7 @@ class ObjectStore(Case):
         self.assertEqual(shards, {shard.file for shard in there.shards})
 
     def load_sealed(self, key: pathlib.Path) -> manifest.Manifest:
-        there = storage.open_storage(self.sealed, {"endpoint_url": self.store.moto.url})
+        there = stores.open_storage(self.sealed, {"endpoint_url": self.store.moto.url})
         found = manifest.Manifest.load(there, keys.KeySpec.read(str(key)).holders())
         assert found is not None
         return found
@@ -258,7 +258,7 @@ class ObjectStore(Case):
     def test_no_answer_is_longer_than_what_was_asked_for(self) -> None:
         """Of a store that knows no ranges, or that means ill: memory has a bound."""
         self.store.put(f"{self.prefix}/raw/x", bytes(20_000_000))
-        raw = storage.open_storage(self.raw, {"endpoint_url": self.store.proxy.url, "tries": 1})
+        raw = stores.open_storage(self.raw, {"endpoint_url": self.store.proxy.url, "tries": 1})
         entry = raw.stat("x")
         self.assertEqual(raw.read(entry, 5, 100), bytes(100))
         self.store.proxy.hook = lambda method, path: "whole"

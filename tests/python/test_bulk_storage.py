@@ -20,7 +20,7 @@ from bulk_case import Case, bulk, said_by
 from warpaes import _command
 from warpaes._printable import printable
 from warpaes.bulk import local as local_files
-from warpaes.bulk import manifest, metrics, metrics_server, progress, storage
+from warpaes.bulk import manifest, metrics, metrics_server, progress, storage, stores
 from warpaes.bulk.local import PART, LocalStorage
 
 ACROSS = "a\x1b]0;x\x07b\x9b31m\x7f\u202ec\u2028d\udcffe\n"
@@ -91,7 +91,7 @@ class Links(Below):
         (self.source / "file").symlink_to(self.outside / "x")
         (self.source / "folder").symlink_to(self.outside)
         (self.source / "nothing").symlink_to("nowhere")
-        local = storage.open_storage(str(self.source), {"follow": True})
+        local = stores.open_storage(str(self.source), {"follow": True})
         entries = {entry.key: entry for entry in local.list()}
         self.assertEqual(list(entries), ["file", "y", "a/x", "a/b/x"])
         self.assertEqual(local.left_out, {"folder": "a link to a folder", "nothing": "a symbolic link"})
@@ -384,7 +384,7 @@ class Told(Case):
         other.write_bytes(b"another's")
         for link in (place, self.folder / f"metrics.{os.getpid()}"):
             link.symlink_to(other)
-        told = metrics.open_metrics(str(place), {"target": ACROSS})
+        told = progress.open_metrics(str(place), {"target": ACROSS})
         self.assertRaises(OSError, told.tell, dict.fromkeys(metrics.METRICS, 0.0), "")
         place.unlink()
         told.tell(dict.fromkeys(metrics.METRICS, 0.0), "")

@@ -17,7 +17,7 @@ import warpaes
 from bulk_case import Case, bulk, refusal, said_by
 from storage_acts import seal
 from warpaes import keysources
-from warpaes.bulk import cli, keys, manifest, manifest_1, rows, storage, worker
+from warpaes.bulk import cli, keys, manifest, manifest_1, rows, storage, stores, worker
 
 
 def old_manifest(
@@ -759,7 +759,7 @@ class Adoption(Trust):
                     path.name,
                     path.name,
                     path.stat().st_size,
-                    storage.open_storage(str(self.source)).stat(path.name).version,
+                    stores.open_storage(str(self.source)).stat(path.name).version,
                     state="done",
                     key_id=str(self.old_id),
                     sha256=hashlib.sha256(data).hexdigest(),
@@ -871,7 +871,7 @@ class Adoption(Trust):
             data[begin] ^= 0xFF
             (self.target / manifest.NAME_1).write_bytes(data)
             try:
-                manifest_1.load(storage.open_storage(str(self.target)))
+                manifest_1.load(stores.open_storage(str(self.target)))
             except storage.PermanentError as error:
                 self.assertIn(manifest.NAME_1, str(error))
 

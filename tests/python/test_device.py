@@ -537,7 +537,9 @@ class Weights(unittest.TestCase):
     def test_the_first_that_is_altered_is_named(self) -> None:
         file = bytearray(self.path.read_bytes())
         with self.safetensors.safe_open(self.path, **self.keys) as opened:
-            places = {name: opened._begin + entry["data_offsets"][0] for name, entry in opened._entries.items()}
+            places = {
+                name: opened._file._begin + entry["data_offsets"][0] for name, entry in opened._file.entries.items()
+            }
         # In the order of the file, from the end.
         for name, chunk in (("whole", 1), ("149", 0), ("099", 0), ("001", 0), ("long", 12), ("long", 3)):
             file[places[name] + 65536 * chunk + 5] ^= 1

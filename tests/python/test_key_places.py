@@ -17,7 +17,7 @@ from unittest import mock
 
 import warpaes
 from support import run_python
-from warpaes import _places, keysources
+from warpaes import _key_files, _places, keysources
 from warpaes.bulk.cli import main as bulk
 from warpaes.keysources.__main__ import main as command
 from warpaes.keysources._program import program_name
@@ -30,8 +30,8 @@ class Places(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         for patch in (
             mock.patch.dict(os.environ),
-            mock.patch.object(_places, "_secret_variables", set()),
-            mock.patch.object(_places, "_warned_of", set()),
+            mock.patch.object(_key_files, "_secret_variables", set()),
+            mock.patch.object(_key_files, "_warned_of", set()),
         ):
             patch.start()
             self.addCleanup(patch.stop)
@@ -54,7 +54,7 @@ class Programs(Places):
         secret = {"KEK": "kek", "OTHER": "other", "PIN": "pin", "WARPAES_KEYSET": "k", "WARPAES_KEYSET_OLD": "k"}
         kept = {"VAULT_TOKEN": "token", "WARPAES_PKCS11_PIN": "1234", "MINE": "mine"}
         os.environ.update(secret | kept)
-        _places.keep_from_programs(["env:OTHER", "fd:3", "a/path", "exec:env"])
+        _key_files.keep_from_programs(["env:OTHER", "fd:3", "a/path", "exec:env"])
         self.assertEqual(_places.read_secret("env:KEK"), b"kek")
         keysources.from_url("pkcs11:token=a;object=b?pin-source=env:PIN")
         printed = _places.read_secret("exec:env -0").decode().split("\0")
@@ -190,7 +190,7 @@ class Reading(Places):
 
     def test_too_long(self) -> None:
         path = self.folder / "long"
-        path.write_bytes(bytes(_places.MOST_BYTES + 1))
+        path.write_bytes(bytes(_key_files.MOST_BYTES + 1))
         path.chmod(0o600)
         for place in (str(path), "/dev/zero"):
             with self.assertRaisesRegex(warpaes.exceptions.KeysetError, "more than 1048576 bytes"):
@@ -213,7 +213,7 @@ class Warnings(Places):
             wrapped = self.folder / f"wrapped{mode:o}"
             with self.subTest(oct(mode)):
                 self.assertEqual(self.said_by(command, "new", f"file:{kek}", "-o", wrapped), expected)
-                _places._warned_of.clear()
+                _key_files._warned_of.clear()
                 said = self.said_by(bulk, "encrypt", "-q", "-k", kek, "--envelope", "job", source, f"{wrapped}.bulk")
                 self.assertEqual(said.count("open to other users"), 1 if expected else 0, said)
                 self.assertIn(expected, said)

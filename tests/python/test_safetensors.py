@@ -195,7 +195,7 @@ class Altered(SafetensorsTest):
         save_file(self.tensors, str(self.path), config=self.keys | {"chunk_size": 4096})
         file = bytearray(self.path.read_bytes())
         with self.ours.safe_open(self.path, **self.keys) as opened:
-            at = opened._begin + opened._entries["whole chunks"]["data_offsets"][0]
+            at = opened._file._begin + opened._file.entries["whole chunks"]["data_offsets"][0]
         file[at + 700 * 4096 + 1] ^= 1
         self.refused(exceptions.InvalidTag, "^whole chunks: message 700: ", bytes(file))
 
@@ -272,7 +272,7 @@ class Altered(SafetensorsTest):
         length = struct.unpack("<Q", file[:8])[0]
         text, data = file[8 : 8 + length], file[8 + length :]
         member = text[text.index(b',"__signature__"') : text.index(b'"__signature__"') + 16 + 90]
-        with unittest.mock.patch.object(self.ours.json, "loads", side_effect=AssertionError("parsed")):
+        with unittest.mock.patch.object(json, "loads", side_effect=AssertionError("parsed")):
             for inner in (
                 b"[]," * 1000 + b"[]",
                 b"[" * 100_000 + b"]" * 100_000,

@@ -119,6 +119,9 @@ void Machine::become(int its_major, int its_minor) {
     const bool is_small = major == 12 || (major == 8 && (minor == 6 || minor == 9));
     shared_memory_per_block = (major < 8 ? 64U : is_small ? 99U : major == 8 ? 163U : 227U) * 1024;
     threads_per_multiprocessor = major < 8 ? 1024 : is_small ? 1536 : 2048;
+    const bool has_24_blocks = major >= 11 || (major == 8 && minor == 9);
+    blocks_per_multiprocessor = major < 8 || (major == 8 && (minor == 6 || minor == 7)) ? 16 : has_24_blocks ? 24 : 32;
+    reserved_shared_memory = major < 8 ? 0 : 1024;
 }
 
 void on_call(CallObserver observer) {
@@ -289,10 +292,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
         p.memoryBusWidth = 5120;
         p.l2CacheSize = l2_bytes;
         p.maxThreadsPerMultiProcessor = m.threads_per_multiprocessor;
-        p.maxBlocksPerMultiProcessor = max_blocks_per_multiprocessor;
+        p.maxBlocksPerMultiProcessor = m.blocks_per_multiprocessor;
         p.sharedMemPerMultiprocessor = multiprocessor_shared_memory(r);
         p.sharedMemPerBlockOptin = m.shared_memory_per_block;
-        p.reservedSharedMemPerBlock = reserved_shared_memory;
+        p.reservedSharedMemPerBlock = m.reserved_shared_memory;
         *properties = p;
         return cudaSuccess;
     });
@@ -351,10 +354,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
             *value = static_cast<int>(m.shared_memory_per_block);
             break;
         case cudaDevAttrMaxBlocksPerMultiprocessor:
-            *value = max_blocks_per_multiprocessor;
+            *value = m.blocks_per_multiprocessor;
             break;
         case cudaDevAttrReservedSharedMemoryPerBlock:
-            *value = static_cast<int>(reserved_shared_memory);
+            *value = static_cast<int>(m.reserved_shared_memory);
             break;
         case cudaDevAttrCanMapHostMemory:
         case cudaDevAttrUnifiedAddressing:

@@ -42,9 +42,7 @@ struct CUuserObject_st {
 namespace simt {
 
 inline constexpr std::size_t default_shared_memory = 48 * 1024;
-inline constexpr std::size_t reserved_shared_memory = 1024;
 inline constexpr unsigned max_threads_per_block = 1024;
-inline constexpr int max_blocks_per_multiprocessor = 32;
 inline constexpr unsigned max_grid_x = 0x7fffffff;
 inline constexpr unsigned max_grid_yz = 65535;
 inline constexpr std::size_t texture_alignment = 256;
@@ -170,7 +168,7 @@ inline bool is_device(const Runtime& r, int device) {
 }
 
 inline std::size_t multiprocessor_shared_memory(const Runtime& r) {
-    return r.machine.shared_memory_per_block + reserved_shared_memory;
+    return r.machine.shared_memory_per_block + r.machine.reserved_shared_memory;
 }
 
 /// The device of a stream; -1 if there is no such stream.

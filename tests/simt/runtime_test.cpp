@@ -251,6 +251,14 @@ TEST_F(Simt, DescribesItsDevices) {
     EXPECT_EQ(cudaGetDeviceProperties(&properties, 1), cudaSuccess);
     EXPECT_EQ(properties.major * 10 + properties.minor, 86);
     EXPECT_EQ(properties.maxThreadsPerMultiProcessor, 1536);
+    machine.become(7, 5);
+    simt::reset(machine);
+    EXPECT_EQ(cudaGetDeviceProperties(&properties, 1), cudaSuccess);
+    EXPECT_EQ(properties.major * 10 + properties.minor, 75);
+    EXPECT_EQ(properties.sharedMemPerBlockOptin, 65536U);
+    EXPECT_EQ(properties.sharedMemPerMultiprocessor, 65536U);
+    EXPECT_EQ(properties.maxThreadsPerMultiProcessor, 1024);
+    EXPECT_EQ(properties.maxBlocksPerMultiProcessor, 16);
     EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
 }
 

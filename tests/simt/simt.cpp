@@ -165,6 +165,7 @@ private:
     Launch launch_{};
     uint3 block_index_{};
     bool backwards_ = false;
+    bool bit_products_ = true;  ///< whether the machine has them
     unsigned block_threads_ = 0;
     unsigned exited_ = 0;
 
@@ -218,6 +219,7 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
     shared_bytes_ = shared_bytes;
     launch_ = launch;
     backwards_ = machine().backwards;
+    bit_products_ = machine().major >= 8;
     current = this;
     gridDim = grid;
     blockDim = block;
@@ -340,6 +342,7 @@ std::uint64_t Executor::warp_barrier(WarpFunction function, unsigned mask, std::
     self.source = source;
     const unsigned bit = 1u << self.lane();
     if ((mask & bit) == 0) report("a lane calls a warp function with a mask that does not name it");
+    if (function == WarpFunction::mma && !bit_products_) report("products of bits need compute capability 8.0");
     if (warp.waiting == 0) {
         warp.united = true;
         warp.function = function;

@@ -25,6 +25,10 @@ struct Machine {
     /// The dynamic shared memory that a block can opt in to, in bytes. The default is that of compute capability 9.0.
     std::size_t shared_memory_per_block = 232448;
     int threads_per_multiprocessor = 2048;
+    int blocks_per_multiprocessor = 32;
+    /// Shared memory that the system reserves in each block, in bytes.
+    std::size_t reserved_shared_memory = 1024;
+    /// The compute capability. Before 8.0, a product of bits ends the process.
     int major = 9;
     int minor = 0;
     /// The memory of each device in bytes. An allocation beyond it fails with cudaErrorMemoryAllocation.

@@ -449,6 +449,16 @@ __global__ void multiply_matrices(const unsigned* a, const unsigned* b, unsigned
     for (unsigned i = 0; i < 4; ++i) count(g + i / 2 * 8, 2 * q + i % 2) = operands.d[i];
 }
 
+TEST_F(SimtDeathTest, BitProductsBefore8) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    simt::Machine machine;
+    machine.become(7, 5);
+    simt::reset(machine);
+    Buffer<unsigned> matrix(16 * 8);
+    EXPECT_DEATH(launch(multiply_matrices, 1, 32, 0, matrix.device(), matrix.device(), matrix.device()),
+                 "products of bits need compute capability 8.0.*mma.sync");
+}
+
 // Rows of `a` and columns of `b` are 256 bits in 8 words.
 TEST_F(Simt, MultipliesMatricesOfBits) {
     std::mt19937 random(1);

@@ -1,5 +1,6 @@
 // The simulated CUDA runtime: streams, events and launches.
 #include <algorithm>
+#include <climits>
 #include <optional>
 
 #include "runtime.hpp"
@@ -315,8 +316,10 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
         if (block_size > static_cast<int>(max_threads_per_block)) return cudaSuccess;
         if (dynamic_shared_bytes > dynamic_limit(r, function)) return cudaSuccess;
         const int warps = (block_size + warpSize - 1) / warpSize;
-        const std::size_t by_memory = multiprocessor_shared_memory(r) / (dynamic_shared_bytes + reserved_shared_memory);
-        *blocks = std::min({max_blocks_per_multiprocessor, r.machine.threads_per_multiprocessor / (warps * warpSize),
+        const Machine& m = r.machine;
+        const std::size_t each = std::max<std::size_t>(dynamic_shared_bytes + m.reserved_shared_memory, 1);
+        const std::size_t by_memory = std::min<std::size_t>(multiprocessor_shared_memory(r) / each, INT_MAX);
+        *blocks = std::min({m.blocks_per_multiprocessor, m.threads_per_multiprocessor / (warps * warpSize),
                             static_cast<int>(by_memory)});
         return cudaSuccess;
     });

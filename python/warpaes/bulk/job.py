@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .._places import keep_from_programs
+from .._key_files import keep_from_programs
 from . import attributes, keys, manifest_1
 from .config import BARE, BOUND, TEMPLATE, UNBOUND, Config
 from .dispatch import WAIT, Dispatcher, StoppedError, Task
@@ -25,8 +25,8 @@ from .storage import (
     MissingError,
     PermanentError,
     Storage,
-    open_storage,
 )
+from .stores import open_storage
 from .worker import use_backend
 
 SETTLE = 3.0

@@ -12,7 +12,8 @@ from .keys import MAX_RECORDS, is_of, parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
 from .rows import DONE, ERROR, PENDING, Row, order
-from .storage import FOLDER, KEY_SUFFIX, Entry, Storage, open_storage
+from .storage import FOLDER, KEY_SUFFIX, Entry, Storage
+from .stores import open_storage
 
 
 @dataclass

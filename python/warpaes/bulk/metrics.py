@@ -82,18 +82,3 @@ class RayGauges:
 
     def close(self) -> None:
         """Do nothing: Ray removes the gauges with the driver."""
-
-
-def open_metrics(place: str, labels: dict[str, str]) -> Told:
-    """Return what `--metrics` names: a port, with a host before it or on this machine alone, or a file."""
-    host, _, port = place.rpartition(":")
-    if port.isdecimal() and "/" not in host:
-        if int(port) > 65535:
-            raise ValueError(f"--metrics {place}: ports end at 65535; ./{place} is a file")
-        from .metrics_server import MetricsServer  # most jobs have none, and it takes a while to load
-
-        try:
-            return MetricsServer(host or "127.0.0.1", int(port), labels)
-        except OSError as error:
-            raise ValueError(f"--metrics {place}: cannot listen there: {error.strerror or error}") from None
-    return MetricsFile(place, labels)

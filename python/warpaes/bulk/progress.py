@@ -8,7 +8,7 @@ from collections import Counter, deque
 from typing import TextIO
 
 from .._printable import printable
-from .metrics import Told, open_metrics
+from .metrics import MetricsFile, Told
 
 #: Errors that a report names; the manifest has all of them.
 SHOWN = 20
@@ -28,6 +28,21 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def open_metrics(place: str, labels: dict[str, str]) -> Told:
+    """Return what `--metrics` names: a port, with a host before it or on this machine alone, or a file."""
+    host, _, port = place.rpartition(":")
+    if port.isdecimal() and "/" not in host:
+        if int(port) > 65535:
+            raise ValueError(f"--metrics {place}: ports end at 65535; ./{place} is a file")
+        from .metrics_server import MetricsServer  # most jobs have none, and it takes a while to load
+
+        try:
+            return MetricsServer(host or "127.0.0.1", int(port), labels)
+        except OSError as error:
+            raise ValueError(f"--metrics {place}: cannot listen there: {error.strerror or error}") from None
+    return MetricsFile(place, labels)
 
 
 class Progress:

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from .attributes import Attributes
 
@@ -210,19 +210,3 @@ def is_local(url: str) -> bool:
     """Say whether a URL, or a path, names files."""
     protocol, separator, _ = url.partition("://")
     return not separator or protocol == "file"
-
-
-def open_storage(url: str, options: dict[str, Any] | None = None) -> Storage:
-    """Return the storage that a URL names; a path is local."""
-    protocol, separator, rest = url.partition("://")
-    if is_local(url):
-        from .local import LocalStorage
-
-        return LocalStorage(rest if separator else url, bool((options or {}).get("follow")))
-    if protocol in ("s3", "s3a"):
-        from .s3 import S3Storage
-
-        return S3Storage(rest, options or {})
-    from .remote import RemoteStorage
-
-    return RemoteStorage(url)

@@ -14,7 +14,8 @@ from .lock import read_lock
 from .manifest import NAME_1, Manifest, ManifestError
 from .progress import SHOWN
 from .rows import Row
-from .storage import FOLDER, GETS, LOCK, MissingError, Storage, open_storage
+from .storage import FOLDER, GETS, LOCK, MissingError, Storage
+from .stores import open_storage
 
 
 class Verify(Run):

@@ -33,9 +33,9 @@ from .storage import (
     ExistsError,
     MissingError,
     PermanentError,
-    open_storage,
     part_bytes,
 )
+from .stores import open_storage
 
 #: What another try would not change.
 FINAL = (

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from .. import exceptions
 from .._command import failed, prepare_streams, secure_process
+from .._key_files import MOST_BYTES, read_file
 from .._native import Keyset
 from .._output import Output
-from .._places import MOST_BYTES, read_file
 from . import KeySourceError, from_url, generate_kek, read_keyset, write_keyset
 
 # The command's exit statuses (docs/command-line.md).

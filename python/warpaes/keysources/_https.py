@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from .._places import warn_if_others_can_read
+from .._key_files import warn_if_others_can_read
 from ._source import BadAnswerError, DeniedError, UnavailableError
 
 MOST_ANSWER = 4 << 20

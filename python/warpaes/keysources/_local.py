@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import aead, files
+from .._key_files import read_file
 from .._native import Keyset
-from .._places import read_file
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap, KeysetError
 from ._program import program_name, run_program
 from ._source import KeySource, UnavailableError, WrapCount, check_length

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
-from .._places import keep_from_programs, warn_if_others_can_read
+from .._key_files import keep_from_programs, warn_if_others_can_read
 from ..exceptions import InvalidUnwrap
 from ._source import DeniedError, KeySourceError, ProvingSource, UnavailableError, UnknownKeyError, WrapCount
 

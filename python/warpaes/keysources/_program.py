@@ -8,7 +8,7 @@ import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from .._places import MOST_BYTES, environment_of_programs
+from .._key_files import MOST_BYTES, environment_of_programs
 from ._source import KeySourceError, UnavailableError
 
 # A variable set for the program: NAME=VALUE, of words of which the shell makes nothing else.

@@ -8,7 +8,7 @@ import os
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from .._places import warn_if_others_can_read
+from .._key_files import warn_if_others_can_read
 from ..exceptions import InvalidUnwrap
 from ._https import Client, tls_context
 from ._source import (

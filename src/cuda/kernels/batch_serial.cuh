@@ -34,17 +34,17 @@ __device__ __forceinline__ unsigned staged_at(unsigned message, unsigned block) 
     return (message * stage_blocks + (block ^ (message / 2 % stage_blocks))) * static_cast<unsigned>(block_bytes);
 }
 
-/// The minimum over the warp. The compiler knows that all lanes have the same result, and keeps what follows from it in
-/// uniform registers.
+/// The minimum over the warp. From 8.0 on it is one instruction, of which the compiler knows that all lanes have the
+/// same result: it keeps what follows from it in uniform registers.
 __device__ __forceinline__ std::uint32_t least_of_warp(std::uint32_t v) {
-#if defined(WARPAES_SIMT)
+#if !defined(WARPAES_SIMT) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(full_warp, v);
+#else
     for (int lanes = warp_lanes / 2; lanes != 0; lanes /= 2) {
         const std::uint32_t other = __shfl_xor_sync(full_warp, v, lanes);
         v = other < v ? other : v;
     }
     return v;
-#else
-    return __reduce_min_sync(full_warp, v);
 #endif
 }
 

@@ -6,7 +6,7 @@
 /// Tells a source that it is compiled for this simulator; `__CUDA_ARCH__` and `__CUDACC__` stay undefined.
 #define WARPAES_SIMT 1
 /// nvcc defines this list of the architectures that it compiles for.
-#define __CUDA_ARCH_LIST__ 800, 900
+#define __CUDA_ARCH_LIST__ 750, 800, 900
 #define WARPAES_CUDA_PTX 90
 
 #include "simt_device.h"

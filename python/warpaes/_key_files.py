@@ -1,0 +1,76 @@
+"""Files of keys, and the variables that hold keys: read with the command's limits and its warning.
+
+Every file of keys is read here, so that each one that other users can open causes the warning.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import stat
+from collections.abc import Iterable
+
+from .exceptions import KeysetError
+
+MOST_BYTES = 1 << 20  #: the command's limit too; a keyset is far smaller
+
+#: As a place, or in the place of a keyset after passphrase=, kek= or a mark.
+_NAMED = re.compile(r"(?:^|[=;:])env:([^;]*)")
+_secret_variables: set[str] = set()
+_warned_of: set[str] = set()
+
+
+def keep_from_programs(places: Iterable[str]) -> None:
+    """Keep the variables that places name out of the environment of every program that this process starts.
+
+    ``read_secret`` does so for its own place. A command passes all of its places here before it reads the first.
+    """
+    for place in places:
+        _secret_variables.update(_NAMED.findall(place))
+
+
+def environment_of_programs() -> dict[str, str]:
+    """Return this process's environment without the variables of keys."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _secret_variables and not name.startswith("WARPAES_KEYSET")
+    }
+
+
+def read_file(path: str) -> bytes:
+    """Read a file of keys."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return read_descriptor(f"'{path}'", descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def warn_if_others_can_read(name: str, file: int | str) -> None:
+    """Warn once, in the command's words, if other users of the machine can open a file of keys.
+
+    Args:
+        name: The file's name in the sentence.
+        file: The file, open, or its path.
+    """
+    found = os.stat(file)
+    if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077 and name not in _warned_of:
+        _warned_of.add(name)
+        logging.getLogger("warpaes").warning(
+            "warpaes: warning: %s is open to other users of this machine (mode %03o); `chmod 600` closes it",
+            name,
+            found.st_mode & 0o777,
+        )
+
+
+def read_descriptor(name: str, descriptor: int) -> bytes:
+    """Read an open file of keys, which messages call ``name``."""
+    warn_if_others_can_read(name, descriptor)
+    content = bytearray()
+    while len(content) <= MOST_BYTES and (piece := os.read(descriptor, MOST_BYTES + 1 - len(content))):
+        content += piece
+    if len(content) > MOST_BYTES:
+        raise KeysetError(f"{name}: has more than {MOST_BYTES} bytes, and is not a key")
+    return bytes(content)

@@ -1,0 +1,198 @@
+"""An open file of encrypted tensors: its header, verified, and the bytes of its tensors, still encrypted."""
+
+from __future__ import annotations
+
+import binascii
+import io
+import json
+import os
+import struct
+from functools import partial
+from typing import Any
+
+from . import _jwk
+from ._cryptotensors import (
+    CHUNK_BYTES,
+    ENCRYPTION,
+    GUARD,
+    MAX_HEADER_BYTES,
+    POLICY,
+    check,
+    check_encryption,
+    check_key,
+    is_guard,
+)
+from ._jwk import Key, unb64
+from ._pieces import TAG_BYTES, Tensor, chunks_of
+from .exceptions import FormatError, InvalidTag
+
+_END = 1 << 64
+
+#: As ``unb64``, for fields of many tensors, which are decoded in a row.
+_base64 = partial(binascii.a2b_base64, strict_mode=True)
+
+
+class _InClear(FormatError):  # noqa: N818 (not an error of its own)
+    """The header is one of safetensors, without encryption."""
+
+
+def take_signature(text: bytearray) -> bytes:
+    """Remove the signature and the padding from a header; return the signature. The rest is what was signed."""
+    if b'"__encryption__"' not in text and b'"__crypto_keys__"' not in text and text.lstrip().startswith(b"{"):
+        raise _InClear
+    end = text.rfind(b"}") + 1
+    if len(text) % 8 or len(text) - end >= 8 or text[end:] != b" " * (len(text) - end):
+        raise FormatError("no CryptoTensors: the header is not JSON with spaces to a multiple of 8 bytes")
+    # Within JSON's strings no quote follows a comma or a brace without a backslash.
+    name = b'"__signature__":"'
+    begin = max(text.find(b"{" + name), text.find(b"," + name)) + 1
+    behind = text.find(b'"', begin + len(name), begin + len(name) + 2 * _jwk.SIGNATURE_BYTES) + 1
+    if begin == 0 or behind == 0:
+        raise FormatError("no CryptoTensors: the header has no __signature__")
+    signature = _jwk.signature(text[begin + len(name) : behind - 1].decode("latin-1"))
+    del text[end:]
+    if text[behind : behind + 1] == b",":
+        behind += 1
+    elif text[begin - 1 : begin] == b",":
+        begin -= 1
+    del text[begin:behind]
+    return signature
+
+
+class SealedFile:
+    """A file of encrypted tensors, for ``safe_open`` and for what reads the tensors into memory."""
+
+    def __init__(
+        self, filename: str | os.PathLike[str], framework: str, device: Any, *, enc_key: Key, sign_key: Key
+    ) -> None:
+        """Open a file and verify the signature of its header; exceptions are those of ``safe_open``.
+
+        Args:
+            filename: The path.
+            framework: ``numpy`` or ``torch``, of the tensors that will be read.
+            device: The device of PyTorch's tensors.
+            enc_key: The JSON Web Key that wraps the tensors' keys.
+            sign_key: The JSON Web Key with the public key of the signature.
+        """
+        self.is_torch, self.device = framework == "torch", device
+        self._framework = framework
+        self._wrapping = _jwk.wrapping_key(enc_key)
+        self._key_bytes = _jwk.KEY_BYTES[enc_key["alg"]]
+        self._name = os.fspath(filename)
+        self._file: io.FileIO | None = io.FileIO(filename, "rb")
+        try:
+            self._read_header(sign_key)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_header(self, sign_key: Key) -> None:
+        size = os.fstat(self.descriptor()).st_size
+        start = bytearray(8)
+        self.fill(0, memoryview(start)[: min(size, 8)])
+        length = struct.unpack("<Q", start)[0] if size >= 8 else size
+        if length > size - 8:
+            raise FormatError("no safetensors: the header would be longer than the file")
+        if length > MAX_HEADER_BYTES:
+            raise FormatError(f"the header has {length} bytes, and the format allows {MAX_HEADER_BYTES}")
+        text = bytearray(length)
+        self.fill(8, memoryview(text))
+        # Over the bytes, before anything interprets them: an unsigned header costs less than a file of its length.
+        try:
+            signature = take_signature(text)
+        except _InClear:
+            raise FormatError(
+                f"{self._name} is not encrypted, so nothing authenticates it: "
+                f"safetensors.{self._framework}.load_file opens it"
+            ) from None
+        _jwk.verify(sign_key, signature, text)
+        try:
+            header = json.loads(text)
+            metadata = header.pop("__metadata__")
+            if any(type(value) is not str for value in metadata.values()):
+                raise FormatError("no CryptoTensors: __metadata__ has something else than text")
+            about = json.loads(metadata["__crypto_keys__"])
+            encryption = json.loads(metadata["__encryption__"])
+            policy = json.loads(metadata["__policy__"])
+            self._interpret(about, policy)
+            check_encryption(encryption)
+            check(text, metadata, header, size - 8 - length)
+        except FormatError:
+            raise
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            raise FormatError(f"no CryptoTensors: {error!r:.200} in the header") from None
+        self.metadata, self.encryption = metadata, encryption
+        if GUARD in header and is_guard(GUARD, header[GUARD]):
+            del header[GUARD]
+        self.entries: dict[str, Any] = header
+        self._begin = 8 + length
+
+    def _interpret(self, about: Any, policy: Any) -> None:
+        if about.get("version") != "2":
+            raise FormatError(f"CryptoTensors of version {about.get('version')!r}: warpaes reads version 2")
+        if policy.get("local") != POLICY or policy.get("remote") not in (POLICY, ""):
+            raise FormatError("the file has an access policy, which warpaes does not evaluate: use cryptotensors")
+        for use in ("enc", "sign"):
+            check_key(about.get(use), use)
+        algorithm = about["enc"].get("alg")
+        if algorithm not in _jwk.KEY_BYTES:
+            raise FormatError(f"encrypted with {algorithm!r}, not with AES-GCM")
+        if about["sign"].get("alg") != "ed25519":
+            raise FormatError("signed with another algorithm than ed25519")
+        chunk = about.get("chunk_size", CHUNK_BYTES)
+        if type(chunk) is not int or not 0 < chunk < _END:
+            raise FormatError("chunk_size must be a number above 0 and below 2^64")
+        self.chunk = min(chunk, _END >> 2)  # longer than any file
+
+    def descriptor(self) -> int:
+        """Return the descriptor; ValueError if the file is closed."""
+        if self._file is None:
+            raise ValueError("I/O operation on closed file")
+        return self._file.fileno()
+
+    def fill(self, at: int, *rooms: memoryview) -> None:
+        """Read from offset ``at`` of the file into one buffer after the other, until all are full."""
+        left = [room for room in rooms if room.nbytes]
+        while left:
+            got = os.preadv(self.descriptor(), left, at)
+            if got == 0:
+                raise FormatError(f"the file ends at byte {at}: it was cut off")
+            at += got
+            while left and got >= left[0].nbytes:
+                got -= left.pop(0).nbytes
+            if got:
+                left[0] = left[0][got:]
+
+    def sealed(self, name: str, data: Any) -> Tensor:
+        """Return a tensor of the file that will be read into ``data``."""
+        first, end = self.entries[name]["data_offsets"]
+        key, base, tags = self._keys(name) if name in self.encryption else (b"", b"", b"")
+        return Tensor(name, data, end - first, self._begin + first, key, base, memoryview(tags))
+
+    def _keys(self, name: str) -> tuple[bytes, bytes, bytes]:
+        fields = self.encryption[name]
+        try:
+            wrapped, nonce, tag, base, tags = [_base64(fields[field]) for field in ENCRYPTION]
+        except KeyError as error:
+            raise FormatError(f"{name}: {error!r} in __encryption__") from None
+        except (TypeError, ValueError):
+            for field in ENCRYPTION:
+                unb64(fields[field], f"{name}: {field}")
+            raise
+        sealed = wrapped + tag
+        if len(nonce) != 12 or len(base) != 12 or len(sealed) != self._key_bytes + TAG_BYTES:
+            raise FormatError(f"{name}: its wrapped key, key_iv or base_iv has a wrong length")
+        try:
+            key = self._wrapping.decrypt(nonce, sealed, None)
+        except InvalidTag:
+            raise InvalidTag(f"{name}: its key is not wrapped with enc_key") from None
+        first, end = self.entries[name]["data_offsets"]
+        if len(tags) != TAG_BYTES * chunks_of(end - first, self.chunk):
+            raise FormatError(f"{name}: it has tags for another number of chunks")
+        return key, base, tags
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
