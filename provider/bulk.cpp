@@ -49,9 +49,7 @@ bool Bulk::wants(std::uint64_t bytes) const noexcept {
 bool Bulk::on_device(const void* in, const void* out) const noexcept {
     // The query calls CUDA, which a child process must not do.
     if (!settings_.device_memory || forks() != 0 || all_memory_is_the_hosts()) return false;
-    const auto lies_there = [](const void* p) {
-        return p != nullptr && cuda_backend().place(p).kind == Memory::device;
-    };
+    const auto lies_there = [](const void* p) { return p != nullptr && device_of(p) >= 0; };
     return lies_there(in) || lies_there(out);
 }
 

@@ -112,7 +112,7 @@ void check(const ComposedRequest& r, MessageResult& result) {
 }
 
 int device_of(const void* data, std::uint64_t bytes) {
-    return bytes == 0 ? -1 : device_of(cuda_backend().place(data));
+    return bytes == 0 ? -1 : warpaes::device_of(data);
 }
 
 /// Bytes that a CPU can read: the caller's own, or a copy of them if they lie in device memory.
@@ -202,12 +202,12 @@ public:
     [[nodiscard]] FieldElement h() const noexcept { return *key_.h; }
 
     /// digest() or crypt() for the whole text, in memory of `device`. Without an output it computes the digest alone.
-    FieldElement on_device(int device, const Block& tag, const std::uint8_t* input, std::uint8_t* output,
-                           std::uint64_t bytes, bool hashed) const {
+    FieldElement on_device(CudaBackend& gpu, int device, const Block& tag, const std::uint8_t* input,
+                           std::uint8_t* output, std::uint64_t bytes, bool hashed) const {
         Secret<Block> sum;
         Block first;
         gcm_siv_counters(tag, 0, first.data(), 1);
-        cuda_backend().run({&key(), first, input, output, bytes, hashed ? &*sum : nullptr}, device);
+        gpu.run({&key(), first, input, output, bytes, hashed ? &*sum : nullptr}, device);
         return load_element(*sum);
     }
 
@@ -509,15 +509,15 @@ private:
         };
         if (encrypt_) {
             for_each_chunk([&](Lane& lane, std::uint64_t i, std::uint64_t at, std::uint64_t bytes) {
-                note(i, device_ >= 0 ? siv.on_device(device_, {}, input_, nullptr, bytes, true)
+                note(i, device_ >= 0 ? siv.on_device(engine_.gpu(), device_, {}, input_, nullptr, bytes, true)
                                      : siv.digest(lane, input_ + at, bytes));
             });
             tag_ = *add();
         }
         for_each_chunk([&](Lane& lane, std::uint64_t i, std::uint64_t at, std::uint64_t bytes) {
-            const FieldElement part = device_ >= 0
-                                          ? siv.on_device(device_, tag_, input_, output_, bytes, !encrypt_)
-                                          : siv.crypt(lane, tag_, at, input_ + at, output_ + at, bytes, !encrypt_);
+            const FieldElement part =
+                device_ >= 0 ? siv.on_device(engine_.gpu(), device_, tag_, input_, output_, bytes, !encrypt_)
+                             : siv.crypt(lane, tag_, at, input_ + at, output_ + at, bytes, !encrypt_);
             if (!encrypt_) note(i, part);
         });
         return encrypt_ || is_tag(*add(), tag_);
@@ -540,11 +540,10 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
     const int from = device_of(r.input, r.input_length), to = device_of(r.output, result.output_length);
     // Where input and output of GCM-SIV lie on one device, the GPU processes the text there; keys, associated data and
     // the tag are the CPU's.
-    const bool stays = r.mode == ComposedMode::gcm_siv && from >= 0 && from == to &&
-                       (engine.forced() == nullptr || engine.forced() == &cuda_backend());
+    const bool stays = r.mode == ComposedMode::gcm_siv && from >= 0 && from == to && engine.may_use_gpu();
     const int device = stays ? from : -1;
     // Without text there is nothing for a GPU, so an engine that is for GPUs alone takes the message too.
-    const bool only_tag = r.mode == ComposedMode::gcm_siv && r.input_length == 0 && engine.forced() == &cuda_backend();
+    const bool only_tag = r.mode == ComposedMode::gcm_siv && r.input_length == 0 && engine.forced_is_gpu();
     const Plan plan = stays || only_tag ? Engine::replacement({})
                                         : engine.plan_on_cpu({.mode = Mode::ctr,
                                                               .direction = Direction::encrypt,
@@ -567,7 +566,7 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
     if (decrypt) copy_anywhere(tag->data(), r.tag, tag_bytes);
     const auto written =
         HostMessage(engine, r, plan, {iv.span(), input.span(), output.data(), aad, &*tag, device}).run();
-    result.backend = stays ? cuda_backend().name() : plan.backend->name();
+    result.backend = stays ? engine.gpu().name() : plan.backend->name();
     result.device = device;
     if (!written) {
         constexpr Refusal wrong_check_value{WARPAES_ERROR_AUTHENTICATION,

@@ -15,8 +15,8 @@ namespace warpaes {
 Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
                    std::optional<CallerStream> stream, int input_device)
     : engine_(engine), stream_(stream) {
-    const MemoryPlace in = input_device >= 0 ? MemoryPlace{Memory::device, input_device} : cuda_backend().place(input);
-    const MemoryPlace out = output == input ? in : cuda_backend().place(output);
+    const MemoryPlace in = input_device >= 0 ? MemoryPlace{Memory::device, input_device} : place_of(input);
+    const MemoryPlace out = output == input ? in : place_of(output);
     const bool in_device = in.kind == Memory::device, out_device = out.kind == Memory::device;
     if (in_device && out_device && in.device != out.device) {
         throw Error(WARPAES_ERROR_ARGUMENT, "output: lies on another device than input");
@@ -70,16 +70,16 @@ void Executor::run(const MessageGroup& message) {
     MessageGroup group = message;
     const bool tagged = uses_tag(group.mode);
     if (group.length == 0 && !tagged) return;
-    CudaBackend& cuda = cuda_backend();
     if (!device_only_ || (tagged && (group.mode != Mode::gcm || group.digest != nullptr) && !stream_)) {
         wait_for_buffers();
         return run_here(group);
     }
-    ran_.add({cuda.name(), device_});
+    CudaBackend& gpu = engine_.gpu();
+    ran_.add({gpu.name(), device_});
     const FewTweaks tweaks(group);
     group.tweaks = tweaks.get();
-    if (stream_) return cuda.enqueue(group, device_, stream_->stream);
-    cuda.run(group, device_);
+    if (stream_) return gpu.enqueue(group, device_, stream_->stream);
+    gpu.run(group, device_);
 }
 
 void Executor::clear(std::uint8_t* output, std::uint64_t bytes) noexcept {
@@ -87,7 +87,7 @@ void Executor::clear(std::uint8_t* output, std::uint64_t bytes) noexcept {
 }
 
 void Executor::wait_for_buffers() const {
-    if (on_device()) cuda_backend().synchronize(device_, nullptr);
+    wait_for_device(device_);
 }
 
 void Executor::run_here(const MessageGroup& group) {

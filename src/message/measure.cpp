@@ -67,10 +67,10 @@ ExpandedKey key_of(unsigned bits, std::uint8_t filling) {
 }
 
 /// Seconds that the first use of a GPU takes in this process; 0 if a GPU was already in use.
-double time_of_waking(int device) {
-    if (cuda_backend().is_awake()) return 0;
+double time_of_waking(CudaBackend& gpu, int device) {
+    if (gpu.is_awake()) return 0;
     const auto start = Clock::now();
-    (void)cuda_backend().open_lane(device, 0);
+    (void)gpu.open_lane(device, 0);
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -259,14 +259,14 @@ Measure stopwatch(const StopwatchOptions& options) {
     return [watch = std::make_shared<Stopwatch>(options)](const Trial& trial) { return (*watch)(trial); };
 }
 
-CalibrationReport calibrate_here(bool quick, bool gpus,
+CalibrationReport calibrate_here(CudaBackend& gpu, bool quick, bool gpus,
                                  const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
     std::vector<BackendInfo> backends;
     double cold = 0;
     for (const Backend* backend : all_backends()) {
-        if (backend == &cuda_backend() && !gpus) continue;
+        if (backend->is_gpu() && !gpus) continue;
         for (const BackendInfo& info : backend->info()) {
-            if (info.device >= 0 && info.usable() && cold == 0) cold = time_of_waking(info.device);
+            if (info.device >= 0 && info.usable() && cold == 0) cold = time_of_waking(gpu, info.device);
             backends.push_back(info);
         }
     }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <vector>
 
 #include "aes/counter.hpp"
@@ -91,40 +90,36 @@ Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
 Outcome fill_by_gpu(Engine& engine, const NumbersRun& run) {
     constexpr std::uint64_t most_blocks = 4 << 20;
     const Plan plan = engine.plan(Mode::ctr, Direction::encrypt, run.bytes);
-    CudaBackend& cuda = cuda_backend();
+    CudaBackend& gpu = engine.gpu();
     const int device = plan.devices.front();
     const std::uint64_t each = numbers_block_bytes(run.kind);
     const auto at_once = static_cast<std::size_t>(std::min(run.bytes, most_blocks * each));
-    const auto release = [&](void* memory) {
-        clear_after_failure(engine, memory, at_once, device);
-        cuda.device_free(memory);
-    };
-    const std::unique_ptr<void, decltype(release)> memory(cuda.device_alloc(device, at_once), release);
+    const DeviceBuffer memory(device, at_once);
     for (std::uint64_t begin = 0; begin < run.bytes; begin += at_once) {
         NumbersRun piece = run;
         piece.counter = add(run.counter, begin / each);
-        piece.output = static_cast<std::uint8_t*>(memory.get());
+        piece.output = memory.get();
         piece.bytes = std::min<std::uint64_t>(run.bytes - begin, at_once);
-        cuda.run(piece, device);
-        cuda.copy(run.output + begin, memory.get(), static_cast<std::size_t>(piece.bytes), device, nullptr);
+        gpu.run(piece, device);
+        copy_memory(run.output + begin, memory.get(), static_cast<std::size_t>(piece.bytes), device);
     }
-    return {cuda.name(), device};
+    return {gpu.name(), device};
 }
 
 Outcome fill_where_it_lies(Engine& engine, const NumbersRun& run, std::optional<CallerStream> stream) {
-    CudaBackend& cuda = cuda_backend();
-    const MemoryPlace place = cuda.place(run.output);
-    if (place.kind != Memory::device) {
+    CudaBackend& gpu = engine.gpu();
+    const int device = device_of(run.output);
+    if (device < 0) {
         if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "output: an asynchronous call takes memory of a device");
-        return engine.forced() == &cuda ? fill_by_gpu(engine, run) : fill_on_cpu(engine, run);
+        return engine.forced_is_gpu() ? fill_by_gpu(engine, run) : fill_on_cpu(engine, run);
     }
     engine.require_gpu();
     if (stream) {
-        cuda.enqueue(run, place.device, stream->stream);
+        gpu.enqueue(run, device, stream->stream);
     } else {
-        cuda.run(run, place.device);
+        gpu.run(run, device);
     }
-    return {cuda.name(), place.device};
+    return {gpu.name(), device};
 }
 
 }  // namespace

@@ -14,10 +14,9 @@ namespace {
 /// Whether everything that a CPU would read and write lies in host memory. One query covers all buffers that lie in one
 /// stretch of memory, as those of short messages often do. `input_device`: set to the input's device if it lies on one.
 bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
-    CudaBackend& cuda = cuda_backend();
     MemoryStretch known;
     const auto on_host = [&](const void* pointer, std::uint64_t bytes) {
-        if (bytes != 0 && !known.holds(pointer)) known = cuda.stretch(pointer, false);
+        if (bytes != 0 && !known.holds(pointer)) known = stretch_of(pointer, false);
         return known.device < 0;
     };
     if (!on_host(m.input, m.length)) input_device = known.device;

@@ -17,18 +17,14 @@ namespace {
 /// Up to this length the calling thread hashes block by block, because a lane costs more.
 constexpr std::uint64_t hashed_here = 2 * block_bytes;
 
-[[nodiscard]] bool lies_on_device(const void* pointer) {
-    return cuda_backend().place(pointer).kind == Memory::device;
-}
-
 /// The device of a message on a caller's stream: of its text, or of what the call writes if there is no text. Throws
 /// Error{ARGUMENT} unless everything that has to be in device memory lies there.
 int device_for_stream(const MessageRequest& r) {
     const bool data = r.input_length != 0, encrypt = r.direction == Direction::encrypt;
     const void* const written = encrypt ? static_cast<const void*>(r.tag) : r.device_status;
-    const int device = device_of(cuda_backend().place(data ? static_cast<const void*>(r.input) : written));
+    const int device = device_of(data ? static_cast<const void*>(r.input) : written);
     const auto lies_there = [device](const void* pointer) {
-        return device >= 0 && pointer != nullptr && device_of(cuda_backend().place(pointer)) == device;
+        return device >= 0 && pointer != nullptr && device_of(pointer) == device;
     };
     if (data && (!lies_there(r.input) || (r.mode != Mode::cmac && !lies_there(r.output)))) {
         throw Error(WARPAES_ERROR_ARGUMENT,
@@ -55,9 +51,9 @@ int device_for_stream(const MessageRequest& r) {
 bool is_simple(const MessageRequest& r) {
     if (r.mode != Mode::gcm || r.direction != Direction::encrypt || r.tag_length != block_bytes) return false;
     // Without text, the tag may be the only part that lies on a device.
-    if (r.input_length == 0 && (!lies_on_device(r.input) || !lies_on_device(r.output))) return false;
-    if (r.aad_length != 0 && lies_on_device(r.aad)) return false;
-    return cuda_backend().place(r.tag).kind != Memory::pageable;
+    if (r.input_length == 0 && (device_of(r.input) < 0 || device_of(r.output) < 0)) return false;
+    if (r.aad_length != 0 && device_of(r.aad) >= 0) return false;
+    return place_of(r.tag).kind != Memory::pageable;
 }
 
 MessageGroup tagged_group(const MessageRequest& r) {
@@ -117,8 +113,8 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         const int device = device_for_stream(r);
         engine.require_gpu();
         message.statuses = r.device_status;
-        cuda_backend().enqueue({&message, 1}, device, stream->stream);
-        return result.add({cuda_backend().name(), device});
+        engine.gpu().enqueue({&message, 1}, device, stream->stream);
+        return result.add({engine.gpu().name(), device});
     }
     if (empty && !stream) message.input = message.output = {};
     std::uint8_t* const output = message.output.first;
@@ -127,7 +123,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     message.iv = {};
     // Small inputs and inputs that a CPU reads are copied to host memory. The copies also protect them from the output,
     // which may be written before they have been read.
-    const MemoryPlace aad_place = r.aad_length != 0 ? cuda_backend().place(r.aad) : MemoryPlace{};
+    const int aad_device = r.aad_length != 0 ? device_of(r.aad) : -1;
     std::optional<SecretBuffer> copied_aad;
     Block iv{};  // of GCM: J0, which begins with the IV if that has 12 bytes
     Secret<Block> aad_digest;
@@ -140,9 +136,9 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         if (r.iv.size() != gcm_nonce_bytes) message.j0 = &iv;
     } else {
         std::copy(r.iv.begin(), r.iv.end(), iv.begin());
-        if (aad_place.kind == Memory::device || overlap(r.aad, r.aad_length, output, r.input_length)) {
+        if (aad_device >= 0 || overlap(r.aad, r.aad_length, output, r.input_length)) {
             copied_aad.emplace(static_cast<std::size_t>(r.aad_length));
-            copy_memory(copied_aad->data(), r.aad, copied_aad->size(), device_of(aad_place));
+            copy_memory(copied_aad->data(), r.aad, copied_aad->size(), aad_device);
             message.aad = {copied_aad->data(), 0};
         }
     }
@@ -153,7 +149,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     };
     if (stream) return note_run();
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
-    const int tag_device = device_of(cuda_backend().place(r.tag));
+    const int tag_device = device_of(r.tag);
     Secret<Block> tag;
     message.tag = {tag->data(), 0};
     std::uint8_t failed = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <string>
 
 #include "aes/xts.hpp"
@@ -18,16 +17,11 @@ namespace {
 
 /// Moves `bytes` bytes of device memory `by` bytes up, from the end on, through device memory of its own: a copy
 /// between overlapping places of a device is undefined.
-void move_up(Engine& engine, std::uint8_t* data, std::uint64_t bytes, std::uint64_t by, int device) {
+void move_up(std::uint8_t* data, std::uint64_t bytes, std::uint64_t by, int device) {
     if (bytes == 0) return;
     constexpr std::uint64_t most_at_once = std::uint64_t{16} << 20;
     const auto at_once = static_cast<std::size_t>(std::min(bytes, most_at_once));
-    CudaBackend& cuda = cuda_backend();
-    const auto release = [&](void* memory) {
-        clear_after_failure(engine, memory, at_once, device);
-        cuda.device_free(memory);
-    };
-    const std::unique_ptr<void, decltype(release)> between(cuda.device_alloc(device, at_once), release);
+    const DeviceBuffer between(device, at_once);
     while (bytes != 0) {
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, at_once));
         bytes -= n;
@@ -98,7 +92,7 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
         // In place, but the waiting bytes come first, so the input belongs `before` bytes further on: move it there
         // first.
         if (executor.on_device()) {
-            move_up(*engine_, output, taken, before, executor.data_device());
+            move_up(output, taken, before, executor.data_device());
         } else {
             std::memmove(output + before, input, static_cast<std::size_t>(taken));
         }

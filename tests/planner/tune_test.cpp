@@ -230,7 +230,7 @@ TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
     table.threads = 512;
     gpu().use_launches(0, table);
     try {
-        (void)tune({.device = 0, .quick = true, .progress = [](const TuningStep&) { return false; }});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = [](const TuningStep&) { return false; }});
         FAIL() << "was not cancelled";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_CANCELLED);
@@ -249,7 +249,7 @@ TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
         });
     });
     try {
-        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = nullptr});
         FAIL() << "took wrong bytes";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
@@ -284,7 +284,7 @@ TEST_F(Launches, ALaunchThatWritesNothingIsFound) {
         if (c.blockDim.x == 768) const_cast<cudaLaunchConfig_t&>(c).gridDim.x = 0;
     });
     try {
-        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = nullptr});
         FAIL() << "took bytes that another launch has written";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
@@ -296,7 +296,7 @@ TEST_F(Launches, WhatIsInUseHasToRun) {
     const LaunchTable before = gpu().launches(0).used;
     simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
     try {
-        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = nullptr});
         FAIL() << "there is nothing to compare with";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
@@ -317,7 +317,7 @@ TEST_F(Launches, TheLaunchInUseHasToRunWhereOthersAreComparedWithIt) {
         simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
     });
     try {
-        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = nullptr});
         FAIL() << "there is nothing to compare with";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);

@@ -174,7 +174,7 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     // CCM and CMAC do not start on a GPU that the CPU may have to replace, because the work could not be repeated.
     if (chained && plan.replaceable) plan = Engine::replacement(plan);
     // Cutting a message pays if its chunks run in parallel, or if they are copied to a GPU and back.
-    const bool on_cpu = plan.backend != &cuda_backend();
+    const bool on_cpu = !plan.backend->is_gpu();
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
     const bool one_lane = on_cpu && (plan.lanes == 1 || !is_parallel(g.mode, g.direction));
     g.direct = !chained && ends.in.direct && ends.out.direct;

@@ -30,7 +30,7 @@ bool opens(const MessageGroup& g) {
 /// device memory are not looked at.
 bool counter_wraps(const MessageGroup& g, bool on_host) {
     if (g.mode != Mode::ctr || g.length == 0) return false;
-    if (!on_host && cuda_backend().place(g.iv.first).kind == Memory::device) return false;
+    if (!on_host && device_of(g.iv.first) >= 0) return false;
     for (std::uint64_t m = 0; m < g.count; ++m) {
         const std::uint8_t* const iv = g.iv.at(m);
         if (iv[0] != 0xff) continue;
@@ -354,7 +354,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
 /// Removes finished pieces from `left`.
 void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool staged, BatchScratch& scratch) {
     const std::size_t room = staged ? staging_bytes() : 0;
-    LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, room);
+    LaneLease& lane = scratch.lane(engine_, engine_.gpu(), device, room);
     lane.used(room);
     const auto most = [&](const Slice& s) { return most_at_once(s, crew_.gpu_task_bytes); };
     for (;;) {
@@ -383,8 +383,8 @@ Batch::Step Batch::run_on_device(int device, std::span<const Slice> slices, Batc
     constexpr std::uint64_t bytes_at_once = std::uint64_t{1} << 33;
     try {
         // A lane's stream does not wait for the default stream, so wait for the work there that concerns the messages.
-        if (!cancelled_) cuda_backend().synchronize(device, nullptr);
-        run_pieces(Pieces(slices), bytes_at_once, cuda_backend(), device, on_gpu_, scratch);
+        if (!cancelled_) wait_for_device(device);
+        run_pieces(Pieces(slices), bytes_at_once, engine_.gpu(), device, on_gpu_, scratch);
     } catch (...) {
         scratch.discard_lane();
         wipe_outputs(slices, false, device);

@@ -140,7 +140,7 @@ EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     Checked checked{group_of(request_, e), -1};
     check_overlaps(checked.group);
     place(checked);
-    if (checked.device >= 0 && engine_.forced() != nullptr && engine_.forced() != &cuda_backend()) {
+    if (checked.device >= 0 && !engine_.may_use_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(engine_.forced()->name()) +
                                                "' was asked for, but the data lies in device memory");
     }
@@ -240,7 +240,7 @@ int EntryChecker::place(const void* pointer, MemoryStretch& last) {
         constexpr unsigned few = 64;
         const auto there = std::find_if(places_.begin(), places_.end(),
                                         [&](const MemoryStretch& stretch) { return stretch.holds(pointer); });
-        known = there != places_.end() ? *there : cuda_backend().stretch(pointer, asked_++ < few);
+        known = there != places_.end() ? *there : stretch_of(pointer, asked_++ < few);
     }
     last = known;
     return known.device;

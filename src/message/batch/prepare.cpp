@@ -102,7 +102,7 @@ struct Batch::Survey {
     }
 
 private:
-    static Memory memory_of(const std::uint8_t* input) { return cuda_backend().place(input).kind; }
+    static Memory memory_of(const std::uint8_t* input) { return place_of(input).kind; }
     static Memory memory_of(Memory memory) { return memory; }
 
     /// `lies`: a kind of memory, or a pointer into it. The memory of a part's first message stands for all of them.
