@@ -45,12 +45,12 @@ struct MessageGroup {
     Elements input;
     Elements output;  ///< equal to the input, or disjoint from all inputs and outputs of the batch
     Elements iv;
-    std::uint32_t iv_length = 0;
+    std::uint64_t iv_length = 0;
     std::uint64_t aad_length = 0;
     Elements aad;
     /// GCM, CCM, CMAC: written on encryption, expected on decryption. Nothing beyond `tag_length` is written.
     Elements tag;
-    std::uint32_t tag_length = 0;
+    std::uint64_t tag_length = 0;
     /// One key for all messages; or null, and each message has `key_bytes` bytes at `keys`.
     const ExpandedKey* key = nullptr;
     Elements keys;
@@ -91,7 +91,9 @@ struct MessageGroup {
 
     /// Messages [first, first + n) of the group.
     [[nodiscard]] MessageGroup slice(std::uint64_t first, std::uint64_t n) const;
-    [[nodiscard]] std::uint64_t bytes() const noexcept { return mode == Mode::cfb1 ? (length + 7) / 8 : length; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept {
+        return mode == Mode::cfb1 ? length / 8 + (length % 8 != 0) : length;
+    }
     [[nodiscard]] int rounds() const noexcept;
 };
 

@@ -26,7 +26,7 @@ void by_blocks(std::size_t used, std::uint64_t length, const Partial& partial, c
 /// The memory of one message's buffers, and the backends and device that run its stretches there.
 class Executor {
 public:
-    /// Finds out where the buffers lie; `input_device` as in MessageRequest. Throws Error{ARGUMENT, BACKEND} if no
+    /// Finds out where the buffers lie; `input_device` as in Request. Throws Error{ARGUMENT, BACKEND} if no
     /// backend can reach both.
     Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output, std::optional<CallerStream> stream,
              int input_device = -1);

@@ -157,31 +157,26 @@ private:
         const ExpandedKey key = key_of(w.key_bits, 1), tweak_key = key_of(w.key_bits, 2);
         const Block iv{};
         Block tag{};
-        MessageRequest request{.mode = w.mode,
-                               .direction = w.direction,
-                               .key = &key,
-                               .iv = iv,
-                               .input = pair.first(),
-                               .input_length = w.bytes,
-                               .output = pair.second(),
-                               .output_capacity = w.bytes,
-                               .range = std::nullopt};
-        if (w.mode == Mode::ecb) request.iv = {};
+        Request request{.message = stretch_of(w.mode, w.direction, key, iv, pair.first(), pair.second(), w.bytes),
+                        .output_capacity = w.bytes,
+                        .range = std::nullopt,
+                        .aad_list = {}};
+        MessageGroup& m = request.message;
+        if (w.mode == Mode::ecb) m.iv_length = 0;
         if (w.mode == Mode::xts) {
-            request.tweak_key = &tweak_key;
-            request.data_unit_length = data_unit;
+            m.tweak_key = &tweak_key;
+            m.data_units.bytes = data_unit;
         }
         MessageResult result;
         if (w.mode == Mode::gcm) {
-            request.iv = std::span(iv).first(12);
-            request.tag = tag.data();
-            request.tag_length = tag.size();
+            m.iv_length = gcm_nonce_bytes;
+            m.tag = {tag.data(), 0};
+            m.tag_length = tag.size();
             if (w.direction == Direction::decrypt) {  // needs authentic input
-                MessageRequest seal = request;
-                seal.direction = Direction::encrypt;
-                crypt(on, seal, result);
-                request.input = pair.second();
-                request.output = pair.first();
+                m.direction = Direction::encrypt;
+                crypt(on, request, result);
+                m.direction = Direction::decrypt;
+                std::swap(m.input, m.output);
             }
         }
         return time([&] { crypt(on, request, result); });

@@ -1,8 +1,8 @@
 // Times messages on this machine.
 #pragma once
 
-#include "backend/cuda_backend.hpp"
 #include "engine/calibration/calibrate.hpp"
+#include "engine/engine.hpp"
 
 namespace warpaes {
 

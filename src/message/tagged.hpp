@@ -27,17 +27,7 @@ inline constexpr Refusal wrong_tag{
     WARPAES_ERROR_AUTHENTICATION,
     "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
 
-/// Throws Error{ARGUMENT, OVERLAP} if associated data or the tag are missing, or the tag lies in the output.
-inline void check_tagged(const MessageRequest& r) {
-    if (r.aad == nullptr && r.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
-    if (r.tag == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tag: is null");
-    if (r.mode != Mode::cmac && overlap(r.tag, r.tag_length, r.output, r.input_length)) {
-        throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
-    }
-}
-
 /// `crypt` for modes with tags, after all checks; with a stream, `crypt_async`.
-void crypt_tagged(Engine& engine, const MessageRequest& request, MessageResult& result,
-                  std::optional<CallerStream> stream);
+void crypt_tagged(Engine& engine, const Request& request, MessageResult& result, std::optional<CallerStream> stream);
 
 }  // namespace warpaes

@@ -17,8 +17,8 @@
 #include "composed_oracle.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "evp_oracle.hpp"
-#include "message/composed.hpp"
 #include "message/context.hpp"
+#include "message/message.hpp"
 #include "simt.hpp"
 
 namespace warpaes {
@@ -297,20 +297,21 @@ TEST_F(GcmDeviceFailure, OfGcmSivNoPlaintextIsLeftOnTheDevice) {
                 simt::fail_call("*", nth, cudaErrorUnknown, 1);
                 MessageResult result;
                 try {
-                    crypt_composed(engine,
-                                   {.mode = ComposedMode::gcm_siv,
-                                    .direction = direction,
-                                    .key = &key_,
-                                    .mac_key = nullptr,
-                                    .iv = iv_,
-                                    .input = buffers.input(),
-                                    .input_length = length,
-                                    .output = buffers.output(),
-                                    .output_capacity = length,
-                                    .aad = {},
-                                    .tag = tag.data(),
-                                    .tag_length = 16},
-                                   result);
+                    const MessageGroup message{.mode = Mode::gcm_siv,
+                                               .direction = direction,
+                                               .length = length,
+                                               .input = {buffers.input(), 0},
+                                               .output = {buffers.output(), 0},
+                                               .iv = Elements::of(iv_.data()),
+                                               .iv_length = iv_.size(),
+                                               .aad = {},
+                                               .tag = {tag.data(), 0},
+                                               .tag_length = 16,
+                                               .key = &key_,
+                                               .keys = {}};
+                    crypt(engine,
+                          {.message = message, .output_capacity = length, .range = std::nullopt, .aad_list = {}},
+                          result);
                     failed = simt::calls("*") >= static_cast<std::uint64_t>(nth);  // which may fail
                     ASSERT_TRUE(std::equal(sealed.end() - 16, sealed.end(), tag.begin()));
                     ASSERT_EQ(std::memcmp(buffers.output(), (encrypt ? sealed : text_).data(), length), 0);

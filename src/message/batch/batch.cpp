@@ -271,27 +271,11 @@ void Batch::run_pieces(Pieces pieces, std::uint64_t bytes, Backend& backend, int
 void Batch::run_solo(std::uint32_t entry, std::uint64_t message) {
     try {
         MessageResult result;
-        const MessageGroup g = group(entry).slice(message, 1);
+        MessageGroup g = group(entry).slice(message, 1);
         const auto own = g.key == nullptr ? keys_.get({g.keys.first, g.key_bytes}) : nullptr;
-        crypt(engine_,
-              {.mode = g.mode,
-               .direction = g.direction,
-               .key = own != nullptr ? own.get() : g.key,
-               .iv = {g.iv.first, g.iv_length},
-               .input = g.input.first,
-               .input_length = g.length,
-               .output = g.output.first,
-               .output_capacity = g.bytes(),
-               .range = std::nullopt,
-               .length_in_bits = g.mode == Mode::cfb1,
-               .aad = g.aad.first,
-               .aad_length = g.aad_length,
-               .tag = g.tag.first,
-               .tag_length = g.tag_length,
-               .tweak_key = g.tweak_key,
-               .data_unit_length = g.data_units.bytes,
-               .data_unit_step = g.mode == Mode::xts ? g.data_units.step : 0},
-              result);
+        if (own != nullptr) g.key = own.get();
+        g.device = -1;
+        crypt(engine_, {.message = g, .output_capacity = g.bytes(), .range = std::nullopt, .aad_list = {}}, result);
         notes_ |= result.notes;
         ++(result.device >= 0 ? on_gpu_ : on_cpu_);
         if (result.refusal) outcomes_.reject(entry, message, std::array<std::uint8_t, 1>{1});

@@ -124,8 +124,8 @@ EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     const Mode mode = checked_mode(e.mode);
     (void)checked_direction(e.direction);
     check_count(e);
-    check_fields(e.mode, {.tagged = (e.aad_len | e.tag_len) != 0,
-                          .data_units = e.tweak_key != nullptr || (e.data_unit_len | e.data_unit_step) != 0});
+    check_fields(mode, {.tagged = (e.aad_len | e.tag_len) != 0,
+                        .data_units = e.tweak_key != nullptr || (e.data_unit_len | e.data_unit_step) != 0});
     check_iv_length(mode, e.iv_len, "iv_len");
     check_tag(e, mode);
     check_length(e, mode);
