@@ -127,8 +127,7 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
             }
             Secret<Block> chain, digest;
             std::copy_n(r.chain, block_bytes, chain->begin());
-            const std::uint64_t length = r.mode == Mode::cfb1 ? 8 * r.bytes : r.bytes;
-            MessageGroup stretch = stretch_of(r.mode, r.direction, key, *chain, r.input, r.output, length);
+            MessageGroup stretch = stretch_of(r.mode, r.direction, key, *chain, r.input, r.output, r.bytes);
             stretch.tweak_key = tweak_key.get();
             if (r.mode == Mode::xts) stretch.data_units = {.bytes = r.bytes};
             if (r.mode == Mode::gcm) {

@@ -237,6 +237,11 @@ constexpr bool is_parallel(Mode mode, Direction direction) {
     return direction == Direction::encrypt ? traits.encrypts_parallel : traits.decrypts_parallel;
 }
 
+/// The length that kernels take: CFB1's count bits, all others bytes. `unused_bits`: see MessageGroup.
+constexpr std::uint64_t kernel_length(Mode mode, std::uint64_t bytes, std::uint32_t unused_bits) {
+    return mode == Mode::cfb1 ? 8 * bytes - unused_bits : bytes;
+}
+
 /// ECB and CBC process whole blocks only; messages of the other modes may end with a partial block.
 constexpr bool needs_whole_blocks(Mode mode) {
     return traits_of(mode).whole_blocks;

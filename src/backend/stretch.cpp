@@ -243,7 +243,8 @@ private:
                            .tweak_key = g_.tweak_key,
                            .data_units = g_.data_units,
                            .beyond_caches = g_.beyond_caches,
-                           .zero_copy = g_.zero_copy});
+                           .zero_copy = g_.zero_copy,
+                           .unused_bits = g_.unused_bits});
     }
 
     void ccm() {
@@ -308,7 +309,8 @@ Run run_of(const MessageGroup& g) {
             .data_units = g.data_units,
             .tweaks = g.tweaks,
             .beyond_caches = g.beyond_caches,
-            .zero_copy = g.zero_copy};
+            .zero_copy = g.zero_copy,
+            .unused_bits = g.unused_bits};
 }
 
 void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,

@@ -11,7 +11,7 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// Lengths in bits end here: inside, only the last stretch of CFB1 has an incomplete byte.
+/// Lengths in bits end here: inside, messages of CFB1 have bytes, and the last one may have unused bits.
 void check_flags(const warpaes_message& m, Mode mode) {
     if (is_composed(mode) && m.flags != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, std::string("flags: ") + traits_of(mode).name + " has none");
@@ -43,11 +43,11 @@ Request to_request(const warpaes_message& m, Mode mode, int input_device = -1) {
     check_fields(mode, {.tagged = m.aad != nullptr || m.tag != nullptr || (m.aad_len | m.tag_len) != 0,
                         .data_units = m.tweak_key != nullptr || (m.data_unit_len | m.data_unit_step) != 0,
                         .siv = m.mac_key != nullptr || m.aad_list != nullptr || m.aad_count != 0});
-    const bool bytes_of_bits = mode == Mode::cfb1 && (m.flags & WARPAES_LENGTH_IN_BITS) == 0;
-    if (bytes_of_bits) check_longest(mode, m.input_len, m.iv_len, "input_len");
+    const bool bits = (m.flags & WARPAES_LENGTH_IN_BITS) != 0;
     Request request{.message = {.mode = mode,
                                 .direction = checked_direction(m.direction),
-                                .length = bytes_of_bits ? 8 * m.input_len : m.input_len,
+                                .length = bits ? m.input_len / 8 + (m.input_len % 8 != 0) : m.input_len,
+                                .unused_bits = bits ? static_cast<std::uint32_t>(-m.input_len % 8) : 0,
                                 .input = Elements::of(m.input),
                                 .output = Elements::of(m.output),
                                 .iv = Elements::of(m.iv),

@@ -187,7 +187,7 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     d.aad_stride = aad.stride;
     d.tag_stride = tag.stride;
     d.count = g.count;
-    d.length = g.length;
+    d.length = kernel_length(g.mode, g.length, g.unused_bits);
     d.aad_length = g.aad_length;
     d.iv_length = static_cast<std::uint32_t>(g.iv_length);
     d.tag_length = static_cast<std::uint32_t>(g.tag_length);

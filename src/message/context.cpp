@@ -143,8 +143,7 @@ void Context::seek(std::uint64_t offset) {
 
 MessageGroup Context::run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                std::uint64_t bytes) const {
-    return stretch_of(stretch_mode(), kind_.direction, *key_, state.chain, input, output,
-                      kind_.mode == Mode::cfb1 ? 8 * bytes : bytes);
+    return stretch_of(stretch_mode(), kind_.direction, *key_, state.chain, input, output, bytes);
 }
 
 void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,

@@ -101,13 +101,13 @@ Block Executor::run_and_chain(const MessageGroup& stretch) {
         return after.value(stretch);
     }
     // Copy the last 16 bytes of input and output to host memory, where the chaining value is computed.
-    const std::uint64_t bytes = stretch.mode == Mode::cfb1 ? stretch.length / 8 : stretch.length;
+    const std::uint64_t bytes = stretch.length;
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, block_bytes));
     Secret<Block> in, out;
     MessageGroup tail = stretch;
     tail.input = Elements::of(in->data());
     tail.output = Elements::of(out->data());
-    tail.length = stretch.mode == Mode::cfb1 ? 8 * n : n;
+    tail.length = n;
     read(in->data(), stretch.input.first + (bytes - n), n);
     run(stretch);
     read(out->data(), stretch.output.first + (bytes - n), n);

@@ -35,10 +35,10 @@ void check_padding_and_range(const Request& r) {
     if (!is_parallel(m.mode, m.direction)) {
         throw Error(WARPAES_ERROR_RANGE, "range: this mode and direction can only start at the beginning of a message");
     }
-    if (r.range->offset > m.bytes() || r.range->length > m.bytes() - r.range->offset) {
+    if (r.range->offset > m.length || r.range->length > m.length - r.range->offset) {
         throw Error(WARPAES_ERROR_RANGE, "range: bytes " + std::to_string(r.range->offset) + " + " +
                                              std::to_string(r.range->length) + " are outside the message of " +
-                                             std::to_string(m.bytes()) + " bytes");
+                                             std::to_string(m.length) + " bytes");
     }
 }
 
@@ -60,7 +60,7 @@ void check_keys(const Request& r) {
 void check_data_length(const Request& r) {
     const MessageGroup& m = r.message;
     if (is_composed(m.mode)) return check_composed_length(m.mode, m.direction, m.length);
-    check_longest(m.mode, m.bytes(), m.iv_length, "input_len");
+    check_longest(m.mode, m.length, m.iv_length, "input_len");
     if (!needs_whole_blocks(m.mode)) return;
     if (r.pkcs7 && m.direction == Direction::encrypt) return;
     if (m.length % block_bytes != 0) {
@@ -80,9 +80,9 @@ std::uint64_t output_length(const Request& r) {
     const ModeTraits& mode = traits_of(m.mode);
     if (r.range) return r.range->length;
     if (m.mode == Mode::cmac) return 0;
-    if (m.direction == Direction::decrypt) return m.bytes() - mode.growth;
+    if (m.direction == Direction::decrypt) return m.length - mode.growth;
     if (r.pkcs7) return m.length / block_bytes * block_bytes + block_bytes;
-    return round_up(m.bytes(), mode.sealed_unit) + mode.growth;
+    return round_up(m.length, mode.sealed_unit) + mode.growth;
 }
 
 /// The message without its IV; `chain` must outlive it.
@@ -150,7 +150,7 @@ void crypt_range(Executor& executor, const Request& r, const Block& iv, bool may
     Block chain{};
     const auto partial_block = [&](std::uint64_t start, std::uint64_t stop) {
         const std::uint64_t block_at = start / block_bytes * block_bytes;
-        const auto available = static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, m.bytes() - block_at));
+        const auto available = static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, m.length - block_at));
         Secret<Block> in, plain;
         executor.read(in->data(), m.input.first + block_at, available);
         chain = chain_for(block_at);
@@ -172,8 +172,7 @@ void crypt_range(Executor& executor, const Request& r, const Block& iv, bool may
     const std::uint64_t whole_end = ends_in_block ? end / unit * unit : end;
     if (at < whole_end) {
         chain = chain_for(at);
-        executor.run(stretch_of(m.mode, m.direction, *m.key, chain, m.input.first + at, out,
-                                (whole_end - at) * (m.mode == Mode::cfb1 ? 8 : 1)));
+        executor.run(stretch_of(m.mode, m.direction, *m.key, chain, m.input.first + at, out, whole_end - at));
         out += whole_end - at;
         at = whole_end;
     }
@@ -202,10 +201,10 @@ void check_all_memory(const Request& r, std::uint64_t output_bytes) {
     const MessageGroup& m = r.message;
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
     const std::uint64_t all = address(m.input.first) | address(m.output.first) | address(m.iv.first) |
-                              address(m.aad.first) | address(m.tag.first) | m.bytes() | output_bytes | m.iv_length |
+                              address(m.aad.first) | address(m.tag.first) | m.length | output_bytes | m.iv_length |
                               m.aad_length | m.tag_length;
     if (all >> 48 == 0) return;
-    check_memory(m.input.first, m.bytes(), "input");
+    check_memory(m.input.first, m.length, "input");
     check_memory(m.output.first, output_bytes, "output");
     check_memory(m.iv.first, m.iv_length, "iv");
     check_memory(m.aad.first, m.aad_length, "aad");
@@ -261,7 +260,7 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
     if (r.range && m.input.first == m.output.first && output_bytes != 0) {
         throw Error(WARPAES_ERROR_OVERLAP, "output: a range is never in place; use a separate buffer");
     }
-    check_overlap(m.input.first, m.bytes(), m.output.first, output_bytes);
+    check_overlap(m.input.first, m.length, m.output.first, output_bytes);
     if (!may_wait && r.pkcs7) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
     }

@@ -110,8 +110,7 @@ bool crypt_short(Engine& engine, const Request& r, MessageResult& result) {
     const ShortWays* const ways = engine.short_ways();
     if (ways == nullptr) return false;
     const ShortWay& way = ways->of(m.mode, m.direction, m.key->rounds());
-    const std::uint64_t bytes = m.bytes();
-    if (way.function == nullptr || bytes > way.most_bytes || m.aad_length > way.most_bytes - bytes) return false;
+    if (way.function == nullptr || m.length > way.most_bytes || m.aad_length > way.most_bytes - m.length) return false;
     const ShortMessage message{.mode = m.mode,
                                .direction = m.direction,
                                .key = m.key,
@@ -125,7 +124,8 @@ bool crypt_short(Engine& engine, const Request& r, MessageResult& result) {
                                .tag = m.tag.first,
                                .tag_length = m.tag_length,
                                .tweak_key = m.tweak_key,
-                               .data_units = m.mode == Mode::xts ? xts_units_of(m) : DataUnits{}};
+                               .data_units = m.mode == Mode::xts ? xts_units_of(m) : DataUnits{},
+                               .unused_bits = m.unused_bits};
     int input_device = r.input_device;
     if (!all_memory_is_the_hosts() && (input_device >= 0 || !lies_in_host_memory(message, input_device))) return false;
     result.backend = way.backend;

@@ -139,7 +139,7 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
                   .key = g.key,
                   .iv = {},
                   .pkcs7 = false,
-                  .unused_bits = g.mode == Mode::cfb1 ? static_cast<unsigned>(g.bytes() * 8 - g.length) : 0,
+                  .unused_bits = g.unused_bits,
                   .in_place = g.input.first == g.output.first,
                   .tweak_key = g.tweak_key,
                   .data_units = g.data_units,
@@ -160,7 +160,7 @@ constexpr std::uint64_t most_zero_copy_bytes(Mode mode, Direction direction) {
 }  // namespace
 
 Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
-    const auto bytes = static_cast<std::size_t>(g.bytes());
+    const auto bytes = static_cast<std::size_t>(g.length);
     const bool chained = g.mode == Mode::ccm || g.mode == Mode::cmac;
     Ends ends = plan_ends(engine,
                           {.mode = g.mode,

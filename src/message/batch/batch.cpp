@@ -164,8 +164,8 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
         BatchScratch::Origin origin{.slice = slice};
         if (in_place(g) && !staging.empty()) {
             origin.output = g.output;
-            g.output = {staging.data() + staged, g.bytes()};
-            staged += g.count * g.bytes();
+            g.output = {staging.data() + staged, g.length};
+            staged += g.count * g.length;
         }
         if (opens(g)) {
             origin.failed = flags;
@@ -184,7 +184,7 @@ void Batch::settle(BatchScratch& scratch) {
         const MessageGroup& g = scratch.groups[i];
         const auto& [slice, output, failed] = scratch.origins[i];
         for (std::uint64_t m = 0; output.first != nullptr && m < g.count; ++m) {
-            std::copy_n(g.output.at(m), g.bytes(), output.at(m));
+            std::copy_n(g.output.at(m), g.length, output.at(m));
         }
         if (g.failed == nullptr) continue;
         outcomes_.reject(slice.entry, slice.first, std::span(scratch.failed).subspan(failed, g.count));
@@ -201,7 +201,7 @@ std::size_t Batch::bytes_in_place(std::span<const Slice> slices) const {
     std::uint64_t bytes = 0;
     for (const Slice& s : slices) {
         const MessageGroup g = group(s.entry);
-        if (in_place(g)) bytes += s.count * g.bytes();
+        if (in_place(g)) bytes += s.count * g.length;
     }
     return static_cast<std::size_t>(bytes);
 }
@@ -212,7 +212,7 @@ void Batch::wipe_outputs(std::span<const Slice> slices, bool staged, int device)
         if (!opens(g) || g.output.first == nullptr || (staged && in_place(g))) continue;
         const int its = shapes_[s.entry].output_on_host ? -1 : device;
         for (std::uint64_t m = 0; m < g.count; ++m) {
-            clear_after_failure(engine_, g.output.at(m), static_cast<std::size_t>(g.bytes()), its);
+            clear_after_failure(engine_, g.output.at(m), static_cast<std::size_t>(g.length), its);
         }
     }
 }
@@ -275,7 +275,7 @@ void Batch::run_solo(std::uint32_t entry, std::uint64_t message) {
         const auto own = g.key == nullptr ? keys_.get({g.keys.first, g.key_bytes}) : nullptr;
         if (own != nullptr) g.key = own.get();
         g.device = -1;
-        crypt(engine_, {.message = g, .output_capacity = g.bytes(), .range = std::nullopt, .aad_list = {}}, result);
+        crypt(engine_, {.message = g, .output_capacity = g.length, .range = std::nullopt, .aad_list = {}}, result);
         notes_ |= result.notes;
         ++(result.device >= 0 ? on_gpu_ : on_cpu_);
         if (result.refusal) outcomes_.reject(entry, message, std::array<std::uint8_t, 1>{1});

@@ -24,6 +24,7 @@ struct Part {
     const char* name;
 };
 
+/// Entries of CFB1 count bits.
 std::uint64_t data_bytes(const warpaes_batch_entry& e, Mode mode) {
     return mode == Mode::cfb1 ? e.length / 8 + (e.length % 8 != 0) : e.length;
 }
@@ -79,7 +80,8 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
     MessageGroup group{.mode = mode,
                        .direction = static_cast<Direction>(e.direction),
                        .count = e.count,
-                       .length = e.length,
+                       .length = data_bytes(e, mode),
+                       .unused_bits = mode == Mode::cfb1 ? static_cast<std::uint32_t>(-e.length % 8) : 0,
                        .input = given(e.input, data),
                        .output = given(e.output, data && mode != Mode::cmac),
                        .iv = given(e.iv, e.iv_len != 0),
@@ -107,7 +109,7 @@ std::span<warpaes_status> statuses_of(const warpaes_batch_entry& e) noexcept {
 
 std::array<Strip, 2> writes_of(const MessageGroup& g) {
     const bool tags = g.direction == Direction::encrypt && g.tag_length != 0;
-    return {strip_of(g.output, g.count, g.output.first != nullptr ? g.bytes() : 0),
+    return {strip_of(g.output, g.count, g.output.first != nullptr ? g.length : 0),
             strip_of(g.tag, g.count, tags ? g.tag_length : 0)};
 }
 
@@ -207,7 +209,7 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
         throw Error(WARPAES_ERROR_OVERLAP,
                     "tag: a stride of " + to_string(tag.stride) + " bytes is less than a tag has");
     }
-    const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.bytes() : 0);
+    const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.length : 0);
     if (meet(output, tag) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
     const bool in_place = g.input.first == g.output.first && (g.count == 1 || g.input.stride == g.output.stride);
     const struct {
