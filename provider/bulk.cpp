@@ -12,8 +12,7 @@
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "engine/engine.hpp"
-#include "engine/pipeline/group.hpp"
-#include "message/executor.hpp"
+#include "engine/run/executor.hpp"
 #include "provider/key.hpp"
 #include "provider/settings.hpp"
 
@@ -107,14 +106,14 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
     Engine* const engine = this->engine(any_, false, false);
     if (engine == nullptr) return outcome;
     try {
-        std::optional<Executor> executor;
-        if (forks() == 0) executor.emplace(*engine, r.input, r.output, std::nullopt);
+        // The query where the buffers lie calls CUDA, which a child process must not do.
+        Executor executor = forks() == 0 ? Executor(*engine, r.input, r.output) : Executor(*engine);
         if (here) {
             const Plan plan = engine->plan({.mode = r.mode,
                                             .direction = r.direction,
                                             .key_bits = 8 * r.key->length,
                                             .bytes = r.bytes,
-                                            .memory = executor ? executor->memory() : Memory::pageable,
+                                            .memory = executor.memory(),
                                             .whole = r.mode == Mode::xts ? r.bytes : 0});
             if (plan.devices.front() < 0 && plan.lanes <= 1) return outcome;
         }
@@ -136,13 +135,8 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
                 stretch.first_block = r.first_block;
             }
             outcome = Bulked::failed;  // from here on, input in place may be overwritten
-            bool on_gpu = false;
-            if (executor) {
-                executor->run(stretch);
-                on_gpu = executor->ran().device >= 0 && (executor->ran().notes & WARPAES_NOTE_DEVICE_FAILED) == 0;
-            } else {
-                (void)run_group(*engine, stretch, Memory::pageable, -1);
-            }
+            executor.run(stretch);
+            const bool on_gpu = executor.ran().device >= 0 && (executor.ran().notes & WARPAES_NOTE_DEVICE_FAILED) == 0;
             outcome = Bulked::done;
             if (r.digest != nullptr) std::copy(digest->begin(), digest->end(), r.digest);
             count(kind, on_gpu ? Where::gpu : Where::engine, 1, r.bytes);

@@ -81,8 +81,7 @@ bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
                                        .tag_length = tag_bytes,
                                        .key = &key,
                                        .keys = {}};
-            warpaes::crypt(
-                *engine, {.message = message, .output_capacity = bytes, .range = std::nullopt, .aad_list = {}}, result);
+            warpaes::crypt(*engine, {.message = message, .output_capacity = bytes}, result);
         });
     } catch (...) {
         return false;

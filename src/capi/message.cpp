@@ -61,7 +61,6 @@ Request to_request(const warpaes_message& m, Mode mode, int input_device = -1) {
                                 .tweak_key = m.tweak_key != nullptr ? &m.tweak_key->impl : nullptr,
                                 .statuses = reinterpret_cast<std::int32_t*>(m.device_status)},
                     .output_capacity = m.output_capacity,
-                    .range = std::nullopt,
                     .pkcs7 = (m.flags & WARPAES_PKCS7) != 0,
                     .input_device = input_device,
                     .mac_key = m.mac_key != nullptr ? &m.mac_key->impl : nullptr,

@@ -4,12 +4,11 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
 
-#include "engine/engine.hpp"
+#include "engine/run/executor.hpp"
 #include "message/message.hpp"
 
 namespace warpaes {
@@ -43,17 +42,10 @@ struct ComposedMessage {
     /// Calls `work(lane, chunk, first byte, bytes)` for each chunk of the message, in parallel where that pays.
     template <typename Work>
     void for_each_chunk(const Work& work) const {
-        const std::uint64_t chunk = chunk_bytes(), chunks = length / chunk + (length % chunk != 0);
-        const auto lanes = static_cast<std::size_t>(std::min<std::uint64_t>(plan.lanes, chunks));
-        std::atomic<std::uint64_t> next{0};
-        const auto take = [&](std::size_t worker) {
-            const LaneLease lane = engine.lease(plan, static_cast<unsigned>(worker), 0);
-            for (std::uint64_t i = next++; i < chunks; i = next++) {
-                work(*lane, i, i * chunk, std::min(chunk, length - i * chunk));
-            }
-        };
-        if (lanes <= 1) return take(0);
-        engine.pool().for_each(lanes, take);
+        const std::uint64_t chunk = chunk_bytes();
+        for_each_part(engine, plan, length / chunk + (length % chunk != 0), [&](Lane& lane, std::uint64_t i) {
+            work(lane, i, i * chunk, std::min(chunk, length - i * chunk));
+        });
     }
 };
 

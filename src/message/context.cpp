@@ -8,8 +8,8 @@
 #include "aes/xts.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
+#include "engine/run/executor.hpp"
 #include "message/checks.hpp"
-#include "message/executor.hpp"
 #include "message/tagged.hpp"
 #include "message/xts.hpp"
 
@@ -183,14 +183,13 @@ void Context::update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t 
 }
 
 void Context::next_key_stream_block(State& state) const {
-    Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    executor.encrypt_block(*key_, state.chain, state.partial);
+    encrypt_block(*engine_, *key_, state.chain, state.partial);
     if (stretch_mode() == Mode::ctr) state.chain = add(state.chain, 1);
     if (kind_.mode == Mode::ofb) state.chain = state.partial;
 }
 
 void Context::update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const {
-    Executor executor(*engine_, input, output, std::nullopt);
+    Executor executor(*engine_, input, output);
 
     // Processes the next `n` bytes of the block in hand; `partial` holds its unused key stream from `used` on.
     const auto spend = [&](std::size_t n) {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/secret.hpp"
+#include "engine/short_ways.hpp"
 #include "message/composed.hpp"
-#include "message/short.hpp"
 #include "message/tagged.hpp"
 
 namespace warpaes {

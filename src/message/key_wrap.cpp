@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "base/secret.hpp"
+#include "engine/short_ways.hpp"
 #include "message/checks.hpp"
 #include "message/composed.hpp"
-#include "message/short.hpp"
 
 namespace warpaes {
 

@@ -158,9 +158,7 @@ private:
         const Block iv{};
         Block tag{};
         Request request{.message = stretch_of(w.mode, w.direction, key, iv, pair.first(), pair.second(), w.bytes),
-                        .output_capacity = w.bytes,
-                        .range = std::nullopt,
-                        .aad_list = {}};
+                        .output_capacity = w.bytes};
         MessageGroup& m = request.message;
         if (w.mode == Mode::ecb) m.iv_length = 0;
         if (w.mode == Mode::xts) {

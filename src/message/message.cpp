@@ -11,9 +11,9 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/memory.hpp"
+#include "engine/run/executor.hpp"
 #include "message/checks.hpp"
 #include "message/composed.hpp"
-#include "message/executor.hpp"
 #include "message/short.hpp"
 #include "message/tagged.hpp"
 #include "message/xts.hpp"
@@ -60,7 +60,8 @@ void check_keys(const Request& r) {
 void check_data_length(const Request& r) {
     const MessageGroup& m = r.message;
     if (is_composed(m.mode)) return check_composed_length(m.mode, m.direction, m.length);
-    check_longest(m.mode, m.length, m.iv_length, "input_len");
+    // 2^64 - 1 bits are more bytes than any buffer has: check_all_memory() reports it.
+    if (m.unused_bits == 0) check_longest(m.mode, m.length, m.iv_length, "input_len");
     if (!needs_whole_blocks(m.mode)) return;
     if (r.pkcs7 && m.direction == Direction::encrypt) return;
     if (m.length % block_bytes != 0) {
@@ -265,6 +266,10 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
     }
     if (uses_tag(m.mode)) check_tagged(r);
+    if (m.statuses != nullptr && is_composed(m.mode)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    std::string("device_status: is for warpaes_crypt_async, which has no ") + traits_of(m.mode).name);
+    }
     if (m.statuses != nullptr && (may_wait || !uses_tag(m.mode) || m.direction == Direction::encrypt)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "device_status: is for warpaes_crypt_async, where it decrypts a message with a tag; here the call "

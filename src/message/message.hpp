@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "engine/engine.hpp"
 #include "engine/pipeline/memory.hpp"
+#include "engine/run/executor.hpp"
 #include "warpaes/warpaes.h"
 
 namespace warpaes {
@@ -23,22 +24,17 @@ struct Range {
 struct Request {
     MessageGroup message;
     std::uint64_t output_capacity = 0;  ///< bytes
-    std::optional<Range> range;
+    std::optional<Range> range{};
     bool pkcs7 = false;
     int input_device = -1;  ///< device where the input lies; -1: none, or not yet known
     // SIV:
     const ExpandedKey* mac_key = nullptr;
-    std::span<const warpaes_part> aad_list;  ///< components, instead of `message.aad`
+    std::span<const warpaes_part> aad_list{};  ///< components, instead of `message.aad`
 };
 
 struct MessageResult : Outcome {
     std::uint64_t output_length = 0;  ///< bytes
     Refusal refusal{};                ///< of decrypted data; the output has been wiped
-};
-
-/// The stream of a caller who does not wait (crypt_async).
-struct CallerStream {
-    void* stream = nullptr;
 };
 
 /// Processes the message. Sets `result.output_length` before it throws Error{BUFFER_TOO_SMALL}, and `result.refusal`

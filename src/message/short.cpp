@@ -28,10 +28,6 @@ std::uintptr_t address(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-const std::uint8_t* round_keys_of(const ExpandedKey& key) {
-    return reinterpret_cast<const std::uint8_t*>(key.encrypt().words.data());
-}
-
 /// Whether `way` takes `m` without further checks. (A buffer that ends below 2^48 cannot reach beyond the end of
 /// memory.)
 [[gnu::always_inline]] inline bool is_plain(const warpaes_message& m, const ShortWay& way) {
@@ -50,10 +46,6 @@ const std::uint8_t* round_keys_of(const ExpandedKey& key) {
     if (m.aad_len > way.most_plain_bytes - bytes || (m.aad == nullptr && m.aad_len != 0)) return false;
     return !overlap(m.tag, m.tag_len, m.output, bytes) && !overlap(m.tag, m.tag_len, m.input, bytes);
 }
-
-}  // namespace
-
-namespace {
 
 template <ShortWay::Plain Kind>
 [[gnu::always_inline]] inline PlainOutcome crypt_if_plain(Engine& engine, const warpaes_message& m,
@@ -133,17 +125,6 @@ bool crypt_short(Engine& engine, const Request& r, MessageResult& result) {
     wipe({m.output.first, static_cast<std::size_t>(m.length)});
     result.refusal = wrong_tag;
     return true;
-}
-
-void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks) {
-    (void)backend.short_function(Mode::ecb, direction, key.rounds())({.mode = Mode::ecb,
-                                                                      .direction = direction,
-                                                                      .key = &key,
-                                                                      .round_keys = round_keys_of(key),
-                                                                      .iv = nullptr,
-                                                                      .input = blocks.data(),
-                                                                      .output = blocks.data(),
-                                                                      .length = blocks.size()});
 }
 
 }  // namespace warpaes

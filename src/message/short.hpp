@@ -27,7 +27,4 @@ bool crypt_plain_or_fail(Engine& engine, const warpaes_message& message, const E
 /// mode.
 bool crypt_short(Engine& engine, const Request& request, MessageResult& result);
 
-/// Runs blocks in host memory through the block cipher, in place, where no lane is at hand.
-void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks);
-
 }  // namespace warpaes

@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "engine/engine.hpp"
 #include "engine/pipeline/memory.hpp"
+#include "engine/run/executor.hpp"
 #include "message/checks.hpp"
-#include "message/executor.hpp"
 
 namespace warpaes {
 
@@ -68,7 +68,7 @@ Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::u
 FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                         Outcome* ran) {
     if (bytes == 0) return {};
-    Executor executor(engine, data, data, std::nullopt);
+    Executor executor(engine, data, data);
     if (bytes <= hashed_here && !executor.on_device()) {
         FieldElement digest;
         hash_blocks(key.hash_key().powers[0], data, bytes, digest);

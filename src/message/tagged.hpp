@@ -8,8 +8,7 @@
 #include "aes/ghash.hpp"
 #include "base/error.hpp"
 #include "engine/engine.hpp"
-#include "engine/pipeline/group.hpp"
-#include "message/executor.hpp"
+#include "engine/run/executor.hpp"
 #include "message/message.hpp"
 
 namespace warpaes {

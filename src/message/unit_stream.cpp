@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/memory.hpp"
-#include "message/executor.hpp"
+#include "engine/run/executor.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {
@@ -56,7 +56,7 @@ void UnitStream::run(const std::uint8_t* input, std::uint64_t length, std::uint8
     units.input = Elements::of(input);
     units.output = {output, 0};
     units.iv = Elements::of(chain_.data());
-    Executor executor(*engine_, input, output, std::nullopt);
+    Executor executor(*engine_, input, output);
     if (shape_.mode != Mode::xts) {
         chain_ = executor.run_and_chain(units);
         return;
@@ -70,7 +70,7 @@ void UnitStream::run(const std::uint8_t* input, std::uint64_t length, std::uint8
 void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
     const std::uint64_t whole = output_of(length);
     if (length == 0) return;
-    Executor executor(*engine_, input, whole != 0 ? output : input, std::nullopt);
+    Executor executor(*engine_, input, whole != 0 ? output : input);
     const auto wait_with = [&](const std::uint8_t* from, std::uint64_t bytes) {
         const std::size_t before = waiting_.size();
         waiting_.resize(before + static_cast<std::size_t>(bytes));
@@ -118,7 +118,7 @@ void UnitStream::final(std::uint8_t* output) {
                                                    " bytes for the last data unit, which must have at least 16");
     }
     run(waiting_.data(), waiting_.size(), waiting_.data());
-    Executor executor(*engine_, output, output, std::nullopt);
+    Executor executor(*engine_, output, output);
     executor.write(output, waiting_.data(), waiting_.size());
 }
 

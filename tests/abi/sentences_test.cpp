@@ -116,7 +116,7 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
                 [](M& m) { m.data_unit_len = 16; });
         message("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, mode,
                 [](M& m) { m.data_unit_step = 16; });
-        message("device_status: is for warpaes_crypt_async", argument, mode,
+        message(std::string("device_status: is for warpaes_crypt_async, which has no ") + name, argument, mode,
                 [this](M& m) { m.device_status = reinterpret_cast<decltype(m.device_status)>(memory_); });
         message("direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got 0", argument, mode,
                 [](M& m) { m.direction = no_such<warpaes_direction>(0); });

@@ -10,7 +10,7 @@
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
-#include "engine/pipeline/group.hpp"
+#include "engine/run/executor.hpp"
 #include "simt.hpp"
 
 namespace warpaes {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/chain.hpp"
-#include "engine/pipeline/group.hpp"
+#include "engine/run/executor.hpp"
 #include "support.hpp"
 
 namespace warpaes::test {

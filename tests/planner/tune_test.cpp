@@ -198,10 +198,10 @@ TEST_F(Launches, ATuningTriesEveryValueOfEveryFigure) {
     LaunchTable before = gpu().launches(0).built_in;
     before.own_key_threads = 448;  // which no tuning tries: it is not what the report says
     gpu().use_launches(0, before);
-    const TuningReport report = tune({.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
-                                          steps.push_back(step);
-                                          return true;
-                                      }});
+    const TuningReport report = tune(gpu(), {.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
+                                                 steps.push_back(step);
+                                                 return true;
+                                             }});
     ASSERT_FALSE(steps.empty());
     EXPECT_EQ(steps.back().done, steps.back().total);
     EXPECT_EQ(steps.size(), steps.back().total);
@@ -268,11 +268,11 @@ TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
         next = true;  // the first launch with two tables; the next one fails
         simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
     });
-    const TuningReport report = tune({.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
-                                          if (std::string(step.figure) == "tables" && step.value == 2)
-                                              relative = step.relative;
-                                          return true;
-                                      }});
+    const TuningReport report = tune(gpu(), {.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
+                                                 if (std::string(step.figure) == "tables" && step.value == 2)
+                                                     relative = step.relative;
+                                                 return true;
+                                             }});
     EXPECT_TRUE(next);
     EXPECT_EQ(relative, 0);
     EXPECT_EQ(report.launches.used.tables, built_in.tables);

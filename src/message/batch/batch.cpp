@@ -275,7 +275,7 @@ void Batch::run_solo(std::uint32_t entry, std::uint64_t message) {
         const auto own = g.key == nullptr ? keys_.get({g.keys.first, g.key_bytes}) : nullptr;
         if (own != nullptr) g.key = own.get();
         g.device = -1;
-        crypt(engine_, {.message = g, .output_capacity = g.length, .range = std::nullopt, .aad_list = {}}, result);
+        crypt(engine_, {.message = g, .output_capacity = g.length}, result);
         notes_ |= result.notes;
         ++(result.device >= 0 ? on_gpu_ : on_cpu_);
         if (result.refusal) outcomes_.reject(entry, message, std::array<std::uint8_t, 1>{1});
