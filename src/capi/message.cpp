@@ -4,7 +4,6 @@
 #include "capi/result.hpp"
 #include "message/checks.hpp"
 #include "message/short.hpp"
-#include "message/tagged.hpp"
 
 namespace {
 

@@ -14,6 +14,10 @@ namespace warpaes {
 inline constexpr Refusal wrong_padding{WARPAES_ERROR_PADDING,
                                        "input: the padding is wrong: wrong key, wrong IV or damaged data"};
 
+inline constexpr Refusal wrong_tag{
+    WARPAES_ERROR_AUTHENTICATION,
+    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
+
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);
 [[noreturn]] void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "engine/pipeline/memory.hpp"
-#include "message/tagged.hpp"
+#include "message/checks.hpp"
 
 namespace warpaes {
 

@@ -10,7 +10,6 @@
 #include "engine/chain.hpp"
 #include "engine/run/executor.hpp"
 #include "message/checks.hpp"
-#include "message/tagged.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {

@@ -8,7 +8,6 @@
 #include "base/secret.hpp"
 #include "engine/short_ways.hpp"
 #include "message/composed.hpp"
-#include "message/tagged.hpp"
 
 namespace warpaes {
 

@@ -6,12 +6,14 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "engine/run/executor.hpp"
-#include "message/tagged.hpp"
+#include "engine/run/tagged.hpp"
+#include "message/checks.hpp"
 
 namespace warpaes {
 
 GcmStream::GcmStream(Engine& engine, const ExpandedKey& key, Direction direction, std::span<const std::uint8_t> iv)
     : engine_(&engine), key_(&key), direction_(direction) {
+    check_iv_length(Mode::gcm, iv.size(), "iv");
     state_->j0 = pre_counter(engine, key, iv);
     state_->public_counters = iv.size() == gcm_nonce_bytes;
 }

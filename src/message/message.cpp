@@ -12,10 +12,10 @@
 #include "engine/chain.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "engine/run/executor.hpp"
+#include "engine/run/tagged.hpp"
 #include "message/checks.hpp"
 #include "message/composed.hpp"
 #include "message/short.hpp"
-#include "message/tagged.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {
@@ -292,7 +292,11 @@ std::uint32_t wrapped_counter(const Request& r) {
 void crypt_any(Engine& engine, const Request& r, MessageResult& result, std::optional<CallerStream> stream) {
     const MessageGroup& m = r.message;
     if (is_composed(m.mode)) return crypt_composed(engine, r, result);
-    if (uses_tag(m.mode)) return crypt_tagged(engine, r, result, stream);
+    if (uses_tag(m.mode)) {
+        const TaggedOutcome ran = run_tagged(engine, m, stream, r.input_device);
+        if (!ran.authentic) result.refusal = wrong_tag;
+        return result.add(ran);
+    }
     const Block iv = checked_iv(m.mode, {m.iv.first, static_cast<std::size_t>(m.iv_length)});
     Executor executor(engine, m.input.first, m.output.first, stream, r.input_device);
     if (r.pkcs7) {

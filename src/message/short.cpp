@@ -4,7 +4,7 @@
 #include "base/clean_stack.hpp"
 #include "base/secret.hpp"
 #include "engine/engine.hpp"
-#include "message/tagged.hpp"
+#include "message/checks.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {

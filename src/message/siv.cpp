@@ -7,7 +7,6 @@
 #include "base/secret.hpp"
 #include "message/composed.hpp"
 #include "message/mac_stream.hpp"
-#include "message/tagged.hpp"
 
 namespace warpaes {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/secret.hpp"
-#include "engine/key_table.hpp"
+#include "message/batch/key_table.hpp"
 
 namespace warpaes {
 

@@ -6,14 +6,11 @@
 #include <span>
 
 #include "aes/ghash.hpp"
-#include "base/error.hpp"
-#include "engine/engine.hpp"
 #include "engine/run/executor.hpp"
-#include "message/message.hpp"
 
 namespace warpaes {
 
-/// The pre-counter block J0 for any GCM `iv` in host memory. Throws Error{IV_LENGTH}.
+/// The pre-counter block J0 for any GCM `iv` in host memory.
 Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv);
 
 /// The digest (MessageGroup::digest) of `bytes` bytes in memory of any kind, read after the work that is already on
@@ -22,11 +19,13 @@ Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::u
 FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                         Outcome* ran = nullptr);
 
-inline constexpr Refusal wrong_tag{
-    WARPAES_ERROR_AUTHENTICATION,
-    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
+struct TaggedOutcome : Outcome {
+    bool authentic = true;  ///< false: decrypted, the tag is wrong, and the output has been wiped
+};
 
-/// `crypt` for modes with tags, after all checks; with a stream, `crypt_async`.
-void crypt_tagged(Engine& engine, const Request& request, MessageResult& result, std::optional<CallerStream> stream);
+/// Runs a checked message with a tag, whose parts lie in memory of any kind. With a stream, enqueues it and returns
+/// without waiting. `input_device` as for Executor.
+TaggedOutcome run_tagged(Engine& engine, const MessageGroup& message, std::optional<CallerStream> stream,
+                         int input_device = -1);
 
 }  // namespace warpaes

@@ -1,14 +1,11 @@
-#include "message/tagged.hpp"
+#include "engine/run/tagged.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 
 #include "base/error.hpp"
-#include "engine/engine.hpp"
 #include "engine/pipeline/memory.hpp"
-#include "engine/run/executor.hpp"
-#include "message/checks.hpp"
 
 namespace warpaes {
 
@@ -59,7 +56,6 @@ bool is_simple(const MessageGroup& m) {
 }  // namespace
 
 Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv) {
-    check_iv_length(Mode::gcm, iv.size(), "iv");
     if (iv.size() == gcm_nonce_bytes) return pre_counter(iv.first<gcm_nonce_bytes>());
     const FieldElement digest = gcm_digest(engine, key, iv.data(), iv.size());
     return store_element(multiply(digest ^ length_block(0, iv.size()), key.hash_key().powers[0]));
@@ -90,8 +86,8 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
     return load_element(digest);
 }
 
-void crypt_tagged(Engine& engine, const Request& r, MessageResult& result, std::optional<CallerStream> stream) {
-    const MessageGroup& m = r.message;
+TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, std::optional<CallerStream> stream, int input_device) {
+    TaggedOutcome result;
     const bool decrypt = m.direction == Direction::decrypt, gcm = m.mode == Mode::gcm, empty = m.length == 0;
     const std::span<const std::uint8_t> given_iv(m.iv.first, static_cast<std::size_t>(m.iv_length));
     MessageGroup message = m;
@@ -100,12 +96,13 @@ void crypt_tagged(Engine& engine, const Request& r, MessageResult& result, std::
         const int device = device_for_stream(m);
         engine.require_gpu();
         engine.gpu().enqueue({&message, 1}, device, stream->stream);
-        return result.add({engine.gpu().name(), device});
+        result.add({engine.gpu().name(), device});
+        return result;
     }
     if (empty && !stream) message.input = message.output = {};
     std::uint8_t* const output = message.output.first;
     Executor executor(engine, message.input.first, m.mode == Mode::cmac ? message.input.first : output, stream,
-                      r.input_device);
+                      input_device);
     message.iv = {};
     // Small inputs and inputs that a CPU reads are copied to host memory. The copies also protect them from the output,
     // which may be written before they have been read.
@@ -133,7 +130,10 @@ void crypt_tagged(Engine& engine, const Request& r, MessageResult& result, std::
         executor.run(message);
         result.add(executor.ran());
     };
-    if (stream) return note_run();
+    if (stream) {
+        note_run();
+        return result;
+    }
     const auto tag_bytes = static_cast<std::size_t>(m.tag_length);
     const int tag_device = device_of(m.tag.first);
     Secret<Block> tag;
@@ -154,8 +154,9 @@ void crypt_tagged(Engine& engine, const Request& r, MessageResult& result, std::
         if (decrypt && output != nullptr) executor.clear(output, m.length);
         throw;
     }
-    if (failed != 0) result.refusal = wrong_tag;
+    result.authentic = failed == 0;
     if (!decrypt) copy_memory(m.tag.first, tag->data(), tag_bytes, tag_device);
+    return result;
 }
 
 }  // namespace warpaes
