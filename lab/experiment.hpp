@@ -48,8 +48,9 @@ enum class Paper {
     paracrypt,
     damjanovic,
     harrison,
+    jiang,
     ours
-};  ///< [N], [G], [P], [D], [H], and experiments that no paper has
+};  ///< [N], [G], [P], [D], [H], the later studies [K], and experiments that no paper has
 const char* letter_of(Paper paper);
 /// Authors, title, year and hardware in one line.
 const char* citation_of(Paper paper);

@@ -14,6 +14,8 @@ const char* letter_of(Paper paper) {
         return "D";
     case Paper::harrison:
         return "H";
+    case Paper::jiang:
+        return "K";
     case Paper::ours:
         return "W";
     }
@@ -37,6 +39,8 @@ const char* citation_of(Paper paper) {
     case Paper::harrison:
         return "O. Harrison, J. Waldron: Practical symmetric key cryptography on modern graphics hardware, 2008; "
                "GeForce 8800 GTX";
+    case Paper::jiang:
+        return "Z. H. Jiang, Y. Fei, D. Kaeli: A complete key recovery timing attack on a GPU, 2016; Tesla K40";
     case Paper::ours:
         return "warpaes: beyond the published experiments";
     }

@@ -85,6 +85,9 @@ std::vector<Rule> rules_of_gu();
 std::vector<Rule> rules_of_paracrypt();
 std::vector<Rule> rules_of_damjanovic();
 std::vector<Rule> rules_of_harrison();
+/// The later studies, and our own conclusion of them.
+std::vector<Rule> rules_of_jiang();
+Verdict attack_fails(const Figures& figures);
 std::vector<Rule> rules_of_ours();
 }  // namespace claims
 

@@ -24,6 +24,7 @@ constexpr Files files[] = {
     {Paper::paracrypt, statements::paracrypt, claims::rules_of_paracrypt},
     {Paper::damjanovic, statements::damjanovic, claims::rules_of_damjanovic},
     {Paper::harrison, statements::harrison, claims::rules_of_harrison},
+    {Paper::jiang, statements::jiang, claims::rules_of_jiang},
     {Paper::ours, statements::ours, claims::rules_of_ours},
 };
 

@@ -386,6 +386,7 @@ std::vector<Rule> rules_of_ours() {
         {"W.production-silent", production_silent},
         {"W.launches-equal", launches_equal},
         {"W.launches-random", launches_random},
+        {"W.attack-fails", attack_fails},
         {"W.contenders-ecb", contenders_ecb},
         {"W.contenders-ctr", contenders_ctr},
         {"W.thirteen-order", thirteen_order},
