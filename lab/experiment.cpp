@@ -21,8 +21,8 @@ const std::vector<Experiment>& experiment_list() {
         g_schemes,         g_tables,      g_transfers,   g_breakdown, p_threads,    p_memory,     p_streams,
         p_staging,         p_pipeline,    p_host_memory, p_modes,     p_encryption, p_decryption, p_random_access,
         d_surfaces,        d_model,       d_occupancy,   d_memory,    h_reads,      h_tables,     h_ctr,
-        h_overhead,        h_rekeying,    h_serial,      h_mixing,    h_modes,      k_last_round, w_worth,
-        w_leakage,         w_contenders,
+        h_overhead,        h_rekeying,    h_serial,      h_mixing,    h_modes,      k_last_round, t_designs,
+        w_worth,           w_leakage,     w_contenders,
     };
     return experiments;
 }

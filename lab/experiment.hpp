@@ -52,8 +52,10 @@ enum class Paper {
     damjanovic,
     harrison,
     jiang,
+    tezcan,
+    hajihassani,
     ours
-};  ///< [N], [G], [P], [D], [H], the later studies [K], and experiments that no paper has
+};  ///< [N], [G], [P], [D], [H], the later studies [K], [T], [B], and experiments that no paper has
 const char* letter_of(Paper paper);
 /// Authors, title, year and hardware in one line.
 const char* citation_of(Paper paper);

@@ -4,6 +4,7 @@
 #include "aes/key_schedule.hpp"
 #include "evp_oracle.hpp"
 #include "lab/gpu/bitsliced.hpp"
+#include "lab/gpu/cached_counter.hpp"
 #include "lab/gpu/leakage.hpp"
 
 namespace lab::gpu {
@@ -53,6 +54,44 @@ TEST(Bitsliced, Refuses) {
     EXPECT_THROW(run(16, Bytes(15), 64), std::invalid_argument);
     EXPECT_THROW(run(16, Bytes(16, 1), 64), std::invalid_argument);
     EXPECT_GE(bitsliced_resources(true).blocks_per_multiprocessor, 1);
+}
+
+TEST(CachedCounter, CarriesAndSizes) {
+    const Bytes key = some_bytes(16, 3);
+    const Stream stream;
+    Bytes near_group = some_bytes(16, 4), near_half(16, 0xff), near_end(16, 0xff);
+    near_group[14] = 0xff, near_group[15] = 0xfd;
+    for (std::size_t i = 0; i < 8; ++i) near_half[i] = static_cast<std::uint8_t>(i);
+    near_end[15] = 0xfe;  // all 128 bits wrap
+    for (const Bytes& counter : {some_bytes(16, 5), near_group, near_half, near_end}) {
+        const CachedCounter cached(key, counter, 16 * 1300);
+        for (const std::size_t blocks : {1u, 2u, 3u, 511u, 512u, 513u, 1300u}) {
+            Bytes text = some_bytes(16 * blocks, static_cast<unsigned>(blocks));
+            const Bytes wanted = *oracle::evp("CTR", true, key, counter, text);
+            text.resize(text.size() + 64, 0xc3);
+            const DeviceMemory input = on_device(text), output(text.size());
+            fill(output.get(), 0xc3, output.size());
+            cached.run(input.get(), output.get(), 16 * blocks, stream);
+            stream.synchronize();
+            const Bytes result = fetch(output);
+            EXPECT_EQ(Bytes(result.begin(), result.end() - 64), wanted) << blocks;
+            EXPECT_EQ(Bytes(result.end() - 64, result.end()), Bytes(64, 0xc3)) << blocks;
+            cached.run(input.get(), input.get(), 16 * blocks, stream);
+            stream.synchronize();
+            EXPECT_EQ(fetch(input), result) << "in place, " << blocks;
+        }
+    }
+}
+
+TEST(CachedCounter, Refuses) {
+    const Stream stream;
+    DeviceMemory text(64);
+    EXPECT_THROW(CachedCounter(Bytes(32), Bytes(16), 64), std::invalid_argument);
+    EXPECT_THROW(CachedCounter(Bytes(16), Bytes(12), 64), std::invalid_argument);
+    const CachedCounter cached(Bytes(16), Bytes(16), 64);
+    EXPECT_NO_THROW(cached.run(text.get(), text.get(), 0, stream));
+    EXPECT_THROW(cached.run(text.get(), text.get(), 63, stream), std::invalid_argument);
+    EXPECT_THROW(cached.run(text.get(), text.get(), 80, stream), std::invalid_argument);
 }
 
 std::vector<std::uint32_t> schedule_of(const Bytes& key) {

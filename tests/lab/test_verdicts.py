@@ -60,7 +60,20 @@ WITHOUT = ["openssl enc without AES instructions", "openssl enc without AES inst
 KERNELS = [f"{n} threads a block" if n > 1 else "1 thread a block" for n in (1, 2, 4, 16)]
 KERNELS += [f"tables in {memory} memory" for memory in ("constant", "shared", "global")]
 # What an old record lacks.
+DESIGNS = [
+    "before: four tables, one copy",
+    "[T] one table, a copy for each bank",
+    "[L] the same, cached first round",
+    "[B] bitsliced",
+    "four tables, a copy for each bank",
+    "production",
+]
 MADE = {
+    "T.designs": [
+        panel("Designs since 2019", DESIGNS, ["ECB", "CTR"]),
+        panel("Designs since 2019, per watt", DESIGNS, ["ECB", "CTR"]),
+        panel("Speed by key size", ["AES-128", "AES-256"], ["from host to host", DESIGNS[1]]),
+    ],
     "P.memory": [panel("From disk to disk, by kernel", KERNELS, ["speed"])],
     "D.memory": [
         panel(
