@@ -54,8 +54,9 @@ enum class Paper {
     jiang,
     tezcan,
     hajihassani,
+    lam,
     ours
-};  ///< [N], [G], [P], [D], [H], the later studies [K], [T], [B], and experiments that no paper has
+};  ///< [N], [G], [P], [D], [H], the later studies [K], [T], [B], [F], and experiments that no paper has
 const char* letter_of(Paper paper);
 /// Authors, title, year and hardware in one line.
 const char* citation_of(Paper paper);

@@ -20,6 +20,8 @@ const char* letter_of(Paper paper) {
         return "T";
     case Paper::hajihassani:
         return "B";
+    case Paper::lam:
+        return "F";
     case Paper::ours:
         return "W";
     }
@@ -52,6 +54,9 @@ const char* citation_of(Paper paper) {
     case Paper::hajihassani:
         return "O. Hajihassani, S. K. Monfared, S. H. Khasteh, S. Gorgin: Fast AES implementation: a high-throughput "
                "bitsliced approach, 2019; Tesla V100";
+    case Paper::lam:
+        return "M. Lam and others: GPU-based private information retrieval for on-device machine learning inference, "
+               "2024, and its code; Tesla P100";
     case Paper::ours:
         return "warpaes: beyond the published experiments";
     }

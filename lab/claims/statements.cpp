@@ -27,6 +27,7 @@ constexpr Files files[] = {
     {Paper::jiang, statements::jiang, claims::rules_of_jiang},
     {Paper::tezcan, statements::tezcan, claims::rules_of_tezcan},
     {Paper::hajihassani, statements::hajihassani, claims::rules_of_hajihassani},
+    {Paper::lam, statements::lam, claims::rules_of_lam},
     {Paper::ours, statements::ours, claims::rules_of_ours},
 };
 

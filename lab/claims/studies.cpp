@@ -78,7 +78,36 @@ Verdict ctr_ahead(const Figures& figures) {
                    fmt::format("Bitsliced, CTR, {}, is {} ECB, {}.", gb_per_s(ctr), compared(r), gb_per_s(ecb)));
 }
 
+/// Evaluations a second with the most entries.
+std::string with_thousands(const Figure& f) {
+    return fmt::format("{}", fmt::group_digits(static_cast<unsigned long>(f.value)));
+}
+std::pair<Figure, Figure> aes_and_chacha(const Figures& figures) {
+    const char* title = "Evaluations of distributed point functions";
+    const Row aes = figures.row("F.dpf", title, "AES-128"), chacha = figures.row("F.dpf", title, "ChaCha20");
+    return {aes[aes.size() - 1], chacha[chacha.size() - 1]};
+}
+
+Verdict chacha_ahead(const Figures& figures) {
+    const auto [aes, chacha] = aes_and_chacha(figures);
+    const Ratio r = over(chacha, aes);
+    return verdict(by_gain(r, 1424.0 / 379),
+                   fmt::format("With ChaCha20 a GPU evaluates {} functions a second, with AES-128 {}: {:.2f} times.",
+                               with_thousands(chacha), with_thousands(aes), r.value));
+}
+
 }  // namespace
+
+std::vector<Rule> rules_of_lam() {
+    return {{"F.chacha", chacha_ahead}};
+}
+
+Verdict aes_generator(const Figures& figures) {
+    const auto [aes, chacha] = aes_and_chacha(figures);
+    const Ratio r = over(aes, chacha);
+    return verdict(by_gain(r), fmt::format("With AES-128 a GPU evaluates {} functions a second, with ChaCha20 {}.",
+                                           with_thousands(aes), with_thousands(chacha)));
+}
 
 std::vector<Rule> rules_of_tezcan() {
     return {{"T.bank-conflicts", bank_conflicts}, {"T.aes-256", aes_256}, {"T.over-cpu", over_cpu}};

@@ -390,6 +390,7 @@ std::vector<Rule> rules_of_ours() {
         {"W.cached-round", cached_round},
         {"W.bitsliced-tables", bitsliced_ahead},
         {"W.per-watt", most_per_watt},
+        {"W.aes-generator", aes_generator},
         {"W.contenders-ecb", contenders_ecb},
         {"W.contenders-ctr", contenders_ctr},
         {"W.thirteen-order", thirteen_order},

@@ -3,6 +3,7 @@ set(WARPAES_LAB_GPU_SOURCES
     bitsliced.cu
     cached_counter.cu
     device.cpp
+    dpf.cu
     leakage.cu
     memory_reads.cu
     payload.cu

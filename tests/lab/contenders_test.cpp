@@ -5,6 +5,7 @@
 #include "evp_oracle.hpp"
 #include "lab/gpu/bitsliced.hpp"
 #include "lab/gpu/cached_counter.hpp"
+#include "lab/gpu/dpf.hpp"
 #include "lab/gpu/leakage.hpp"
 
 namespace lab::gpu {
@@ -92,6 +93,66 @@ TEST(CachedCounter, Refuses) {
     EXPECT_NO_THROW(cached.run(text.get(), text.get(), 0, stream));
     EXPECT_THROW(cached.run(text.get(), text.get(), 63, stream), std::invalid_argument);
     EXPECT_THROW(cached.run(text.get(), text.get(), 80, stream), std::invalid_argument);
+}
+
+std::vector<DpfNode> some_table(unsigned depth) {
+    std::vector<DpfNode> table(std::size_t{1} << depth);
+    for (std::uint32_t i = 0; i < table.size(); ++i) table[i] = {i, i * 2654435761u, ~i, i << 16};
+    return table;
+}
+
+/// What the server must answer: the entries where the party's control bit is 1, by libcrypto.
+DpfNode answer_of(Prg prg, const DpfKey& key, const std::vector<DpfNode>& table) {
+    DpfNode sum{};
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        if ((evaluate(prg, key, i)[0] & 1) == 0) continue;
+        for (std::size_t w = 0; w < 4; ++w) sum[w] ^= table[i][w];
+    }
+    return sum;
+}
+
+TEST(Dpf, SharesDifferAtOneEntryAlone) {
+    for (const Prg prg : {Prg::aes, Prg::chacha}) {
+        for (const std::uint64_t index : {0u, 1u, 21u, 31u}) {
+            const auto [a, b] = make_dpf(prg, index, 5, 9 + index);
+            for (std::uint64_t i = 0; i < 32; ++i) {
+                const DpfNode x = evaluate(prg, a, i), y = evaluate(prg, b, i);
+                EXPECT_EQ(x != y, i == index) << i;
+                EXPECT_EQ((x[0] ^ y[0]) & 1, i == index ? 1u : 0u) << i;
+            }
+        }
+    }
+    EXPECT_THROW((void)make_dpf(Prg::aes, 32, 5, 1), std::invalid_argument);
+}
+
+TEST(Dpf, TheServerAnswersAsLibcryptoDoes) {
+    const Stream stream;
+    for (const unsigned depth : {6u, 7u, 11u}) {
+        const std::vector<DpfNode> table = some_table(depth);
+        DpfServer server(table, depth, 2);
+        for (const Prg prg : {Prg::aes, Prg::chacha}) {
+            const std::uint64_t index = table.size() - 3;
+            const auto [a, b] = make_dpf(prg, index, depth, 4);
+            const std::vector<DpfKey> keys{a, b};
+            server.load(keys);
+            server.run(prg, stream);
+            stream.synchronize();
+            const std::vector<DpfNode> answers = server.answers();
+            EXPECT_EQ(answers[0], answer_of(prg, a, table)) << depth;
+            EXPECT_EQ(answers[1], answer_of(prg, b, table)) << depth;
+            for (std::size_t w = 0; w < 4; ++w) EXPECT_EQ(answers[0][w] ^ answers[1][w], table[index][w]);
+        }
+    }
+}
+
+TEST(Dpf, TheServerRefuses) {
+    EXPECT_THROW(DpfServer(some_table(5), 5, 1), std::invalid_argument);
+    EXPECT_THROW(DpfServer(some_table(6), 7, 1), std::invalid_argument);
+    EXPECT_THROW(DpfServer(some_table(6), 6, 0), std::invalid_argument);
+    DpfServer server(some_table(6), 6, 1);
+    EXPECT_THROW(server.load({}), std::invalid_argument);
+    const std::vector<DpfKey> shallow{make_dpf(Prg::aes, 0, 5, 1).first};
+    EXPECT_THROW(server.load(shallow), std::invalid_argument);
 }
 
 std::vector<std::uint32_t> schedule_of(const Bytes& key) {

@@ -1,4 +1,4 @@
-"""The rules of the later studies' conclusions (lab/claims/statements/{jiang,tezcan,hajihassani}.json)."""
+"""The rules of the later studies' conclusions (lab/claims/statements/{jiang,tezcan,hajihassani,lam}.json)."""
 
 from __future__ import annotations
 
@@ -59,6 +59,17 @@ def b_ctr_ahead(r: Record):
     return gain(over(designs(r, "CTR")[BITSLICED], designs(r, "ECB")[BITSLICED]), 1.47 / 1.38)
 
 
+EVALUATIONS = ("F.dpf", "Evaluations of distributed point functions")
+
+
+def f_chacha(r: Record):
+    return gain(over(r.series(*EVALUATIONS, "ChaCha20").last(), r.series(*EVALUATIONS, "AES-128").last()), 1424 / 379)
+
+
+def w_aes_generator(r: Record):
+    return gain(over(r.series(*EVALUATIONS, "AES-128").last(), r.series(*EVALUATIONS, "ChaCha20").last()))
+
+
 def w_cached_round(r: Record):
     return gain(over(designs(r, "CTR")[CACHED], designs(r, "ECB")[ONE_TABLE]), 160 / 146)
 
@@ -82,6 +93,8 @@ RULES = {
     "T.aes-256": t_aes_256,
     "T.over-cpu": t_over_cpu,
     "B.ctr-ahead": b_ctr_ahead,
+    "F.chacha": f_chacha,
+    "W.aes-generator": w_aes_generator,
     "W.attack-fails": w_attack_fails,
     "W.cached-round": w_cached_round,
     "W.bitsliced-tables": w_bitsliced_tables,

@@ -75,6 +75,7 @@ MADE = {
         panel("Speed by key size", ["AES-128", "AES-256"], ["from host to host", DESIGNS[1]]),
     ],
     "P.memory": [panel("From disk to disk, by kernel", KERNELS, ["speed"])],
+    "F.dpf": [panel("Evaluations of distributed point functions", [2**14, 2**20], ["AES-128", "ChaCha20"])],
     "D.memory": [
         panel(
             "Tables, keys and text by memory",
