@@ -322,7 +322,7 @@ class World:
     def run_shared(self, *arguments: str) -> tuple[int, dict[str, Any], str]:
         """Run two drivers that share a job; return the status and the report of the one that has ended last.
 
-        One that joins the other ends after it, and with the same result.
+        One that joins the other ends after it, and with the same result; one that comes too late has no report.
         """
 
         def drive(_: int) -> tuple[float, int, dict[str, Any], str]:
@@ -337,7 +337,7 @@ class World:
 
         with self.patched(), ThreadPoolExecutor(2) as drivers:
             try:
-                return max(drivers.map(drive, range(2)), key=lambda result: result[0])[1:]
+                return max(drivers.map(drive, range(2)), key=lambda result: (bool(result[2]), result[0]))[1:]
             except Exception as error:
                 last = traceback.extract_tb(error.__traceback__)[-1]
                 raise BrokenError(f"g: {type(error).__name__}: {error} ({last.name}, line {last.lineno})") from error
@@ -446,11 +446,11 @@ class World:
                 continue
             if isinstance(self.place, Files):
                 allowed = 0o600
-                replaced = re.sub(r"\.warpaes-part-[0-9a-f]{32}$", "", name)  # of a command that was killed
+                replaced = re.sub(r"\.([^/]+)\.warpaes-part-[0-9a-f]{32}$", r"\1", name)  # of a command that was killed
                 if replaced in before and before[replaced][0] == "file":
                     allowed |= before[replaced][2]
                 else:
-                    allowed |= self.modes.get(name.removesuffix(self.suffix), 0)
+                    allowed |= self.modes.get(replaced.removesuffix(self.suffix), 0)
                 if mode & ~allowed:
                     raise BrokenError(f"e: {command} gave {name} the mode {mode:o}, allowed is {allowed:o}")
             if SECRET in content:

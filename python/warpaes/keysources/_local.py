@@ -159,7 +159,7 @@ def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
     except ValueError as error:
         raise KeysetError(
             f"{name}: is neither a key in hexadecimal nor a keyset in Tink's JSON that wraps keys: {error}; "
-            "`python -m warpaes.keysources new-kek` makes one"
+            "`warpaes keysources new-kek` makes one"
         ) from None
 
 
