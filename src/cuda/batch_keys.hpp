@@ -48,7 +48,7 @@ struct BucketPlan {
     Handles keys, tweak_keys;
     std::uint64_t raw_slots = 0, raw_filled = 0;
     uint4* raw_slots_at = nullptr;
-    std::size_t descriptors_at = 0, xts_at = 0;
+    std::size_t descriptors_at = 0, xts_at = 0, runs_at = 0;
 
     [[nodiscard]] bool inverse() const { return uses_inverse_cipher(bucket.mode, bucket.direction); }
 };

@@ -137,11 +137,30 @@ struct GcmBatchParams {
     std::uint32_t decrypts;
 };
 
-/// GHASH and tags of messages under one key (ghash_messages.cuh).
+/// Neighbouring messages under one key, longest first.
+struct KeyRun {
+    std::uint64_t first, messages;  ///< number of the first message, and how many there are
+    std::uint64_t first_tile;       ///< tiles of the launch's runs before it
+    const uint4* key;               ///< slot
+};
+
+/// GHASH and tags of messages under one key or a few (ghash_messages.cuh).
 struct GcmRowsParams {
     GcmBatchParams batch;
-    std::uint32_t most_edges;             ///< at most so many blocks of a message are no whole blocks of text
+    std::uint32_t most_edges;  ///< at most so many blocks of a message are no whole blocks of text
+    std::uint32_t tiles_at_once;
+    std::uint64_t tiles;
+    const KeyRun* runs;  ///< null: all messages are under the key of `powers`
+    std::uint32_t run_count;
+    const FieldElement* run_powers;       ///< HashKey::count for each run: H^1 …
     FieldElement powers[HashKey::count];  ///< H^1 …
+};
+
+/// Powers of H for GcmRowsParams.
+struct RunPowersParams {
+    const KeyRun* runs;
+    std::uint64_t run_count;
+    FieldElement* powers;
 };
 
 /// The end of GCM (batch_gcm.cuh): tags, and what is not authentic is wiped. Units are parts of messages.
