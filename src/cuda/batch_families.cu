@@ -50,7 +50,8 @@ void enqueue_xts_batch(const Bucket& bucket, const DeviceLimits& device, cudaStr
     const bool one_key = bucket.one_key != nullptr;
     if (one_key) copy_round_keys(p->tweak_keys, *bucket.one_tweak_key, bucket.mode, Direction::encrypt);
     if (bucket.units == 0) return;
-    const LaunchShape tweaks = shape_for(device, p->tweak_count), shape = shape_for(device, bucket.units);
+    const LaunchShape tweaks = shape_for(device, p->tweak_count),
+                      shape = BatchBlocks::shape(device, one_key, bucket.units);
     launch(batch_tweaks_kernel_for(bucket.rounds, tweaks.tables, one_key), tweaks, stream, *p);
     launch(batch_xts_kernel_for(bucket.direction, bucket.rounds, shape.tables, one_key), shape, stream, *p);
 }
@@ -74,7 +75,8 @@ void prepare_blocks(Bucket& bucket, const DeviceLimits& device) {
     const bool in_place = std::any_of(bucket.groups.begin(), bucket.groups.end(),
                                       [](const BatchGroup& g) { return g.input == g.output; });
     if (in_place && chains_on_ciphertext(bucket.mode, bucket.direction)) {
-        bucket.scratch_bytes = shape_for(device, bucket.units).warps() * block_bytes;
+        const LaunchShape shape = BatchBlocks::shape(device, bucket.one_key != nullptr, bucket.units);
+        bucket.scratch_bytes = shape.warps() * block_bytes;
     }
 }
 
@@ -83,7 +85,7 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
     if (bucket.units == 0) return;
     Secret<BlockParams> p;
     set_batch(p->batch, bucket);
-    const LaunchShape shape = shape_for(device, bucket.units);
+    const LaunchShape shape = BatchBlocks::shape(device, bucket.one_key != nullptr, bucket.units);
     if (bucket.scratch_bytes != 0) {
         p->boundaries = reinterpret_cast<uint4*>(bucket.scratch);
         launch(batch_boundaries_kernel(), thread_each(device, shape.warps(), 256, 16), stream, *p, shape.warps());

@@ -40,7 +40,8 @@ __global__ void __launch_bounds__(1024, 1) batch_tweaks_kernel(const __grid_cons
 }
 
 template <Direction D, int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constant__ BatchXtsParams p) {
+__global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
+    batch_xts_kernel(const __grid_constant__ BatchXtsParams p) {
     constexpr bool inverse = D == Direction::decrypt;
     const SharedTables<Tables> tables;
     tables.fill(inverse ? td0_table : te0_table);
@@ -52,6 +53,7 @@ __global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constan
     BlockWalk walk;
     const auto blocks_of = [&](std::uint32_t group) { return p.parts[group].blocks; };
     walk.begin(p.batch, at, blocks_of);
+    KeptKeyOf<OneKey, Rounds> key;
     uint4 tweak{};
     std::uint64_t tweak_of = ~std::uint64_t{0};
     for (;;) {
@@ -76,7 +78,7 @@ __global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constan
         const std::uint8_t* in = global(group.input) + walk.message() * group.input_stride + offset;
         std::uint8_t* out = global(group.output) + walk.message() * group.output_stride + offset;
         const std::uint32_t alignment = alignment_of(in, out);
-        const auto key = key_of<OneKey>(p.batch, group, walk.message());
+        key.take(key_of<OneKey>(p.batch, group, walk.message()));
 
         // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): the thread of the last whole block also handles the partial
         // one.
