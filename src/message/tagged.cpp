@@ -50,10 +50,14 @@ int device_for_stream(const MessageRequest& r) {
     return device;
 }
 
-/// A GCM message that a stream can run without the memory that a batch needs: encryption with a tag of 16 bytes that
-/// the device can write, and associated data that the host can hash.
+/// A GCM message that a stream can run without the memory that a batch needs: its associated data is such that the host
+/// can hash it, and the tag that encryption writes has 16 bytes, in memory that the device can write.
 bool is_simple(const MessageRequest& r) {
-    if (r.mode != Mode::gcm || r.direction != Direction::encrypt || r.tag_length != block_bytes) return false;
+    if (r.mode != Mode::gcm) return false;
+    if (r.direction == Direction::decrypt) {
+        return r.input_length != 0 && (r.aad_length == 0 || !lies_on_device(r.aad));
+    }
+    if (r.tag_length != block_bytes) return false;
     // Without text, the tag may be the only part that lies on a device.
     if (r.input_length == 0 && (!lies_on_device(r.input) || !lies_on_device(r.output))) return false;
     if (r.aad_length != 0 && lies_on_device(r.aad)) return false;
@@ -113,12 +117,15 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
 void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
     const bool decrypt = r.direction == Direction::decrypt, gcm = r.mode == Mode::gcm, empty = r.input_length == 0;
     MessageGroup message = tagged_group(r);
-    if (stream && !is_simple(r)) {
+    message.statuses = r.device_status;
+    const bool simple = stream && is_simple(r);
+    if (stream && (decrypt || !simple)) {
         const int device = device_for_stream(r);
-        engine.require_gpu();
-        message.statuses = r.device_status;
-        cuda_backend().enqueue({&message, 1}, device, stream->stream);
-        return result.add({cuda_backend().name(), device});
+        if (!simple) {
+            engine.require_gpu();
+            cuda_backend().enqueue({&message, 1}, device, stream->stream);
+            return result.add({cuda_backend().name(), device});
+        }
     }
     if (empty && !stream) message.input = message.output = {};
     std::uint8_t* const output = message.output.first;
