@@ -68,7 +68,7 @@ void sort_by_key(Bucket& bucket, const DeviceLimits& device) {
             others.insert(others.end(), begin, end);
             continue;
         }
-        bucket.runs[runs++] = {first, of_key, tiles, groups[*begin].keys};
+        bucket.runs[runs++] = {first, of_key, static_cast<std::uint32_t>(tiles), groups[*begin].keys};
         first += of_key;
         tiles += GcmRows::tiles_of(of_key);
         for (auto i = begin; i != end; ++i) bucket.groups[placed++] = groups[*i];
@@ -257,12 +257,13 @@ private:
         if (bucket_.one_key != nullptr) {
             const auto& powers = bucket_.one_key->hash_key().powers;
             std::copy(powers.begin(), powers.end(), p->powers);
-            p->tiles = GcmRows::tiles_of(part.end - part.first);
+            p->tiles = static_cast<std::uint32_t>(GcmRows::tiles_of(part.end - part.first));
         } else {
             p->runs = bucket_.runs_on_device;
             p->run_count = static_cast<std::uint32_t>(bucket_.runs.size());
             p->run_powers = powers_;
-            p->tiles = bucket_.runs.back().first_tile + GcmRows::tiles_of(bucket_.runs.back().messages);
+            const KeyRun& last = bucket_.runs.back();
+            p->tiles = last.first_tile + static_cast<std::uint32_t>(GcmRows::tiles_of(last.messages));
             launch(ghash_run_powers_kernel_for(),
                    thread_each(device_, std::uint64_t{8} * p->run_count, GcmBatch::ghash_threads, 2), stream_,
                    RunPowersParams{p->runs, p->run_count, powers_});

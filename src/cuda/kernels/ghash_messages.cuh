@@ -151,8 +151,7 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
     uint4* const pads = behind_ring + rows_per_warp * G::most_edges + g;  // of every other tile; then of the others
 
     // The tile that is loaded, and its run.
-    std::uint64_t tile = std::uint64_t{blockIdx.x} * p.tiles_at_once;
-    std::uint32_t run = 0;
+    std::uint32_t tile = blockIdx.x * p.tiles_at_once, run = 0;
     unsigned next_pad = 0;
     const auto loader_of_tile = [&] {
         KeyRun its{p.batch.first, p.batch.end - p.batch.first, 0, nullptr};
@@ -170,15 +169,22 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
         return RowLoader<Aligned>(p, its.first + (present ? row : its.messages - 1), present, longest, q,
                                   reinterpret_cast<unsigned char*>(pads + next_pad));
     };
-    const auto next_tile = [&] {
-        ++tile;
-        if (tile % p.tiles_at_once == 0) tile += std::uint64_t{gridDim.x - 1} * p.tiles_at_once;
-    };
     if (tile >= p.tiles) return;
     RowLoader<Aligned> loader = loader_of_tile();
     bool is_ahead = true;  // the loader's tile is the next one, not the current one
     unsigned loaded = 0, used = 0;
-    const auto load_ahead = [&] {
+
+    std::uint32_t run_of_powers = ~0u;
+    RowEdges row{};
+    RowResult result;
+    const uint4* pad = pads;
+    std::uint32_t quads = 0, quad = 0;
+    int at = 0;
+    RowCounts counts;
+    bool add = false;
+    uint4 digest{};
+    for (;;) {
+        // Load what there is room for.
         while (loaded - used < G::depth) {
             if (!loader.done()) {
                 loader.load(ring + loaded % G::depth * slot_bytes);
@@ -186,72 +192,70 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
                 continue;
             }
             if (is_ahead) break;
-            next_tile();
+            ++tile;
+            if (tile % p.tiles_at_once == 0) tile += (gridDim.x - 1) * p.tiles_at_once;
             if (tile >= p.tiles) break;
             loader = loader_of_tile();
             is_ahead = true;
         }
-    };
-    load_ahead();
-
-    std::uint32_t run_of_powers = ~0u;
-    while (is_ahead) {
-        // The tile that has been loaded first becomes the current one.
-        const RowEdges row = loader.row;
-        const std::uint32_t quads = loader.quads;
-        const RowResult result = loader.result;
-        int at = row.at - 4 * static_cast<int>(loader.quad);
-        __syncwarp();
-#pragma unroll
-        for (int i = 0; i < RowLoader<Aligned>::edges_each; ++i) edges[4 * i + q] = loader.edges[i];
-        __syncwarp();
-        if (run != run_of_powers) {
-            run_of_powers = run;
-            __syncthreads();
-            if (p.runs == nullptr) {
-                powers.fill(p.powers);
-            } else {
-                powers.fill(p.run_powers + std::size_t{run} * HashKey::count);
+        if (quad == quads) {
+            if (result.at != nullptr) {
+                if (p.batch.decrypts == 0) digest = digest ^ *pad;
+                store_tail(result.at, digest, result.bytes);
             }
-            __syncthreads();
-        }
-        const uint4* const pad = pads + next_pad;
-        next_pad ^= rows_per_warp;
-        is_ahead = false;
-        load_ahead();
-
-        RowCounts counts;
-        bool add = false;
-        uint4 digest{};
-        for (std::uint32_t quad = 0; quad < quads; quad += G::batch) {
-            if (loaded - used == G::depth) {
-                copy_async_wait<G::depth - 1>();
-            } else {
-                copy_async_wait<0>();
-            }
-            uint4 x[G::batch];
+            if (!is_ahead) return;
+            // The tile that has been loaded first becomes the current one.
+            row = loader.row;
+            at = row.at - 4 * static_cast<int>(loader.quad);
+            quads = loader.quads;
+            quad = 0;
+            result = loader.result;
+            add = false;
+            pad = pads + next_pad;
+            next_pad ^= rows_per_warp;
+            is_ahead = false;
+            __syncwarp();
 #pragma unroll
-            for (int u = 0; u < G::batch; ++u) {
-                x[u] =
-                    *reinterpret_cast<const uint4*>(ring + used % G::depth * slot_bytes + u * warp_lanes * block_bytes);
-                x[u] = row.block(edges, x[u], at + 4 * u);
+            for (int i = 0; i < RowLoader<Aligned>::edges_each; ++i) edges[4 * i + q] = loader.edges[i];
+            __syncwarp();
+            if (run != run_of_powers) {
+                run_of_powers = run;
+                __syncthreads();
+                if (p.runs == nullptr) {
+                    powers.fill(p.powers);
+                } else {
+                    powers.fill(p.run_powers + std::size_t{run} * HashKey::count);
+                }
+                __syncthreads();
             }
-            if (quad != 0 && !add && q == 0) x[0] = x[0] ^ digest;
-            ++used;
-            at += 4 * G::batch;
-            const unsigned slot = (quads - 1 - quad) % Slots;
-            powers.begin();
+            continue;
+        }
+        if (loaded - used == G::depth) {
+            copy_async_wait<G::depth - 1>();
+        } else {
+            copy_async_wait<0>();
+        }
+        uint4 x[G::batch];
 #pragma unroll
-            for (int u = 0; u < G::batch; ++u) powers.multiply(counts, x[u], slot - u, u != 0 || add);
-            powers.end();
-            load_ahead();
-            add = slot != G::batch - 1;
-            if (!add) digest = counts.digest(q);
+        for (int u = 0; u < G::batch; ++u) {
+            x[u] = *reinterpret_cast<const uint4*>(ring + used % G::depth * slot_bytes + u * warp_lanes * block_bytes);
         }
-        if (result.at != nullptr) {
-            if (p.batch.decrypts == 0) digest = digest ^ *pad;
-            store_tail(result.at, digest, result.bytes);
+        // Only the first and last blocks of a row are edges.
+        if (at < row.text_begin || at + 4 * (G::batch - 1) >= row.text_end) {
+#pragma unroll
+            for (int u = 0; u < G::batch; ++u) x[u] = row.block(edges, x[u], at + 4 * u);
         }
+        if (quad != 0 && !add && q == 0) x[0] = x[0] ^ digest;
+        ++used;
+        at += 4 * G::batch;
+        const unsigned slot = (quads - 1 - quad) % Slots;
+        quad += G::batch;
+        powers.begin();
+#pragma unroll
+        for (int u = 0; u < G::batch; ++u) powers.multiply(counts, x[u], slot - u, u != 0 || add);
+        powers.end();
+        add = slot != G::batch - 1;
+        if (!add) digest = counts.digest(q);
     }
 }
 
