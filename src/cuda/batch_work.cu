@@ -284,8 +284,12 @@ void BatchWork::deliver() {
         }
         if (!reports(g)) continue;
         const std::uint8_t* const failed = side_.host() + failed_.take(g.count);
-        for (std::uint64_t m = 0; g.failed != nullptr && m < g.count; ++m) {
-            if (failed[m] != 0) g.failed[m] = 1;
+        if (g.failed == nullptr) continue;
+        // Mostly there are none, and memchr looks at a million of them in a few microseconds.
+        for (const std::uint8_t* at = failed;; ++at) {
+            at = static_cast<const std::uint8_t*>(std::memchr(at, 1, static_cast<std::size_t>(failed + g.count - at)));
+            if (at == nullptr) break;
+            g.failed[at - failed] = 1;
         }
     }
 }
