@@ -257,7 +257,6 @@ public:
     double median(double seconds) {
         const std::function<void()> call = way();
         call();
-        verify();
         std::vector<double> times;
         const auto now = [] { return std::chrono::steady_clock::now(); };
         const auto begin = now();
