@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import plots
 from records import RESULTS, read
 from text import human_bytes, machine, number, operation, slug, stamp, table
@@ -48,7 +50,7 @@ def newest() -> list[dict]:
     return list({machine(record): record for record in read(FOLDER)}.values()) if FOLDER.exists() else []
 
 
-def paths_section(records: list[dict]) -> list[str]:
+def paths_section(records: Sequence[dict]) -> list[str]:
     """Two tables for each machine: a curve a line, with its dips in bold."""
     out: list[str] = []
     for record in records:
@@ -56,9 +58,9 @@ def paths_section(records: list[dict]) -> list[str]:
         if not out:
             out = [
                 "## Many short messages",
-                "Every path through the library, by `make bench` and `tools/path_sweep.py`: whole calls, one at a time, "
-                "from the call to the end of the wait, GB/s. Batches have 256 MiB of text in device memory, 64 MiB in "
-                "pageable memory, GCM has 28 bytes of associated data for each message. All bytes, tags and statuses "
+                "Every path through the library, by `make bench` and `tools/path_sweep.py`: whole calls, one at a "
+                "time, from the call to the end of the wait, GB/s. Batches have 256 MiB in device memory, 64 MiB "
+                "in pageable memory, GCM has 28 bytes of associated data for each message. All bytes, tags and statuses "
                 "were compared with libcrypto's. **Bold**: more than a tenth slower than a smaller size.",
             ]
         out.append(f"### {machine(record)}, {stamp(record)}")

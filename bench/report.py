@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import statistics
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -290,7 +291,7 @@ gpu-test` makes a record, `make docs` this page. Of the backend `armv8` there ar
 emulator alone."""
 
 
-def performance(records: list[dict], sweeps: list[dict] = []) -> str:
+def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
     """The page. `sweeps`: records of bench/path_sweep."""
     out = [
         "# Performance",
@@ -417,7 +418,7 @@ def readme_block(records: list[dict], first: str = "") -> str:
 
 
 def render(
-    records: list[dict], readme: str, findings: str = "", first: str = "", sweeps: list[dict] = []
+    records: list[dict], readme: str, findings: str = "", first: str = "", sweeps: Sequence[dict] = ()
 ) -> dict[str, str]:
     """Path and content of every generated file. `findings`: the lab's sentence for the README; `first`: its plot;
     `sweeps`: records of bench/path_sweep."""

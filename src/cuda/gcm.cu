@@ -388,15 +388,24 @@ unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t str
 }
 
 void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
-                  std::int32_t* status, const DeviceLimits& device, cudaStream_t stream) {
+                  std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces) {
     // The number of thread blocks that have arrived, the tag, and shares of it.
     struct Memory {
         alignas(block_bytes) unsigned arrived;
         Block tag;
         unsigned shares[HostShares::words_each * GcmMessage::radix * GcmMessage::radix];
     };
-    const StreamScratch scratch(sizeof(Memory), stream);
-    auto* const memory = static_cast<Memory*>(scratch.get());
+    static_assert(sizeof(Memory) <= StreamPieces::bytes);
+    struct Piece {
+        StreamPieces& pieces;
+        cudaStream_t stream;
+        void* const memory = pieces.take(stream);
+        ~Piece() {
+            if (memory != nullptr) pieces.leave(memory, stream);
+        }
+    } const piece{pieces, stream};
+    const StreamScratch scratch(piece.memory == nullptr ? sizeof(Memory) : 0, stream);
+    auto* const memory = static_cast<Memory*>(piece.memory != nullptr ? piece.memory : scratch.get());
     GcmRun here = run;
     here.results = &memory->tag;
     HostShares shares;

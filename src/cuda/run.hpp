@@ -65,6 +65,6 @@ unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t str
 /// `expected`, which have been read when this returns. `status`, in device memory, receives whether the tag is
 /// `expected`; if not, the output is wiped.
 void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
-                  std::int32_t* status, const DeviceLimits& device, cudaStream_t stream);
+                  std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces);
 
 }  // namespace warpaes::cuda

@@ -119,8 +119,9 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     MessageGroup message = tagged_group(r);
     message.statuses = r.device_status;
     const bool simple = stream && is_simple(r);
+    int input_device = r.input_device;
     if (stream && (decrypt || !simple)) {
-        const int device = device_for_stream(r);
+        const int device = input_device = device_for_stream(r);
         if (!simple) {
             engine.require_gpu();
             cuda_backend().enqueue({&message, 1}, device, stream->stream);
@@ -130,7 +131,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     if (empty && !stream) message.input = message.output = {};
     std::uint8_t* const output = message.output.first;
     Executor executor(engine, message.input.first, r.mode == Mode::cmac ? message.input.first : output, stream,
-                      r.input_device);
+                      input_device);
     message.iv = {};
     // Small inputs and inputs that a CPU reads are copied to host memory. The copies also protect them from the output,
     // which may be written before they have been read.

@@ -16,7 +16,22 @@ __device__ __forceinline__ void fence_device() {
 #endif
 }
 
-/// The same, for the host as well.
+/// Lets the next kernel on the stream begin, if it was launched early (launch.hpp): its thread blocks wait in
+/// wait_for_kernel_before() until this kernel has ended.
+__device__ __forceinline__ void let_next_kernel_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// Waits until the kernel before this one has ended and what it has written is visible. Returns at once if this kernel
+/// was not launched early.
+__device__ __forceinline__ void wait_for_kernel_before() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// The same as fence_device(), for the host as well.
 __device__ __forceinline__ void fence_system() {
 #if defined(__CUDA_ARCH__)
     asm volatile("fence.acq_rel.sys;" ::: "memory");

@@ -18,6 +18,7 @@ __global__ void __launch_bounds__(WipeShape::threads) wipe_rows(const __grid_con
 /// Launched before the host has seen the tag: a launch after that would take as long as a short message. On a caller's
 /// stream the host never sees it.
 __global__ void __launch_bounds__(WipeIfWrong::threads) wipe_if_wrong(const __grid_constant__ WipeIfWrongParams p) {
+    wait_for_kernel_before();
     const unsigned words = p.share_count * HostShares::words_each;
     bool wrong = false;
     if (threadIdx.x < warp_lanes) {
