@@ -60,8 +60,9 @@ def paths_section(records: Sequence[dict]) -> list[str]:
                 "## Many short messages",
                 "Every path through the library, by `make bench` and `tools/path_sweep.py`: whole calls, one at a "
                 "time, from the call to the end of the wait, GB/s. Batches have 256 MiB in device memory, 64 MiB "
-                "in pageable memory, GCM has 28 bytes of associated data for each message. All bytes, tags and statuses "
-                "were compared with libcrypto's. **Bold**: more than a tenth slower than a smaller size.",
+                "in pageable memory, and GCM has 28 bytes of associated data for each message. All bytes, tags "
+                "and statuses were compared with libcrypto's. **Bold**: more than a tenth slower than a smaller "
+                "size.",
             ]
         out.append(f"### {machine(record)}, {stamp(record)}")
         for several in (True, False):
