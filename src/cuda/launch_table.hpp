@@ -497,7 +497,7 @@ struct GcmBatch {
 /// bytes 470 and 276, 4 KiB 546 and 283, 16 KiB 552 and 580.
 struct GcmRows {
     static constexpr int threads = 256, blocks_each = 2;  ///< thread blocks per multiprocessor
-    static constexpr unsigned batch = 2, depth = 4;     ///< steps of 32 blocks between two waits, and batches in flight
+    static constexpr int batch = 4, depth = 2;          ///< steps of 32 blocks between two waits, and batches in flight
     static constexpr int tile_rows = threads / 32 * 8;  ///< messages that a thread block hashes at a time
     /// Blocks of a message that are no whole blocks of text: associated data, a partial block, lengths.
     static constexpr unsigned most_edges = 8;

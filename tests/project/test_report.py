@@ -11,9 +11,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import bulk_page
 import comparison
 import demo_svg
+import paths
 import planner
 import python_page
-import paths
 import records
 import report
 import robustness

@@ -50,7 +50,7 @@ struct RowResult {
 };
 
 /// A row while its text is loaded.
-template <bool Aligned>
+template <int Batch, bool Aligned>
 struct RowLoader {
     static constexpr int edges_each = GcmRows::most_edges / 4;
 
@@ -100,7 +100,7 @@ struct RowLoader {
                 copy_async_16(pad, reinterpret_cast<const std::uint8_t*>(batch.pads + number));
             }
         }
-        constexpr int step = 4 * GcmRows::batch;
+        constexpr int step = 4 * Batch;
         const int most =
             longest == nullptr ? 0 : static_cast<int>(longest->length / block_bytes) + static_cast<int>(p.most_edges);
         const int row_blocks = (most + step - 1) / step * step;
@@ -119,7 +119,7 @@ struct RowLoader {
     /// Copies the next blocks to this lane's place in the ring.
     __device__ __forceinline__ void load(unsigned char* to) {
 #pragma unroll
-        for (int u = 0; u < GcmRows::batch; ++u) {
+        for (int u = 0; u < Batch; ++u) {
             const bool present = row.is_text(row.at + 4 * u);
             const std::uint8_t* const from = text + 4 * u * static_cast<int>(block_bytes);
             unsigned char* const here = to + u * warp_lanes * block_bytes;
@@ -130,23 +130,23 @@ struct RowLoader {
             }
         }
         copy_async_commit();
-        row.at += 4 * GcmRows::batch;
-        text += 4 * GcmRows::batch * static_cast<int>(block_bytes);
-        quad += GcmRows::batch;
+        row.at += 4 * Batch;
+        text += 4 * Batch * static_cast<int>(block_bytes);
+        quad += Batch;
     }
 };
 
 /// Encryption adds E(J0) and writes tags; decryption leaves digests.
-template <int Slots, bool Aligned, bool Wide>
+template <int Batch, int Depth, int Slots, bool Aligned, bool Wide>
 __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
     ghash_messages_kernel(const __grid_constant__ GcmRowsParams p) {
     using G = GcmRows;
-    constexpr unsigned rows_per_warp = 8, together = 4, slot_bytes = G::batch * warp_lanes * block_bytes;
+    constexpr unsigned rows_per_warp = 8, together = 4, slot_bytes = Batch * warp_lanes * block_bytes;
     const Powers<Slots, Wide && has_wide_mma> powers;
     const unsigned warp = threadIdx.x / warp_lanes, g = lane_id() / 4, q = lane_id() % 4;
     unsigned char* const ring =
         dynamic_shared() + Slots * powers.slot_bytes + warp * G::warp_bytes + lane_id() * block_bytes;
-    auto* const behind_ring = reinterpret_cast<uint4*>(ring - lane_id() * block_bytes + G::depth * slot_bytes);
+    auto* const behind_ring = reinterpret_cast<uint4*>(ring - lane_id() * block_bytes + unsigned{Depth} * slot_bytes);
     uint4* const edges = behind_ring + g * G::most_edges;
     uint4* const pads = behind_ring + rows_per_warp * G::most_edges + g;  // of every other tile; then of the others
 
@@ -166,11 +166,11 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
         const bool present = row < its.messages;
         const BatchGroup* longest = nullptr;
         if (first < its.messages) longest = BatchMessage(p.batch, its.first + first).group;
-        return RowLoader<Aligned>(p, its.first + (present ? row : its.messages - 1), present, longest, q,
-                                  reinterpret_cast<unsigned char*>(pads + next_pad));
+        return RowLoader<Batch, Aligned>(p, its.first + (present ? row : its.messages - 1), present, longest, q,
+                                         reinterpret_cast<unsigned char*>(pads + next_pad));
     };
     if (tile >= p.tiles) return;
-    RowLoader<Aligned> loader = loader_of_tile();
+    RowLoader<Batch, Aligned> loader = loader_of_tile();
     bool is_ahead = true;  // the loader's tile is the next one, not the current one
     unsigned loaded = 0, used = 0;
 
@@ -185,9 +185,9 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
     uint4 digest{};
     for (;;) {
         // Load what there is room for.
-        while (loaded - used < G::depth) {
+        while (loaded - used < unsigned{Depth}) {
             if (!loader.done()) {
-                loader.load(ring + loaded % G::depth * slot_bytes);
+                loader.load(ring + loaded % unsigned{Depth} * slot_bytes);
                 ++loaded;
                 continue;
             }
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
             is_ahead = false;
             __syncwarp();
 #pragma unroll
-            for (int i = 0; i < RowLoader<Aligned>::edges_each; ++i) edges[4 * i + q] = loader.edges[i];
+            for (int i = 0; i < RowLoader<Batch, Aligned>::edges_each; ++i) edges[4 * i + q] = loader.edges[i];
             __syncwarp();
             if (run != run_of_powers) {
                 run_of_powers = run;
@@ -230,31 +230,32 @@ __global__ void __launch_bounds__(GcmRows::threads, GcmRows::blocks_each)
             }
             continue;
         }
-        if (loaded - used == G::depth) {
-            copy_async_wait<G::depth - 1>();
+        if (loaded - used == unsigned{Depth}) {
+            copy_async_wait<Depth - 1>();
         } else {
             copy_async_wait<0>();
         }
-        uint4 x[G::batch];
+        uint4 x[Batch];
 #pragma unroll
-        for (int u = 0; u < G::batch; ++u) {
-            x[u] = *reinterpret_cast<const uint4*>(ring + used % G::depth * slot_bytes + u * warp_lanes * block_bytes);
+        for (int u = 0; u < Batch; ++u) {
+            x[u] = *reinterpret_cast<const uint4*>(ring + used % unsigned{Depth} * slot_bytes +
+                                                   u * warp_lanes * block_bytes);
         }
         // Only the first and last blocks of a row are edges.
-        if (at < row.text_begin || at + 4 * (G::batch - 1) >= row.text_end) {
+        if (at < row.text_begin || at + 4 * (Batch - 1) >= row.text_end) {
 #pragma unroll
-            for (int u = 0; u < G::batch; ++u) x[u] = row.block(edges, x[u], at + 4 * u);
+            for (int u = 0; u < Batch; ++u) x[u] = row.block(edges, x[u], at + 4 * u);
         }
         if (quad != 0 && !add && q == 0) x[0] = x[0] ^ digest;
         ++used;
-        at += 4 * G::batch;
+        at += 4 * Batch;
         const unsigned slot = (quads - 1 - quad) % Slots;
-        quad += G::batch;
+        quad += Batch;
         powers.begin();
 #pragma unroll
-        for (int u = 0; u < G::batch; ++u) powers.multiply(counts, x[u], slot - u, u != 0 || add);
+        for (int u = 0; u < Batch; ++u) powers.multiply(counts, x[u], slot - u, u != 0 || add);
         powers.end();
-        add = slot != G::batch - 1;
+        add = slot != Batch - 1;
         if (!add) digest = counts.digest(q);
     }
 }
