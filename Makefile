@@ -33,10 +33,11 @@ gpu-test: ## on a GPU: tests, compute-sanitizer, benchmark; a record in bench/re
 
 bench: ## measure this machine: one core beside ipsec-mb and libcrypto, all beside memcpy, then every backend, mode and size
 	@tools/setup bench
-	@tools/build default one_core all_cores warpaes_cli
+	@tools/build default one_core all_cores path_sweep warpaes_cli
 	@tools/one_core.py
 	@build/default/bench/all_cores
 	@build/default/cli/warpaes bench
+	@tools/path_sweep.py --no-build build/default
 
 compare: ## whole processes over a file of 1 GiB: age, openssl, libsodium, Tink, zstd, warpaes, and a disk; a record in bench/results
 	@tools/setup bench

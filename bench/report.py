@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import statistics
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -17,6 +18,7 @@ import bulk_page
 import comparison
 import demo_svg
 import lab_pages
+import paths
 import planner
 import plots
 import provider_page
@@ -289,7 +291,8 @@ gpu-test` makes a record, `make docs` this page. Of the backend `armv8` there ar
 emulator alone."""
 
 
-def performance(records: list[dict]) -> str:
+def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
+    """The page. `sweeps`: records of bench/path_sweep."""
     out = [
         "# Performance",
         "Generated from `bench/results` by `bench/report.py`; not for editing.",
@@ -313,6 +316,7 @@ def performance(records: list[dict]) -> str:
             spread_section,
         ):
             out += section(record)
+    out += paths.paths_section(sweeps)
     if records:
         out += record_section(records)
     return "\n\n".join(out) + "\n"
@@ -413,15 +417,20 @@ def readme_block(records: list[dict], first: str = "") -> str:
     return "No record yet: `make bench` measures the machine it runs on."
 
 
-def render(records: list[dict], readme: str, findings: str = "", first: str = "") -> dict[str, str]:
-    """Path and content of every generated file. `findings`: the lab's sentence for the README; `first`: its plot."""
+def render(
+    records: list[dict], readme: str, findings: str = "", first: str = "", sweeps: Sequence[dict] = ()
+) -> dict[str, str]:
+    """Path and content of every generated file. `findings`: the lab's sentence for the README; `first`: its plot;
+    `sweeps`: records of bench/path_sweep."""
     block = readme_block(records, first) + (f"\n\n{findings}" if findings else "")
     files = {
-        "docs/performance.md": performance(records),
+        "docs/performance.md": performance(records, sweeps),
         "README.md": with_figures(readme, block),
     }
     for record in records:
         files |= {f"docs/{name}": text for name, text in draw(record).items()}
+    for record in sweeps:
+        files |= {f"docs/{name}": text for name, text in paths.draw(record).items()}
     return files
 
 
@@ -436,7 +445,7 @@ def everything() -> dict[str, str]:
     gpu = next((record for record in records if record["gpu"]), None)
     compared = comparison.render((ROOT / comparison.PAGE).read_text(), gpu)
     first = comparison.PLOT if comparison.PLOT in compared else ""
-    files = render(records, (ROOT / "README.md").read_text(), said, first) | compared
+    files = render(records, (ROOT / "README.md").read_text(), said, first, paths.newest()) | compared
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
     files |= bulk_page.render((ROOT / bulk_page.PAGE).read_text())
     files |= scale_page.render((ROOT / scale_page.PAGE).read_text())

@@ -2,8 +2,8 @@
 """Tests and measures warpaes on a GPU and stores a record of it in bench/results.
 
 Builds the cuda preset, runs every test program and the examples with kernels of their own on the hardware, then
-`warpaes bench`, bench/device_calls, batches, bench/device_bench and bench/provider_gpu, then the GPU's tests under
-compute-sanitizer. Fails if a test fails or a sanitizer reports something, after the record is written.
+`warpaes bench`, bench/device_calls, batches, tools/path_sweep.py, bench/device_bench and bench/provider_gpu, then the
+GPU's tests under compute-sanitizer. Fails if a test fails or a sanitizer reports something, after the record is written.
 
     tools/gpu_test.py                     on a machine with a GPU
     tools/gpu_test.py --no-build          with the programs that lie in build/cuda, made elsewhere
@@ -57,7 +57,7 @@ SANITIZERS = {
     "memcheck of device.cuh": (["--tool", "memcheck"], "tests/device/test_device_cuh", "*"),
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
-PARTS = ("tests", "bench", "calls", "batches", "device", "provider", "gpus", "files", "sanitizers")
+PARTS = ("tests", "bench", "calls", "batches", "paths", "device", "provider", "gpus", "files", "sanitizers")
 # They check what they compute, and exit with 0 if it was right: below the build's folder, with their arguments.
 CHECKED_PROGRAMS = (
     "tests/device/random_numbers",
@@ -355,6 +355,9 @@ def main() -> int:
             record["batches"] = [row | made for row in rows]
             if "gpu" in record:  # what a name is made of comes with the benchmark
                 write(record, options.output)
+    if "paths" in parts:
+        say("paths")
+        subprocess.run([ROOT / "tools/path_sweep.py", "--no-build", build], check=True)
     if "device" in parts and gpu:
         say("device.cuh")
         record["device"] = [row | made for row in run_device_bench(build, environment)]

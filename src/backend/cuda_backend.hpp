@@ -40,8 +40,10 @@ public:
     [[nodiscard]] virtual bool is_awake() const noexcept = 0;
 
     /// Enqueues a group of one on `stream` (a cudaStream_t, null for the default stream) of `device`. Input and output
-    /// lie in that device's memory. GCM is supported for encryption only: its tag lies in that device's memory or in
-    /// page-locked memory, and its associated data is given as a digest. Key, IV and J0 are copied before this returns.
+    /// lie in that device's memory. With GCM, associated data is given as a digest. Encryption writes a tag of 16 bytes
+    /// to that device's memory or to page-locked memory. Decryption takes the expected tag from there or from any host
+    /// memory, writes the status to `statuses`, and wipes an output that is not authentic. Key, IV, J0 and an expected
+    /// tag in host memory are copied before this returns.
     /// Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
     virtual void enqueue(const MessageGroup& message, int device, void* stream) = 0;
     /// Enqueues groups of any kind. Inputs, outputs and tags to be written lie on `device`. IVs, associated data, keys

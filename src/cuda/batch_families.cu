@@ -50,7 +50,8 @@ void enqueue_xts_batch(const Bucket& bucket, const DeviceLimits& device, cudaStr
     const bool one_key = bucket.one_key != nullptr;
     if (one_key) copy_round_keys(p->tweak_keys, *bucket.one_tweak_key, bucket.mode, Direction::encrypt);
     if (bucket.units == 0) return;
-    const LaunchShape tweaks = shape_for(device, p->tweak_count), shape = shape_for(device, bucket.units);
+    const LaunchShape tweaks = shape_for(device, p->tweak_count),
+                      shape = BatchBlocks::shape(device, one_key, bucket.units);
     launch(batch_tweaks_kernel_for(bucket.rounds, tweaks.tables, one_key), tweaks, stream, *p);
     launch(batch_xts_kernel_for(bucket.direction, bucket.rounds, shape.tables, one_key), shape, stream, *p);
 }
@@ -74,7 +75,8 @@ void prepare_blocks(Bucket& bucket, const DeviceLimits& device) {
     const bool in_place = std::any_of(bucket.groups.begin(), bucket.groups.end(),
                                       [](const BatchGroup& g) { return g.input == g.output; });
     if (in_place && chains_on_ciphertext(bucket.mode, bucket.direction)) {
-        bucket.scratch_bytes = shape_for(device, bucket.units).warps() * block_bytes;
+        const LaunchShape shape = BatchBlocks::shape(device, bucket.one_key != nullptr, bucket.units);
+        bucket.scratch_bytes = shape.warps() * block_bytes;
     }
 }
 
@@ -83,7 +85,7 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
     if (bucket.units == 0) return;
     Secret<BlockParams> p;
     set_batch(p->batch, bucket);
-    const LaunchShape shape = shape_for(device, bucket.units);
+    const LaunchShape shape = BatchBlocks::shape(device, bucket.one_key != nullptr, bucket.units);
     if (bucket.scratch_bytes != 0) {
         p->boundaries = reinterpret_cast<uint4*>(bucket.scratch);
         launch(batch_boundaries_kernel(), thread_each(device, shape.warps(), 256, 16), stream, *p, shape.warps());
@@ -93,8 +95,17 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
         shape, stream, *p);
 }
 
+namespace {
+
+/// `pads`: whether E(J0) is needed.
+std::uint64_t counter_tasks(const Bucket& bucket, bool pads) {
+    if (bucket.long_messages) return bucket.units;
+    return (bucket.units + 31) / 32 + (pads ? (bucket.messages + 31) / 32 : 0);
+}
+
+}  // namespace
+
 void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
-    const bool gcm = bucket.mode == Mode::gcm;
     if (bucket.long_messages) {
         std::uint64_t windows = 0;
         for (const BatchGroup& g : bucket.groups) windows += g.count * (g.length / (16 * CounterParams::window) + 1);
@@ -111,7 +122,7 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
     std::array<std::uint8_t, BatchCounters::most_short / block_bytes + 2> lanes_alone;
     lanes_alone.fill(unknown);
     for (BatchGroup& g : bucket.groups) {
-        const auto blocks = static_cast<std::uint32_t>(blocks_with_partial(g) + (gcm ? 1 : 0));
+        const auto blocks = static_cast<std::uint32_t>(blocks_with_partial(g));
         const auto lanes_for = [&](std::uint64_t distance) {
             return BatchCounters::log_lanes(blocks, distance, bucket.one_key != nullptr);
         };
@@ -122,19 +133,18 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
         if (lanes_alone[blocks] == unknown) lanes_alone[blocks] = static_cast<std::uint8_t>(lanes_for(alone));
         g.lanes = lanes_alone[blocks];
     }
-    number_groups(bucket,
-                  [&](const BatchGroup& g) { return gcm || g.length != 0 ? g.count << g.lanes : std::uint64_t{0}; });
-    bucket.at_once = BatchCounters::steps_at_once(device, (bucket.units + 31) / 32);
+    number_groups(bucket, [&](const BatchGroup& g) { return g.length != 0 ? g.count << g.lanes : std::uint64_t{0}; });
+    bucket.at_once = BatchCounters::steps_at_once(device, counter_tasks(bucket, bucket.mode == Mode::gcm));
 }
 
 void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream, uint4* pads) {
-    if (bucket.units == 0) return;
+    const std::uint64_t tasks = counter_tasks(bucket, pads != nullptr);
+    if (tasks == 0) return;
     Secret<CounterParams> p;
     set_batch(p->batch, bucket);
     p->gcm = bucket.mode == Mode::gcm ? 1 : 0;
     p->at_once = bucket.at_once;
     p->pads = pads;
-    const std::uint64_t tasks = bucket.long_messages ? bucket.units : (bucket.units + 31) / 32;
     const LaunchShape shape = launch_shape(device, tasks, BatchCounters::threads(device, bucket.one_key != nullptr));
     launch(batch_ctr_kernel_for(bucket.rounds, shape.tables, bucket.one_key != nullptr, bucket.long_messages), shape,
            stream, *p);

@@ -1,5 +1,8 @@
 // Batches of GCM: the key stream, GHASH and tags.
 #include <algorithm>
+#include <functional>
+#include <numeric>
+#include <vector>
 
 #include "cuda/batch_launch.hpp"
 #include "cuda/kernels/catalogue.hpp"
@@ -18,11 +21,64 @@ bool has_other_ivs(const Bucket& bucket) {
 /// How GHASH handles a message.
 enum class Way {
     short_messages,
-    rows,           ///< of messages under one key, on tensor cores: each is a row
+    rows,           ///< of messages under one key or a few, on tensor cores: each is a row
     pieces,         ///< of long messages, by carry-less products
     under_keys,     ///< on tensor cores, with powers of H made for every message
     under_one_key,  ///< on tensor cores, with the kernels for a single message
 };
+
+/// Whether the group's messages have one key and may be rows.
+bool may_be_rows(const BatchGroup& g) {
+    return (g.raw_keys == nullptr || (g.key_stride == 0 && g.count > 1)) && GcmRows::fits(g.length, g.aad_length);
+}
+
+/// The order of messages in a run, and of runs.
+bool precedes(const BatchGroup& a, const BatchGroup& b) {
+    return a.keys != b.keys ? std::less<>()(a.keys, b.keys) : a.length > b.length;
+}
+
+/// Sorts the groups: first those that are hashed as rows under several keys, by key, then all others, longest first.
+/// Makes the runs of the former.
+void sort_by_key(Bucket& bucket, const DeviceLimits& device) {
+    std::uint64_t messages = 0;
+    for (const BatchGroup& g : bucket.groups) messages += g.count;
+    const bool in_order = std::all_of(bucket.groups.begin(), bucket.groups.end(), may_be_rows) &&
+                          std::is_sorted(bucket.groups.begin(), bucket.groups.end(), precedes);
+    if (bucket.runs.empty() || !GcmRows::takes_keys(device, messages) ||
+        !(in_order || GcmRows::sorts(messages, bucket.groups.size()))) {
+        return sort_groups(bucket, [](const BatchGroup& g) { return g.length; });
+    }
+    const std::vector<BatchGroup> groups(bucket.groups.begin(), bucket.groups.end());
+    std::vector<std::uint32_t> order(groups.size());
+    std::iota(order.begin(), order.end(), 0u);
+    const auto rest =
+        std::stable_partition(order.begin(), order.end(), [&](std::uint32_t i) { return may_be_rows(groups[i]); });
+    if (!in_order) {
+        std::stable_sort(order.begin(), rest,
+                         [&](std::uint32_t a, std::uint32_t b) { return precedes(groups[a], groups[b]); });
+    }
+    // Keys with few messages stay behind the others, with what cannot be rows.
+    std::vector<std::uint32_t> others(rest, order.end());
+    std::uint64_t first = 0, tiles = 0;
+    std::size_t runs = 0, placed = 0;
+    for (auto begin = order.begin(), end = begin; begin != rest; begin = end) {
+        std::uint64_t of_key = 0;
+        for (; end != rest && groups[*end].keys == groups[*begin].keys; ++end) of_key += groups[*end].count;
+        if (of_key < GcmRows::least_of_key) {
+            others.insert(others.end(), begin, end);
+            continue;
+        }
+        bucket.runs[runs++] = {first, of_key, static_cast<std::uint32_t>(tiles), groups[*begin].keys};
+        first += of_key;
+        tiles += GcmRows::tiles_of(of_key);
+        for (auto i = begin; i != end; ++i) bucket.groups[placed++] = groups[*i];
+    }
+    std::stable_sort(others.begin(), others.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return groups[a].length > groups[b].length; });
+    bucket.runs = bucket.runs.first(runs);
+    bucket.run_groups = placed;
+    for (const std::uint32_t i : others) bucket.groups[placed++] = groups[i];
+}
 
 Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device) {
     const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
@@ -54,10 +110,12 @@ template <typename F>
 void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) {
     for (std::size_t group = 0; group < bucket.groups.size();) {
         const BatchGroup& first = bucket.groups[group];
-        GroupRun run{way_of(bucket, first, device), group, group, first.first_message, 0, 0, 0, 0, true};
-        for (; run.end < bucket.groups.size(); ++run.end) {
+        const bool keyed = group < bucket.run_groups;
+        GroupRun run{
+            keyed ? Way::rows : way_of(bucket, first, device), group, group, first.first_message, 0, 0, 0, 0, true};
+        for (; run.end < (keyed ? bucket.run_groups : bucket.groups.size()); ++run.end) {
             const BatchGroup& next = bucket.groups[run.end];
-            if (run.end != group) {
+            if (run.end != group && !keyed) {
                 if (run.way == Way::under_one_key || way_of(bucket, next, device) != run.way) break;
                 const bool any_length = run.way == Way::short_messages || run.way == Way::rows;
                 if (!any_length && next.length < first.length / 2) break;
@@ -88,6 +146,8 @@ struct Scratch {
         j0s = 2 * of_messages;
         rewritten = j0s + (has_other_ivs(bucket) ? of_messages : 0);
         under_keys = rewritten + (has_other_ivs(bucket) ? bucket.groups.size() * sizeof(BatchGroup) : 0);
+        powers = under_keys;
+        under_keys += bucket.run_groups != 0 ? bucket.runs.size() * sizeof(FieldElement) * HashKey::count : 0;
         bytes = under_keys;
         for_each_run(bucket, device, [&](const GroupRun& run) {
             if (run.way != Way::under_keys) return;
@@ -97,7 +157,7 @@ struct Scratch {
             bytes = std::max(bytes, under_keys + all);
         });
     }
-    std::size_t pads, digests, j0s, rewritten, under_keys, bytes;
+    std::size_t pads, digests, j0s, rewritten, powers, under_keys, bytes;
 };
 
 class GcmBatchLaunch {
@@ -114,6 +174,7 @@ public:
         p_.j0s = reinterpret_cast<uint4*>(bucket.scratch + scratch.j0s);
         p_.rewritten = reinterpret_cast<BatchGroup*>(bucket.scratch + scratch.rewritten);
         p_.decrypts = decrypts_ ? 1 : 0;
+        powers_ = reinterpret_cast<FieldElement*>(bucket.scratch + scratch.powers);
         under_keys_ = {bucket.scratch + scratch.under_keys, scratch.bytes - scratch.under_keys};
     }
 
@@ -190,10 +251,26 @@ private:
         Secret<GcmRowsParams> p;
         p->batch = part;
         p->most_edges = static_cast<std::uint32_t>(run.edges);
-        const auto& powers = bucket_.one_key->hash_key().powers;
-        std::copy(powers.begin(), powers.end(), p->powers);
-        launch(ghash_messages_kernel_for(GhashMma::wide(device_), run.aligned),
-               GcmRows::shape(device_, part.end - part.first), stream_, *p);
+        p->runs = nullptr;
+        p->run_count = 1;
+        p->run_powers = nullptr;
+        if (bucket_.one_key != nullptr) {
+            const auto& powers = bucket_.one_key->hash_key().powers;
+            std::copy(powers.begin(), powers.end(), p->powers);
+            p->tiles = static_cast<std::uint32_t>(GcmRows::tiles_of(part.end - part.first));
+        } else {
+            p->runs = bucket_.runs_on_device;
+            p->run_count = static_cast<std::uint32_t>(bucket_.runs.size());
+            p->run_powers = powers_;
+            const KeyRun& last = bucket_.runs.back();
+            p->tiles = last.first_tile + static_cast<std::uint32_t>(GcmRows::tiles_of(last.messages));
+            launch(ghash_run_powers_kernel_for(),
+                   thread_each(device_, std::uint64_t{8} * p->run_count, GcmBatch::ghash_threads, 2), stream_,
+                   RunPowersParams{p->runs, p->run_count, powers_});
+        }
+        const LaunchShape shape = GcmRows::shape(device_, p->tiles);
+        p->tiles_at_once = GcmRows::tiles_at_once(p->tiles, p->run_count, shape.grid);
+        launch(ghash_messages_kernel_for(GhashMma::wide(device_), run.aligned), shape, stream_, *p);
     }
 
     void hash_pieces(const GroupRun& run, GcmBatchParams part) const {
@@ -252,13 +329,14 @@ private:
     cudaStream_t stream_;
     bool decrypts_;
     GcmBatchParams p_{};
+    FieldElement* powers_;                ///< scratch memory for Way::rows under several keys
     std::span<std::uint8_t> under_keys_;  ///< scratch memory for Way::under_keys
 };
 
 }  // namespace
 
 void prepare_gcm(Bucket& bucket, const DeviceLimits& device) {
-    sort_groups(bucket, [](const BatchGroup& g) { return g.length; });
+    sort_by_key(bucket, device);
     prepare_counters(bucket, device);
     bucket.scratch_bytes = Scratch(bucket, device).bytes;
 }

@@ -23,8 +23,13 @@ void BatchKeys::place(std::span<BucketPlan> plans) {
         plan.slots = plan.mixed || needs_slots(plan.bucket.mode);
         if (!plan.slots) plan.keys.most = plan.tweak_keys.most = 0;
         for (Handles* h : {&plan.keys, &plan.tweak_keys}) {
-            h->bytes_at = side_.place(h->most * handle_stride);
-            h->targets_at = side_.place(h->most * sizeof(uint4*));
+            if (h->most == 0) continue;
+            if (h->most <= KeyParams::most_few) {
+                h->few = std::make_unique<Secret<KeyParams>>();
+            } else {
+                h->bytes_at = side_.place(h->most * KeyParams::stride);
+                h->targets_at = side_.place(h->most * sizeof(uint4*));
+            }
         }
     }
     raw_.place();
@@ -85,9 +90,12 @@ uint4* BatchKeys::slot_of(const ExpandedKey& key, Handles& handles, bool inverse
                                                      ? table_->slot(held.number)
                                                      : handles.own_slots + handles.own++ * key_slot_bytes);
         if (held.number == KeyTable::none || held.empty) {
-            std::copy(key.bytes().begin(), key.bytes().end(),
-                      side_.host() + handles.bytes_at + handles.fresh * handle_stride);
-            reinterpret_cast<uint4**>(side_.host() + handles.targets_at)[handles.fresh++] = found->second;
+            const bool few = handles.few != nullptr;
+            std::uint8_t* const bytes = few ? (*handles.few)->few : side_.host() + handles.bytes_at;
+            uint4** const targets =
+                few ? (*handles.few)->few_targets : reinterpret_cast<uint4**>(side_.host() + handles.targets_at);
+            std::copy(key.bytes().begin(), key.bytes().end(), bytes + handles.fresh * KeyParams::stride);
+            targets[handles.fresh++] = found->second;
         }
     }
     handles.last = &key;
@@ -102,17 +110,20 @@ void BatchKeys::enqueue(std::span<const BucketPlan> plans, const DeviceLimits& l
 }
 
 void BatchKeys::expand(const BucketPlan& plan, const DeviceLimits& limits, cudaStream_t stream) const {
-    const auto expand = [&](KeyParams p) {
+    const auto expand = [&](const KeyParams& p) {
         if (p.count == 0) return;
         LaunchShape shape = thread_each(limits, p.count, 256, 3);
         shape.shared_bytes = batch_keys_tables * table_bytes_each;
         launch(batch_keys_kernel_for(plan.bucket.rounds), shape, stream, p);
     };
     const auto expand_handles = [&](const Handles& handles, bool inverse) {
-        KeyParams p{};
-        p.raw = side_.device() + handles.bytes_at;
-        p.raw_stride = handle_stride;
-        p.targets = reinterpret_cast<uint4* const*>(side_.device() + handles.targets_at);
+        if (handles.fresh == 0) return;
+        KeyParams beyond{};
+        KeyParams& p = handles.few != nullptr ? **handles.few : beyond;
+        if (handles.few == nullptr) {
+            p.raw = side_.device() + handles.bytes_at;
+            p.targets = reinterpret_cast<uint4* const*>(side_.device() + handles.targets_at);
+        }
         p.count = handles.fresh;
         p.inverse = inverse ? 1 : 0;
         expand(p);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -28,7 +29,10 @@ struct Handles {
     std::unordered_map<const ExpandedKey*, uint4*> slots;
     std::uint8_t* own_slots = nullptr;
     std::size_t own = 0;
-    std::size_t fresh = 0;  ///< to be expanded; key bytes and slot addresses are in the side buffer
+    /// Keys to be expanded. Their bytes and the addresses of their slots are in `few`, or if there may be more, in the
+    /// side buffer.
+    std::size_t fresh = 0;
+    std::unique_ptr<Secret<KeyParams>> few;
     std::size_t bytes_at = 0, targets_at = 0;
 
     /// Whether `key` differs from the previous one and is not the first.
@@ -48,7 +52,7 @@ struct BucketPlan {
     Handles keys, tweak_keys;
     std::uint64_t raw_slots = 0, raw_filled = 0;
     uint4* raw_slots_at = nullptr;
-    std::size_t descriptors_at = 0, xts_at = 0;
+    std::size_t descriptors_at = 0, xts_at = 0, runs_at = 0;
 
     [[nodiscard]] bool inverse() const { return uses_inverse_cipher(bucket.mode, bucket.direction); }
 };
@@ -77,8 +81,6 @@ public:
     void let_go(bool done) noexcept;
 
 private:
-    /// Distance between the keys' bytes of keys with handles.
-    static constexpr std::size_t handle_stride = 32;
     /// A batch with more keys than this does not use the table, because they would only evict each other.
     static constexpr std::size_t most_table_keys = KeyTable::capacity / 4;
 

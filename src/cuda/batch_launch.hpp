@@ -34,6 +34,10 @@ struct Bucket {
     std::span<BatchGroup> groups;
     /// XTS: one for each group, with the data unit and the slot of its tweak key; `prepare` sets the rest.
     std::span<XtsPart> xts;
+    /// GCM with more than one key: room for one run per group. `prepare` sorts the first `run_groups` groups by key and
+    /// sets the runs of these groups' keys.
+    std::span<KeyRun> runs;
+    std::size_t run_groups = 0;
     std::uint64_t messages = 0;  ///< of all groups
     std::uint64_t units = 0;     ///< set by `prepare`
     std::uint32_t at_once = 0;   ///< counters: what a warp takes at a time; set by `prepare`
@@ -44,6 +48,7 @@ struct Bucket {
 
     const BatchGroup* on_device = nullptr;  ///< the groups in device memory, for `enqueue`
     const XtsPart* xts_on_device = nullptr;
+    const KeyRun* runs_on_device = nullptr;
     unsigned long long* tickets = nullptr;  ///< in device memory, `bucket_tickets` zeros
 };
 

@@ -66,6 +66,11 @@ public:
             return;
         }
         const Block j0 = pre_counter(g);
+        if (g.direction == Direction::decrypt) {
+            const bool on_device = cuda::place_of(g.tag.first).kind == Memory::device;
+            return cuda::enqueue_open(gcm_run_of(g, j0, nullptr), {g.tag.first, g.tag_length}, on_device, g.statuses,
+                                      limits(device), on, share(device).pieces);
+        }
         cuda::enqueue(gcm_run_of(g, j0, reinterpret_cast<Block*>(g.tag.first)), limits(device), on);
     }
 

@@ -229,8 +229,14 @@ struct LongWeights {
 /// One message in one launch: chooses the kernel and computes its parameters.
 class MessageLaunch {
 public:
-    MessageLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch)
-        : run_(run), device_(device), stream_(stream), scratch_(scratch) {}
+    /// `shares`: where the thread blocks store shares of the result, if there is no scratch memory.
+    MessageLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch,
+                  const HostShares& shares)
+        : run_(run),
+          device_(device),
+          stream_(stream),
+          sum_(scratch != nullptr ? scratch->sum : nullptr),
+          shares_(scratch != nullptr ? scratch->shares : shares) {}
 
     [[nodiscard]] bool is_short() const { return GcmShort::takes(device_, blocks_of(bytes())); }
 
@@ -331,16 +337,16 @@ private:
     }
 
     /// `share`: blocks of a thread block. `last`: the weight of the last thread block. Returns the number of thread
-    /// blocks that store host shares, or 0.
+    /// blocks that store shares, or 0.
     template <typename P>
     unsigned enqueue(P& p, Kernel<P> kernel, const LaunchShape& shape, std::uint64_t share, FieldElement last) const {
         const auto grid = static_cast<std::size_t>(shape.grid);
-        const StreamScratch pooled(scratch_ == nullptr && grid > 1 ? sizeof(GcmSum) : 0, stream_);
+        const StreamScratch pooled(sum_ == nullptr && !shares_.any() && grid > 1 ? sizeof(GcmSum) : 0, stream_);
         if (pooled.get() != nullptr) {
             check(cudaMemsetAsync(pooled.get(), 0, sizeof(GcmSum), stream_), "clearing scratch memory");
         }
-        p.sum = scratch_ != nullptr ? scratch_->sum : static_cast<GcmSum*>(pooled.get());
-        p.shares = scratch_ != nullptr ? scratch_->shares : HostShares{};
+        p.sum = sum_ != nullptr ? sum_ : static_cast<GcmSum*>(pooled.get());
+        p.shares = shares_;
         constexpr std::size_t radix = GcmMessage::radix;
         Secret<FieldElement> factor(grid > 1 ? power(run_.key->hash_key(), share) : field_one);
         const std::span weights(p.block_weights);
@@ -352,27 +358,75 @@ private:
             set_weights(weights.subspan(radix, (grid + radix - 1) / radix), last, *factor);
         }
         launch(kernel, shape, stream_, p);
-        return p.shares.words != nullptr ? static_cast<unsigned>(grid) : 0;
+        return p.shares.any() ? static_cast<unsigned>(grid) : 0;
     }
 
     const GcmRun& run_;
     const DeviceLimits& device_;
     cudaStream_t stream_;
-    const GcmScratch* scratch_;
+    GcmSum* sum_;  ///< null: allocated if it is needed
+    HostShares shares_;
 };
 
-}  // namespace
-
-unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch) {
+unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch,
+                 const HostShares& shares) {
     if (run.count == 0) return 0;
     if (run.count == 1 && !run.hashes_only()) {
-        MessageLaunch message(run, device, stream, scratch);
+        MessageLaunch message(run, device, stream, scratch, shares);
         if (message.is_short()) return message.enqueue_short();
         if (message.is_long()) return message.enqueue_long();
         if (message.is_medium()) return message.enqueue_medium();
     }
     GcmLaunch(run, device, stream, scratch).enqueue();
     return 0;
+}
+
+}  // namespace
+
+unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch) {
+    return enqueue(run, device, stream, scratch, {});
+}
+
+void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
+                  std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces) {
+    // The number of thread blocks that have arrived, the tag, and shares of it.
+    struct Memory {
+        alignas(block_bytes) unsigned arrived;
+        Block tag;
+        unsigned shares[HostShares::words_each * GcmMessage::radix * GcmMessage::radix];
+    };
+    static_assert(sizeof(Memory) <= StreamPieces::bytes);
+    struct Piece {
+        StreamPieces& pieces;
+        cudaStream_t stream;
+        void* const memory = pieces.take(stream);
+        ~Piece() {
+            if (memory != nullptr) pieces.leave(memory, stream);
+        }
+    } const piece{pieces, stream};
+    const StreamScratch scratch(piece.memory == nullptr ? sizeof(Memory) : 0, stream);
+    auto* const memory = static_cast<Memory*>(piece.memory != nullptr ? piece.memory : scratch.get());
+    GcmRun here = run;
+    here.results = &memory->tag;
+    HostShares shares;
+    shares.kept = memory->shares;
+    shares.arrived = &memory->arrived;
+    const unsigned count = enqueue(here, device, stream, nullptr, shares);
+    try {
+        if (count == 0) check(cudaMemsetAsync(&memory->arrived, 0, sizeof(unsigned), stream), "clearing memory");
+        enqueue_wipe({.output = run.output,
+                      .bytes = run.last_bytes,
+                      .expected = expected,
+                      .shares = count != 0 ? memory->shares : reinterpret_cast<unsigned*>(&memory->tag),
+                      .share_count = count != 0 ? count : 1,
+                      .expected_on_device = expected_on_device,
+                      .status = status},
+                     device, stream, {.arrived = &memory->arrived});
+    } catch (...) {
+        try_to(cudaMemsetAsync(run.output, 0, run.last_bytes, stream));
+        try_to(cudaMemsetAsync(memory, 0, sizeof(Memory), stream));
+        throw;
+    }
 }
 
 }  // namespace warpaes::cuda

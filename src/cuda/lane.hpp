@@ -25,6 +25,7 @@ struct DeviceShare {
     KeyTable keys;
     Stream wiping;  ///< wipes keys when no batch does
     StreamBatches on_streams;
+    StreamPieces pieces;
     DeviceCalls calls;
 };
 

@@ -40,17 +40,32 @@ inline void copy_round_keys(std::uint32_t (&to)[60], const ExpandedKey& key, Mod
 /// because the call takes 0.3 µs (H200, 2026-11). Thread-safe. Throws Error{DEVICE}.
 void allow_shared_bytes(const void* kernel, std::size_t bytes);
 
+/// Whether a kernel may begin before the one before it on the stream has ended; it then waits inside
+/// (kernels/notice.cuh).
+enum class Begin { after, early };
+
 template <typename... Expected, typename... Actual>
-void launch(void (*kernel)(Expected...), const LaunchShape& shape, cudaStream_t stream, Actual&&... arguments) {
+void launch(Begin begin, void (*kernel)(Expected...), const LaunchShape& shape, cudaStream_t stream,
+            Actual&&... arguments) {
     allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(shape.grid));
     config.blockDim = dim3(static_cast<unsigned>(shape.threads));
     config.dynamicSmemBytes = shape.shared_bytes;
     config.stream = stream;
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = begin == Begin::early ? 1 : 0;
     constexpr std::size_t of_the_runtime = 4096;  // it copies arguments and round keys, as does the call below
     note_stack_depth(of_the_runtime + (sizeof(Expected) + ...));
     check(cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...), "launching a kernel");
+}
+
+template <typename... Expected, typename... Actual>
+void launch(void (*kernel)(Expected...), const LaunchShape& shape, cudaStream_t stream, Actual&&... arguments) {
+    launch(Begin::after, kernel, shape, stream, std::forward<Actual>(arguments)...);
 }
 
 }  // namespace warpaes::cuda

@@ -250,6 +250,17 @@ constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments,
     return simt_row_shape(device, segments, blocks);
 }
 
+/// Blocks of many messages (batch_blocks.cuh, batch_xts.cuh). Reading the round keys of a block from memory takes a
+/// quarter as many passes of the load-store unit as its lookups. So if messages have their own keys, round keys stay in
+/// registers, and half as many threads have twice as many registers each.
+struct BatchBlocks {
+    static constexpr int most_threads(bool one_key) { return one_key ? 1024 : 512; }
+    static constexpr LaunchShape shape(const DeviceLimits& device, bool one_key, std::uint64_t blocks) {
+        const auto threads = static_cast<int>(one_key ? device.table.threads : device.table.own_key_threads);
+        return launch_shape(device, (blocks + 31) / 32, threads);
+    }
+};
+
 /// Counters of many messages (batch_ctr.cuh).
 struct BatchCounters {
     /// If messages have their own keys, the round keys stay in registers: half as many threads have twice as many
@@ -480,38 +491,63 @@ struct GcmBatch {
     }
 };
 
-/// GHASH of many messages under one key, of which each is a row (ghash_messages.cuh). H200, 2026-11, AES-128, one batch
-/// of 256 MiB with 28 bytes of associated data, whole calls, GB/s as rows and before (carry-less products; from 8 KiB
-/// on the kernels for one message): 64 bytes 110 and 136, 256 bytes 258 and 217, 1 KiB 421 and 278, 1,500 bytes 470 and
-/// 276, 4 KiB 546 and 283, 16 KiB 552 and 580.
+/// GHASH of many messages under one key or a few, of which each is a row (ghash_messages.cuh). H200, 2026-11, AES-128,
+/// one batch of 256 MiB with 28 bytes of associated data, whole calls, GB/s as rows and before (carry-less products;
+/// from 8 KiB on the kernels for one message): 64 bytes 110 and 136, 256 bytes 258 and 217, 1 KiB 421 and 278, 1,500
+/// bytes 470 and 276, 4 KiB 546 and 283, 16 KiB 552 and 580.
 struct GcmRows {
-    static constexpr int threads = GhashMma::threads, stages = 2, batch = 2;
-    static constexpr int rows_at_once = threads / 32 * 8;  ///< of a thread block
+    static constexpr int threads = 256, blocks_each = 2;  ///< thread blocks per multiprocessor
+    static constexpr int batch = 4, depth = 2;          ///< steps of 32 blocks between two waits, and batches in flight
+    static constexpr int tile_rows = threads / 32 * 8;  ///< messages that a thread block hashes at a time
     /// Blocks of a message that are no whole blocks of text: associated data, a partial block, lengths.
-    static constexpr std::uint64_t most_edges = 8, most_aad = 16 * (most_edges - 2);
+    static constexpr unsigned most_edges = 8;
+    static constexpr std::uint64_t most_aad = 16 * (most_edges - 2);
+    /// Shared memory of a warp: the ring, the edges of its eight rows, and E(J0) of two tiles.
+    static constexpr unsigned warp_bytes = (depth * batch * 32 + 8 * most_edges + 2 * 8) * block_bytes;
     static constexpr std::uint64_t least_bytes = 128, most_bytes = 16384;
     static constexpr std::uint64_t least_messages = 1024;
+    /// Of a key among several. Powers and matrices of a key cost a thread block about as much as 10 rows.
+    static constexpr std::uint64_t least_of_key = 16;
+    /// Messages per group from which on they are worth being sorted by key, which costs the host some 60 ns a group.
+    static constexpr std::uint64_t least_of_group = 32;
     /// What the launches that combine the digests of a message's rows cost, in blocks of a row; estimated.
     static constexpr std::uint64_t combining = 75;
 
-    /// `messages`: of the batch, not only those of this length.
+    static constexpr bool fits(std::uint64_t bytes, std::uint64_t aad) {
+        return bytes >= least_bytes && bytes <= most_bytes && aad <= most_aad;
+    }
+    /// Whether messages under several keys may be rows.
+    static constexpr bool takes_keys(const DeviceLimits& device, std::uint64_t messages) {
+        return messages >= least_messages && GhashMma::takes(device, messages * (least_bytes / block_bytes));
+    }
+    static constexpr bool sorts(std::uint64_t messages, std::uint64_t groups) {
+        return messages >= least_of_group * groups;
+    }
+    /// `messages`: of the batch, not only those of this length; all under one key.
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t messages, std::uint64_t bytes,
                                 std::uint64_t aad) {
         const std::uint64_t blocks = bytes / 16 + 4;
-        if (bytes < least_bytes || bytes > most_bytes || aad > most_aad || messages < least_messages) return false;
+        if (!fits(bytes, aad) || messages < least_messages) return false;
         if (!GhashMma::takes(device, messages * blocks)) return false;
-        const std::uint64_t round = static_cast<std::uint64_t>(device.multiprocessors) * rows_at_once;
+        const std::uint64_t round = static_cast<std::uint64_t>(device.multiprocessors) * blocks_each * tile_rows;
         const RowShape cut = mma_row_shape(device, messages, blocks);
         const auto time = [&](std::uint64_t rows, std::uint64_t of) {
             return (rows + round - 1) / round * (of + GhashMma::row_overhead);
         };
         return time(messages, blocks) <= time(messages * cut.rows, cut.blocks) + combining;
     }
-    static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t messages) {
-        const std::uint64_t grid = (messages + rows_at_once - 1) / rows_at_once;
-        const std::size_t edges = rows_at_once * most_edges * 16;
-        return {static_cast<int>(std::min<std::uint64_t>(grid, static_cast<std::uint64_t>(device.multiprocessors))),
-                threads, GhashMma::shared_bytes(device) + edges};
+    static constexpr std::uint64_t tiles_of(std::uint64_t messages) { return (messages + tile_rows - 1) / tile_rows; }
+    static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t tiles) {
+        const auto most = static_cast<std::uint64_t>(device.multiprocessors * blocks_each);
+        return {static_cast<int>(std::min(tiles, most)), threads,
+                GhashMma::shared_bytes(device) + threads / 32 * warp_bytes};
+    }
+    /// Tiles that a thread block takes in a row: several, so that it mostly keeps its key, but each takes several
+    /// turns.
+    static constexpr std::uint32_t tiles_at_once(std::uint64_t tiles, std::uint64_t runs, int grid) {
+        const std::uint64_t of_run = tiles / runs, of_turn = tiles / (8 * static_cast<std::uint64_t>(grid));
+        if (runs == 1) return 1;
+        return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(of_run, of_turn), 1, 16));
     }
 };
 

@@ -4,9 +4,11 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -237,6 +239,29 @@ struct CopyOrder {
     }
     cudaStream_t in, out;
     std::unique_lock<std::mutex> lock;
+};
+
+/// A few small pieces of device memory for calls on a caller's stream, which take less time to get than memory from a
+/// pool. Thread-safe.
+class StreamPieces {
+public:
+    static constexpr std::size_t bytes = 8192;
+
+    /// Null if the stream is in capture, or all pieces are in use. Otherwise `leave` must be called with it.
+    [[nodiscard]] void* take(cudaStream_t stream) noexcept;
+    /// The piece is free again when the stream gets here.
+    void leave(void* piece, cudaStream_t stream) noexcept;
+
+private:
+    static constexpr unsigned count = 16;
+    struct Piece {
+        Event done;
+        bool taken = false, left = false;  ///< `left`: it is in use until `done` has completed
+    };
+    std::mutex mutex_;
+    DeviceBuffer memory_;
+    std::array<std::unique_ptr<Piece>, count> pieces_;
+    unsigned next_ = 0;
 };
 
 /// Device memory that is allocated and freed in stream order.

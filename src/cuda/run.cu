@@ -96,10 +96,16 @@ void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStr
                         .share_count = run.share_count,
                         .expected = {},
                         .mask = {},
-                        .notice = notice};
-    std::memcpy(p.expected, run.expected.data(), run.expected.size());
+                        .expected_at = run.expected_on_device ? run.expected.data() : nullptr,
+                        .expected_bytes = static_cast<std::uint32_t>(run.expected.size()),
+                        .notice = notice,
+                        .status = run.status,
+                        .bad = WARPAES_ERROR_AUTHENTICATION};
+    if (!run.expected_on_device) std::memcpy(p.expected, run.expected.data(), run.expected.size());
     std::memset(p.mask, 0xff, run.expected.size());
-    launch(wipe_if_wrong_kernel_for(), WipeIfWrong::shape(device, p.parts), stream, p);
+    const bool early = run.status != nullptr && device.compute_capability >= 90;
+    launch(early ? Begin::early : Begin::after, wipe_if_wrong_kernel_for(), WipeIfWrong::shape(device, p.parts), stream,
+           p);
 }
 
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream) {

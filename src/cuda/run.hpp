@@ -41,6 +41,8 @@ struct WipeIfWrongRun {
     std::span<const std::uint8_t> expected;
     unsigned* shares;      ///< HostShares::kept of the run before
     unsigned share_count;  ///< of its thread blocks; 0: the tag is known to be wrong
+    bool expected_on_device = false;
+    std::int32_t* status = nullptr;  ///< in device memory: receives the message's status; or null
 };
 void enqueue_wipe(const WipeIfWrongRun& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
 /// The same for random numbers; the output is memory of the current device.
@@ -59,5 +61,10 @@ struct GcmScratch {
 /// result is in `results` when the stream has passed the run.
 unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
                  const GcmScratch* scratch = nullptr);
+/// Enqueues the decryption of one message of GCM, of whose memory nothing lies on the host but `j0` and maybe
+/// `expected`, which have been read when this returns. `status`, in device memory, receives whether the tag is
+/// `expected`; if not, the output is wiped.
+void enqueue_open(const GcmRun& run, std::span<const std::uint8_t> expected, bool expected_on_device,
+                  std::int32_t* status, const DeviceLimits& device, cudaStream_t stream, StreamPieces& pieces);
 
 }  // namespace warpaes::cuda

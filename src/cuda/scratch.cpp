@@ -34,6 +34,37 @@ cudaMemPool_t scratch_pool() {
 
 }  // namespace
 
+void* StreamPieces::take(cudaStream_t stream) noexcept {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (!try_to(cudaStreamIsCapturing(stream, &status)) || status != cudaStreamCaptureStatusNone) return nullptr;
+    try {
+        const RelaxedCapture relaxed;
+        const std::lock_guard lock(mutex_);
+        std::uint8_t* const memory = memory_.reserve(count * bytes);
+        for (unsigned tries = 0; tries < 2; ++tries) {
+            auto& piece = pieces_[next_];
+            if (piece == nullptr) piece = std::make_unique<Piece>();
+            std::uint8_t* const here = memory + bytes * next_;
+            next_ = (next_ + 1) % count;
+            if (piece->taken || (piece->left && !try_to(cudaEventQuery(piece->done.get())))) continue;
+            piece->taken = true;
+            piece->left = false;
+            return here;
+        }
+    } catch (const std::exception&) {
+        // There is other scratch memory.
+    }
+    return nullptr;
+}
+
+void StreamPieces::leave(void* piece, cudaStream_t stream) noexcept {
+    const std::lock_guard lock(mutex_);
+    Piece& its = *pieces_[static_cast<std::size_t>(static_cast<std::uint8_t*>(piece) - memory_.get()) / bytes];
+    its.left = try_to(cudaEventRecord(its.done.get(), stream));
+    // If the stream has failed, so has the device, and nobody needs the piece.
+    its.taken = !its.left;
+}
+
 void StreamScratch::keep_some(cudaStream_t stream) noexcept {
     try {
         const StreamScratch some(1, stream);  // the pool takes a block for it, and keeps that

@@ -126,8 +126,8 @@ AbiEntries::AbiEntries(const BatchCase& cases, KeyHandles& handles) : cases_(cas
         e.tag = elements(g.tag);
         e.keys = elements(g.keys);
         e.aad_len = g.aad_length;
-        e.iv_len = g.iv_length;
-        e.tag_len = g.tag_length;
+        e.iv_len = static_cast<std::uint32_t>(g.iv_length);
+        e.tag_len = static_cast<std::uint32_t>(g.tag_length);
         e.key_len = g.key_bytes;
         e.key = key_of(g.key);
         e.tweak_key = key_of(g.tweak_key);

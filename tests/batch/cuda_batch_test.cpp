@@ -196,6 +196,29 @@ TEST_P(CudaBatch, OneKeyAndMany) {
     }
 }
 
+/// Neighbouring messages under different keys, shorter and longer than the 32 blocks that a warp takes at a time.
+TEST_P(CudaBatch, KeysThatAlternate) {
+    for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::cfb128, Mode::xts, Mode::ctr}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            std::vector<GroupSpec> shapes;
+            for (const std::uint64_t blocks : {1u, 5u, 31u, 32u, 33u, 64u, 100u}) {
+                for (unsigned key = 0; key < 3; ++key) {
+                    const bool raw = mode != Mode::xts && key == 2;
+                    shapes.push_back({.key_bytes = blocks % 2 == 0 ? 32u : 16u,
+                                      .count = raw ? 20u : 1 + key,
+                                      .length = 16 * blocks,
+                                      .data_unit = 160,
+                                      .in_place = blocks == 33,
+                                      .raw_keys = raw,
+                                      .gap = key,
+                                      .key = raw ? std::nullopt : std::optional<unsigned>(key)});
+                }
+            }
+            check_mode(mode, direction, shapes, 40);
+        }
+    }
+}
+
 /// Stretches of several warps, in place, where the block before a stretch belongs to another warp.
 TEST_P(CudaBatch, InPlaceAcrossWarps) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128}) {
@@ -303,6 +326,39 @@ TEST_P(CudaBatch, MessagesOfGcmAsRows) {
         check_mode(Mode::gcm, direction, specs, 24);
         check_mode(Mode::gcm, direction, {{.count = 1024, .length = 128, .iv_length = 12, .aad_length = 1}}, 25);
         check_mode(Mode::gcm, direction, {{.count = 1027, .length = 129, .iv_length = 12, .aad_length = 96}}, 26);
+    }
+}
+
+/// The same under several keys, of which some have too few messages for that.
+TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        std::vector<GroupSpec> specs;
+        for (std::uint64_t n = 0; n < 25; ++n) {
+            GroupSpec spec{.count = 30 + n % 7 * 8,
+                           .length = n % 5 == 4 ? 8192 : 128 + n * n % 900,
+                           .iv_length = n % 9 == 5 ? 31u : 12u,
+                           .aad_length = n % 5 == 0 ? 0 : n * 7 % 96,
+                           .in_place = n % 3 == 0,
+                           .wrong_tags = n % 4 == 0 ? 20u : 0u,
+                           .gap = n % 2 == 0 ? 16u - (128 + n * n % 900) % 16 : n % 19,
+                           .key = static_cast<unsigned>(n * 5 % 3)};
+            if (n % 6 == 5) {  // a key of these messages alone
+                spec.raw_keys = true;
+                spec.shared_key = true;
+                spec.key = std::nullopt;
+                if (n == 5) spec.count = 15;
+            }
+            if (n % 5 == 4) spec.count = 2;
+            specs.push_back(spec);
+        }
+        specs.push_back({.count = 300, .length = 130, .iv_length = 12, .aad_length = 8, .raw_keys = true});
+        specs.push_back({.count = 3, .length = 40007, .iv_length = 12, .aad_length = 28, .wrong_tags = 30, .key = 1});
+        check_mode(Mode::gcm, direction, specs, 27);
+        std::vector<GroupSpec> alike;
+        for (unsigned key = 0; key < 3; ++key) {
+            alike.push_back({.count = 400, .length = 240, .iv_length = 12, .aad_length = 28, .key = key});
+        }
+        check_mode(Mode::gcm, direction, alike, 28);
     }
 }
 

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import bulk_page
 import comparison
 import demo_svg
+import paths
 import planner
 import python_page
 import records
@@ -35,6 +36,22 @@ def row(backend, memory, size, gb_per_s, **fields):
         "gb_per_s": gb_per_s,
         "baseline_gb_per_s": None,
         "includes": "output stored",
+    } | fields
+
+
+def path(size, gb_per_s, **fields):
+    return {
+        "mode": "gcm",
+        "direction": "encrypt",
+        "key_bits": 128,
+        "bytes": size,
+        "messages": 10,
+        "keys": "1",
+        "place": "device",
+        "way": "submit",
+        "forged": False,
+        "aad_bytes": 28,
+        "gb_per_s": gb_per_s,
     } | fields
 
 
@@ -85,6 +102,44 @@ GPU_RECORD["device"] = [
 ]
 GPU_RECORD, CPU_RECORD = records.combine([GPU_RECORD]), records.combine([CPU_RECORD])
 README = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+
+
+class Paths(unittest.TestCase):
+    """What bench/path_sweep has measured."""
+
+    RECORD = CPU_RECORD | {
+        "gpu": {"name": "A GPU", "driver": "1.2"},
+        "paths": [
+            path(256, 100.0),
+            path(16384, 400.0),
+            path(1024, 359.0, keys="64"),
+            path(1024, 300.0),
+            path(65536, 361.0),
+            path(1048576, 359.0),
+            path(64, 5.0, forged=True, direction="decrypt"),
+            path(65536, 7.5, way="async", keys="1"),
+            {key: value for key, value in path(4096, 0.0).items() if key != "gb_per_s"} | {"error": "no memory"},
+        ],
+    }
+
+    def test_dips_are_a_tenth_below_a_smaller_size(self):
+        curves = paths.curves_of(self.RECORD["paths"])
+        points = curves[("device", "submit", "gcm", "encrypt", 128, "1", False)]
+        self.assertEqual(points, [(256, 100.0), (1024, 300.0), (16384, 400.0), (65536, 361.0), (1048576, 359.0)])
+        self.assertEqual(paths.dips_of(points), [1048576])
+        self.assertEqual(paths.dips_of([(1, 1.0)]), [])
+
+    def test_page_and_plot(self):
+        page = report.performance([], [self.RECORD])
+        self.assertIn("## Many short messages", page)
+        self.assertIn("| GCM encryption, AES-128, one key, device, submit |", page)
+        self.assertIn("| **359** |", page)
+        self.assertIn("GCM decryption, AES-128, one key, device, submit, forged |", page)
+        self.assertIn("| single messages of | 64 KiB |", page)
+        files = report.render([], f"{BEGIN}\n{END}", sweeps=[self.RECORD])
+        self.assertIn("GCM, 64 keys", files["docs/a-gpu-messages.svg"])
+        self.assertIn("](a-gpu-messages.svg)", files["docs/performance.md"])
+        self.assertNotIn("Many short messages", report.performance([]))
 
 
 class Committed(unittest.TestCase):

@@ -132,8 +132,10 @@ TEST_P(StreamOrderOfFailures, NothingGoesOn) {
 /// Nor on a caller's stream: what the library has for it is the next one's from then on.
 TEST_P(StreamOrderOfFailures, NothingGoesOnThatWasEnqueued) {
     PageLocked memory;
-    const std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 26, .length = 400},
-                                       {.mode = Mode::gcm, .count = 10, .length = 64, .iv_length = 12}};
+    std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 26, .length = 400},
+                                 {.mode = Mode::gcm, .count = 10, .length = 64, .iv_length = 12}};
+    // So many keys that they lie in memory, which the stream has to be done with.
+    for (unsigned i = 0; i < 66; ++i) specs.push_back({.mode = Mode::ctr, .length = 16, .key = i % 2});
     for (const char* const function :
          {"cudaEventRecord", "cudaLaunchHostFunc", "cudaLaunchKernelEx", "cudaMemcpyAsync"}) {
         unsigned refused = 0;

@@ -24,8 +24,12 @@ struct HostShares {
     static constexpr unsigned words_each = 4;
     unsigned long long* words = nullptr;  ///< null: nobody polls, and the thread blocks make the sum
     unsigned turn = 0;                    ///< not what the words held before
-    /// In device memory: the shares once more, for a kernel that follows; or null.
+    /// In device memory: the shares once more, or if nobody polls only there, for a kernel that follows; or null.
     unsigned* kept = nullptr;
+    unsigned* arrived = nullptr;  ///< in device memory: set to 0 for that kernel; or null
+
+    /// Whether the thread blocks store shares instead of adding them up.
+    [[nodiscard]] constexpr bool any() const { return words != nullptr || kept != nullptr; }
 };
 
 }  // namespace warpaes::cuda

@@ -16,8 +16,30 @@ struct BlocksOfText {
     }
 };
 
+/// Where a block lies.
+struct BlockPlace {
+    const std::uint8_t* in = nullptr;
+    std::uint8_t* out = nullptr;
+    bool whole = false;  ///< there is a block, and it is not a partial one
+
+    __device__ __forceinline__ BlockPlace(const BatchParams& p, const BlockWalk& walk, bool works,
+                                          bool may_be_partial) {
+        if (!works) return;
+        const BatchGroup& g = p.groups[walk.group()];
+        const std::uint64_t offset = walk.block() * block_bytes;
+        in = global(g.input) + walk.message() * g.input_stride + offset;
+        out = global(g.output) + walk.message() * g.output_stride + offset;
+        whole = !may_be_partial || offset + block_bytes <= g.length;
+    }
+    [[nodiscard]] __device__ __forceinline__ std::uint32_t alignment() const { return alignment_of(in, out); }
+    [[nodiscard]] __device__ __forceinline__ uint4 load() const {
+        return whole ? load_block_early(in, alignment()) : uint4{};
+    }
+};
+
 template <Mode M, Direction D, int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(1024, 1) batch_blocks_kernel(const __grid_constant__ BlockParams p) {
+__global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
+    batch_blocks_kernel(const __grid_constant__ BlockParams p) {
     constexpr bool inverse = uses_inverse_cipher(M, D);
     constexpr bool chained = chains_on_ciphertext(M, D);
     constexpr bool partial = M == Mode::cfb128;
@@ -43,37 +65,43 @@ __global__ void __launch_bounds__(1024, 1) batch_blocks_kernel(const __grid_cons
     }
     if constexpr (chained) carried = shuffle(carried, 0);
 
-    for (std::uint64_t first = stretch.first; first < stretch.last; first += warp_lanes, unit += warp_lanes) {
+    // A block is loaded while the one before it is encrypted or decrypted.
+    KeptKeyOf<OneKey, Rounds> key;
+    BlockPlace next(p.batch, walk, unit < p.batch.units, partial);
+    uint4 next_text = next.load();
+    for (std::uint64_t first = stretch.first; first < stretch.last; first += warp_lanes) {
         const bool works = unit < p.batch.units;
-        if (works && first != stretch.first) walk.advance(p.batch, unit, blocks_of);
-        const BatchGroup& g = p.batch.groups[walk.group()];
-        const std::uint64_t offset = walk.block() * block_bytes;
-        const std::uint8_t* in = global(g.input) + walk.message() * g.input_stride + offset;
-        std::uint8_t* out = global(g.output) + walk.message() * g.output_stride + offset;
-        const std::uint32_t alignment = alignment_of(in, out);
-        const bool whole = works && (!partial || offset + block_bytes <= g.length);
-        uint4 text{};
-        if (whole) text = load_block(in, alignment);
-
+        const BlockPlace here = next;
+        const uint4 text = next_text;
         uint4 previous{};
         if constexpr (chained) {
             previous = shuffle(lane == warp_lanes - 1 ? carried : text,
                                static_cast<int>((lane + warp_lanes - 1) % warp_lanes));
             carried = text;
-            if (works && offset == 0) previous = load_iv(g, walk.message());
         }
+        unsigned rest = 0;
         if (works) {
-            const auto key = key_of<OneKey>(p.batch, g, walk.message());
+            const BatchGroup& g = p.batch.groups[walk.group()];
+            key.take(key_of<OneKey>(p.batch, g, walk.message()));
+            if (chained && walk.block() == 0) previous = load_iv(g, walk.message());
+            if (partial) rest = static_cast<unsigned>(g.length % block_bytes);
+        }
+        unit += warp_lanes;
+        const bool goes_on = unit < p.batch.units && first + warp_lanes < stretch.last;
+        if (goes_on) walk.advance(p.batch, unit, blocks_of);
+        next = BlockPlace(p.batch, walk, goes_on, partial);
+        next_text = next.load();
+        if (works) {
             if constexpr (M == Mode::ecb) {
-                store_block(out, cipher_with<inverse, Rounds>(tables, text, key), alignment);
+                store_block(here.out, cipher_with<inverse, Rounds>(tables, text, key), here.alignment());
             } else if constexpr (M == Mode::cbc) {
-                store_block(out, cipher_with<inverse, Rounds>(tables, text, key) ^ previous, alignment);
+                store_block(here.out, cipher_with<inverse, Rounds>(tables, text, key) ^ previous, here.alignment());
             } else {
                 const uint4 key_stream = cipher_with<false, Rounds>(tables, previous, key);
-                if (whole) {
-                    store_block(out, key_stream ^ text, alignment);
+                if (here.whole) {
+                    store_block(here.out, key_stream ^ text, here.alignment());
                 } else {
-                    xor_partial_block(out, in, key_stream, static_cast<unsigned>(g.length % block_bytes), alignment);
+                    xor_partial_block(here.out, here.in, key_stream, rest, here.alignment());
                 }
             }
         }

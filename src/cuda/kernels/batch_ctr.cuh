@@ -4,7 +4,8 @@
 // and of g, before the 16 lookups of every further round. Short messages: 2^lanes threads share a message and take its
 // blocks in turn. A thread computes the prefix once and B(g) mostly once, so with four blocks a thread, rounds one and
 // two take 12 lookups a block instead of 32. A thread finds its message by its number among all threads of the launch,
-// so warps are full whatever the lengths of the messages are.
+// so warps are full whatever the lengths of the messages are. E(J0) of GCM comes after all text, one thread per
+// message: as the first block of a message it would move the others away from the lines of memory that they fill.
 //
 // Long messages: a task is the same share of several successive windows of 256 blocks, and is done by one warp. Windows
 // begin where the message begins, not where j is zero, so only the last 32 blocks of a message can be incomplete. Lane
@@ -103,28 +104,31 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
     const std::uint64_t message = thread >> group.lanes;
     const std::uint32_t step = 1u << group.lanes, first = static_cast<std::uint32_t>(thread) & (step - 1);
     const CounterText text(group, message);
-    // With GCM, position 0 is J0, and the text begins at position 1.
-    const std::uint32_t skip = p.gcm != 0 ? 1 : 0;
     const auto whole = static_cast<std::uint32_t>(text.whole);
-    const std::uint32_t end = skip + static_cast<std::uint32_t>(text.blocks());
+    const auto blocks = static_cast<std::uint32_t>(text.blocks());
+    std::uint32_t at = first;
+    const std::uint8_t* in = text.in + first * block_bytes;
+    std::uint8_t* out = text.out + first * block_bytes;
+    // Each block is loaded while the one before it is encrypted or decrypted.
+    const auto load = [&](std::uint32_t block, const std::uint8_t* from) {
+        return block < whole ? load_block_early(from, text.alignment) : uint4{};
+    };
+    uint4 next = load(at, in);
+
     const auto key = key_of<OneKey>(p.batch, group, message);
     const auto later_key = at_hand<Rounds, 3>(key);
     const uint4 counter = first_counter(p, group, message);
-    const std::uint32_t low = byte_swap(counter.w) & 0xffffu;
+    // With GCM, position 0 is J0, and the text begins at position 1.
+    const std::uint32_t low = (byte_swap(counter.w) & 0xffffu) + (p.gcm != 0 ? 1 : 0);
     std::uint32_t buffer[4];
     const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
-
-    // The index of the block in the text; for J0 it wraps around.
-    std::uint32_t at = first - skip;
-    const std::int64_t offset = (static_cast<std::int64_t>(first) - skip) * static_cast<int>(block_bytes);
-    const std::uint8_t* in = text.in + offset;
-    std::uint8_t* out = text.out + offset;
     CounterPrefix<Tables> prefix;
     uint4 b{};
     std::uint32_t prefix_of = ~0u, b_of = ~0u;
-    for (std::uint32_t place = low + first, stop = low + end; place < stop; place += step) {
-        uint4 loaded{};
-        if (at < whole) loaded = load_block(in, text.alignment);
+    for (; at < blocks; at += step, in += step * block_bytes, out += step * block_bytes) {
+        const uint4 loaded = next;
+        next = load(at + step, in + step * block_bytes);
+        const std::uint32_t place = low + at;
         if ((place >> 8) != b_of) {
             b_of = place >> 8;
             if ((place >> 16) != prefix_of) {
@@ -137,24 +141,36 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
             rounds_with<false, Rounds, 3>(tables, prefix.a(tables, place & 0xff, k) ^ b, later_key);
         if (at < whole) {
             store_block(out, loaded ^ key_stream, text.alignment);
-        } else if (at == whole) {
-            finish_partial(group, message, key_stream);
         } else {
-            finish_pad(p, group, message, key_stream);
+            finish_partial(group, message, key_stream);
         }
-        at += step;
-        in += step * block_bytes;
-        out += step * block_bytes;
     }
 }
 
+/// GCM: computes E(J0) of a message.
+template <int Rounds, int Tables, bool OneKey>
+__device__ __forceinline__ void pad_of_message(const SharedTables<Tables>& tables, const CounterParams& p,
+                                               std::uint64_t number) {
+    const BatchGroup& group = p.batch.groups[find_group<&BatchGroup::first_message>(p.batch, number)];
+    const std::uint64_t message = number - group.first_message;
+    const auto key = key_of<OneKey>(p.batch, group, message);
+    std::uint32_t buffer[4];
+    const std::uint32_t* const k = key.round(0, buffer);
+    uint4 block = first_counter(p, group, message) ^ make_uint4(k[0], k[1], k[2], k[3]);
+#pragma unroll 1
+    for (int r = 1; r < Rounds; ++r) block = cipher_round<false>(tables, block, key.round(r, buffer));
+    finish_pad(p, group, message, last_round<false>(tables, block, key.round(Rounds, buffer)));
+}
+
+/// Steps of 32 threads for the text, and after these, with GCM, of 32 messages for E(J0).
 template <int Rounds, int Tables, bool OneKey>
 __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
     batch_ctr_kernel(const __grid_constant__ CounterParams p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
     const unsigned lane = lane_id();
-    const std::uint64_t steps = (p.batch.units + warp_lanes - 1) / warp_lanes;
+    const std::uint64_t of_text = (p.batch.units + warp_lanes - 1) / warp_lanes,
+                        steps = of_text + (p.pads != nullptr ? (p.batch.messages + warp_lanes - 1) / warp_lanes : 0);
     for (;;) {
         unsigned long long step = 0;
         if (lane == 0) step = atomicAdd(p.batch.ticket, p.at_once);
@@ -168,6 +184,8 @@ __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
                 group = walk_to_group<&BatchGroup::first_unit>(p.batch, group, unit);
                 const BatchGroup& its = p.batch.groups[group];
                 share_of_message<Rounds, Tables, OneKey>(tables, p, its, unit - its.first_unit);
+            } else if (step >= of_text && unit - of_text * warp_lanes < p.batch.messages) {
+                pad_of_message<Rounds, Tables, OneKey>(tables, p, unit - of_text * warp_lanes);
             }
             __syncwarp();
         }

@@ -29,8 +29,8 @@ struct KeyPlace {
     __device__ __forceinline__ KeyPlace(const KeyParams& p, std::uint64_t i) {
         if (i >= p.count) return;
         if (p.batch.groups == nullptr) {
-            raw = p.raw + i * p.raw_stride;
-            slot = p.targets[i];
+            raw = (p.raw != nullptr ? p.raw : p.few) + i * KeyParams::stride;
+            slot = p.raw != nullptr ? p.targets[i] : p.few_targets[i];
             return;
         }
         const BatchGroup& g = p.batch.groups[find_group<&BatchGroup::first_message>(p.batch, i)];
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__
         const KeyPlace place(p, first + lane_id());
         std::uint32_t w[words] = {};
         if (place.raw != nullptr) {
-            const std::uint8_t* const raw = global(place.raw);
+            const std::uint8_t* const raw = place.raw;  // may be a parameter
             const bool aligned = alignment_of(raw, raw) >= 4;
 #pragma unroll
             for (unsigned j = 0; j < nk; ++j) {

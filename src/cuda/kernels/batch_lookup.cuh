@@ -86,6 +86,39 @@ __device__ __forceinline__ RegisterKey<Rounds, First> at_hand(const SlotKey& key
     return RegisterKey<Rounds, First>(key);
 }
 
+/// All round keys of the messages that a thread processes one after the other, for kernels that know the next key only
+/// when they get there. They stay in registers until a message has another key.
+template <int Rounds>
+class KeptKey {
+public:
+    __device__ __forceinline__ void take(const SlotKey& key) {
+        if (key.slot == of_) return;
+        of_ = key.slot;
+#pragma unroll
+        for (int r = 0; r <= Rounds; ++r) {
+            std::uint32_t buffer[4];
+            const std::uint32_t* k = key.round(r, buffer);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) words_[4 * r + i] = k[i];
+        }
+    }
+    __device__ __forceinline__ const std::uint32_t* round(int r, std::uint32_t (&)[4]) const {
+        return words_ + 4 * r;
+    }
+
+private:
+    const uint4* of_ = nullptr;
+    std::uint32_t words_[4 * (Rounds + 1)] = {};
+};
+
+/// The same where all messages have one key.
+struct KeptSharedKey : SharedKey {
+    __device__ __forceinline__ void take(const SharedKey& key) { words = key.words; }
+};
+
+template <bool OneKey, int Rounds>
+using KeptKeyOf = std::conditional_t<OneKey, KeptSharedKey, KeptKey<Rounds>>;
+
 template <bool OneKey>
 using KeyOf = std::conditional_t<OneKey, SharedKey, SlotKey>;
 

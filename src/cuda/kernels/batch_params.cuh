@@ -81,7 +81,7 @@ struct CounterParams {
     static constexpr std::uint32_t shares = window / (32 * width);  ///< shares of a window, each in a task of its own
 
     BatchParams batch;
-    std::uint32_t gcm;  ///< nonzero: 32-bit counters, from J0 on; else 128-bit counters, from the IV on
+    std::uint32_t gcm;  ///< nonzero: 32-bit counters, after J0; else 128-bit counters, from the IV on
     /// What a warp takes at a time: steps of 32 threads, or windows of a long message.
     std::uint32_t at_once;
     uint4* pads;  ///< GCM: E(J0) of every message of the launch, or null
@@ -108,15 +108,19 @@ struct SerialParams {
     std::uint32_t decrypts;  ///< CCM, CMAC
 };
 
-/// Keys (batch_keys.cuh): either the groups of a bucket, of which those with raw keys get slots; or keys at equal
-/// distances with the addresses of their slots, which other batches may read, in any mode.
+/// Keys (batch_keys.cuh): either the groups of a bucket, of which those with raw keys get slots; or keys with the
+/// addresses of their slots, which other batches may read, in any mode.
 struct KeyParams {
+    /// So many keys are parameters. They then are in no memory that has to be wiped when the stream gets there.
+    static constexpr unsigned most_few = 64, stride = 32;
+
     BatchParams batch;    ///< the bucket's groups, or null
     std::uint64_t count;  ///< messages of the groups, or keys
 
-    const std::uint8_t* raw;
-    std::uint64_t raw_stride;
+    const std::uint8_t* raw;  ///< `count` keys; null: they are `few`
     uint4* const* targets;
+    alignas(4) std::uint8_t few[most_few * stride];
+    uint4* few_targets[most_few];
 
     std::uint32_t inverse;   ///< make round keys of the equivalent inverse cipher
     std::uint32_t hash_key;  ///< a bucket's slots get E(K, 0) too; other slots always have it beside forward keys
@@ -137,11 +141,29 @@ struct GcmBatchParams {
     std::uint32_t decrypts;
 };
 
-/// GHASH and tags of messages under one key (ghash_messages.cuh).
+/// Neighbouring messages under one key, longest first.
+struct KeyRun {
+    std::uint64_t first, messages;  ///< number of the first message, and how many there are
+    std::uint32_t first_tile;       ///< tiles of the launch's runs before it
+    const uint4* key;               ///< slot
+};
+
+/// GHASH and tags of messages under one key or a few (ghash_messages.cuh).
 struct GcmRowsParams {
     GcmBatchParams batch;
-    std::uint32_t most_edges;             ///< at most so many blocks of a message are no whole blocks of text
+    std::uint32_t most_edges;  ///< at most so many blocks of a message are no whole blocks of text
+    std::uint32_t tiles_at_once, tiles;
+    const KeyRun* runs;  ///< null: all messages are under the key of `powers`
+    std::uint32_t run_count;
+    const FieldElement* run_powers;       ///< HashKey::count for each run: H^1 …
     FieldElement powers[HashKey::count];  ///< H^1 …
+};
+
+/// Powers of H for GcmRowsParams.
+struct RunPowersParams {
+    const KeyRun* runs;
+    std::uint64_t run_count;
+    FieldElement* powers;
 };
 
 /// The end of GCM (batch_gcm.cuh): tags, and what is not authentic is wiped. Units are parts of messages.

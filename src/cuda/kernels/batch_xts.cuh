@@ -39,8 +39,35 @@ __global__ void __launch_bounds__(1024, 1) batch_tweaks_kernel(const __grid_cons
     }
 }
 
+/// Where a block lies, in memory and in its data unit.
+struct XtsPlace {
+    const std::uint8_t* in;
+    std::uint8_t* out;
+    std::uint64_t number;   ///< of the data unit in the launch
+    std::uint32_t of_unit;  ///< number of the block in its data unit
+    std::uint32_t steals;   ///< bytes of the partial block after it, in the last whole block of a unit; otherwise 0
+
+    __device__ __forceinline__ XtsPlace(const BatchXtsParams& p, const BlockWalk& walk) {
+        const BatchGroup& group = p.batch.groups[walk.group()];
+        const XtsPart& part = p.parts[walk.group()];
+        const auto block = static_cast<std::uint32_t>(walk.block());
+        // The last unit of a message may be shorter; it begins where a full unit would begin.
+        const std::uint32_t unit = block / part.unit_blocks;
+        of_unit = block % part.unit_blocks;
+        number = part.first_tweak + walk.message() * part.message_units + unit;
+        const std::uint64_t unit_first = unit * part.unit_bytes, left = group.length - unit_first;
+        const std::uint64_t bytes = left < part.unit_bytes ? left : part.unit_bytes;
+        const std::uint64_t offset = unit_first + static_cast<std::uint64_t>(of_unit) * block_bytes;
+        in = global(group.input) + walk.message() * group.input_stride + offset;
+        out = global(group.output) + walk.message() * group.output_stride + offset;
+        steals = of_unit + 1 == bytes / block_bytes ? static_cast<std::uint32_t>(bytes % block_bytes) : 0;
+    }
+    [[nodiscard]] __device__ __forceinline__ std::uint32_t alignment() const { return alignment_of(in, out); }
+};
+
 template <Direction D, int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constant__ BatchXtsParams p) {
+__global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
+    batch_xts_kernel(const __grid_constant__ BatchXtsParams p) {
     constexpr bool inverse = D == Direction::decrypt;
     const SharedTables<Tables> tables;
     tables.fill(inverse ? td0_table : te0_table);
@@ -52,52 +79,45 @@ __global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constan
     BlockWalk walk;
     const auto blocks_of = [&](std::uint32_t group) { return p.parts[group].blocks; };
     walk.begin(p.batch, at, blocks_of);
+    KeptKeyOf<OneKey, Rounds> key;
     uint4 tweak{};
     std::uint64_t tweak_of = ~std::uint64_t{0};
+    // A block is loaded while the one before it is encrypted or decrypted.
+    XtsPlace next(p, walk);
+    uint4 next_text = load_block_early(next.in, next.alignment());
     for (;;) {
-        const BatchGroup& group = p.batch.groups[walk.group()];
-        const XtsPart& part = p.parts[walk.group()];
-        const auto block = static_cast<std::uint32_t>(walk.block());
-        // The last unit of a message may be shorter; it begins where a full unit would begin.
-        const std::uint32_t unit = block / part.unit_blocks, of_unit = block % part.unit_blocks;
-        const std::uint64_t number = part.first_tweak + walk.message() * part.message_units + unit;
-        if (number == tweak_of) {
+        const XtsPlace here = next;
+        uint4 result = next_text;
+        if (here.number == tweak_of) {
             tweak = times_x_32(tweak);
         } else {
-            tweak_of = number;
-            tweak = times_groups(p.tweaks[number], of_unit / warp_lanes);
-            tweak = times_power_of_x(tweak, of_unit % warp_lanes);
+            tweak_of = here.number;
+            tweak = times_groups(p.tweaks[here.number], here.of_unit / warp_lanes);
+            tweak = times_power_of_x(tweak, here.of_unit % warp_lanes);
         }
-
-        const std::uint64_t unit_first = unit * part.unit_bytes;
-        const std::uint64_t left = group.length - unit_first;
-        const std::uint64_t bytes = left < part.unit_bytes ? left : part.unit_bytes;
-        const std::uint64_t offset = unit_first + static_cast<std::uint64_t>(of_unit) * block_bytes;
-        const std::uint8_t* in = global(group.input) + walk.message() * group.input_stride + offset;
-        std::uint8_t* out = global(group.output) + walk.message() * group.output_stride + offset;
-        const std::uint32_t alignment = alignment_of(in, out);
-        const auto key = key_of<OneKey>(p.batch, group, walk.message());
+        key.take(key_of<OneKey>(p.batch, p.batch.groups[walk.group()], walk.message()));
+        at += warp_lanes;
+        const bool goes_on = at < stretch.last && at < p.batch.units;
+        if (goes_on) {
+            walk.advance(p.batch, at, blocks_of);
+            next = XtsPlace(p, walk);
+            next_text = load_block_early(next.in, next.alignment());
+        }
 
         // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): the thread of the last whole block also handles the partial
         // one.
-        const auto rest = static_cast<unsigned>(bytes % block_bytes);
-        const bool steals = rest != 0 && of_unit + 1 == bytes / block_bytes;
         const uint4 after = times_power_of_x(tweak, 1);
-        uint4 mask = steals && inverse ? after : tweak;
-        uint4 result = load_block(in, alignment);
+        uint4 mask = here.steals != 0 && inverse ? after : tweak;
         for (int turn = 0;; ++turn) {
             result = cipher_with<inverse, Rounds>(tables, result ^ mask, key) ^ mask;
-            if (!steals || turn == 1) break;
+            if (here.steals == 0 || turn == 1) break;
             const uint4 stolen = result;
-            result = begin_with(stolen, in + block_bytes, rest);
-            store_beginning(out + block_bytes, stolen, rest);
+            result = begin_with(stolen, here.in + block_bytes, here.steals);
+            store_beginning(here.out + block_bytes, stolen, here.steals);
             mask = inverse ? tweak : after;
         }
-        store_block(out, result, alignment);
-
-        at += warp_lanes;
-        if (at >= stretch.last || at >= p.batch.units) return;
-        walk.advance(p.batch, at, blocks_of);
+        store_block(here.out, result, here.alignment());
+        if (!goes_on) return;
     }
 }
 

@@ -101,7 +101,9 @@ inline constexpr int batch_keys_tables = 2;
 /// Batches of GCM, without the key stream. `lanes` per message: 1, 4 or 32.
 Kernel<GcmBatchParams> ghash_batch_kernel_for(int lanes);
 Kernel<GcmBatchParams> ghash_pieces_kernel_for();
-/// Many messages under one key. `wide`: with wide_mma; `aligned`: all texts, to 16 bytes.
+/// Many messages under one key or a few, and the powers that the latter needs before. `wide`: with wide_mma;
+/// `aligned`: all texts, to 16 bytes.
+Kernel<RunPowersParams> ghash_run_powers_kernel_for();
 Kernel<GcmRowsParams> ghash_messages_kernel_for(bool wide, bool aligned);
 Kernel<GcmBatchParams> gcm_finish_kernel_for();
 Kernel<GcmBatchParams> gcm_j0_kernel_for();

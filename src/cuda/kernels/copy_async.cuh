@@ -22,6 +22,18 @@ __device__ __forceinline__ void copy_async_16(unsigned char* shared, const std::
 #endif
 }
 
+/// The same, or 16 zeros where nothing is `present`; `from` is then not read.
+__device__ __forceinline__ void copy_async_16_if(bool present, unsigned char* shared, const std::uint8_t* from) {
+#if defined(WARPAES_COPY_ASYNC)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
+                 :
+                 : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))), "l"(from), "r"(present ? 16u : 0u)
+                 : "memory");
+#else
+    *reinterpret_cast<uint4*>(shared) = present ? *reinterpret_cast<const uint4*>(from) : uint4{};
+#endif
+}
+
 /// Copies 4 bytes; both addresses are multiples of 4.
 __device__ __forceinline__ void copy_async_4(unsigned char* shared, const std::uint8_t* from) {
 #if defined(WARPAES_COPY_ASYNC)

@@ -31,7 +31,7 @@ __device__ __forceinline__ void begin_add_up(const GcmMessageParams& p) {
 
 /// Adds `y`, a thread block's share, to the result. Called by one thread of each thread block.
 __device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y) {
-    if (p.shares.words != nullptr) return give_share(p.shares, block_of(y));
+    if (p.shares.any()) return give_share(p.shares, block_of(y));
     if (gridDim.x > 1) {
         add_to(p.sum, y);
         fence_device();

@@ -28,6 +28,7 @@ namespace warpaes::cuda {
 
 template <int Rounds, bool Encrypts>
 __global__ void __launch_bounds__(GcmLong::threads, 1) gcm_long_kernel(const __grid_constant__ GcmPartsParams p) {
+    let_next_kernel_begin();
     using G = GcmLong;
     using H = Powers<G::slots, has_wide_mma>;
     const SharedTables<G::tables> tables;

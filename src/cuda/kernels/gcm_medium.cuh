@@ -17,6 +17,7 @@ namespace warpaes::cuda {
 
 template <int Rounds, int Tables, bool Wide>
 __global__ void __launch_bounds__(GcmMedium::threads, 1) gcm_medium_kernel(const __grid_constant__ GcmPartsParams p) {
+    let_next_kernel_begin();
     using G = GcmMedium;
     using H = Powers<G::slots, Wide && has_wide_mma>;
     const SharedTables<Tables> tables;

@@ -22,6 +22,7 @@ __device__ __attribute__((noinline)) inline FieldElement called_product(FieldEle
 template <int Rounds>
 __global__ void __launch_bounds__(GcmShort::most_threads, 1)
     gcm_short_kernel(const __grid_constant__ GcmShortParams p) {
+    let_next_kernel_begin();
     const unsigned share = p.share, groups = share / warp_lanes;
     const auto whole = static_cast<std::uint32_t>(p.bytes / block_bytes);
     const auto rest = static_cast<unsigned>(p.bytes % block_bytes);

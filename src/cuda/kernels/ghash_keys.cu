@@ -7,6 +7,10 @@ Kernel<GhashKeysParams> ghash_powers_kernel_for() {
     return &ghash_powers_kernel;
 }
 
+Kernel<RunPowersParams> ghash_run_powers_kernel_for() {
+    return &ghash_run_powers_kernel;
+}
+
 Kernel<GhashKeysParams> ghash_keys_kernel_for(bool wide, bool aligned) {
     using G = GhashMma;
     if (wide) {

@@ -33,8 +33,25 @@ struct CiphertextBlocks {
           rest(static_cast<std::uint32_t>(m.group->length % block_bytes)) {}
 };
 
+/// Stores h^1 … h^count; `count` is a multiple of eight, and eight lanes share the work: lane l begins with h^(l + 1)
+/// and multiplies by h^8 at every step. Returns the last power that this lane has stored. Called by all lanes of a
+/// warp; lanes that are not `present` store nothing.
+__device__ __forceinline__ FieldElement store_powers(FieldElement h, FieldElement* out, unsigned count, bool present) {
+    constexpr unsigned lanes = 8;
+    const unsigned lane = lane_id() % lanes;
+    FieldElement power = h;
+    FieldElement own = times_power<lanes>(h, power, lane);
+    const Multiplier on(power);
+#pragma unroll 1
+    for (unsigned i = lane;; i += lanes) {
+        if (present) out[i] = own;
+        if (i + lanes >= count) return own;
+        own = on.times(own);
+    }
+}
+
 /// Computes h^(i + 1) for every block i of a row's slots, and h^row_blocks, the factor for a whole row. Eight lanes per
-/// message: lane l begins with h^(l + 1) and multiplies by h^8 at every step.
+/// message.
 __global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_constant__ GhashKeysParams p) {
     constexpr unsigned lanes = 8;
     const unsigned lane = lane_id() % lanes;
@@ -43,18 +60,10 @@ __global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_const
     for (std::uint64_t first = (global_thread() - lane_id()) / lanes; first < messages; first += step) {
         const std::uint64_t unit = first + lane_id() / lanes;
         const std::uint64_t number = p.first + (unit < messages ? unit : messages - 1);
-        const FieldElement h = element_of(BatchMessage(p, number).key_slot()[key_slot_h]);
-        FieldElement power = h;
-        FieldElement own = times_power<lanes>(h, power, lane);
-        const Multiplier on(power);
         FieldElement* const out = powers_of(p, number);
         const unsigned count = GhashKeys::powers_of(p.row_blocks) - 1;
-#pragma unroll 1
-        for (unsigned i = lane;; i += lanes) {
-            if (unit < messages) out[i] = own;
-            if (i + lanes >= count) break;
-            own = on.times(own);
-        }
+        const FieldElement own =
+            store_powers(element_of(BatchMessage(p, number).key_slot()[key_slot_h]), out, count, unit < messages);
         // The last lane has h^count, and the length of a row is a multiple of count.
         if (lane == lanes - 1 && unit < messages) {
             FieldElement over = own;
@@ -62,6 +71,18 @@ __global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_const
             for (unsigned long_as = count; long_as < p.row_blocks; long_as += count) over = product(over, own);
             out[count] = over;
         }
+        __syncwarp();
+    }
+}
+
+/// The powers of the keys of runs (ghash_messages.cuh).
+__global__ void __launch_bounds__(256, 2) ghash_run_powers_kernel(const __grid_constant__ RunPowersParams p) {
+    constexpr unsigned lanes = 8;
+    const std::uint64_t step = global_threads() / lanes;
+    for (std::uint64_t first = (global_thread() - lane_id()) / lanes; first < p.run_count; first += step) {
+        const std::uint64_t unit = first + lane_id() / lanes, run = unit < p.run_count ? unit : p.run_count - 1;
+        (void)store_powers(element_of(global(p.runs[run].key)[key_slot_h]), p.powers + run * HashKey::count,
+                           unsigned{HashKey::count}, unit < p.run_count);
         __syncwarp();
     }
 }

@@ -7,9 +7,8 @@ namespace {
 
 template <bool Aligned>
 Kernel<GcmRowsParams> kernel_for(bool wide) {
-    using G = GcmRows;
-    if (wide) return &ghash_messages_kernel<G::stages, G::batch, GhashMma::slots, Aligned, true>;
-    return &ghash_messages_kernel<G::stages, G::batch, GhashMma::slots, Aligned, false>;
+    if (wide) return &ghash_messages_kernel<GcmRows::batch, GcmRows::depth, GhashMma::slots, Aligned, true>;
+    return &ghash_messages_kernel<GcmRows::batch, GcmRows::depth, GhashMma::slots, Aligned, false>;
 }
 
 }  // namespace

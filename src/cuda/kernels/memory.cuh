@@ -41,24 +41,6 @@ __device__ __forceinline__ uint4 load_block_early(const std::uint8_t* p, std::ui
     return load_block(p, alignment);
 }
 
-/// A block aligned to 16 bytes in device memory, or zeros. No branch surrounds the load, and what follows does not
-/// wait.
-__device__ __forceinline__ uint4 load_block_if(bool present, const std::uint8_t* p) {
-#if defined(__CUDA_ARCH__)
-    uint4 v;
-    asm volatile(
-        "{.reg .pred p;\n"
-        "setp.ne.u32 p, %4, 0;\n"
-        "mov.u32 %0, 0;\nmov.u32 %1, 0;\nmov.u32 %2, 0;\nmov.u32 %3, 0;\n"
-        "@p ld.global.v4.u32 {%0, %1, %2, %3}, [%5];}"
-        : "=&r"(v.x), "=&r"(v.y), "=&r"(v.z), "=&r"(v.w)
-        : "r"(static_cast<std::uint32_t>(present)), "l"(p));
-    return v;
-#else
-    return present ? load_block(p, 16) : uint4{};
-#endif
-}
-
 /// The same as load_block_early for a word of a constant table in device memory.
 __device__ __forceinline__ std::uint32_t load_word_early(const std::uint32_t* p) {
 #if defined(__CUDA_ARCH__)

@@ -16,7 +16,22 @@ __device__ __forceinline__ void fence_device() {
 #endif
 }
 
-/// The same, for the host as well.
+/// Lets the next kernel on the stream begin, if it was launched early (launch.hpp): its thread blocks wait in
+/// wait_for_kernel_before() until this kernel has ended.
+__device__ __forceinline__ void let_next_kernel_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// Waits until the kernel before this one has ended and what it has written is visible. Returns at once if this kernel
+/// was not launched early.
+__device__ __forceinline__ void wait_for_kernel_before() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// The same as fence_device(), for the host as well.
 __device__ __forceinline__ void fence_system() {
 #if defined(__CUDA_ARCH__)
     asm volatile("fence.acq_rel.sys;" ::: "memory");
@@ -32,28 +47,35 @@ __device__ __forceinline__ void give_notice(const Notice& n) {
     *static_cast<volatile unsigned*>(n.word) = n.value;
 }
 
-/// Called by all threads of every thread block after their last write. Returns true in one thread of the grid, when no
-/// other has anything left to do.
-__device__ __forceinline__ bool arrive(const Notice& n) {
-    if (n.word == nullptr) return false;
+/// Called by all threads of every thread block after their last access. Returns true in one thread of the grid, when no
+/// other has anything left to do. `arrived`: as in Notice.
+__device__ __forceinline__ bool is_last(unsigned* arrived) {
     __syncthreads();
     if (threadIdx.x != 0) return false;
     if (gridDim.x > 1) {
         fence_device();
-        if (atomicAdd(n.arrived, 1u) != gridDim.x - 1) return false;
-        *n.arrived = 0;
+        if (atomicAdd(arrived, 1u) != gridDim.x - 1) return false;
+        *arrived = 0;
     }
+    return true;
+}
+
+/// The same, and that thread gives notice. False in all threads if nobody polls.
+__device__ __forceinline__ bool arrive(const Notice& n) {
+    if (n.word == nullptr || !is_last(n.arrived)) return false;
     give_notice(n);
     return true;
 }
 
-/// Called by one thread of each thread block, which has executed fence_system() since the block's last write.
+/// Called by one thread of each thread block, which has executed fence_system() since the block's last write if the
+/// host polls.
 __device__ __forceinline__ void give_share(const HostShares& s, uint4 share) {
     volatile unsigned long long* const words = s.words + blockIdx.x * HostShares::words_each;
 #pragma unroll
-    for (unsigned k = 0; k < HostShares::words_each; ++k) {
+    for (unsigned k = 0; k < HostShares::words_each && s.words != nullptr; ++k) {
         words[k] = (static_cast<unsigned long long>(s.turn) << 32) | word_of(share, k);
     }
+    if (s.arrived != nullptr && blockIdx.x == 0) *s.arrived = 0;
     if (s.kept == nullptr) return;
 #pragma unroll
     for (unsigned k = 0; k < HostShares::words_each; ++k) {

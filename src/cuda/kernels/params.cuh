@@ -68,7 +68,14 @@ struct WipeIfWrongParams {
     unsigned* shares;
     unsigned share_count;
     std::uint32_t expected[HostShares::words_each], mask[HostShares::words_each];  ///< the tag's words; their bits
-    Notice notice;                                                                 ///< given if it was wiped
+    /// In device memory, if `expected` is not set: `expected_bytes` bytes at any address.
+    const std::uint8_t* expected_at;
+    std::uint32_t expected_bytes;
+    Notice notice;  ///< given if it was wiped
+    /// On a caller's stream: receives 0 or `bad`; `shares` are then overwritten, and nobody is notified, but
+    /// `notice.arrived` counts the thread blocks. Otherwise null.
+    std::int32_t* status;
+    std::int32_t bad;
 };
 
 /// Threads per block of the kernel that makes numbers.

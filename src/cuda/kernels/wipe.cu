@@ -15,8 +15,10 @@ __global__ void __launch_bounds__(WipeShape::threads) wipe_rows(const __grid_con
     });
 }
 
-/// Launched before the host has seen the tag: a launch after that would take as long as a short message.
+/// Launched before the host has seen the tag: a launch after that would take as long as a short message. On a caller's
+/// stream the host never sees it.
 __global__ void __launch_bounds__(WipeIfWrong::threads) wipe_if_wrong(const __grid_constant__ WipeIfWrongParams p) {
+    wait_for_kernel_before();
     const unsigned words = p.share_count * HostShares::words_each;
     bool wrong = false;
     if (threadIdx.x < warp_lanes) {
@@ -27,11 +29,18 @@ __global__ void __launch_bounds__(WipeIfWrong::threads) wipe_if_wrong(const __gr
         for (unsigned lanes = HostShares::words_each; lanes < warp_lanes; lanes *= 2) {
             sum ^= __shfl_xor_sync(full_warp, sum, static_cast<int>(lanes));
         }
-        wrong = words == 0 || ((sum ^ p.expected[word]) & p.mask[word]) != 0;
+        std::uint32_t expected = p.expected[word];
+        for (unsigned i = 0; i < 4 && p.expected_at != nullptr; ++i) {
+            const unsigned at = 4 * word + i;
+            if (at < p.expected_bytes) expected |= std::uint32_t{p.expected_at[at]} << (8 * i);
+        }
+        wrong = words == 0 || ((sum ^ expected) & p.mask[word]) != 0;
     }
-    if (__syncthreads_or(wrong) == 0) return;
-    wipe_parts(p.parts, 1, [&](std::uint64_t unit) { return part_of(p.output, p.bytes, unit, p.parts); });
-    if (!arrive(p.notice)) return;
+    wrong = __syncthreads_or(wrong) != 0;
+    if (p.status == nullptr && !wrong) return;
+    if (p.status != nullptr && global_thread() == 0) *p.status = wrong ? p.bad : 0;
+    if (wrong) wipe_parts(p.parts, 1, [&](std::uint64_t unit) { return part_of(p.output, p.bytes, unit, p.parts); });
+    if (!(p.status != nullptr ? is_last(p.notice.arrived) : arrive(p.notice))) return;
     // The sum of the shares is the right tag.
     for (unsigned i = 0; i < words; ++i) p.shares[i] = 0;
 }

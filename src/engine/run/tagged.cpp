@@ -43,10 +43,14 @@ int device_for_stream(const MessageGroup& m) {
     return device;
 }
 
-/// A GCM message that a stream can run without the memory that a batch needs: encryption with a tag of 16 bytes that
-/// the device can write, and associated data that the host can hash.
+/// A GCM message that a stream can run without the memory that a batch needs: its associated data is such that the host
+/// can hash it, and the tag that encryption writes has 16 bytes, in memory that the device can write.
 bool is_simple(const MessageGroup& m) {
-    if (m.mode != Mode::gcm || m.direction != Direction::encrypt || m.tag_length != block_bytes) return false;
+    if (m.mode != Mode::gcm) return false;
+    if (m.direction == Direction::decrypt) {
+        return m.length != 0 && (m.aad_length == 0 || device_of(m.aad.first) < 0);
+    }
+    if (m.tag_length != block_bytes) return false;
     // Without text, the tag may be the only part that lies on a device.
     if (m.length == 0 && (device_of(m.input.first) < 0 || device_of(m.output.first) < 0)) return false;
     if (m.aad_length != 0 && device_of(m.aad.first) >= 0) return false;
@@ -92,12 +96,15 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, std::optional<Ca
     const std::span<const std::uint8_t> given_iv(m.iv.first, static_cast<std::size_t>(m.iv_length));
     MessageGroup message = m;
     if (m.mode == Mode::cmac) message.output = {};
-    if (stream && !is_simple(m)) {
-        const int device = device_for_stream(m);
-        engine.require_gpu();
-        engine.gpu().enqueue({&message, 1}, device, stream->stream);
-        result.add({engine.gpu().name(), device});
-        return result;
+    const bool simple = stream && is_simple(m);
+    if (stream && (decrypt || !simple)) {
+        input_device = device_for_stream(m);
+        if (!simple) {
+            engine.require_gpu();
+            engine.gpu().enqueue({&message, 1}, input_device, stream->stream);
+            result.add({engine.gpu().name(), input_device});
+            return result;
+        }
     }
     if (empty && !stream) message.input = message.output = {};
     std::uint8_t* const output = message.output.first;

@@ -1,6 +1,7 @@
 #include "message/batch/outcomes.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace warpaes {
 
@@ -63,9 +64,11 @@ void Outcomes::fail(std::uint64_t entry, warpaes_status status, const char* sent
 }
 
 void Outcomes::reject(std::uint64_t entry, std::uint64_t first, std::span<const std::uint8_t> marks) noexcept {
+    // memchr is many times as fast as std::find, and mostly there is nothing to find.
+    const void* const first_bad = marks.empty() ? nullptr : std::memchr(marks.data(), 1, marks.size());
+    if (first_bad == nullptr) return;
     const auto begin = marks.begin(), end = marks.end();
-    const auto bad = std::find(begin, end, 1);
-    if (bad == end) return;
+    const auto bad = begin + (static_cast<const std::uint8_t*>(first_bad) - marks.data());
     warpaes_entry_result& its = request_.result(entry);
     std::atomic_ref(its.failures)
         .fetch_add(static_cast<std::uint64_t>(std::count(bad, end, 1)), std::memory_order_relaxed);
