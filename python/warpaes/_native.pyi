@@ -1307,3 +1307,49 @@ def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
     Raises:
         ValueError: The key has another length.
     """
+
+def parquet_walk(
+    modules: Buffer, ctr: bool, dictionary: bool, row_group: int, column: int, first_page: int
+) -> list[tuple[int, int]]:
+    """Return the bytes of header module and page module of the complete pages in ``modules``.
+
+    Args:
+        modules: Bytes of a column chunk, from the header module of a page on.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is a dictionary page.
+        row_group: Ordinal of the row group.
+        column: Ordinal of the column.
+        first_page: Ordinal of the first data page.
+
+    Raises:
+        FormatError: A module has a length that no module has.
+        ValueError: An ordinal is above 32,767.
+    """
+
+def parquet_decrypt(
+    key: Buffer,
+    aad: Buffer,
+    modules: Buffer,
+    ctr: bool,
+    dictionary: bool,
+    row_group: int,
+    column: int,
+    first_page: int,
+) -> bytes:
+    """Return the plain view of whole pages: as many bytes, with headers of plain pages.
+
+    Args:
+        key: 16, 24 or 32 bytes.
+        aad: The AAD prefix and aad_file_unique.
+        modules: Whole pages of a column chunk.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is a dictionary page.
+        row_group: Ordinal of the row group.
+        column: Ordinal of the column.
+        first_page: Ordinal of the first data page.
+
+    Raises:
+        InvalidTag: A module is not authentic; the sentence names row group, column and page.
+        FormatError: A module or a page header is damaged.
+        ValueError: The key has another length, an ordinal is above 32,767, or the last module is cut off.
+    """
