@@ -60,10 +60,12 @@ Object parquet_walk(PyObject*, const Call& call) {
 }
 
 Object parquet_decrypt(PyObject*, const Call& call) {
-    const auto [key_object, aad_object, modules_object, ctr, dictionary, row_group, column, first_page] = arguments(
-        call, "parquet_decrypt", {"key", "aad", "modules", "ctr", "dictionary", "row_group", "column", "first_page"});
+    const auto [key_object, aad_object, modules_object, buf, ctr, dictionary, row_group, column, first_page] =
+        arguments(call, "parquet_decrypt",
+                  {"key", "aad", "modules", "buf", "ctr", "dictionary", "row_group", "column", "first_page"});
     const View key_bytes = host_view(key_object, "key"), aad = host_view(aad_object, "aad");
     const View modules = host_view(modules_object, "modules");
+    const View view = host_view(buf, "buf", Access::write);
     const Key key(key_bytes.bytes(), key_bytes.size());
     warpaes_parquet_chunk chunk = chunk_of(modules, dictionary, row_group, column, first_page);
     chunk.key = key.get();
@@ -72,12 +74,19 @@ Object parquet_decrypt(PyObject*, const Call& call) {
     std::uint64_t walked = 0;
     const auto pages = walk(chunk, PyObject_IsTrue(ctr) == 1, walked);
     if (walked != modules.size()) raise(PyExc_ValueError, "modules: the last module is cut off");
-    Object view = new_bytes(modules.size());
+    if (view.size() != walked) raise(PyExc_ValueError, "buffer must be %zu bytes", modules.size());
     warpaes_engine* with = engine();
     check(unlocked_if(modules.size() >= long_work, [&] {
-        return warpaes_parquet_decrypt(with, &chunk, pages.data(), pages.size(), bytes_of(view), modules.size());
+        return warpaes_parquet_decrypt(with, &chunk, pages.data(), pages.size(), view.data(), view.size());
     }));
-    return view;
+    return none();
+}
+
+Object parquet_buffer(PyObject*, const Call& call) {
+    const auto [length] = arguments(call, "parquet_buffer", {"length"});
+    const Object bytes = new_bytes(static_cast<std::size_t>(to_u64(length, "length")));
+    const Object view(PyMemoryView_FromMemory(PyBytes_AsString(bytes.get()), PyBytes_Size(bytes.get()), PyBUF_WRITE));
+    return Object(PyTuple_Pack(2, bytes.get(), view.get()));
 }
 
 PyMethodDef parquet_functions[] = {
@@ -86,8 +95,10 @@ PyMethodDef parquet_functions[] = {
                              "Return the bytes of header module and page module of the complete pages in modules."),
     method_def<parquet_decrypt>(
         "parquet_decrypt",
-        "parquet_decrypt(key, aad, modules, ctr, dictionary, row_group, column, first_page)\n--\n\n"
-        "Return the plain view of whole pages: as many bytes, with headers of plain pages."),
+        "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"
+        "Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages."),
+    method_def<parquet_buffer>("parquet_buffer",
+                               "parquet_buffer(length)\n--\n\nReturn new bytes and a view to fill them."),
     end_of_methods,
 };
 

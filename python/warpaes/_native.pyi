@@ -1330,18 +1330,22 @@ def parquet_decrypt(
     key: Buffer,
     aad: Buffer,
     modules: Buffer,
+    buf: Buffer,
     ctr: bool,
     dictionary: bool,
     row_group: int,
     column: int,
     first_page: int,
-) -> bytes:
-    """Return the plain view of whole pages: as many bytes, with headers of plain pages.
+) -> None:
+    """Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages.
+
+    If the call fails, the buffer is wiped.
 
     Args:
         key: 16, 24 or 32 bytes.
         aad: The AAD prefix and aad_file_unique.
         modules: Whole pages of a column chunk.
+        buf: The output, as long as ``modules``.
         ctr: Whether pages are AES-CTR.
         dictionary: Whether the first page is a dictionary page.
         row_group: Ordinal of the row group.
@@ -1351,5 +1355,13 @@ def parquet_decrypt(
     Raises:
         InvalidTag: A module is not authentic; the sentence names row group, column and page.
         FormatError: A module or a page header is damaged.
-        ValueError: The key has another length, an ordinal is above 32,767, or the last module is cut off.
+        ValueError: The key or the buffer has another length, an ordinal is above 32,767, or the last module is cut off.
+    """
+
+def parquet_buffer(length: int) -> tuple[bytes, memoryview]:
+    """Return new bytes and a view to fill them. Nobody else may have the bytes before they are filled, and the view
+    must not be used after the bytes are gone.
+
+    Args:
+        length: The number of bytes.
     """

@@ -18,8 +18,11 @@ from . import _footer, _modules, _thrift
 from ._footer import Chunk, Footer, Span
 from ._keys import KeyRing
 
-#: Bytes that are read at a time where pages are passed over.
-_STRIDE = 8 << 20
+#: Bytes of pages that are read and decrypted at a time, if pages are shorter: they stay in a processor's caches.
+_WINDOW_BYTES = 2 << 20
+_MAX_ORDINAL = 32767
+#: Bytes that usually hold a header module and the next length field.
+_HEADER_BYTES = 256
 #: Zeros before the view's footer. Readers read up to this many bytes from the end to find the footer; without the gap
 #: such a read would fetch and decrypt pages that nobody uses.
 _GAP_BYTES = 64 << 10
@@ -56,12 +59,15 @@ class Source:
 
     def read(self, offset: int, length: int) -> bytes:
         """Read exactly so many bytes."""
-        if length == 0:
-            return b""
         data = bytearray(length)
         with memoryview(data) as view:
-            self._read_at(offset, view)
-        return data  # type: ignore[return-value]
+            self.read_into(offset, view)
+        return bytes(data)
+
+    def read_into(self, offset: int, to: memoryview) -> None:
+        """Fill a buffer."""
+        if len(to):
+            self._read_at(offset, to)
 
     def close(self) -> None:
         """Close the file if this object has opened it."""
@@ -89,6 +95,8 @@ class PlainView(io.RawIOBase):
         self._source = source
         self._lock = threading.RLock()
         self._position = 0
+        self._positions = threading.local()
+        self._window = bytearray()
         self.footer: Footer = _footer.read_footer(
             lambda offset, length: bytes(source.read(offset, length)), source.size, keys, aad_prefix
         )
@@ -147,18 +155,22 @@ class PlainView(io.RawIOBase):
 
     def tell(self) -> int:
         """Return the position."""
-        return self._position
+        position: int = getattr(self._positions, "at", self._position)
+        return position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position."""
+        """Set the position, for this thread if another one uses the file object at the same time.
+
+        Readers with several threads seek and read in two calls; so a thread that seeks keeps a position of its own.
+        """
         self._check_open()
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}.get(whence)
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._size}.get(whence)
         if base is None:
             raise ValueError(f"whence: must be 0, 1 or 2, got {whence}")
         if base + offset < 0:
             raise ValueError(f"offset: position {base + offset} lies before the file")
-        self._position = base + offset
-        return self._position
+        self._position = self._positions.at = base + offset
+        return base + offset
 
     def _check_open(self) -> None:
         if self.closed:
@@ -166,11 +178,13 @@ class PlainView(io.RawIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         """Read up to ``size`` bytes from the position; all of the rest if it is negative or None."""
-        with self._lock:
-            size = self._size if size is None or size < 0 else size
-            data = self.read_at(self._position, size)
-            self._position += len(data)
-            return data
+        size = self._size if size is None or size < 0 else size
+        position = self.tell()
+        data = self.read_at(position, size)
+        self._position = position + len(data)
+        if hasattr(self._positions, "at"):
+            self._positions.at = self._position
+        return data
 
     def readall(self) -> bytes:
         """Read the rest."""
@@ -203,41 +217,43 @@ class PlainView(io.RawIOBase):
             KeyError: There is no key for a column.
         """
         self._check_open()
-        end = min(offset + length, self._size)
-        pieces: list[bytes] = []
-        with self._lock:
-            while offset < end:
-                pieces.append(self._piece(offset, end, not pieces))
-                offset += len(pieces[-1])
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        length = max(0, min(length, self._size - offset))
+        data, view = _native.parquet_buffer(length)
+        with view, self._lock:
+            at = 0
+            while at < length:
+                at += self._piece(offset + at, view[at:], at == 0)
+        return data
 
-    def _piece(self, offset: int, end: int, first: bool) -> bytes:
-        """Return one or more bytes at an offset: of one part, or between parts. ``first``: the read begins here."""
+    def _piece(self, offset: int, to: memoryview, first: bool) -> int:
+        """Write one or more bytes from an offset: of one part, or between parts. ``first``: the read begins here."""
         if offset < 4:
-            return b"PAR1"[offset : min(end, 4)]
+            return _copy(b"PAR1"[offset:], to)
         if offset >= self._data_end:
-            return self._tail[offset - self._data_end : end - self._data_end]
+            return _copy(memoryview(self._tail)[offset - self._data_end :], to)
         index = bisect.bisect_right(self._offsets, offset) - 1
         if index >= 0:
             part = self._parts[index]
             if offset < part.start + part.length:
-                return self._of_part(part, offset - part.start, min(end - part.start, part.length), first)
+                return self._of_part(part, offset - part.start, to[: part.start + part.length - offset], first)
         after = self._offsets[index + 1] if index + 1 < len(self._parts) else self._data_end
-        return bytes(self._source.read(offset, min(end, after, self._data_end) - offset))
+        to = to[: min(after, self._data_end) - offset]
+        self._source.read_into(offset, to)
+        return len(to)
 
-    def _of_part(self, part: _Part, begin: int, end: int, first: bool) -> bytes:
+    def _of_part(self, part: _Part, begin: int, to: memoryview, first: bool) -> int:
         if part.chunk.key is None:
             if first:
                 raise KeyError(
                     f"keys: there is no key for {part.chunk.place}, whose key metadata is {part.chunk.key_metadata!r}"
                 )
             # A read of other columns that passes over this one. Readers refuse zeros as a page header.
-            return bytes(end - begin)
+            return _copy(bytes(len(to)), to)
         if part.span is None:
-            return self._of_pages(part, begin, end)
+            return self._of_pages(part, begin, to)
         if part.kept is None:
             part.kept = (0, self._plain_span(part.span, part.chunk.key))
-        return part.kept[1][begin:end]
+        return _copy(memoryview(part.kept[1])[begin:], to)
 
     def _plain_span(self, span: Span, key: bytes) -> bytes:
         """Decrypt an index, or a Bloom filter's two modules, to as many bytes."""
@@ -252,41 +268,94 @@ class PlainView(io.RawIOBase):
         header = _thrift.Reader(text, f"{place}: the Bloom filter header").struct()
         return _padded(header, span.length - len(bits), str(place)) + bits
 
-    def _of_pages(self, part: _Part, begin: int, end: int) -> bytes:
-        """Decrypt the pages under [begin, end) of a chunk."""
-        held, held_from = self._map(part, begin, end)
-        starts = part.starts
-        first = bisect.bisect_right(starts, begin) - 1
-        last = bisect.bisect_left(starts, end)  # pages first to last - 1
-        pieces = []
-        at = first
-        if part.kept is not None and part.kept[0] == first:
-            pieces.append(part.kept[1])
-            at += 1
-        if at < last:
-            low, high = starts[at], starts[last]
-            have = held is not None and held_from <= low
-            if have and held is not None:
-                modules: Any = memoryview(held)[low - held_from : high - held_from]
-            else:
-                modules = self._source.read(part.start + low, high - low)
-            data = self._decrypt(part, modules, at)
-            pieces.append(data)
-            if end != high:  # the last page is needed again
-                part.kept = (last - 1, data[starts[last - 1] - low :])
-        base = starts[first]
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return data if base == begin and len(data) == end - begin else data[begin - base : end - base]
+    def _of_pages(self, part: _Part, begin: int, to: memoryview) -> int:
+        """Write bytes of a chunk's pages, of as many pages as are decrypted at a time."""
+        starts, end = part.starts, begin + len(to)
+        while starts[-1] < begin:  # find where pages begin, by the lengths of modules
+            self._pages_from(part, len(starts) - 1, begin)
+        page = bisect.bisect_right(starts, begin) - 1
+        low = starts[page]
+        if part.kept is not None and part.kept[0] == page:
+            return _copy(memoryview(part.kept[1])[begin - low :], to)
+        modules = self._pages_from(part, page, end)
+        last = bisect.bisect_right(starts, low + len(modules)) - 1  # pages page to last - 1 are in `modules`
+        whole = last
+        if begin == low:  # pages that are read completely go to their place
+            while whole > page and starts[whole] > end:
+                whole -= 1
+            if whole > page:
+                count = starts[whole] - low
+                self._decrypt(part, modules[:count], to[:count], page)
+                return count
+        size = starts[page + 1] - low
+        data, view = _native.parquet_buffer(size)
+        with view:
+            self._decrypt(part, modules[:size], view, page)
+        part.kept = (page, data)
+        return _copy(memoryview(data)[begin - low :], to)
 
-    def _decrypt(self, part: _Part, modules: Any, page: int) -> bytes:
+    def _pages_from(self, part: _Part, page: int, end: int) -> memoryview:
+        """Read whole pages from a page on, about a window or up to ``end``, and at least one."""
+        starts, low = part.starts, part.starts[page]
+        limit = min(end, low + _WINDOW_BYTES)
+        known = bisect.bisect_right(starts, limit) - 1
+        if starts[-1] >= limit:
+            high = starts[max(known, page + 1)]
+            return self._fetch(part, low, high)
+        held = self._fetch(part, low, min(max(limit, starts[-1] + _HEADER_BYTES), part.length))
+        while True:
+            self._walk(part, held, low)
+            if starts[-1] > low:
+                return held[: starts[-1] - low]
+            need = self._needed(part, held)
+            held = self._fetch(part, low, low + need)
+
+    def _fetch(self, part: _Part, low: int, high: int) -> memoryview:
+        if len(self._window) < high - low:
+            self._window = bytearray(high - low)
+        view = memoryview(self._window)[: high - low]
+        self._source.read_into(part.start + low, view)
+        return view
+
+    def _walk(self, part: _Part, held: memoryview, low: int) -> None:
+        """Add the pages in bytes that begin at the last known end of a page, or before it."""
+        starts, chunk = part.starts, part.chunk
+        ordinal = len(starts) - 2 if chunk.dictionary and len(starts) > 1 else len(starts) - 1
+        if ordinal > _MAX_ORDINAL:
+            raise FormatError(f"{chunk.place}: a column chunk has at most 32,768 data pages")
+        pages = _native.parquet_walk(
+            held[starts[-1] - low :],
+            self.footer.ctr,
+            chunk.dictionary and len(starts) == 1,
+            chunk.place.row_group,
+            chunk.place.column,
+            ordinal,
+        )
+        for header, page in pages:
+            starts.append(starts[-1] + header + page)
+
+    def _needed(self, part: _Part, held: memoryview) -> int:
+        """Return how many bytes the page at the front of ``held`` takes, as far as its length fields are there."""
+        need = 4
+        if len(held) >= 4:
+            header = 4 + int.from_bytes(held[:4], "little")
+            need = header + 4
+            if len(held) >= need:
+                need += int.from_bytes(held[header:need], "little")
+        if need <= len(held) or need > part.length - part.starts[-1]:
+            raise FormatError(f"{part.chunk.place}: the last page reaches beyond the column chunk")
+        return need
+
+    def _decrypt(self, part: _Part, modules: memoryview, to: memoryview, page: int) -> None:
         chunk = part.chunk
         first = max(page - 1, 0) if chunk.dictionary else page
         if self.footer.ctr and not part.checked:
             self._refuse_renamed(part, modules, page, first)
-        return _native.parquet_decrypt(
+        _native.parquet_decrypt(
             chunk.key or b"",
             self.footer.aad,
             modules,
+            to,
             self.footer.ctr,
             chunk.dictionary and page == 0,
             chunk.place.row_group,
@@ -308,54 +377,12 @@ class PlainView(io.RawIOBase):
             )
             raise ValueError(f"{chunk.place}: its pages are AES_GCM_V1; the footer was altered to AES_GCM_CTR_V1")
 
-    def _map(self, part: _Part, begin: int, end: int) -> tuple[bytes | None, int]:
-        """Find the pages up to ``end``. Return bytes read for this, from ``begin``'s page on, and where they begin."""
-        chunk, starts = part.chunk, part.starts
-        if starts[-1] >= end:
-            return None, 0
-        held = bytearray()
-        held_from = starts[-1]
-        while starts[-1] < end:
-            known = held_from + len(held)
-            want = min(
-                part.length, max(end if end - known <= _STRIDE or begin <= known else known + _STRIDE, known + 1)
-            )
-            want = max(want, min(part.length, starts[-1] + self._needed(held, starts[-1] - held_from)))
-            if want <= known:
-                raise FormatError(f"{chunk.place}: the last page reaches beyond the column chunk")
-            held += self._source.read(part.start + known, want - known)
-            with memoryview(held) as view:
-                pages = _native.parquet_walk(
-                    view[starts[-1] - held_from :],
-                    self.footer.ctr,
-                    chunk.dictionary and len(starts) == 1,
-                    chunk.place.row_group,
-                    chunk.place.column,
-                    self._next_ordinal(part),
-                )
-            for header, page in pages:
-                starts.append(starts[-1] + header + page)
-            passed = starts[bisect.bisect_right(starts, begin) - 1]  # what lies before the page of `begin`
-            if passed > held_from:
-                del held[: passed - held_from]
-                held_from = passed
-        return held, held_from  # type: ignore[return-value]
 
-    def _next_ordinal(self, part: _Part) -> int:
-        ordinal = len(part.starts) - 1
-        ordinal = max(ordinal - 1, 0) if part.chunk.dictionary else ordinal
-        if ordinal > 32767:
-            raise FormatError(f"{part.chunk.place}: a column chunk has at most 32,768 data pages")
-        return ordinal
-
-    def _needed(self, held: bytearray, at: int) -> int:
-        """Return how many bytes the page at ``at`` takes, as far as its length fields are there."""
-        if len(held) < at + 4:
-            return 4
-        header = 4 + int.from_bytes(held[at : at + 4], "little")
-        if len(held) < at + header + 4:
-            return header + 4
-        return header + 4 + int.from_bytes(held[at + header : at + header + 4], "little")
+def _copy(data: bytes | memoryview, to: memoryview) -> int:
+    """Copy as much as there is room for, and return how much."""
+    count = min(len(data), len(to))
+    to[:count] = data[:count]
+    return count
 
 
 def _padded(header: _thrift.Struct, size: int, where: str) -> bytes:
