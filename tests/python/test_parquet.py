@@ -6,6 +6,7 @@ import base64
 import datetime
 import io
 import itertools
+import json
 import os
 import tempfile
 import unittest
@@ -357,6 +358,109 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(self.whole(bytes(altered)), expected)
             except REFUSALS:
                 continue
+
+
+LAYOUT = {
+    "data_page_size": 600,
+    "write_batch_size": 40,
+    "row_group_size": 220,
+    "write_page_index": True,
+    "bloom_filter_options": {"number": True, "text": True},
+}
+
+
+class Rewritten(unittest.TestCase):
+    """What the package writes, read by pyarrow; and files rewritten page by page."""
+
+    def test_written_for_pyarrow(self):
+        for algorithm, plaintext, prefix, store, version in itertools.product(
+            ("AES_GCM_V1", "AES_GCM_CTR_V1"), (False, True), (b"", b"prefix"), (True, False), ("1.0", "2.0")
+        ):
+            with self.subTest(f"{algorithm} {plaintext} {prefix} {store} {version}"):
+                out = io.BytesIO()
+                encryption = wp.Encryption(
+                    KEY, algorithm=algorithm, plaintext_footer=plaintext, aad_prefix=prefix, store_aad_prefix=store
+                )
+                wp.write_table(table(), out, encryption, data_page_version=version, **LAYOUT)
+                supplied = prefix if prefix and not store else None
+                theirs = pe.create_decryption_properties(KEY, aad_prefix=supplied)
+                got = pq.read_table(io.BytesIO(out.getvalue()), decryption_properties=theirs)
+                self.assertTrue(got.equals(table()))
+                self.assertTrue(read(out.getvalue(), aad_prefix=supplied).equals(table()))
+
+    def test_column_keys_for_pyarrow(self):
+        """pyarrow opens column keys through its CryptoFactory only."""
+        kms = Kms()
+        keys = {"number": b"1" * 16, "deep.b.c": b"2" * 32}
+
+        def material(key, master, footer):
+            return json.dumps(
+                {
+                    "keyMaterialType": "PKMT1",
+                    "internalStorage": True,
+                    "isFooterKey": footer,
+                    **({"kmsInstanceID": "DEFAULT", "kmsInstanceURL": "DEFAULT"} if footer else {}),
+                    "masterKeyID": master,
+                    "wrappedDEK": kms.wrap_key(key, master).decode(),
+                    "doubleWrapping": False,
+                }
+            ).encode()
+
+        for plaintext in (False, True):
+            encryption = wp.Encryption(
+                KEY,
+                columns=keys,
+                footer_key_metadata=material(KEY, "foot", True),
+                column_key_metadata={path: material(key, path, False) for path, key in keys.items()},
+                plaintext_footer=plaintext,
+            )
+            out = io.BytesIO()
+            wp.write_table(table(), out, encryption, **LAYOUT)
+            self.assertTrue(read(out.getvalue(), wp.Keys(KEY, keys)).equals(table()))
+            self.assertTrue(read(out.getvalue(), wp.KeyMaterial(kms)).equals(table()))
+            factory = pe.CryptoFactory(Kms)
+            theirs = factory.file_decryption_properties(pe.KmsConnectionConfig(), pe.DecryptionConfiguration())
+            got = pq.ParquetFile(io.BytesIO(out.getvalue()), decryption_properties=theirs).read()
+            self.assertTrue(got.equals(table()))
+
+    def test_rekeyed_and_decrypted(self):
+        other = b"another key, 16B"
+        for properties in ({}, {"plaintext_footer": True}, {"algorithm": "AES_GCM_CTR_V1"}):
+            first, rekeyed, plain = io.BytesIO(), io.BytesIO(), io.BytesIO()
+            wp.write_table(table(), first, wp.Encryption(KEY, **properties), write_page_checksum=True, **LAYOUT)
+            steps = []
+            with wp.open(first, KEY) as view:
+                wp.rewrite(view, rekeyed, wp.Encryption(other), lambda *step, steps=steps: steps.append(step))
+            self.assertEqual(steps, sorted(steps))
+            self.assertTrue(0.2 < steps[-1][0] / steps[-1][1] <= 1)
+            self.assertTrue(read(rekeyed.getvalue(), other).equals(table()))
+            with wp.open(io.BytesIO(rekeyed.getvalue()), other) as view:
+                wp.rewrite(view, plain, None)
+            self.assertTrue(pq.read_table(io.BytesIO(plain.getvalue())).equals(table()))
+            clear = io.BytesIO()
+            pq.write_table(table(), clear, **LAYOUT)
+            self.assertLess(abs(len(plain.getvalue()) - len(clear.getvalue())), 300)  # no fillers are left
+            index = pq.ParquetFile(io.BytesIO(plain.getvalue())).metadata.row_group(0).column(0)
+            self.assertTrue(index.has_offset_index and index.has_column_index)
+
+    def test_refused(self):
+        with self.assertRaisesRegex(ValueError, "no column nothing"):
+            wp.write_table(table(), io.BytesIO(), wp.Encryption(KEY, columns={"nothing": KEY}))
+        for wrong in ({"footer_key": b"short"}, {"footer_key": KEY, "algorithm": "AES"}):
+            with self.assertRaises(ValueError):
+                wp.Encryption(**wrong)
+        self.assertNotIn("0123456789012345", repr(wp.Encryption(KEY, columns={"a": KEY})))
+
+    def test_nothing_half_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.parquet")
+            with self.assertRaises(ValueError):
+                wp.write_table(table(), path, wp.Encryption(KEY, columns={"nothing": KEY}))
+            self.assertEqual(os.listdir(folder), [])
+            wp.write_table(table(), path, wp.Encryption(KEY))
+            self.assertEqual(os.listdir(folder), ["t.parquet"])
+            self.assertTrue(wp.read_table(path, KEY).equals(table()))
+            self.assertEqual(wp.read_table(path, KEY, columns=["real"]).column_names, ["real"])
 
 
 class Thrift(unittest.TestCase):

@@ -38,7 +38,7 @@ class Map:
 class Reader:
     """Reads structs from bytes. It never reads beyond them, and makes at most one object for each byte."""
 
-    def __init__(self, data: bytes, what: str, at: int = 0) -> None:
+    def __init__(self, data: bytes | memoryview, what: str, at: int = 0) -> None:
         """Start at an offset; ``what`` names the bytes in errors."""
         self._data = data
         self._what = what
@@ -77,7 +77,7 @@ class Reader:
         if count > len(self._data) - self.at:
             raise self._refuse("a value reaches beyond its end")
         self.at += count
-        return self._data[self.at - count : self.at]
+        return bytes(self._data[self.at - count : self.at])
 
     def struct(self, depth: int = 0) -> Struct:
         """Read a struct."""
