@@ -8,6 +8,8 @@ import io
 import itertools
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -461,6 +463,86 @@ class Rewritten(unittest.TestCase):
             self.assertEqual(os.listdir(folder), ["t.parquet"])
             self.assertTrue(wp.read_table(path, KEY).equals(table()))
             self.assertEqual(wp.read_table(path, KEY, columns=["real"]).column_names, ["real"])
+
+
+class Command(unittest.TestCase):
+    """``warpaes parquet``."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.put("key", KEY.hex().encode())
+        self.put("other", b"another key, 16B".hex().encode())
+        for name in ("one.parquet", "two.parquet"):
+            pq.write_table(table(), self.path(name), **LAYOUT)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def put(self, name, content):
+        with open(os.open(self.path(name), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
+            file.write(content)
+
+    def run_command(self, *arguments, status=0):
+        done = subprocess.run(
+            [sys.executable, "-B", "-m", "warpaes", "parquet", *arguments],
+            capture_output=True,
+            text=True,
+            cwd=self.folder.name,
+            timeout=60,
+        )
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout if status == 0 else done.stderr
+
+    def test_there_and_back(self):
+        os.mkdir(self.path("out"))
+        options = ["--column-key", "number=file:other", "--aad-prefix", "place"]
+        self.run_command("encrypt", "-k", "file:key", *options, "-o", "out", "one.parquet", "two.parquet")
+        keys = wp.Keys(KEY, {"number": b"another key, 16B"})
+        self.assertTrue(wp.read_table(self.path("out/two.parquet"), keys, b"place").equals(table()))
+        found = json.loads(self.run_command("inspect", "--json", "-k", "file:key", *options[:2], "out/one.parquet"))
+        self.assertEqual((found["rows"], found["columns"]["number"]["key"], found["aad_prefix"]), (500, "own", "place"))
+        self.assertIn("AES_GCM_V1", self.run_command("inspect", "out/one.parquet"))
+        self.assertIn("footer: plaintext", self.run_command("inspect", "one.parquet"))
+        found = json.loads(self.run_command("verify", "--json", "-k", "file:key", "out/one.parquet"))
+        self.assertEqual(found["columns_without_key"], ["number"])
+        self.run_command(
+            "rekey", "-k", "file:key", *options[:2], "--new-key", "file:other", "-o", "new.parquet", "out/one.parquet"
+        )
+        self.run_command("decrypt", "-k", "file:other", "-o", "plain.parquet", "new.parquet")
+        self.assertTrue(pq.read_table(self.path("plain.parquet")).equals(table()))
+        self.assertEqual(os.stat(self.path("plain.parquet")).st_mode & 0o777, 0o600)
+
+    def test_refusals(self):
+        self.run_command("encrypt", "-k", "file:key", "-o", "enc", "one.parquet")
+        for status, *arguments in (
+            (16, "verify", "-k", "file:key", "nosuch"),
+            (16, "verify", "-k", "file:nosuch", "enc"),
+            (22, "verify", "-k", "file:other", "enc"),
+            (21, "verify", "-k", "file:key", "key"),
+            (2, "verify", "-k", "file:key", "one.parquet"),
+            (2, "encrypt", "-k", "file:key", "-o", "x", "enc"),
+            (2, "encrypt", "-k", "file:key", "-o", "x", "one.parquet", "two.parquet"),
+            (17, "decrypt", "-k", "file:key", "-o", "two.parquet", "enc"),
+            (2, "decrypt", "-k", "file:key", "-f", "-o", "enc", "enc"),
+            (2, "encrypt", "-k", "file:key", "--column-key", "nosuch=file:key", "-o", "x", "one.parquet"),
+        ):
+            with self.subTest(arguments):
+                before = sorted(os.listdir(self.folder.name))
+                self.assertRegex(self.run_command(*arguments, status=status), "^warpaes: ")
+                self.assertEqual(sorted(os.listdir(self.folder.name)), before)
+
+    def test_altered(self):
+        self.run_command("encrypt", "-k", "file:key", "-o", "enc", "one.parquet")
+        with open(self.path("enc"), "r+b") as file:
+            file.seek(300)
+            byte = file.read(1)
+            file.seek(300)
+            file.write(bytes([byte[0] ^ 1]))
+        for arguments in (["verify", "enc"], ["decrypt", "-o", "x", "enc"]):
+            said = self.run_command(arguments[0], "-k", "file:key", *arguments[1:], status=22)
+            self.assertRegex(said, "'enc': row group 0, column 0, .*page.* is not authentic")
+        self.assertFalse(os.path.exists(self.path("x")))
 
 
 class Thrift(unittest.TestCase):

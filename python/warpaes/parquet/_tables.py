@@ -85,6 +85,11 @@ def encrypt_view(view: PlainView, where: Any, encryption: Encryption | None) -> 
         rewrite(view, where, encryption)
 
 
+def buffered(output: Output) -> io.BufferedWriter:
+    """Return a buffer in front of an output, which stays open."""
+    return io.BufferedWriter(_Raw(output), 1 << 20)
+
+
 class _Raw(io.RawIOBase):
     """An Output for Python's buffers."""
 
