@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -543,6 +544,66 @@ class Command(unittest.TestCase):
             said = self.run_command(arguments[0], "-k", "file:key", *arguments[1:], status=22)
             self.assertRegex(said, "'enc': row group 0, column 0, .*page.* is not authentic")
         self.assertFalse(os.path.exists(self.path("x")))
+
+
+class FileSystem(unittest.TestCase):
+    """fsspec's protocol warpaes-parquet."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.fsspec = support.needed("fsspec")
+        # As the entry point of the installed package does.
+        name = "warpaes.parquet._fs.ParquetFileSystem"
+        cls.fsspec.register_implementation("warpaes-parquet", name, clobber=True)
+
+    def test_a_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a.parquet", "b.parquet"):
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(written(properties={"aad_prefix": name.encode(), "store_aad_prefix": False}))
+            with open(os.path.join(folder, "other.txt"), "w") as file:
+                file.write("text")
+            fs = self.fsspec.filesystem(
+                "warpaes-parquet",
+                keys=KEY,
+                aad_prefix=lambda path: os.path.basename(path).encode(),
+                target_protocol="file",
+            )
+            self.assertEqual(len(fs.ls(folder)), 3)
+            self.assertEqual(fs.info(f"{folder}/other.txt")["size"], 4)
+            for name in ("a.parquet", "b.parquet"):
+                path = f"{folder}/{name}"
+                with fs.open(path) as view:
+                    self.assertEqual(fs.size(path), view.size)
+                    self.assertTrue(pq.read_table(view).equals(table()))
+                self.assertEqual(fs.cat_file(path, -4), b"PAR1")
+            both = pq.read_table([f"{folder}/a.parquet", f"{folder}/b.parquet"], filesystem=fs)
+            self.assertEqual(both.num_rows, 1000)
+            with self.assertRaises(ValueError):
+                fs.open(f"{folder}/new", "wb")
+            with self.assertRaises(FormatError):
+                fs.open(f"{folder}/other.txt")
+            self.assertNotIn(KEY, repr(fs.storage_options).encode())
+            with self.assertRaisesRegex(TypeError, "env:NAME"):
+                pickle.dumps(fs)
+            with open(f"{folder}/c.parquet", "wb") as file:
+                file.write(written())
+            os.environ["PARQUET_TEST_KEY"] = KEY.hex()
+            self.addCleanup(os.environ.pop, "PARQUET_TEST_KEY")
+            fs = self.fsspec.filesystem("warpaes-parquet", keys="env:PARQUET_TEST_KEY", target_protocol="file")
+            again = pickle.loads(pickle.dumps(fs))
+            self.assertTrue(pq.read_table(f"{folder}/c.parquet", filesystem=again).equals(table()))
+
+    def test_chained_urls(self):
+        memory = self.fsspec.filesystem("memory")
+        memory.pipe_file("/t.parquet", written())
+        with self.fsspec.open("warpaes-parquet::memory://t.parquet", **{"warpaes-parquet": {"keys": KEY}}) as view:
+            self.assertTrue(pq.read_table(view).equals(table()))
+
+    def test_missing_options(self):
+        for options in ({}, {"keys": KEY}):
+            with self.assertRaisesRegex(ValueError, "missing"):
+                self.fsspec.filesystem("warpaes-parquet", **options)
 
 
 class Thrift(unittest.TestCase):

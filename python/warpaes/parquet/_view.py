@@ -69,8 +69,12 @@ class Source:
         if len(to):
             self._read_at(offset, to)
 
+    def own(self) -> None:
+        """Close the file with this object."""
+        self._owned = True
+
     def close(self) -> None:
-        """Close the file if this object has opened it."""
+        """Close the file if this object owns it."""
         if self._owned:
             self._file.close()
 
@@ -204,6 +208,10 @@ class PlainView(io.RawIOBase):
                 part.kept = None
             self._source.close()
         super().close()
+
+    def own_source(self) -> None:
+        """Close the encrypted file with this object, although ``open`` got it as a file object."""
+        self._source.own()
 
     def _parts_or_none(self) -> list[_Part]:
         return getattr(self, "_parts", [])
