@@ -8,7 +8,9 @@ import io
 import itertools
 import json
 import os
+import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -664,6 +666,24 @@ class Iceberg(unittest.TestCase):
         self.assertTrue(read(data, good).equals(table()))
         with self.assertRaisesRegex(ValueError, "records"):
             read(data, wp.IcebergKeyMetadata(KEY, b"ice", len(data) + 1))
+
+
+class Document(unittest.TestCase):
+    """docs/parquet.md."""
+
+    def test_its_blocks_run(self):
+        fsspec = support.needed("fsspec")
+        fsspec.register_implementation("warpaes-parquet", "warpaes.parquet._fs.ParquetFileSystem", clobber=True)
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/parquet.md").read_text()
+        blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        self.assertEqual(len(blocks), 3)
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                exec(compile("\n".join(blocks), "docs/parquet.md", "exec"), {})
+            finally:
+                os.chdir(before)
 
 
 if __name__ == "__main__":
