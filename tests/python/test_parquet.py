@@ -660,6 +660,60 @@ class Iceberg(unittest.TestCase):
             with self.assertRaises(FormatError):
                 wp.IcebergKeyMetadata.parse(whole[:end])
 
+    def test_streams(self):
+        for block, size in itertools.product((1, 16, 1000, 1 << 20), (0, 1, 15, 16, 17, 999, 1000, 1001, 5000)):
+            if size > 2000 and block == 1:
+                continue
+            text = bytes(i * 7 % 251 for i in range(size))
+            out = io.BytesIO()
+            metadata = wp.write_ags1(text, out, KEY, b"prefix", block)
+            sealed = out.getvalue()
+            self.assertEqual(metadata.file_length, len(sealed))
+            with wp.open_ags1(io.BytesIO(sealed), metadata) as reader:
+                self.assertEqual((reader.size, reader.read()), (size, text))
+                for offset, length in ((0, 1), (size // 2, 40), (max(size - 3, 0), 10), (size, 1), (1, size)):
+                    self.assertEqual(reader.read_at(offset, length), text[offset : offset + length])
+
+    def test_a_stream_by_its_definition(self):
+        from warpaes.aead import AESGCM
+
+        out = io.BytesIO()
+        wp.write_ags1(b"abcdefg", out, KEY, b"p", 4)
+        sealed = out.getvalue()
+        self.assertEqual(sealed[:8], b"AGS1\4\0\0\0")
+        for number, (block, text) in enumerate(((sealed[8:40], b"abcd"), (sealed[40:], b"efg"))):
+            aad = b"p" + number.to_bytes(4, "little")
+            self.assertEqual(AESGCM(KEY).decrypt(block[:12], block[12:], aad), text)
+
+    def test_altered_streams(self):
+        out = io.BytesIO()
+        metadata = wp.write_ags1(bytes(range(100)), out, KEY, b"p", 30)
+        sealed = out.getvalue()
+
+        def whole(data, metadata=metadata):
+            with wp.open_ags1(io.BytesIO(data), metadata) as reader:
+                return reader.read()
+
+        unbound = wp.IcebergKeyMetadata(KEY, b"p")
+        for at in range(len(sealed)):
+            altered = bytearray(sealed)
+            altered[at] ^= 1 << at % 8
+            with self.assertRaises((InvalidTag, FormatError)):
+                whole(bytes(altered))
+        for end in range(len(sealed)):
+            with self.assertRaises((InvalidTag, FormatError, ValueError)):
+                whole(sealed[:end])
+        swapped = sealed[:8] + sealed[66:124] + sealed[8:66] + sealed[124:]
+        with self.assertRaisesRegex(InvalidTag, "block 0 "):
+            whole(swapped, unbound)
+        # Whole blocks that are cut off: only the recorded length shows it.
+        self.assertEqual(whole(sealed[: 8 + 58], unbound), bytes(range(30)))
+        with self.assertRaisesRegex(ValueError, "records"):
+            whole(sealed[: 8 + 58])
+        for other in (wp.IcebergKeyMetadata(KEY[::-1], b"p"), wp.IcebergKeyMetadata(KEY, b"q")):
+            with self.assertRaises(InvalidTag):
+                whole(sealed, other)
+
     def test_a_file(self):
         data = written(properties={"aad_prefix": b"ice", "store_aad_prefix": False})
         good = wp.IcebergKeyMetadata(KEY, b"ice", len(data))

@@ -6,6 +6,7 @@ file. Pages keep their offsets, so only what a reader reads is fetched and decry
 
 from __future__ import annotations
 
+from ._ags1 import Ags1Reader, open_ags1, write_ags1
 from ._keys import (
     IcebergKeyMetadata,
     KeyFunction,
@@ -23,6 +24,7 @@ from ._tables import ParquetFile, read_table, write_table
 from ._view import PlainView
 
 __all__ = [
+    "Ags1Reader",
     "Encryption",
     "IcebergKeyMetadata",
     "KeyFunction",
@@ -36,7 +38,9 @@ __all__ = [
     "PlainView",
     "SourceKms",
     "open",
+    "open_ags1",
     "read_table",
     "rewrite",
+    "write_ags1",
     "write_table",
 ]
