@@ -42,6 +42,7 @@ class _Part:
     checked: bool = False
     #: The last page read, by its number, or the plain span.
     kept: tuple[int, bytes] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Source:
@@ -97,10 +98,8 @@ class PlainView(io.RawIOBase):
         """Read and verify the footer; see ``warpaes.parquet.open``."""
         super().__init__()
         self._source = source
-        self._lock = threading.RLock()
         self._position = 0
-        self._positions = threading.local()
-        self._window = bytearray()
+        self._own = threading.local()  # a thread's position and window
         self.footer: Footer = _footer.read_footer(
             lambda offset, length: bytes(source.read(offset, length)), source.size, keys, aad_prefix
         )
@@ -159,7 +158,7 @@ class PlainView(io.RawIOBase):
 
     def tell(self) -> int:
         """Return the position."""
-        position: int = getattr(self._positions, "at", self._position)
+        position: int = getattr(self._own, "at", self._position)
         return position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -173,7 +172,7 @@ class PlainView(io.RawIOBase):
             raise ValueError(f"whence: must be 0, 1 or 2, got {whence}")
         if base + offset < 0:
             raise ValueError(f"offset: position {base + offset} lies before the file")
-        self._position = self._positions.at = base + offset
+        self._position = self._own.at = base + offset
         return base + offset
 
     def _check_open(self) -> None:
@@ -186,8 +185,8 @@ class PlainView(io.RawIOBase):
         position = self.tell()
         data = self.read_at(position, size)
         self._position = position + len(data)
-        if hasattr(self._positions, "at"):
-            self._positions.at = self._position
+        if hasattr(self._own, "at"):
+            self._own.at = self._position
         return data
 
     def readall(self) -> bytes:
@@ -227,7 +226,7 @@ class PlainView(io.RawIOBase):
         self._check_open()
         length = max(0, min(length, self._size - offset))
         data, view = _native.parquet_buffer(length)
-        with view, self._lock:
+        with view:
             at = 0
             while at < length:
                 at += self._piece(offset + at, view[at:], at == 0)
@@ -257,11 +256,12 @@ class PlainView(io.RawIOBase):
                 )
             # A read of other columns that passes over this one. Readers refuse zeros as a page header.
             return _copy(bytes(len(to)), to)
-        if part.span is None:
-            return self._of_pages(part, begin, to)
-        if part.kept is None:
-            part.kept = (0, self._plain_span(part.span, part.chunk.key))
-        return _copy(memoryview(part.kept[1])[begin:], to)
+        with part.lock:
+            if part.span is None:
+                return self._of_pages(part, begin, to)
+            if part.kept is None:
+                part.kept = (0, self._plain_span(part.span, part.chunk.key))
+            return _copy(memoryview(part.kept[1])[begin:], to)
 
     def _plain_span(self, span: Span, key: bytes) -> bytes:
         """Decrypt an index, or a Bloom filter's two modules, to as many bytes."""
@@ -319,9 +319,10 @@ class PlainView(io.RawIOBase):
             held = self._fetch(part, low, low + need)
 
     def _fetch(self, part: _Part, low: int, high: int) -> memoryview:
-        if len(self._window) < high - low:
-            self._window = bytearray(high - low)
-        view = memoryview(self._window)[: high - low]
+        window: bytearray | None = getattr(self._own, "window", None)
+        if window is None or len(window) < high - low:
+            window = self._own.window = bytearray(high - low)
+        view = memoryview(window)[: high - low]
         self._source.read_into(part.start + low, view)
         return view
 
