@@ -26,10 +26,11 @@ WORDS = {
     "provider": ["install", "check", "remove", "stats"],
     "bulk": ["encrypt", "decrypt", "rekey", "rewrap", "verify", "adopt", "status"],
     "keysources": ["new", "wrap", "open", "new-kek"],
+    "parquet": ["inspect", "verify", "decrypt", "encrypt", "rekey"],
     "qkd": ["status", "send", "receive"],
 }
 #: Commands of other programs, which may not be there: their help is their only page.
-ELSEWHERE = ("bulk", "keysources", "lab", "qkd")
+ELSEWHERE = ("bulk", "keysources", "lab", "parquet", "qkd")
 
 
 BACKENDS = ["auto", "libcrypto", "aesni", "vaes", "armv8", "cuda"]
@@ -160,7 +161,8 @@ _warpaes() {{
         [[ " ${{COMP_WORDS[*]:2:COMP_CWORD-2}} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
-        *) [[ "${{COMP_WORDS[1]}}" = @(bulk|keys|keysources|provider|qkd) ]] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
+        *) [[ "${{COMP_WORDS[1]}}" = @(bulk|keys|keysources|parquet|provider|qkd) ]] &&
+            [ "$COMP_CWORD" -eq 2 ] || words= ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
@@ -208,7 +210,7 @@ else
     fi
     if (( ${{words[(i)--]}} < CURRENT )); then
         _files
-    elif [[ $PREFIX == -* || ${{words[2]}} == (bulk|keys|keysources|provider|qkd) && CURRENT -eq 3 ]]; then
+    elif [[ $PREFIX == -* || ${{words[2]}} == (bulk|keys|keysources|parquet|provider|qkd) && CURRENT -eq 3 ]]; then
         compadd -- $words_of
     else
         _files

@@ -356,6 +356,14 @@ complete -c warpaes -n '__fish_seen_subcommand_from keysources' -a new-kek
 complete -c warpaes -n __fish_use_subcommand -a lab -d 'run published experiments (program warpaes-lab)'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n __fish_use_subcommand -a parquet -d 'encrypted Parquet files (Python package)'
+complete -c warpaes -n '__fish_seen_subcommand_from parquet' -l help -d 'print the help and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from parquet' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a inspect
+complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a verify
+complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a decrypt
+complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a encrypt
+complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a rekey
 complete -c warpaes -n __fish_use_subcommand -a qkd -d 'files under keys of quantum key distribution (the same)'
 complete -c warpaes -n '__fish_seen_subcommand_from qkd' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from qkd' -l help-all -d 'print all of it and exit'

@@ -95,7 +95,40 @@ def spans() -> None:
             write("spans", f"{call}_{name}", bytes([call]) + rest)
 
 
+def parquet() -> None:
+    """Chunks whose lengths are right and wrong, and page headers (fuzz/parquet.cpp)."""
+
+    def module(text: int) -> bytes:
+        return (28 + text).to_bytes(4, "little") + bytes(28 + text)
+
+    for name, modules in {
+        "pages": 3 * (module(20) + module(50)),
+        "cut": module(20) + module(50)[:-1],
+        "short": b"\x05\0\0\0" + bytes(40),
+        "long": b"\xff\xff\xff\xff" + bytes(40),
+        "empty": module(1) + module(0),
+    }.items():
+        for flags in range(4):
+            write("parquet", f"{name}_{flags}", bytes([0, 0, flags]) + modules)
+    size = varint(2 * (10 + 32))
+    page = bytes.fromhex("15001550 15") + size
+    for name, header in {
+        "v1": page + bytes.fromhex("2c1510150015061506 00 00"),
+        "crc": page + bytes.fromhex("15feffffff0f1c1510150015061506 00 00"),
+        "v2": bytes.fromhex("15061550 15") + size + bytes.fromhex("5c1510150015101500150015001200 00"),
+        "statistics": page + bytes.fromhex("2c15101500150615061c1802000118020000160016020000 00"),
+        "deep": b"\x1c" * 40,
+        "binary": bytes.fromhex("18ffffffff0f"),
+        "list": bytes.fromhex("19fcffffffff0f"),
+        "map": bytes.fromhex("1bffffff0f55"),
+        "long_id": bytes.fromhex("0502 00"),
+    }.items():
+        for padding in (0, 61, 69, 200):
+            write("parquet", f"{name}_{padding}", bytes([0, 1, 10]) + bytes(10) + header + bytes(padding))
+
+
 if __name__ == "__main__":
+    parquet()
     spans()
     keysets()
     for target, inputs in seeds.items():

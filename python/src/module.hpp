@@ -16,5 +16,6 @@ void add_keywrap(PyObject* module);
 void add_files(PyObject* module);
 void add_batches(PyObject* module);
 void add_random(PyObject* module);
+void add_parquet(PyObject* module);
 
 }  // namespace warpaes::python

@@ -1307,3 +1307,61 @@ def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
     Raises:
         ValueError: The key has another length.
     """
+
+def parquet_walk(
+    modules: Buffer, ctr: bool, dictionary: bool, row_group: int, column: int, first_page: int
+) -> list[tuple[int, int]]:
+    """Return the bytes of header module and page module of the complete pages in ``modules``.
+
+    Args:
+        modules: Bytes of a column chunk, from the header module of a page on.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is a dictionary page.
+        row_group: Ordinal of the row group.
+        column: Ordinal of the column.
+        first_page: Ordinal of the first data page.
+
+    Raises:
+        FormatError: A module has a length that no module has.
+        ValueError: An ordinal is above 32,767.
+    """
+
+def parquet_decrypt(
+    key: Buffer,
+    aad: Buffer,
+    modules: Buffer,
+    buf: Buffer,
+    ctr: bool,
+    dictionary: bool,
+    row_group: int,
+    column: int,
+    first_page: int,
+) -> None:
+    """Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages.
+
+    If the call fails, the buffer is wiped.
+
+    Args:
+        key: 16, 24 or 32 bytes.
+        aad: The AAD prefix and aad_file_unique.
+        modules: Whole pages of a column chunk.
+        buf: The output, as long as ``modules``.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is a dictionary page.
+        row_group: Ordinal of the row group.
+        column: Ordinal of the column.
+        first_page: Ordinal of the first data page.
+
+    Raises:
+        InvalidTag: A module is not authentic; the sentence names row group, column and page.
+        FormatError: A module or a page header is damaged.
+        ValueError: The key or the buffer has another length, an ordinal is above 32,767, or the last module is cut off.
+    """
+
+def parquet_buffer(length: int) -> tuple[bytes, memoryview]:
+    """Return new bytes and a view to fill them. Nobody else may have the bytes before they are filled, and the view
+    must not be used after the bytes are gone.
+
+    Args:
+        length: The number of bytes.
+    """

@@ -7,6 +7,7 @@
 #include "warpaes/drbg.h"
 #include "warpaes/files.h"
 #include "warpaes/numbers.h"
+#include "warpaes/parquet.h"
 #include "warpaes/planning.h"
 
 namespace warpaes::capi {
@@ -51,7 +52,8 @@ inline constexpr std::tuple all_struct_facts{
     FactsOf<warpaes_source>{{56, "WARPAES_SOURCE_INIT"}},
     FactsOf<warpaes_sink>{{32, "WARPAES_SINK_INIT"}},
     FactsOf<warpaes_drbg_options>{{72, "WARPAES_DRBG_OPTIONS_INIT"}},
-    FactsOf<warpaes_numbers>{{72, "WARPAES_NUMBERS_INIT"}}};
+    FactsOf<warpaes_numbers>{{72, "WARPAES_NUMBERS_INIT"}},
+    FactsOf<warpaes_parquet_chunk>{{64, "WARPAES_PARQUET_CHUNK_INIT"}}};
 
 template <typename Struct>
 inline constexpr StructFacts struct_facts = std::get<FactsOf<Struct>>(all_struct_facts);

@@ -55,7 +55,8 @@ public:
         : job_(job), aad_(options.aad), keys_(options.keyset->usable()) {
         if (keys_.empty()) throw Error(WARPAES_ERROR_KEYSET, "keyset: has no enabled key");
         if (job.direction == Direction::encrypt || job.verify || job.range || job.sha256_input) {
-            throw Error(WARPAES_ERROR_ARGUMENT, "flags: SALVAGE is for decryption, without RANGE, VERIFY and SHA256_INPUT");
+            throw Error(WARPAES_ERROR_ARGUMENT,
+                        "flags: SALVAGE is for decryption, without RANGE, VERIFY and SHA256_INPUT");
         }
     }
 
@@ -125,8 +126,8 @@ private:
     static Found open_one(Engine& engine, const SegmentCipher& cipher, const Places& places, std::uint64_t i,
                           std::span<const std::uint8_t> sealed, std::uint8_t* text) {
         const SegmentLayout& layout = cipher.layout();
-        const bool may_end = places.is_last(i) && sealed.size() >= layout.tag &&
-                             !(layout.last_is_shorter && places.is_full(i));
+        const bool may_end =
+            places.is_last(i) && sealed.size() >= layout.tag && !(layout.last_is_shorter && places.is_full(i));
         if (may_end && opens(engine, cipher, {i, 1, places.text(i), true}, sealed, text)) return Found::end;
         if (places.is_full(i) && opens(engine, cipher, {i, 1, 0, false}, sealed, text)) return Found::segment;
         return Found::nothing;
@@ -190,7 +191,8 @@ private:
         bool ends = false;
         for (std::uint64_t i = first; i < first + n; ++i) {
             const std::uint64_t at = layout.file_offset(i) - layout.file_offset(first);
-            const auto piece = sealed.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(places.sealed(i, 1)));
+            const auto piece =
+                sealed.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(places.sealed(i, 1)));
             const std::uint64_t offset = layout.text_offset(i), bytes = places.text(i);
             const auto output = text.subspan(static_cast<std::size_t>(offset - layout.text_offset(first)),
                                              static_cast<std::size_t>(bytes));

@@ -93,7 +93,8 @@ TEST_F(Salvage, AnySegmentsThatWereAltered) {
                     const std::uint64_t from = layout.file_offset(i);
                     const std::uint64_t to = i + 1 == n ? file.size() : layout.file_offset(i + 1);
                     damaged[static_cast<std::size_t>(from + random() % (to - from))] ^= 0x20;
-                    for (std::uint64_t at = layout.text_offset(i); at < end; ++at) left[static_cast<std::size_t>(at)] = 0;
+                    for (std::uint64_t at = layout.text_offset(i); at < end; ++at)
+                        left[static_cast<std::size_t>(at)] = 0;
                     holes.push_back({layout.text_offset(i), i + 1 == n ? missing : end - layout.text_offset(i)});
                 }
                 const Salvaged found = salvage(keyset, damaged);

@@ -1,0 +1,165 @@
+// Pages of encrypted Parquet in device memory: chunks of equal pages are encrypted on the host, copied to a GPU, and
+// decrypted there on a stream, with the statuses on the device. The time is that of a graph launch (the GPU's work),
+// and that of an enqueued batch with the host's work. Prints a JSON object for each page size.
+//
+//     parquet_device [TIMES [PAGE_BYTES…]]
+#include <cuda_runtime.h>
+#include <warpaes/parquet.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace {
+
+void require(bool right, const char* what) {
+    if (right) return;
+    std::fprintf(stderr, "parquet_device: %s failed: %s\n", what, warpaes_last_error());
+    std::exit(1);
+}
+void require(cudaError_t status, const char* what) {
+    require(status == cudaSuccess, what);
+}
+
+/// A chunk of equal pages: modules in host memory, made by the entries that decrypt them, with input and output
+/// swapped.
+struct Chunk {
+    Chunk(warpaes_engine* engine, const warpaes_key* key, std::size_t count, std::size_t page_bytes) : pages(count) {
+        const std::size_t module = page_bytes + 32, step = header_module + module;
+        modules.resize(count * step);
+        view.resize(modules.size());
+        std::mt19937_64 random(7);
+        for (std::size_t i = 0; i + 8 <= view.size(); i += 8) {
+            const std::uint64_t word = random();
+            std::memcpy(view.data() + i, &word, 8);
+        }
+        const auto put = [&](std::size_t at, std::size_t length) {
+            const auto text = static_cast<std::uint32_t>(length - 4);
+            std::memcpy(modules.data() + at, &text, 4);
+            for (std::size_t i = 4; i < 16; ++i) modules[at + i] = static_cast<std::uint8_t>(random());
+        };
+        for (std::size_t i = 0; i < count; ++i) {
+            put(i * step, header_module);
+            put(i * step + header_module, module);
+        }
+        its.key = key;
+        its.aad = aad;
+        its.aad_len = sizeof aad;
+        its.modules = modules.data();
+        its.modules_len = modules.size();
+        std::uint64_t found = 0;
+        require(warpaes_parquet_walk(&its, pages.data(), count, &found, nullptr) == WARPAES_OK && found == count,
+                "walk");
+        scratch.resize(count * WARPAES_PARQUET_SCRATCH_BYTES(sizeof aad));
+        std::vector<warpaes_batch_entry> entries = page_entries(modules.data(), view.data(), nullptr);
+        for (auto& entry : entries) {
+            entry.direction = WARPAES_ENCRYPT;
+            std::swap(entry.input, entry.output);
+        }
+        warpaes_batch* batch = nullptr;
+        require(warpaes_batch_submit(engine, nullptr, entries.data(), entries.size(), &batch) == WARPAES_OK &&
+                    warpaes_batch_wait(batch, WARPAES_UNKNOWN) == WARPAES_OK,
+                "encrypting");
+        warpaes_batch_destroy(batch);
+    }
+    std::vector<warpaes_batch_entry> page_entries(const void* input, void* to, warpaes_status* statuses) {
+        std::vector<warpaes_batch_entry> entries(pages.size());
+        require(warpaes_parquet_page_entries(&its, pages.data(), pages.size(), input, to, scratch.data(), statuses,
+                                             entries.data()) == WARPAES_OK,
+                "page entries");
+        return entries;
+    }
+
+    static constexpr std::size_t header_module = 29 + 32;
+    static constexpr std::uint8_t aad[16] = {1, 2, 3};
+    std::vector<std::uint8_t> modules, view, scratch;
+    std::vector<warpaes_parquet_page> pages;
+    warpaes_parquet_chunk its = WARPAES_PARQUET_CHUNK_INIT;
+};
+
+template <typename Call>
+double best_seconds(int times, cudaStream_t stream, const Call& call) {
+    cudaEvent_t begin, end;
+    require(cudaEventCreate(&begin), "event");
+    require(cudaEventCreate(&end), "event");
+    float best = 1e30F;
+    for (int i = -2; i < times; ++i) {
+        require(cudaEventRecord(begin, stream), "record");
+        call();
+        require(cudaEventRecord(end, stream), "record");
+        require(cudaEventSynchronize(end), "wait");
+        float milliseconds = 0;
+        require(cudaEventElapsedTime(&milliseconds, begin, end), "time");
+        if (i >= 0) best = std::min(best, milliseconds);
+    }
+    return best / 1e3;
+}
+
+void run(warpaes_engine* engine, const warpaes_key* key, std::size_t page_bytes, int times) {
+    const std::size_t count = std::min<std::size_t>(32768, (std::size_t{1} << 30) / page_bytes);
+    Chunk chunk(engine, key, count, page_bytes);
+    const std::size_t bytes = chunk.modules.size();
+    std::uint8_t *input = nullptr, *view = nullptr;
+    warpaes_status* statuses = nullptr;
+    cudaStream_t stream;
+    require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+    require(cudaMalloc(&input, bytes), "memory");
+    require(cudaMalloc(&view, bytes), "memory");
+    require(cudaMalloc(&statuses, count * sizeof *statuses), "memory");
+    require(cudaMemcpy(input, chunk.modules.data(), bytes, cudaMemcpyHostToDevice), "copy");
+    require(cudaMemset(view, 0, bytes), "fill");
+    const auto entries = chunk.page_entries(input, view, statuses);
+    const auto enqueue = [&] {
+        require(warpaes_batch_enqueue(engine, nullptr, entries.data(), entries.size(), stream) == WARPAES_OK,
+                "enqueue");
+    };
+    const double enqueued = best_seconds(times, stream, enqueue);
+    std::vector<warpaes_status> got(count);
+    std::vector<std::uint8_t> plain(bytes);
+    require(cudaMemcpy(got.data(), statuses, count * sizeof *statuses, cudaMemcpyDeviceToHost), "copy");
+    require(cudaMemcpy(plain.data(), view, bytes, cudaMemcpyDeviceToHost), "copy");
+    const std::size_t step = bytes / count;
+    for (std::size_t i = 0; i < count; ++i) {
+        require(got[i] == WARPAES_OK, "a status");
+        const std::size_t at = (i + 1) * step - page_bytes;
+        require(std::memcmp(plain.data() + at, chunk.view.data() + at, page_bytes) == 0, "a page");
+    }
+    cudaGraph_t graph;
+    cudaGraphExec_t launch;
+    require(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "capture");
+    enqueue();
+    require(cudaStreamEndCapture(stream, &graph), "capture");
+    require(cudaGraphInstantiate(&launch, graph, 0), "graph");
+    const double launched = best_seconds(times, stream, [&] { require(cudaGraphLaunch(launch, stream), "launch"); });
+    const double gigabytes = static_cast<double>(count * page_bytes) / 1e9;
+    std::printf("{\"page_bytes\": %zu, \"pages\": %zu, \"graph_gb_per_s\": %.1f, \"enqueue_gb_per_s\": %.1f}\n",
+                page_bytes, count, gigabytes / launched, gigabytes / enqueued);
+    std::fflush(stdout);
+    require(cudaGraphExecDestroy(launch), "graph");
+    require(cudaGraphDestroy(graph), "graph");
+    for (void* memory : {static_cast<void*>(input), static_cast<void*>(view), static_cast<void*>(statuses)}) {
+        require(cudaFree(memory), "memory");
+    }
+    require(cudaStreamDestroy(stream), "stream");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int times = argc > 1 ? std::max(1, std::atoi(argv[1])) : 10;
+    std::vector<std::size_t> sizes;
+    for (int i = 2; i < argc; ++i) sizes.push_back(std::strtoull(argv[i], nullptr, 10));
+    if (sizes.empty()) sizes = {8 << 10, 64 << 10, 1 << 20};
+    warpaes_engine* engine = nullptr;
+    require(warpaes_engine_create(nullptr, &engine) == WARPAES_OK, "engine");
+    const std::uint8_t bytes[16] = {1};
+    warpaes_key* key = nullptr;
+    require(warpaes_key_create(bytes, sizeof bytes, &key) == WARPAES_OK, "key");
+    for (const std::size_t size : sizes) run(engine, key, size, times);
+    warpaes_key_destroy(key);
+    warpaes_engine_destroy(engine);
+}

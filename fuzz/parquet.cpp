@@ -1,0 +1,98 @@
+// Column chunks of Parquet: any bytes as modules, and any bytes as a page header that is authentic. The view is that of
+// a page, or all of it is zeros.
+#include "warpaes/parquet.h"
+
+#include <cstring>
+
+#include "handles.hpp"
+
+namespace {
+
+using namespace fuzz;
+
+const Bytes aad = {1, 2, 3};
+
+warpaes_parquet_chunk chunk_of(const Bytes& modules, const Key& key, std::uint32_t flags) {
+    warpaes_parquet_chunk chunk = WARPAES_PARQUET_CHUNK_INIT;
+    chunk.flags = flags;
+    chunk.key = key.get();
+    chunk.aad = aad.data();
+    chunk.aad_len = aad.size();
+    chunk.modules = modules.data();
+    chunk.modules_len = modules.size();
+    return chunk;
+}
+
+/// Appends a GCM module of page 0.
+void seal(warpaes_engine* engine, const Key& key, const Bytes& text, std::uint8_t type, Bytes& to) {
+    Bytes its_aad = aad, nonce(12, type), out(text.size()), tag(16);
+    its_aad.insert(its_aad.end(), {type, 0, 0, 0, 0, 0, 0});
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = WARPAES_GCM;
+    message.direction = WARPAES_ENCRYPT;
+    message.key = key.get();
+    message.iv = nonce.data();
+    message.iv_len = nonce.size();
+    message.input = text.data();
+    message.input_len = text.size();
+    message.output = out.data();
+    message.output_capacity = out.size();
+    message.aad = its_aad.data();
+    message.aad_len = its_aad.size();
+    message.tag = tag.data();
+    message.tag_len = tag.size();
+    expect_ok(warpaes_crypt(engine, &message, nullptr), "crypt");
+    const auto length = static_cast<std::uint32_t>(28 + text.size());
+    for (unsigned shift = 0; shift < 32; shift += 8) to.push_back(static_cast<std::uint8_t>(length >> shift));
+    for (const Bytes* part : {&nonce, &out, &tag}) to.insert(to.end(), part->begin(), part->end());
+}
+
+/// Lists and decrypts; the view's size is exact, so that sanitizers see what is written beyond it.
+warpaes_status decrypt(warpaes_engine* engine, const warpaes_parquet_chunk& chunk, Bytes& view) {
+    std::uint64_t count = 0, walked = 0;
+    warpaes_status status = warpaes_parquet_walk(&chunk, nullptr, 0, &count, &walked);
+    if (status != WARPAES_OK && status != WARPAES_ERROR_BUFFER_TOO_SMALL) {
+        require(status == WARPAES_ERROR_FORMAT, "another status of a walk");
+        return status;
+    }
+    require(walked <= chunk.modules_len, "a walk beyond the modules");
+    require((status == WARPAES_OK) == (count == 0), "room for no pages");
+    std::vector<warpaes_parquet_page> pages(count);
+    expect_ok(warpaes_parquet_walk(&chunk, pages.data(), count, nullptr, nullptr), "walk");
+    view.assign(walked, 0xaa);
+    status = warpaes_parquet_decrypt(engine, &chunk, pages.data(), count, view.data(), view.size());
+    if (status == WARPAES_OK || count == 0) return status;
+    require(status == WARPAES_ERROR_AUTHENTICATION || status == WARPAES_ERROR_FORMAT, "another status");
+    require(std::strncmp(warpaes_last_error(), "row group 0, column 0, ", 23) == 0, "an error without its place");
+    require(view == Bytes(view.size(), 0), "a view that is not wiped");
+    return status;
+}
+
+void check_header(warpaes_engine* engine, const Key& key, Input& in) {
+    const Bytes text = in.bytes(in.below(80)), header = in.rest();
+    if (header.empty()) return;
+    Bytes modules, view;
+    seal(engine, key, header, 4, modules);
+    seal(engine, key, text, 2, modules);
+    if (decrypt(engine, chunk_of(modules, key, 0), view) != WARPAES_OK) return;
+    require(view.size() == header.size() + text.size() + 64, "the view's length");
+    require(std::memcmp(view.data() + header.size() + 64, text.data(), text.size()) == 0, "the page");
+    require(view[header.size() + 63] == 0, "the header's end");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Input in(data, size);
+    const Key key = make_key(Bytes(16, 7));
+    warpaes_engine* const engine = any_engine(in);
+    if (in.flag()) {
+        check_header(engine, key, in);
+        return 0;
+    }
+    const std::uint32_t flags = in.byte() & 3;
+    const Bytes modules = in.rest();
+    Bytes view;
+    (void)decrypt(engine, chunk_of(modules, key, flags), view);
+    return 0;
+}

@@ -1,0 +1,117 @@
+/*
+ * warpaes: column chunks of encrypted Parquet files. The rules in warpaes.h apply here too.
+ *
+ * Parquet's modular encryption (parquet-format, Encryption.md) makes a column chunk a chain of modules: a page header,
+ * its page, the next header, and so on. A module is its length (4 bytes, little-endian), a nonce of 12 bytes, the
+ * ciphertext and a tag of 16 bytes (pages of AES_GCM_CTR_V1 have no tag).
+ *
+ * The functions below turn a chunk into its plain view: bytes of the same length, in which every page header and page
+ * lies where its modules lay. The header takes the bytes that lengths, nonces and tags leave over: its
+ * `compressed_page_size` becomes the length of the plain page, its `crc`, which covers the ciphertext, is left out, and
+ * a binary field that no reader knows fills the rest. So offsets and sizes in footers and indexes stay true, and any
+ * Parquet reader reads the view.
+ *
+ * These functions do no cryptography, except warpaes_parquet_decrypt. They write batch entries, which the caller passes
+ * to warpaes_batch_submit (host memory) or warpaes_batch_enqueue (device memory). All are thread-safe.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef WARPAES_PARQUET_H
+#define WARPAES_PARQUET_H
+
+#include "warpaes/warpaes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Flags of a chunk. */
+enum {
+    WARPAES_PARQUET_CTR_PAGES =
+        1u << 0, /**< AES_GCM_CTR_V1: pages are AES-CTR and not authenticated; headers are GCM. */
+    WARPAES_PARQUET_DICTIONARY = 1u << 1 /**< The first page of `modules` is the chunk's dictionary page. */
+};
+
+/** Whole or partial modules of a column chunk, and what determines their associated data. */
+typedef struct warpaes_parquet_chunk {
+    uint32_t struct_size;
+    uint32_t flags;         /**< WARPAES_PARQUET_* */
+    const warpaes_key* key; /**< The column's key: the footer's, or its own. Not read by warpaes_parquet_walk. */
+    const void* aad;        /**< AAD prefix and aad_file_unique, in host memory. */
+    uint64_t aad_len;       /**< at most 65,536 bytes */
+    const void* modules;    /**< Host memory; it begins at the header module of a page. */
+    uint64_t modules_len;
+    uint32_t row_group; /**< ordinal of the row group: 0 to 32,767 */
+    uint32_t column;    /**< ordinal of the column: 0 to 32,767 */
+    uint32_t
+        first_page; /**< ordinal of the first data page of `modules`: 0 to 32,767. Dictionary pages do not count. */
+    uint32_t reserved;
+} warpaes_parquet_chunk;
+
+#define WARPAES_PARQUET_CHUNK_INIT \
+    { sizeof(warpaes_parquet_chunk), 0, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0 }
+
+/** The place of a page in `modules`. */
+typedef struct warpaes_parquet_page {
+    uint64_t offset;       /**< of its header module */
+    uint32_t header_bytes; /**< of the header module, with length, nonce and tag */
+    uint32_t page_bytes;   /**< of the page module, with length, nonce and tag */
+    int32_t ordinal;       /**< of the data page; -1 for the dictionary page */
+    uint32_t reserved;
+} warpaes_parquet_page;
+
+/**
+ * Lists the pages whose two modules lie in `modules` completely, by the modules' lengths only. `*count` becomes their
+ * number and `*walked` the bytes that they take; either may be NULL. If there are more than `capacity`, the call
+ * returns WARPAES_ERROR_BUFFER_TOO_SMALL, and `pages` holds the first of them. WARPAES_ERROR_FORMAT: a module is
+ * shorter than its nonce and tag, or a data page would have an ordinal above 32,767.
+ */
+WARPAES_API warpaes_status warpaes_parquet_walk(const warpaes_parquet_chunk* chunk, warpaes_parquet_page* pages,
+                                                uint64_t capacity, uint64_t* count, uint64_t* walked);
+
+/** Bytes of `scratch` that each page needs in the functions below: its associated data and counter block. */
+#define WARPAES_PARQUET_SCRATCH_BYTES(aad_len) ((aad_len) + 24)
+
+/**
+ * Writes `count` batch entries that decrypt the page headers from `modules` to `view` + the page's offset. `view`, of
+ * the length of the pages' modules, lies in host memory. `scratch` (WARPAES_PARQUET_SCRATCH_BYTES for each page, host
+ * memory) holds what the entries point to: it must stay until the batch is finished.
+ */
+WARPAES_API warpaes_status warpaes_parquet_header_entries(const warpaes_parquet_chunk* chunk,
+                                                          const warpaes_parquet_page* pages, uint64_t count, void* view,
+                                                          void* scratch, warpaes_batch_entry* entries);
+
+/**
+ * Rewrites decrypted page headers in `view`, in host memory, to the headers of plain pages. WARPAES_ERROR_FORMAT, with
+ * a sentence that names row group, column and page: not a page header, or one of another kind or length than its page.
+ */
+WARPAES_API warpaes_status warpaes_parquet_rewrite_headers(const warpaes_parquet_chunk* chunk,
+                                                           const warpaes_parquet_page* pages, uint64_t count,
+                                                           void* view);
+
+/**
+ * Writes `count` batch entries that decrypt pages from `input` to `view`. `input` holds the bytes of `modules`: it is
+ * `modules`, or a copy in device memory; `view` lies in the same memory and overlaps neither. `statuses`: as the
+ * entries' `statuses`, one for each page, or NULL. `scratch`: as for warpaes_parquet_header_entries, but not the same
+ * memory. The header of page i takes the bytes of `view` from its offset up to the entry's output.
+ */
+WARPAES_API warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_chunk* chunk,
+                                                        const warpaes_parquet_page* pages, uint64_t count,
+                                                        const void* input, void* view, void* scratch,
+                                                        warpaes_status* statuses, warpaes_batch_entry* entries);
+
+/**
+ * Decrypts pages that warpaes_parquet_walk has listed, in host memory, and makes their plain view: `view` + a page's
+ * offset gets as many bytes as its two modules take. `view` has `view_len` bytes and does not overlap `modules`. If a
+ * module is not authentic, the call returns WARPAES_ERROR_AUTHENTICATION with a sentence that names row group, column
+ * and page. After any failure all of `view` is wiped.
+ */
+WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
+                                                   const warpaes_parquet_page* pages, uint64_t count, void* view,
+                                                   uint64_t view_len);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

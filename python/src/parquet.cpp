@@ -1,0 +1,111 @@
+// Column chunks of encrypted Parquet files (warpaes/parquet.h).
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <warpaes/parquet.h>
+
+#include <vector>
+
+#include "message.hpp"
+#include "module.hpp"
+#include "view.hpp"
+
+namespace warpaes::python {
+namespace {
+
+Object number(std::uint64_t value) {
+    return Object(PyLong_FromUnsignedLongLong(value));
+}
+
+warpaes_parquet_chunk chunk_of(const View& modules, PyObject* dictionary, PyObject* row_group, PyObject* column,
+                               PyObject* first_page) {
+    warpaes_parquet_chunk chunk = WARPAES_PARQUET_CHUNK_INIT;
+    if (PyObject_IsTrue(dictionary) == 1) chunk.flags |= WARPAES_PARQUET_DICTIONARY;
+    const auto ordinal = [](PyObject* object, const char* name) {
+        const std::uint64_t value = to_u64(object, name);
+        if (value > 32767) raise(PyExc_ValueError, "%s: must be at most 32767, got %llu", name, value);
+        return static_cast<std::uint32_t>(value);
+    };
+    chunk.row_group = ordinal(row_group, "row_group");
+    chunk.column = ordinal(column, "column");
+    chunk.first_page = ordinal(first_page, "first_page");
+    chunk.modules = modules.data();
+    chunk.modules_len = modules.size();
+    return chunk;
+}
+
+std::vector<warpaes_parquet_page> walk(warpaes_parquet_chunk& chunk, bool ctr, std::uint64_t& walked) {
+    if (ctr) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
+    std::uint64_t count = 0;
+    const warpaes_status status = warpaes_parquet_walk(&chunk, nullptr, 0, &count, &walked);
+    if (status != WARPAES_ERROR_BUFFER_TOO_SMALL) check(status);
+    std::vector<warpaes_parquet_page> pages(count);
+    check(warpaes_parquet_walk(&chunk, pages.data(), count, &count, &walked));
+    return pages;
+}
+
+Object parquet_walk(PyObject*, const Call& call) {
+    const auto [modules_object, ctr, dictionary, row_group, column, first_page] =
+        arguments(call, "parquet_walk", {"modules", "ctr", "dictionary", "row_group", "column", "first_page"});
+    const View modules = host_view(modules_object, "modules");
+    warpaes_parquet_chunk chunk = chunk_of(modules, dictionary, row_group, column, first_page);
+    std::uint64_t walked = 0;
+    const auto pages = walk(chunk, PyObject_IsTrue(ctr) == 1, walked);
+    Object list(PyList_New(static_cast<Py_ssize_t>(pages.size())));
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        const Object header = number(pages[i].header_bytes), page = number(pages[i].page_bytes);
+        check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i),
+                             Object(PyTuple_Pack(2, header.get(), page.get())).release()));
+    }
+    return list;
+}
+
+Object parquet_decrypt(PyObject*, const Call& call) {
+    const auto [key_object, aad_object, modules_object, buf, ctr, dictionary, row_group, column, first_page] =
+        arguments(call, "parquet_decrypt",
+                  {"key", "aad", "modules", "buf", "ctr", "dictionary", "row_group", "column", "first_page"});
+    const View key_bytes = host_view(key_object, "key"), aad = host_view(aad_object, "aad");
+    const View modules = host_view(modules_object, "modules");
+    const View view = host_view(buf, "buf", Access::write);
+    const Key key(key_bytes.bytes(), key_bytes.size());
+    warpaes_parquet_chunk chunk = chunk_of(modules, dictionary, row_group, column, first_page);
+    chunk.key = key.get();
+    chunk.aad = aad.data();
+    chunk.aad_len = aad.size();
+    std::uint64_t walked = 0;
+    const auto pages = walk(chunk, PyObject_IsTrue(ctr) == 1, walked);
+    if (walked != modules.size()) raise(PyExc_ValueError, "modules: the last module is cut off");
+    if (view.size() != walked) raise(PyExc_ValueError, "buffer must be %zu bytes", modules.size());
+    warpaes_engine* with = engine();
+    check(unlocked_if(modules.size() >= long_work, [&] {
+        return warpaes_parquet_decrypt(with, &chunk, pages.data(), pages.size(), view.data(), view.size());
+    }));
+    return none();
+}
+
+Object parquet_buffer(PyObject*, const Call& call) {
+    const auto [length] = arguments(call, "parquet_buffer", {"length"});
+    const Object bytes = new_bytes(static_cast<std::size_t>(to_u64(length, "length")));
+    const Object view(PyMemoryView_FromMemory(PyBytes_AsString(bytes.get()), PyBytes_Size(bytes.get()), PyBUF_WRITE));
+    return Object(PyTuple_Pack(2, bytes.get(), view.get()));
+}
+
+PyMethodDef parquet_functions[] = {
+    method_def<parquet_walk>("parquet_walk",
+                             "parquet_walk(modules, ctr, dictionary, row_group, column, first_page)\n--\n\n"
+                             "Return the bytes of header module and page module of the complete pages in modules."),
+    method_def<parquet_decrypt>(
+        "parquet_decrypt",
+        "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"
+        "Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages."),
+    method_def<parquet_buffer>("parquet_buffer",
+                               "parquet_buffer(length)\n--\n\nReturn new bytes and a view to fill them."),
+    end_of_methods,
+};
+
+}  // namespace
+
+void add_parquet(PyObject* module) {
+    check(PyModule_AddFunctions(module, parquet_functions));
+}
+
+}  // namespace warpaes::python

@@ -1,0 +1,219 @@
+"""Iceberg's AES GCM Stream, AGS1: manifests, manifest lists and data files that are not Parquet.
+
+``"AGS1"``, the block size (4 bytes, little-endian), then blocks of nonce (12), ciphertext and tag (16). The associated
+data of a block are the AAD prefix and its number (4 bytes, little-endian).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from .._output import Output
+from .._typing import Buffer
+from ..aead import AESGCM
+from ..exceptions import FormatError, InvalidTag
+from ._keys import IcebergKeyMetadata
+from ._tables import buffered
+from ._view import Source, open_source
+
+_MAGIC = b"AGS1"
+_HEADER_BYTES = 8
+_NONCE_BYTES, _OVERHEAD = 12, 28
+_DEFAULT_BLOCK = 1 << 20
+_MAX_BLOCK = 1 << 28
+#: Bytes that are decrypted at a time, if blocks are shorter.
+_WINDOW_BYTES = 4 << 20
+
+
+def _aad(prefix: bytes, block: int) -> bytes:
+    return prefix + block.to_bytes(4, "little")
+
+
+class Ags1Reader(io.RawIOBase):
+    """The plaintext of an AGS1 stream, read at any position. Nothing is returned that is not authentic.
+
+    Only the blocks under a read are fetched. The file's length must come from trusted metadata: blocks cut off at the
+    end are noticed only by it. One thread at a time uses the position; ``read_at`` is for any number of threads.
+    """
+
+    def __init__(self, source: Source, metadata: IcebergKeyMetadata) -> None:
+        """See ``open_ags1``."""
+        super().__init__()
+        self._source = source
+        self._cipher, self._prefix = AESGCM(metadata.encryption_key), metadata.aad_prefix
+        if metadata.file_length not in (None, source.size):
+            raise ValueError(f"file: it has {source.size} bytes, and its key metadata records {metadata.file_length}")
+        if source.size < _HEADER_BYTES + _OVERHEAD:
+            raise FormatError("not an AGS1 stream: it is too short")
+        header = source.read(0, _HEADER_BYTES)
+        if header[:4] != _MAGIC:
+            raise FormatError("not an AGS1 stream: it does not begin with AGS1")
+        self.block_size = int.from_bytes(header[4:], "little")
+        if not 0 < self.block_size <= _MAX_BLOCK:
+            raise FormatError(f"the AGS1 stream is damaged: its block size is {self.block_size}")
+        sealed = source.size - _HEADER_BYTES
+        self._blocks = -(-sealed // (self.block_size + _OVERHEAD))
+        self.size = sealed - self._blocks * _OVERHEAD
+        last = self.size - (self._blocks - 1) * self.block_size
+        if last < 0 or (last == 0 and self._blocks > 1) or self._blocks > 1 << 32:
+            raise FormatError("the AGS1 stream is damaged: its last block is cut off")
+        self._kept: tuple[int, bytes] | None = None
+        self._position = 0
+        self._read_blocks(self._blocks - 1, self._blocks)  # the key is right
+
+    def readable(self) -> bool:
+        """Whether the file object can be read: always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether the file object can seek: always."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Set the position."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.size}.get(whence)
+        if base is None or base + offset < 0:
+            raise ValueError("offset: the position lies before the file, or whence is not 0, 1 or 2")
+        self._position = base + offset
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read up to ``size`` bytes from the position; all of the rest if it is negative or None."""
+        data = self.read_at(self._position, self.size if size is None or size < 0 else size)
+        self._position += len(data)
+        return data
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Read into a buffer, and return how many bytes."""
+        with memoryview(buffer).cast("B") as to:
+            data = self.read(len(to))
+            to[: len(data)] = data
+            return len(data)
+
+    def close(self) -> None:
+        """Close the file object, and the file if ``open_ags1`` has opened it."""
+        if not self.closed:
+            self._source.close()
+        super().close()
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Read up to ``length`` bytes from an offset.
+
+        Raises:
+            InvalidTag: A block is not authentic.
+        """
+        if self.closed:
+            raise ValueError("the file object is closed")
+        end = min(offset + length, self.size)
+        if offset >= end:
+            return b""
+        first, last = offset // self.block_size, (end - 1) // self.block_size + 1
+        step = max(1, _WINDOW_BYTES // self.block_size)
+        pieces = []
+        for block in range(first, last, step):
+            pieces += self._read_blocks(block, min(block + step, last))
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        base = offset - first * self.block_size
+        return data if base == 0 and len(data) == end - offset else data[base : base + end - offset]
+
+    def _read_blocks(self, first: int, last: int) -> list[bytes]:
+        kept = self._kept
+        if kept is not None and last - first == 1 and kept[0] == first:
+            return [kept[1]]
+        step = self.block_size + _OVERHEAD
+        start = _HEADER_BYTES + first * step
+        data = memoryview(self._source.read(start, min(last * step + _HEADER_BYTES, self._source.size) - start))
+        blocks = [data[at : at + step] for at in range(0, len(data), step)]
+        found = self._cipher.decrypt_batch(
+            [block[:_NONCE_BYTES] for block in blocks],
+            [block[_NONCE_BYTES:] for block in blocks],
+            [_aad(self._prefix, number) for number in range(first, last)],
+            return_exceptions=True,
+        )
+        for number, one in enumerate(found, first):
+            if isinstance(one, BaseException):
+                raise InvalidTag(f"block {number} is not authentic: wrong key or AAD prefix, or an altered file")
+        self._kept = (last - 1, found[-1])
+        return list(found)
+
+
+def open_ags1(file: Any, metadata: IcebergKeyMetadata) -> Ags1Reader:
+    """Open an AGS1 stream.
+
+    Args:
+        file: A path, a URL that fsspec opens, or a file object that can seek, which stays open.
+        metadata: Key, AAD prefix and, from trusted metadata, the length of the file.
+
+    Raises:
+        FormatError: Not an AGS1 stream, or a damaged one.
+        InvalidTag: Its last block is not authentic.
+        ValueError: The file has another length than the metadata record.
+    """
+    source = open_source(file)
+    try:
+        return Ags1Reader(source, metadata)
+    except BaseException:
+        source.close()
+        raise
+
+
+def _blocks_of(data: Any, block_size: int) -> Iterator[bytes]:
+    """Yield the blocks of bytes or of a file object: one at least."""
+    file = data if hasattr(data, "read") else io.BytesIO(data)
+    first = True
+    while True:
+        block = b""
+        while len(block) < block_size and (piece := file.read(block_size - len(block))):
+            block += piece
+        if block or first:
+            yield block
+        first = False
+        if len(block) < block_size:
+            return
+
+
+def write_ags1(
+    data: Any, where: Any, key: bytes, aad_prefix: bytes = b"", block_size: int = _DEFAULT_BLOCK
+) -> IcebergKeyMetadata:
+    """Write an AGS1 stream, and return the key metadata to record for it.
+
+    Args:
+        data: Bytes, or a file object with ``read``.
+        where: A path, which appears when the file is complete and is replaced; or a file object with ``write``.
+        key: 16, 24 or 32 bytes.
+        aad_prefix: Binds the file to its place.
+        block_size: Bytes of plaintext in a block: 1 to 2^28.
+
+    Raises:
+        ValueError: The key has another length, or the block size is out of range.
+    """
+    if not 0 < block_size <= _MAX_BLOCK:
+        raise ValueError(f"block_size: must be from 1 to 2^28, got {block_size}")
+    cipher = AESGCM(key)
+    if isinstance(where, (str, os.PathLike)):
+        with Output(where, replace=True) as output, buffered(output) as sink:
+            length = _write_blocks(data, sink, cipher, aad_prefix, block_size)
+    else:
+        length = _write_blocks(data, where, cipher, aad_prefix, block_size)
+    return IcebergKeyMetadata(key, aad_prefix, length)
+
+
+def _write_blocks(data: Any, sink: Any, cipher: AESGCM, aad_prefix: bytes, block_size: int) -> int:
+    sink.write(_MAGIC + block_size.to_bytes(4, "little"))
+    length = _HEADER_BYTES
+    for number, block in enumerate(_blocks_of(data, block_size)):
+        if number >> 32:
+            raise ValueError("data: has more than 2^32 blocks")
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        sink.write(nonce)
+        sink.write(cipher.encrypt(nonce, block, _aad(aad_prefix, number)))
+        length += len(block) + _OVERHEAD
+    return length

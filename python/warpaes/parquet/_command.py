@@ -1,0 +1,239 @@
+"""``warpaes parquet``: encrypted Parquet files on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .. import exceptions
+from .._command import failed, prepare_streams, print_report, secure_process
+from .._output import Output
+from .._places import read_key
+from .._printable import printable
+from ._inspect import describe, describe_view, verify
+from ._keys import Keys
+from ._open import open as open_view
+from ._rewrite import Encryption, rewrite
+from ._tables import buffered
+from ._view import open_source
+
+# The command's exit statuses (docs/command-line.md).
+EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
+    (exceptions.InvalidTag, 22),
+    (exceptions.FormatError, 21),
+    (exceptions.KeysetError, 23),
+    (KeyError, 23),
+    (FileExistsError, 17),
+    (FileNotFoundError, 16),
+    (ValueError, 2),
+    (OSError, 20),
+]
+
+DESCRIPTION = """\
+Encrypted Parquet files (Parquet modular encryption, as Spark, parquet-mr and
+pyarrow write them). Pages are copied without decoding.
+PLACE of a key: file:PATH, env:NAME, fd:NUMBER or exec:COMMAND, which contain
+16, 24 or 32 bytes, raw or as hexadecimal digits
+"""
+
+EXAMPLES = """\
+examples:
+  warpaes parquet inspect trips.parquet
+  warpaes parquet encrypt -k file:footer.key -o trips.enc.parquet trips.parquet
+  warpaes parquet verify -k file:footer.key trips.enc.parquet
+  warpaes parquet rekey -k file:old --new-key file:new -o new trips.enc.parquet
+  warpaes parquet decrypt -k file:footer.key -o trips.parquet trips.enc.parquet"""
+
+WORDS = {
+    "inspect": "show algorithm, keys and columns; without a key what is not encrypted",
+    "verify": "authenticate every module, without output",
+    "decrypt": "write the file in clear",
+    "encrypt": "encrypt a file in clear",
+    "rekey": "encrypt a file under other keys",
+}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    path, separator, rest = text.partition("=")
+    if not separator or not path or not rest:
+        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=VALUE")
+    return path, rest
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="warpaes parquet",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    words = parser.add_subparsers(dest="word", required=True, metavar="WORD")
+    for name, text in WORDS.items():
+        word = words.add_parser(name, help=text, description=text.capitalize() + ".")
+        word.add_argument("files", nargs="+", metavar="FILE")
+        writes = name in ("decrypt", "encrypt", "rekey")
+        word.add_argument("-k", "--key", metavar="PLACE", required=name != "inspect", help="key of the footer")
+        word.add_argument(
+            "--column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[], help="a column's own key"
+        )
+        word.add_argument("--aad-prefix", metavar="TEXT", help="AAD prefix, if the file does not store it")
+        if name != "encrypt":
+            word.add_argument("--require-gcm", action="store_true", help="refuse AES_GCM_CTR_V1")
+        if writes:
+            word.add_argument("-o", "--output", metavar="PATH", required=True, help="file, or directory for several")
+            word.add_argument("-f", "--force", action="store_true", help="replace existing files")
+        else:
+            word.add_argument("--json", action="store_true", help="print JSON, one object a line")
+        if name in ("encrypt", "rekey"):
+            new = "new-" if name == "rekey" else ""
+            if new:
+                word.add_argument("--new-key", metavar="PLACE", required=True, help="new key of the footer")
+                word.add_argument("--new-column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[])
+                word.add_argument("--new-aad-prefix", metavar="TEXT")
+            word.add_argument("--key-metadata", metavar="TEXT", default="", help="what readers find the key by")
+            word.add_argument("--column-key-metadata", metavar="COLUMN=TEXT", type=_pair, action="append", default=[])
+            word.add_argument("--supply-aad-prefix", action="store_true", help="do not store the prefix in the file")
+            word.add_argument("--ctr", action="store_true", help="AES_GCM_CTR_V1: pages are not authenticated")
+            word.add_argument("--plaintext-footer", action="store_true", help="sign the footer, do not encrypt it")
+    return parser
+
+
+def _keys(key: str, columns: list[tuple[str, str]]) -> Keys:
+    return Keys(read_key(key), {path: read_key(place) for path, place in columns})
+
+
+def _prefix(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def _encryption(options: argparse.Namespace) -> Encryption:
+    new = options.word == "rekey"
+    keys = _keys(*((options.new_key, options.new_column_key) if new else (options.key, options.column_key)))
+    return Encryption(
+        keys.footer_key or b"",
+        keys.columns,
+        footer_key_metadata=options.key_metadata.encode(),
+        column_key_metadata={path: text.encode() for path, text in options.column_key_metadata},
+        aad_prefix=_prefix(options.new_aad_prefix if new else options.aad_prefix) or b"",
+        store_aad_prefix=not options.supply_aad_prefix,
+        algorithm="AES_GCM_CTR_V1" if options.ctr else "AES_GCM_V1",
+        plaintext_footer=options.plaintext_footer,
+    )
+
+
+class _Progress:
+    """Percent on a terminal's standard error."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._last = printable(os.path.basename(name)), -1
+
+    def __call__(self, done: int, total: int) -> None:
+        percent = 100 * done // max(total, 1)
+        if percent != self._last and sys.stderr.isatty():
+            self._last = percent
+            end = "\n" if percent >= 100 else ""
+            print(f"\r{self._name}: {percent} %", end=end, file=sys.stderr, flush=True)
+
+
+def _target(options: argparse.Namespace, path: str) -> str:
+    output: str = options.output
+    if os.path.isdir(output):
+        return os.path.join(output, os.path.basename(path))
+    if len(options.files) > 1:
+        raise ValueError(f"--output: '{output}' must be a directory for several files")
+    return output
+
+
+def _described(path: str) -> dict[str, Any]:
+    source = open_source(path)
+    try:
+        return describe(source)
+    finally:
+        source.close()
+
+
+def _write(options: argparse.Namespace, path: str, keys: Keys | None, encryption: Encryption | None) -> None:
+    target = _target(options, path)
+    if os.path.exists(target) and os.path.samefile(path, target):
+        raise ValueError(f"--output: '{target}' is the input")
+    clear = options.word == "encrypt"
+    if clear and _described(path)["algorithm"] is not None:
+        raise ValueError(f"'{path}' is encrypted already; `warpaes parquet rekey` changes its keys")
+    prefix = None if clear else _prefix(options.aad_prefix)
+    with (
+        open_view(path, keys or Keys(None), prefix, not clear and options.require_gcm, clear) as view,
+        Output(target, replace=options.force, secret=encryption is None) as output,
+        buffered(output) as sink,
+    ):
+        rewrite(view, sink, encryption, _Progress(path))
+
+
+def _inspect(options: argparse.Namespace, path: str, keys: Keys | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"file": path, **_described(path)}
+    if found["algorithm"] is not None and keys is not None:
+        with open_view(path, keys, _prefix(options.aad_prefix), options.require_gcm) as view:
+            found |= describe_view(view)
+    return found
+
+
+def _verify(options: argparse.Namespace, path: str, keys: Keys | None) -> dict[str, Any]:
+    with open_view(path, keys or Keys(None), _prefix(options.aad_prefix), options.require_gcm) as view:
+        done = verify(view, _Progress(path))
+        return {
+            "file": path,
+            "authenticated_bytes": done,
+            "pages_authenticated": not view.footer.ctr,
+            "columns_without_key": view.missing_columns,
+        }
+
+
+def _text(found: dict[str, Any]) -> str:
+    lines = []
+    for name, value in found.items():
+        if isinstance(value, dict):
+            lines += [f"  {printable(path)}: {printable(json.dumps(one))}" for path, one in value.items()]
+        elif value not in (None, [], ""):
+            shown = ", ".join(value) if isinstance(value, list) else str(value)
+            lines.append(f"{name.replace('_', ' ')}: {printable(shown)}")
+    return "\n".join(lines)
+
+
+def _run(options: argparse.Namespace) -> int:
+    reads_clear = options.word == "encrypt"
+    keys = None if options.key is None or reads_clear else _keys(options.key, options.column_key)
+    encryption = _encryption(options) if options.word in ("encrypt", "rekey") else None
+    for path in options.files:
+        try:
+            if options.word in ("inspect", "verify"):
+                found = _inspect(options, path, keys) if options.word == "inspect" else _verify(options, path, keys)
+                why = print_report(json.dumps(found) if options.json else _text(found))
+                if why:
+                    raise OSError(f"standard output: {why}")
+            else:
+                _write(options, path, keys, encryption)
+        except (exceptions.InvalidTag, exceptions.FormatError, KeyError) as error:
+            raise type(error)(f"'{path}': {error.args[0] if error.args else error}") from None
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    secure_process()
+    prepare_streams()
+    options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except KeyError as error:
+        return failed(exceptions.KeysetError(error.args[0]), EXIT_STATUSES)
+    except tuple(kind for kind, _ in EXIT_STATUSES) as error:
+        return failed(error, EXIT_STATUSES)
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,349 @@
+"""Footers of encrypted Parquet files: decrypted, verified, and rewritten to the footer of the plain view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..exceptions import FormatError, InvalidTag
+from . import _modules, _thrift
+from ._keys import KeyRing, checked_key
+from ._modules import OVERHEAD, Place
+from ._thrift import BINARY, I32, I64, STRUCT, Struct
+
+#: Reads so many bytes of the file from an offset.
+ReadAt = Callable[[int, int], bytes]
+
+_MAX_ORDINALS = 1 << 15
+_TAIL_BYTES = 8
+# FileMetaData
+SCHEMA, NUM_ROWS, ROW_GROUPS, ALGORITHM, SIGNING_KEY_METADATA = 2, 3, 4, 8, 9
+# RowGroup
+COLUMNS, RG_ROWS, RG_ORDINAL = 1, 3, 7
+# ColumnChunk
+FILE_PATH, FILE_OFFSET, META_DATA = 1, 2, 3
+OFFSET_INDEX_OFFSET, OFFSET_INDEX_LENGTH, COLUMN_INDEX_OFFSET, COLUMN_INDEX_LENGTH = 4, 5, 6, 7
+CRYPTO, ENCRYPTED_META_DATA = 8, 9
+# ColumnMetaData
+TYPE, ENCODINGS, PATH, CODEC, NUM_VALUES, UNCOMPRESSED_SIZE, COMPRESSED_SIZE = 1, 2, 3, 4, 5, 6, 7
+DATA_OFFSET, DICTIONARY_OFFSET, BLOOM_OFFSET, BLOOM_LENGTH = 9, 11, 14, 15
+
+
+@dataclass(slots=True)
+class Chunk:
+    """A column chunk: its place in the file, and its key if it is encrypted."""
+
+    place: Place
+    encrypted: bool
+    key: bytes | None  #: None with ``encrypted``: there is no key for it
+    start: int = 0
+    length: int = 0
+    dictionary: bool = False
+    own_key: bool = False
+    key_metadata: bytes = b""
+
+
+@dataclass(slots=True)
+class Span:
+    """A module outside the chunks, or a pair of a Bloom filter's: where it lies, and its plain view."""
+
+    start: int
+    length: int
+    chunk: Chunk
+    kind: int
+
+
+@dataclass
+class Footer:
+    """What a file's footer contains."""
+
+    file_size: int
+    start: int  #: of the footer: the end of the data
+    encrypted_footer: bool
+    encrypted: bool  #: False for a file without any encryption
+    ctr: bool
+    aad: bytes = b""
+    stored_prefix: bool = False
+    key: bytes | None = field(default=None, repr=False)
+    key_metadata: bytes = b""
+    metadata: Struct = field(default_factory=dict)
+    chunks: list[list[Chunk]] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+
+
+def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | None) -> Footer:
+    """Read, decrypt and verify a footer, and rewrite it to the one of the plain view.
+
+    Raises:
+        FormatError: The file is not a Parquet file, or is damaged.
+        InvalidTag: A module is not authentic.
+        KeyError: There is no key for the footer.
+        ValueError: The AAD prefix is missing, or not the one in the file.
+    """
+    if size < 12:
+        raise FormatError("not a Parquet file: it is shorter than 12 bytes")
+    tail = read_at(size - _TAIL_BYTES, _TAIL_BYTES)
+    length = int.from_bytes(tail[:4], "little")
+    magic = tail[4:]
+    if magic not in (b"PAR1", b"PARE"):
+        raise FormatError("not a Parquet file: it does not end with PAR1 or PARE")
+    if length > size - 12:
+        raise FormatError(f"the footer is damaged: it has {length} bytes in a file of {size}")
+    start = size - _TAIL_BYTES - length
+    data = read_at(start, length)
+    if read_at(0, 4) != magic:
+        raise FormatError("the file is damaged: it begins and ends with different magic bytes")
+    footer = Footer(size, start, magic == b"PARE", encrypted=True, ctr=False)
+    if footer.encrypted_footer:
+        _open_encrypted(footer, data, keys, aad_prefix)
+    else:
+        _open_plaintext(footer, data, keys, aad_prefix)
+    _rewrite(footer, read_at, keys)
+    return footer
+
+
+def _algorithm(footer: Footer, algorithm: Struct, aad_prefix: bytes | None) -> None:
+    what = "the encryption algorithm"
+    if len(algorithm) != 1 or next(iter(algorithm)) not in (1, 2):
+        raise FormatError(f"{what} is unknown: only AES_GCM_V1 and AES_GCM_CTR_V1 are supported")
+    number = next(iter(algorithm))
+    footer.ctr = number == 2
+    one = _thrift.need(algorithm, number, STRUCT, what)
+    stored = _thrift.get(one, 1, BINARY, what)
+    unique = _thrift.get(one, 2, BINARY, what) or b""
+    supply = bool(one.get(3, (0, False))[1])
+    if stored is not None and aad_prefix is not None and stored != aad_prefix:
+        raise ValueError("aad_prefix: the file stores another prefix: it is another file, or was moved")
+    if stored is None and aad_prefix is None and supply:
+        raise ValueError("aad_prefix: the file was written with a prefix that it does not store; pass it")
+    footer.stored_prefix = stored is not None
+    prefix = stored if stored is not None else aad_prefix if aad_prefix is not None else b""
+    footer.aad = prefix + unique
+    if len(footer.aad) > 65536:
+        raise FormatError(f"{what}: prefix and aad_file_unique have more than 65,536 bytes")
+
+
+def _footer_key(footer: Footer, keys: KeyRing, metadata: bytes) -> bytes:
+    footer.key_metadata = metadata
+    key = checked_key(keys.footer(metadata), "the footer")
+    if key is None:
+        raise KeyError(f"keys: there is no key for the footer, whose key metadata is {metadata!r}")
+    footer.key = key
+    return key
+
+
+def _open_encrypted(footer: Footer, data: bytes, keys: KeyRing, aad_prefix: bytes | None) -> None:
+    reader = _thrift.Reader(data, "FileCryptoMetaData")
+    crypto = reader.struct()
+    _algorithm(footer, _thrift.need(crypto, 1, STRUCT, "FileCryptoMetaData"), aad_prefix)
+    key = _footer_key(footer, keys, _thrift.get(crypto, 2, BINARY, "FileCryptoMetaData") or b"")
+    text = _modules.open_module(key, footer.aad, data[reader.at :], _modules.FOOTER)
+    footer.metadata = _thrift.Reader(text, "the footer").struct()
+
+
+def _open_plaintext(footer: Footer, data: bytes, keys: KeyRing, aad_prefix: bytes | None) -> None:
+    reader = _thrift.Reader(data, "the footer")
+    footer.metadata = reader.struct()
+    algorithm = _thrift.get(footer.metadata, ALGORITHM, STRUCT, "the footer")
+    if algorithm is None:
+        footer.encrypted = False
+        return
+    _algorithm(footer, algorithm, aad_prefix)
+    key = _footer_key(footer, keys, _thrift.get(footer.metadata, SIGNING_KEY_METADATA, BINARY, "the footer") or b"")
+    signature = data[reader.at :]
+    if len(signature) != _modules.NONCE_BYTES + _modules.TAG_BYTES:
+        raise FormatError("the footer is damaged: its signature does not have 28 bytes")
+    nonce, tag = signature[: _modules.NONCE_BYTES], signature[_modules.NONCE_BYTES :]
+    if _modules.footer_signature(key, footer.aad, nonce, data[: reader.at]) != tag:
+        raise InvalidTag("the footer is not authentic: wrong key or AAD prefix, or an altered file")
+
+
+def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
+    """Find all chunks and their keys, and make the footer one of a file in clear."""
+    metadata = footer.metadata
+    metadata.pop(ALGORITHM, None)
+    metadata.pop(SIGNING_KEY_METADATA, None)
+    leaves = _leaves(metadata)
+    ordinals: set[int] = set()
+    for index, group in enumerate(_thrift.structs(metadata, ROW_GROUPS, "the footer")):
+        stored = group.get(RG_ORDINAL)
+        ordinal = index if stored is None else stored[1]
+        taken = not isinstance(ordinal, int) or not 0 <= ordinal < _MAX_ORDINALS or ordinal in ordinals
+        if taken and footer.encrypted:
+            raise FormatError(f"row group {index}: its ordinal is {ordinal}, which repeats or is out of range")
+        ordinals.add(ordinal)
+        columns = _thrift.structs(group, COLUMNS, f"row group {index}")
+        if len(columns) != len(leaves) or len(columns) > _MAX_ORDINALS:
+            raise FormatError(f"row group {index}: it has {len(columns)} columns, and the schema {len(leaves)}")
+        row = []
+        for number, (column, (path, leaf)) in enumerate(zip(columns, leaves, strict=True)):
+            row.append(_Column(footer, read_at, keys, group, column, Place(ordinal, number, path), leaf).chunk)
+        footer.chunks.append(row)
+    _check_overlaps(footer)
+
+
+def _leaves(metadata: Struct) -> list[tuple[str, Struct]]:
+    """Return path and schema element of each leaf, in order."""
+    elements = _thrift.structs(metadata, SCHEMA, "the footer")
+    leaves: list[tuple[str, Struct]] = []
+    above: list[tuple[str, int]] = []  # groups that have children left
+    for index, element in enumerate(elements):
+        name = (_thrift.get(element, 4, BINARY, "the schema") or b"").decode("utf-8", "replace")
+        children = _thrift.get(element, 5, I32, "the schema") or 0
+        while above and above[-1][1] == 0:
+            above.pop()
+        if index and not above:
+            raise FormatError("the schema is damaged: it has several roots")
+        if above:
+            above[-1] = (above[-1][0], above[-1][1] - 1)
+        path = ".".join([one for one, _ in above[1:]] + [name])
+        if children > 0:
+            if len(above) > 500:
+                raise FormatError("the schema is damaged: it is nested too deeply")
+            above.append((name, children))
+        elif index:
+            leaves.append((path, element))
+    if any(left for _, left in above):
+        raise FormatError("the schema is damaged: it ends too early")
+    return leaves
+
+
+class _Column:
+    """One column chunk's part of the footer."""
+
+    def __init__(
+        self,
+        footer: Footer,
+        read_at: ReadAt,
+        keys: KeyRing,
+        group: Struct,
+        column: Struct,
+        place: Place,
+        leaf: Struct,
+    ) -> None:
+        self._footer, self._read_at, self._column = footer, read_at, column
+        crypto = column.pop(CRYPTO, None)
+        sealed = column.pop(ENCRYPTED_META_DATA, None)
+        chunk = self.chunk = Chunk(place, crypto is not None and footer.encrypted, None)
+        if FILE_PATH in column and chunk.encrypted:
+            raise FormatError(f"{place}: its data lie in another file, which is not supported")
+        if chunk.encrypted:
+            self._find_key(keys, crypto)
+        if sealed is not None:
+            if chunk.key is not None:
+                module = sealed[1]
+                text = _modules.open_module(chunk.key, footer.aad, module, _modules.COLUMN_META_DATA, place)
+                column[META_DATA] = (STRUCT, _thrift.Reader(text, f"{place}: the column metadata").struct())
+            elif META_DATA not in column:
+                column[META_DATA] = (STRUCT, _hidden(group, place, leaf))
+        meta = _thrift.need(column, META_DATA, STRUCT, str(place))
+        self._locate(meta)
+        self._indexes()
+        self._bloom(meta)
+
+    def _find_key(self, keys: KeyRing, crypto: Any) -> None:
+        chunk, place = self.chunk, self.chunk.place
+        if crypto is None or crypto[0] != STRUCT or len(crypto[1]) != 1:
+            raise FormatError(f"{place}: its crypto metadata is damaged")
+        number = next(iter(crypto[1]))
+        if number == 1:
+            chunk.key = self._footer.key
+            return
+        if number != 2:
+            raise FormatError(f"{place}: its crypto metadata is of an unknown kind")
+        own = _thrift.need(crypto[1], 2, STRUCT, str(place))
+        chunk.own_key = True
+        chunk.key_metadata = _thrift.get(own, 2, BINARY, str(place)) or b""
+        chunk.key = checked_key(keys.column(place.path, chunk.key_metadata), f"column {place.path}")
+
+    def _inside(self, start: int | None, length: int | None, what: str) -> bool:
+        """Whether a part exists. Parts of chunks in clear are left to readers."""
+        if start is None or length is None:
+            return False
+        if start < 4 or length < 0 or start + length > self._footer.start:
+            raise FormatError(f"{self.chunk.place}: the {what} lies outside the file's data")
+        return True
+
+    def _locate(self, meta: Struct) -> None:
+        chunk = self.chunk
+        what = str(chunk.place)
+        start = _thrift.need(meta, DATA_OFFSET, I64, what)
+        dictionary = _thrift.get(meta, DICTIONARY_OFFSET, I64, what)
+        chunk.dictionary = dictionary is not None and dictionary > 0 and not 0 < start <= dictionary
+        chunk.start = dictionary if chunk.dictionary and dictionary is not None else start
+        chunk.length = _thrift.need(meta, COMPRESSED_SIZE, I64, what)
+        if chunk.encrypted and chunk.length and start != HIDDEN_OFFSET:
+            self._inside(chunk.start, chunk.length, "column chunk")
+
+    def _span(self, offset: int, length: int, start_field: int, length_field: int, kind: int) -> None:
+        chunk = self.chunk
+        if chunk.key is None or not self._inside(offset, length, "index"):
+            self._column.pop(start_field, None)
+            self._column.pop(length_field, None)
+            return
+        if length < OVERHEAD:
+            raise FormatError(f"{chunk.place}: an index is shorter than its nonce and tag")
+        self._footer.spans.append(Span(offset, length, chunk, kind))
+        self._column[length_field] = (I32, length - OVERHEAD)
+
+    def _indexes(self) -> None:
+        if not self.chunk.encrypted:
+            return
+        for start_field, length_field, kind in (
+            (OFFSET_INDEX_OFFSET, OFFSET_INDEX_LENGTH, _modules.OFFSET_INDEX),
+            (COLUMN_INDEX_OFFSET, COLUMN_INDEX_LENGTH, _modules.COLUMN_INDEX),
+        ):
+            start = _thrift.get(self._column, start_field, I64, str(self.chunk.place))
+            length = _thrift.get(self._column, length_field, I32, str(self.chunk.place))
+            if start is not None:
+                self._span(start, length or 0, start_field, length_field, kind)
+
+    def _bloom(self, meta: Struct) -> None:
+        chunk, footer = self.chunk, self._footer
+        start = _thrift.get(meta, BLOOM_OFFSET, I64, str(chunk.place))
+        if start is None or not chunk.encrypted:
+            return
+        length = _thrift.get(meta, BLOOM_LENGTH, I32, str(chunk.place))
+        if chunk.key is None:
+            meta.pop(BLOOM_OFFSET, None)
+            meta.pop(BLOOM_LENGTH, None)
+            return
+        if length is None:
+            length = 0
+            for _ in range(2):
+                self._inside(start, length + 4, "Bloom filter")
+                length += 4 + int.from_bytes(self._read_at(start + length, 4), "little")
+        self._inside(start, length, "Bloom filter")
+        footer.spans.append(Span(start, length, chunk, _modules.BLOOM_HEADER))
+
+
+#: The offset of a chunk without metadata: the view puts all such chunks after the data, and refuses to read them.
+HIDDEN_OFFSET = 1 << 62
+HIDDEN_BYTES = 64
+
+
+def _hidden(group: Struct, place: Place, leaf: Struct) -> Struct:
+    """Return metadata for a column whose own are encrypted under a missing key."""
+    rows = _thrift.get(group, RG_ROWS, I64, str(place)) or 0
+    return {
+        TYPE: (I32, _thrift.need(leaf, 1, I32, "the schema")),
+        ENCODINGS: (_thrift.LIST, _thrift.List(I32, [0])),
+        PATH: (_thrift.LIST, _thrift.List(BINARY, [part.encode() for part in place.path.split(".")])),
+        CODEC: (I32, 0),
+        NUM_VALUES: (I64, rows),
+        UNCOMPRESSED_SIZE: (I64, HIDDEN_BYTES),
+        COMPRESSED_SIZE: (I64, HIDDEN_BYTES),
+        DATA_OFFSET: (I64, HIDDEN_OFFSET),
+    }
+
+
+def _check_overlaps(footer: Footer) -> None:
+    parts = [(one.start, one.length, str(one.place)) for row in footer.chunks for one in row if one.encrypted]
+    parts += [(one.start, one.length, f"{one.chunk.place}: an index or a Bloom filter") for one in footer.spans]
+    end, before = 4, ""
+    for start, length, what in sorted(parts):
+        if start < end and before and length:
+            raise FormatError(f"{what} overlaps {before}")
+        if length and start != HIDDEN_OFFSET:
+            end, before = start + length, what

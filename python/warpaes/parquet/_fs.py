@@ -1,0 +1,183 @@
+"""The fsspec protocol ``warpaes-parquet``: encrypted Parquet files of another file system, as plain ones."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from fsspec import AbstractFileSystem
+from fsspec.core import url_to_fs
+from fsspec.implementations.chained import ChainedFileSystem
+from fsspec.utils import stringify_path
+
+from .._places import read_key
+from ..exceptions import FormatError
+from ._keys import Keys, KeysLike, key_ring
+from ._open import open as open_view
+from ._view import PlainView
+
+__all__ = ["ParquetFileSystem"]
+
+_STAMPS = ("size", "mtime", "LastModified", "ETag", "etag", "created", "updated")
+
+
+class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """Encrypted Parquet files under the paths of another file system, read-only.
+
+    Sizes are those of the plain views. To find one, the file's footer is read; the size is kept until the file is
+    another one. A file that is not an encrypted Parquet file, or has no key, is listed with its own size, and refused
+    when it is opened. Only the bytes of what is read are fetched.
+    """
+
+    protocol = "warpaes-parquet"
+    cachable = False
+
+    def __init__(
+        self,
+        keys: KeysLike | str | None = None,
+        aad_prefix: bytes | Callable[[str], bytes] | None = None,
+        fs: AbstractFileSystem | None = None,
+        target_protocol: str | None = None,
+        target_options: dict[str, Any] | None = None,
+        require_gcm: bool = False,
+        fo: str = "",
+        **options: Any,
+    ) -> None:
+        """Make a file system on top of ``fs``, or of a protocol with its options.
+
+        It can be pickled, for Dask and Ray, if ``keys`` is a place: each process then reads the key itself.
+
+        Args:
+            keys: As for ``warpaes.parquet.open``; or the place of a key as text: ``file:PATH``, ``env:NAME`` or
+                ``exec:COMMAND``. Required.
+            aad_prefix: The AAD prefix of all files, or a function that returns it for a path.
+            fs: The underlying file system.
+            target_protocol: The protocol of the underlying file system, if ``fs`` is None.
+            target_options: The options of that protocol.
+            require_gcm: Refuse AES_GCM_CTR_V1.
+            fo: Ignored; fsspec passes it for chained URLs.
+            options: Further options of fsspec.
+
+        Raises:
+            ValueError: There are no keys, or no underlying file system, or an asynchronous one.
+        """
+        super().__init__(**options)
+        if keys is None:
+            raise ValueError("keys is missing: pass a key, a function of the key metadata, or a place such as env:NAME")
+        self._place = keys if isinstance(keys, str) else None
+        self._keys = Keys(read_key(keys)) if isinstance(keys, str) else key_ring(keys)
+        self._aad_prefix, self._require_gcm = aad_prefix, require_gcm
+        if fs is None:
+            if target_protocol is None:
+                raise ValueError("the file system beneath is missing: fs, or target_protocol")
+            fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
+        if getattr(fs, "asynchronous", False):
+            raise ValueError("the file system beneath is asynchronous: make it without asynchronous=True")
+        self.fs = fs
+        self.root_marker = fs.root_marker
+        self._sizes: dict[str, tuple[Any, int]] = {}
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        if isinstance(path, list):
+            return [cls._strip_protocol(one) for one in path]
+        return stringify_path(path).removeprefix("warpaes-parquet::").removeprefix("warpaes-parquet://")
+
+    def _below(self, path: Any) -> Any:
+        """Return a path as the underlying file system takes it."""
+        return self.fs._strip_protocol(type(self)._strip_protocol(path))
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        """The options that the file system was made with, without keys unless they are a place."""
+        return self._storage_options
+
+    @storage_options.setter
+    def storage_options(self, options: dict[str, Any]) -> None:
+        if "keys" in options:
+            options = {**options, "keys": self._place}
+        self._storage_options = options
+
+    @property
+    def storage_args(self) -> tuple[Any, ...]:
+        """The positional arguments that the file system was made with."""
+        return self._storage_args
+
+    @storage_args.setter
+    def storage_args(self, arguments: tuple[Any, ...]) -> None:
+        self._storage_args = (self._place, *arguments[1:]) if arguments else arguments
+
+    def __reduce__(self) -> Any:
+        """Pickle the arguments, with the place of the key."""
+        if self._place is None:
+            raise TypeError("a file system whose keys are only in this process cannot be pickled: pass keys='env:NAME'")
+        return super().__reduce__()
+
+    def _open(self, path: str, mode: str = "rb", **options: Any) -> PlainView:
+        if mode != "rb":
+            raise ValueError(f"mode must be rb, not {mode!r}: warpaes.parquet.write_table writes encrypted files")
+        path = self._below(path)
+        prefix = self._aad_prefix(path) if callable(self._aad_prefix) else self._aad_prefix
+        below = self.fs.open(path, "rb", cache_type="none")
+        try:
+            view = open_view(below, self._keys, prefix, self._require_gcm)
+        except BaseException:
+            below.close()
+            raise
+        view.own_source()
+        return view
+
+    def _with_size(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Replace the size of a file by its view's."""
+        info = dict(info)
+        if info.get("type") != "file":
+            return info
+        name = info["name"]
+        stamp = tuple(str(info.get(key)) for key in _STAMPS)
+        if self._sizes.get(name, (None, 0))[0] != stamp:
+            try:
+                with self._open(name) as view:
+                    size = view.size
+            except (FormatError, KeyError, ValueError):
+                size = info["size"]
+            self._sizes[name] = stamp, size
+        info["size"] = self._sizes[name][1]
+        return info
+
+    def info(self, path: str, **options: Any) -> dict[str, Any]:
+        """Return name, type and size of a path."""
+        return self._with_size(self.fs.info(self._below(path), **options))
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
+        """List a folder."""
+        found = self.fs.ls(self._below(path), detail=True, **options)
+        return [self._with_size(one) for one in found] if detail else sorted(one["name"] for one in found)
+
+    def exists(self, path: str, **options: Any) -> bool:
+        """Whether there is anything at a path."""
+        return bool(self.fs.exists(self._below(path), **options))
+
+    def isdir(self, path: str) -> bool:
+        """Whether a path is a folder."""
+        return bool(self.fs.isdir(self._below(path)))
+
+    def isfile(self, path: str) -> bool:
+        """Whether a path is a file."""
+        return bool(self.fs.isfile(self._below(path)))
+
+    def modified(self, path: str) -> datetime.datetime:
+        """Return when a file was last modified."""
+        when: datetime.datetime = self.fs.modified(self._below(path))
+        return when
+
+    def created(self, path: str) -> datetime.datetime:
+        """Return when a file was created."""
+        when: datetime.datetime = self.fs.created(self._below(path))
+        return when
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
+        """Read a file, or a range of it."""
+        with self._open(path) as view:
+            first, last, _ = slice(start, end).indices(view.size)
+            return view.read_at(first, max(last - first, 0))

@@ -1,0 +1,47 @@
+"""Opens encrypted Parquet files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._keys import IcebergKeyMetadata, KeysLike, key_ring
+from ._view import PlainView, open_source
+
+
+def open(
+    file: Any,
+    keys: KeysLike,
+    aad_prefix: bytes | None = None,
+    require_gcm: bool = False,
+    allow_plaintext: bool = False,
+) -> PlainView:
+    """Open an encrypted Parquet file, and return a file object with the plain file.
+
+    Args:
+        file: A path, a URL that fsspec opens (``s3://…``), or a file object that can seek, which stays open.
+        keys: A key of 16, 24 or 32 bytes for the footer and all columns without a key of their own; a function that
+            returns the key for a key metadata, or None; or ``Keys``, ``KeyMaterial`` or ``IcebergKeyMetadata``.
+        aad_prefix: The AAD prefix that the file was written with, unless it is stored in the file. A stored prefix must
+            equal it. None with ``IcebergKeyMetadata`` takes the prefix that it contains.
+        require_gcm: Refuse files whose pages are not authenticated (AES_GCM_CTR_V1).
+        allow_plaintext: Open files without encryption as they are. Otherwise they are refused: anyone could put one in
+            the place of an encrypted file.
+
+    Raises:
+        FormatError: Not a Parquet file, or a damaged one.
+        InvalidTag: The footer is not authentic: a wrong key or AAD prefix, or an altered file.
+        KeyError: There is no key for the footer.
+        ValueError: The AAD prefix is missing or differs from the stored one, or a key has a wrong length.
+        OSError: The file cannot be read.
+    """
+    ring = key_ring(keys)
+    if aad_prefix is None and isinstance(ring, IcebergKeyMetadata):
+        aad_prefix = ring.aad_prefix or None
+    source = open_source(file)
+    try:
+        if isinstance(ring, IcebergKeyMetadata) and ring.file_length not in (None, source.size):
+            raise ValueError(f"file: it has {source.size} bytes, and its key metadata records {ring.file_length}")
+        return PlainView(source, ring, aad_prefix, require_gcm, allow_plaintext)
+    except BaseException:
+        source.close()
+        raise

@@ -1,0 +1,257 @@
+#include "format/parquet.hpp"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "capi/guard.hpp"
+#include "capi/handles.hpp"
+#include "message/checks.hpp"
+
+using namespace warpaes;
+using namespace warpaes::capi;
+using parquet::place;
+
+namespace {
+
+constexpr std::uint64_t longest_aad = 65536;
+
+warpaes_parquet_chunk checked(const warpaes_parquet_chunk* given) {
+    const warpaes_parquet_chunk chunk = read_struct(given, "chunk");
+    refuse_unknown_flags(chunk.flags, WARPAES_PARQUET_CTR_PAGES | WARPAES_PARQUET_DICTIONARY);
+    if (chunk.aad_len != 0) require(chunk.aad, "aad");
+    if (chunk.aad_len > longest_aad) throw Error(WARPAES_ERROR_ARGUMENT, "aad_len: is above 65,536");
+    if (chunk.modules_len != 0) require(chunk.modules, "modules");
+    if (chunk.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
+    for (const auto& [name, value] : {std::pair{"row_group", chunk.row_group}, std::pair{"column", chunk.column},
+                                      std::pair{"first_page", chunk.first_page}}) {
+        if (value >= parquet::most_ordinals) {
+            throw Error(WARPAES_ERROR_ARGUMENT,
+                        std::string(name) + ": must be at most 32,767, got " + std::to_string(value));
+        }
+    }
+    return chunk;
+}
+
+/// A chunk and its pages for a function that writes entries.
+struct Pages {
+    Pages(const warpaes_parquet_chunk* given, const warpaes_parquet_page* pages, std::uint64_t count)
+        : chunk(checked(given)), list(pages, static_cast<std::size_t>(count)) {
+        require(chunk.key, "key");
+        if (count != 0) require(pages, "pages");
+        for (const auto& page : list) parquet::check_page(chunk, page);
+    }
+    [[nodiscard]] const std::uint8_t* modules() const { return static_cast<const std::uint8_t*>(chunk.modules); }
+    [[nodiscard]] bool ctr() const { return (chunk.flags & WARPAES_PARQUET_CTR_PAGES) != 0; }
+    /// What the page's header takes in the view.
+    [[nodiscard]] std::uint64_t header_room(const warpaes_parquet_page& page) const {
+        return page.header_bytes + parquet::page_overhead(chunk);
+    }
+    [[nodiscard]] std::uint32_t plain_bytes(const warpaes_parquet_page& page) const {
+        return page.page_bytes - parquet::page_overhead(chunk);
+    }
+
+    warpaes_parquet_chunk chunk;
+    std::span<const warpaes_parquet_page> list;
+};
+
+warpaes_elements at(const void* pointer) {
+    warpaes_elements elements{};
+    elements.at.pointer = const_cast<void*>(pointer);
+    return elements;
+}
+
+/// An entry that decrypts the GCM module at `module` (after its length field: nonce, text, tag).
+warpaes_batch_entry gcm_entry(const warpaes_key* key, const std::uint8_t* module, std::uint64_t module_bytes,
+                              const std::uint8_t* aad, std::uint64_t aad_len, std::uint8_t* output) {
+    const std::uint8_t* const nonce = module + parquet::length_bytes;
+    warpaes_batch_entry entry{};
+    entry.mode = WARPAES_GCM;
+    entry.direction = WARPAES_DECRYPT;
+    entry.count = 1;
+    entry.length = module_bytes - parquet::gcm_overhead;
+    entry.key = key;
+    entry.iv = at(nonce);
+    entry.iv_len = parquet::nonce_bytes;
+    entry.input = at(nonce + parquet::nonce_bytes);
+    entry.output = at(output);
+    entry.tag = at(nonce + parquet::nonce_bytes + entry.length);
+    entry.tag_len = parquet::tag_bytes;
+    entry.aad = at(aad);
+    entry.aad_len = aad_len;
+    return entry;
+}
+
+warpaes_batch_entry header_entry(const Pages& pages, const warpaes_parquet_page& page, std::uint8_t* view,
+                                 std::uint8_t* scratch) {
+    const std::uint64_t aad_len = parquet::write_aad(pages.chunk, page, true, scratch);
+    return gcm_entry(pages.chunk.key, pages.modules() + page.offset, page.header_bytes, scratch, aad_len,
+                     view + page.offset);
+}
+
+warpaes_batch_entry page_entry(const Pages& pages, const warpaes_parquet_page& page, const std::uint8_t* input,
+                               std::uint8_t* view, std::uint8_t* scratch) {
+    const std::uint64_t begin = page.offset + page.header_bytes;
+    std::uint8_t* const output = view + page.offset + pages.header_room(page);
+    if (!pages.ctr()) {
+        const std::uint64_t aad_len = parquet::write_aad(pages.chunk, page, false, scratch);
+        return gcm_entry(pages.chunk.key, input + begin, page.page_bytes, scratch, aad_len, output);
+    }
+    // The counter block is the nonce and 1. `input` may be device memory; the nonce is the same in `modules`.
+    std::memcpy(scratch, pages.modules() + begin + parquet::length_bytes, parquet::nonce_bytes);
+    constexpr std::uint8_t one[4] = {0, 0, 0, 1};
+    std::memcpy(scratch + parquet::nonce_bytes, one, sizeof one);
+    warpaes_batch_entry entry{};
+    entry.mode = WARPAES_CTR;
+    entry.direction = WARPAES_DECRYPT;
+    entry.count = 1;
+    entry.length = pages.plain_bytes(page);
+    entry.key = pages.chunk.key;
+    entry.iv = at(scratch);
+    entry.iv_len = block_bytes;
+    entry.input = at(input + begin + parquet::ctr_overhead);
+    entry.output = at(output);
+    return entry;
+}
+
+void rewrite_headers(const Pages& pages, std::uint8_t* view) {
+    for (const auto& page : pages.list) {
+        parquet::rewrite_header({view + page.offset, static_cast<std::size_t>(pages.header_room(page))},
+                                page.header_bytes - parquet::gcm_overhead, page.page_bytes, pages.plain_bytes(page),
+                                page.ordinal < 0, place(pages.chunk, page.ordinal));
+    }
+}
+
+/// Runs entries, one for each page. Throws for the first page that is not authentic.
+void run(warpaes_engine* engine, const Pages& pages, const std::vector<warpaes_batch_entry>& entries,
+         const char* module) {
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    std::vector<warpaes_entry_result> results(entries.size());
+    options.results = results.data();
+    warpaes_batch* batch = nullptr;
+    warpaes_status status = warpaes_batch_submit(engine, &options, entries.data(), entries.size(), &batch);
+    const std::unique_ptr<warpaes_batch, decltype(&warpaes_batch_destroy)> owner(batch, warpaes_batch_destroy);
+    if (status == WARPAES_OK) status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
+    if (status == WARPAES_OK) return;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        if (results[i].status == WARPAES_ERROR_AUTHENTICATION) {
+            throw Error(WARPAES_ERROR_AUTHENTICATION,
+                        place(pages.chunk, pages.list[i].ordinal) + ": the " + module +
+                            " is not authentic: wrong key or AAD prefix, or an altered file");
+        }
+    }
+    throw Error(status, warpaes_last_error());
+}
+
+void decrypt(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
+    const std::size_t stride = WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len));
+    std::vector<std::uint8_t> scratch(stride * pages.list.size());
+    std::vector<warpaes_batch_entry> entries(pages.list.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        entries[i] = header_entry(pages, pages.list[i], view, scratch.data() + i * stride);
+    }
+    run(engine, pages, entries, "page header");
+    rewrite_headers(pages, view);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        entries[i] = page_entry(pages, pages.list[i], pages.modules(), view, scratch.data() + i * stride);
+    }
+    run(engine, pages, entries, "page");
+}
+
+}  // namespace
+
+extern "C" {
+
+warpaes_status warpaes_parquet_walk(const warpaes_parquet_chunk* given, warpaes_parquet_page* pages, uint64_t capacity,
+                                    uint64_t* count, uint64_t* walked) {
+    return guarded([&] {
+        const warpaes_parquet_chunk chunk = checked(given);
+        if (capacity != 0) require(pages, "pages");
+        std::uint64_t found = 0, offset = 0;
+        auto ordinal = static_cast<std::int32_t>(chunk.first_page);
+        const bool dictionary = (chunk.flags & WARPAES_PARQUET_DICTIONARY) != 0;
+        while (const auto page = parquet::page_at(chunk, offset, dictionary && found == 0 ? -1 : ordinal)) {
+            if (page->ordinal >= 0) ++ordinal;
+            if (found < capacity) pages[found] = *page;
+            ++found;
+            offset += std::uint64_t{page->header_bytes} + page->page_bytes;
+        }
+        if (count != nullptr) *count = found;
+        if (walked != nullptr) *walked = offset;
+        if (found > capacity) {
+            throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "capacity: there are " + std::to_string(found) + " pages");
+        }
+    });
+}
+
+warpaes_status warpaes_parquet_header_entries(const warpaes_parquet_chunk* chunk, const warpaes_parquet_page* pages,
+                                              uint64_t count, void* view, void* scratch, warpaes_batch_entry* entries) {
+    return guarded([&] {
+        const Pages checked_pages(chunk, pages, count);
+        if (count == 0) return;
+        require(view, "view");
+        require(scratch, "scratch");
+        require(entries, "entries");
+        const std::uint64_t stride = WARPAES_PARQUET_SCRATCH_BYTES(checked_pages.chunk.aad_len);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            entries[i] = header_entry(checked_pages, pages[i], static_cast<std::uint8_t*>(view),
+                                      static_cast<std::uint8_t*>(scratch) + i * stride);
+        }
+    });
+}
+
+warpaes_status warpaes_parquet_rewrite_headers(const warpaes_parquet_chunk* chunk, const warpaes_parquet_page* pages,
+                                               uint64_t count, void* view) {
+    return guarded([&] {
+        const Pages checked_pages(chunk, pages, count);
+        if (count == 0) return;
+        require(view, "view");
+        rewrite_headers(checked_pages, static_cast<std::uint8_t*>(view));
+    });
+}
+
+warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_chunk* chunk, const warpaes_parquet_page* pages,
+                                            uint64_t count, const void* input, void* view, void* scratch,
+                                            warpaes_status* statuses, warpaes_batch_entry* entries) {
+    return guarded([&] {
+        const Pages checked_pages(chunk, pages, count);
+        if (count == 0) return;
+        require(input, "input");
+        require(view, "view");
+        require(scratch, "scratch");
+        require(entries, "entries");
+        const std::uint64_t stride = WARPAES_PARQUET_SCRATCH_BYTES(checked_pages.chunk.aad_len);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            entries[i] = page_entry(checked_pages, pages[i], static_cast<const std::uint8_t*>(input),
+                                    static_cast<std::uint8_t*>(view), static_cast<std::uint8_t*>(scratch) + i * stride);
+            if (statuses != nullptr) entries[i].statuses = statuses + i;
+        }
+    });
+}
+
+warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
+                                       const warpaes_parquet_page* pages, uint64_t count, void* view,
+                                       uint64_t view_len) {
+    return guarded([&] {
+        require(engine, "engine");
+        const Pages checked_pages(chunk, pages, count);
+        if (view_len != 0) require(view, "view");
+        std::uint64_t end = 0;
+        for (const auto& page : checked_pages.list) {
+            if (page.offset < end) throw Error(WARPAES_ERROR_ARGUMENT, "pages: must be in order, without repetitions");
+            end = page.offset + page.header_bytes + page.page_bytes;
+        }
+        if (view_len < end) {
+            throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "view_len: needs " + std::to_string(end) + " bytes");
+        }
+        if (count == 0) return;
+        try {
+            decrypt(engine, checked_pages, static_cast<std::uint8_t*>(view));
+        } catch (...) {
+            std::memset(view, 0, static_cast<std::size_t>(view_len));
+            throw;
+        }
+    });
+}
+
+}  // extern "C"

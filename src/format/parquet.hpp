@@ -1,0 +1,46 @@
+// Column chunks of encrypted Parquet files: the walk over modules, associated data, and page headers of the plain view
+// (include/warpaes/parquet.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "warpaes/parquet.h"
+
+namespace warpaes::parquet {
+
+inline constexpr std::uint32_t length_bytes = 4, nonce_bytes = 12, tag_bytes = 16;
+inline constexpr std::uint32_t gcm_overhead = length_bytes + nonce_bytes + tag_bytes;
+inline constexpr std::uint32_t ctr_overhead = length_bytes + nonce_bytes;
+inline constexpr std::uint32_t most_ordinals = 32768;
+
+/// Types of modules, the byte after aad_file_unique.
+enum class Module : std::uint8_t { data_page = 2, dictionary_page = 3, data_header = 4, dictionary_header = 5 };
+
+/// "row group 0, column 2, page 7"
+std::string place(const warpaes_parquet_chunk& chunk, std::int32_t ordinal);
+
+/// Bytes of a page module that are not the page.
+inline std::uint32_t page_overhead(const warpaes_parquet_chunk& chunk) {
+    return (chunk.flags & WARPAES_PARQUET_CTR_PAGES) != 0 ? ctr_overhead : gcm_overhead;
+}
+
+/// Throws Error{FORMAT} unless a page lies in the chunk's modules and is long enough for both modules.
+void check_page(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page);
+
+/// The next page at `offset`; empty if the rest of the modules does not hold it completely. Throws Error{FORMAT}.
+std::optional<warpaes_parquet_page> page_at(const warpaes_parquet_chunk& chunk, std::uint64_t offset,
+                                            std::int32_t ordinal);
+
+/// Writes the associated data of a page's header or page, and returns its length: at most aad_len + 7.
+std::uint64_t write_aad(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page, bool header,
+                        std::uint8_t* to);
+
+/// Rewrites the plain header at the front of `room` to one that takes all of `room`: `room` is what the two modules
+/// take, less the plain page. `header_bytes`: of the plain header. Throws Error{FORMAT} with `where`.
+void rewrite_header(std::span<std::uint8_t> room, std::size_t header_bytes, std::uint32_t page_module_bytes,
+                    std::uint32_t plain_page_bytes, bool dictionary, const std::string& where);
+
+}  // namespace warpaes::parquet

@@ -1,0 +1,346 @@
+// Column chunks of encrypted Parquet files (warpaes/parquet.h), made here module by module.
+#include "warpaes/parquet.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "support.hpp"
+
+namespace abi_tests {
+namespace {
+
+constexpr std::uint32_t row_group = 3, column = 7;
+const Bytes aad_file = {'p', 'r', 'e', 'f', 'i', 'x', 1, 2, 3, 4};
+
+void append(Bytes& to, const Bytes& more) {
+    to.insert(to.end(), more.begin(), more.end());
+}
+
+Bytes varint(std::uint64_t value) {
+    Bytes bytes;
+    for (; value >= 0x80; value >>= 7) bytes.push_back(static_cast<std::uint8_t>(value | 0x80));
+    bytes.push_back(static_cast<std::uint8_t>(value));
+    return bytes;
+}
+
+/// A PageHeader: type, uncompressed size, compressed size, a crc if wanted, a DataPageHeader, and bytes after its end.
+Bytes page_header(std::uint32_t type, std::uint64_t compressed, bool crc, std::size_t padding) {
+    Bytes bytes = {0x15, static_cast<std::uint8_t>(2 * type), 0x15, 0x50, 0x15};
+    append(bytes, varint(2 * compressed));
+    if (crc) append(bytes, {0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f});
+    append(bytes,
+           {static_cast<std::uint8_t>(crc ? 0x1c : 0x2c), 0x15, 0x10, 0x15, 0x00, 0x15, 0x06, 0x15, 0x06, 0x00, 0x00});
+    bytes.resize(bytes.size() + padding, 0xee);
+    return bytes;
+}
+
+class Parquet : public testing::Test {
+protected:
+    /// Appends a module, and returns its length.
+    std::size_t seal(const Bytes& text, std::uint8_t type, int ordinal, bool ctr = false) {
+        Bytes aad = aad_file;
+        append(aad, {type, row_group, 0, column, 0});
+        if (ordinal >= 0) append(aad, {static_cast<std::uint8_t>(ordinal), static_cast<std::uint8_t>(ordinal >> 8)});
+        Bytes iv = random_.bytes(12), out(text.size()), tag(16);
+        Bytes counter = iv;
+        append(counter, {0, 0, 0, 1});
+        const auto length = static_cast<std::uint32_t>(12 + text.size() + (ctr ? 0 : 16));
+        for (unsigned shift = 0; shift < 32; shift += 8) modules_.push_back(static_cast<std::uint8_t>(length >> shift));
+        append(modules_, iv);
+        warpaes_message message = WARPAES_MESSAGE_INIT;
+        message.mode = ctr ? WARPAES_CTR : WARPAES_GCM;
+        message.direction = WARPAES_ENCRYPT;
+        message.key = key_.get();
+        message.iv = ctr ? counter.data() : iv.data();
+        message.iv_len = ctr ? 16 : 12;
+        message.input = text.data();
+        message.input_len = text.size();
+        message.output = out.data();
+        message.output_capacity = out.size();
+        if (!ctr) {
+            message.aad = aad.data();
+            message.aad_len = aad.size();
+            message.tag = tag.data();
+            message.tag_len = tag.size();
+        }
+        EXPECT_EQ(warpaes_crypt(engine_.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
+        append(modules_, out);
+        if (!ctr) append(modules_, tag);
+        return length + 4;
+    }
+    void add_page(std::uint32_t type, int ordinal, std::size_t bytes, bool ctr = false, bool crc = true,
+                  std::size_t padding = 0) {
+        const Bytes text = random_.bytes(bytes);
+        texts_.push_back(text);
+        const std::size_t module = bytes + (ctr ? 16 : 32);
+        seal(page_header(type, module, crc, padding), type == 2 ? 5 : 4, ordinal);
+        seal(text, type == 2 ? 3 : 2, ordinal, ctr);
+    }
+    warpaes_parquet_chunk chunk(std::uint32_t flags = 0) {
+        warpaes_parquet_chunk made = WARPAES_PARQUET_CHUNK_INIT;
+        made.flags = flags;
+        made.key = key_.get();
+        made.aad = aad_file.data();
+        made.aad_len = aad_file.size();
+        made.modules = modules_.data();
+        made.modules_len = modules_.size();
+        made.row_group = row_group;
+        made.column = column;
+        return made;
+    }
+    std::vector<warpaes_parquet_page> walked(const warpaes_parquet_chunk& its) {
+        std::uint64_t count = 0, bytes = 0;
+        std::vector<warpaes_parquet_page> pages(texts_.size());
+        EXPECT_EQ(warpaes_parquet_walk(&its, pages.data(), pages.size(), &count, &bytes), WARPAES_OK)
+            << warpaes_last_error();
+        EXPECT_EQ(count, texts_.size());
+        EXPECT_EQ(bytes, modules_.size());
+        return pages;
+    }
+    /// Checks a view by a reader's rules: the header gives the page's length and ends where the page begins.
+    void check_view(const Bytes& view, const std::vector<warpaes_parquet_page>& pages, bool ctr) {
+        const std::size_t overhead = ctr ? 16 : 32;
+        for (std::size_t i = 0; i < pages.size(); ++i) {
+            const auto* const header = view.data() + pages[i].offset;
+            const std::size_t room = pages[i].header_bytes + overhead;
+            const Bytes size = varint(2 * texts_[i].size());
+            EXPECT_EQ(Bytes(header + 5, header + 5 + size.size()), size);
+            EXPECT_EQ(header[5 + size.size()], 0x2c) << "the crc is left out";
+            EXPECT_EQ(header[room - 1], 0);
+            std::size_t at = 5 + size.size() + 10;
+            for (; header[at] != 0;) {  // fillers
+                ASSERT_EQ(header[at++], 0x78);
+                std::size_t zeros = header[at] & 0x7f;
+                if ((header[at++] & 0x80) != 0) zeros |= static_cast<std::size_t>(header[at++]) << 7;
+                at += zeros;
+                ASSERT_LT(at, room);
+            }
+            EXPECT_EQ(at, room - 1);
+            EXPECT_EQ(Bytes(header + room, header + room + texts_[i].size()), texts_[i]) << i;
+        }
+    }
+    Bytes decrypted(const warpaes_parquet_chunk& its, warpaes_status expected = WARPAES_OK) {
+        const auto pages = walked(its);
+        Bytes view(modules_.size(), 0xaa);
+        EXPECT_EQ(warpaes_parquet_decrypt(engine_.get(), &its, pages.data(), pages.size(), view.data(), view.size()),
+                  expected)
+            << warpaes_last_error();
+        return view;
+    }
+
+    Engine engine_ = make_engine("auto");
+    Key key_ = make_key(Bytes(16, 9));
+    Random random_{44};
+    Bytes modules_;
+    std::vector<Bytes> texts_;
+};
+
+TEST_F(Parquet, ViewsOfPages) {
+    for (const bool ctr : {false, true}) {
+        for (const bool dictionary : {false, true}) {
+            modules_.clear();
+            texts_.clear();
+            if (dictionary) add_page(2, -1, 100, ctr);
+            int ordinal = 0;
+            for (const std::size_t bytes : {0, 1, 15, 16, 63, 64, 8191, 8192, 70'000}) {
+                for (const std::size_t padding :
+                     {0, 1, 40, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 100, 5000}) {
+                    add_page(ordinal % 2 == 0 ? 0 : 3, ordinal, bytes, ctr, padding != 61, padding);
+                    ++ordinal;
+                }
+            }
+            std::uint32_t flags = 0;
+            if (ctr) flags |= WARPAES_PARQUET_CTR_PAGES;
+            if (dictionary) flags |= WARPAES_PARQUET_DICTIONARY;
+            const auto its = chunk(flags);
+            const auto pages = walked(its);
+            check_view(decrypted(its), pages, ctr);
+            EXPECT_EQ(pages.front().ordinal, dictionary ? -1 : 0);
+            EXPECT_EQ(pages.back().ordinal, ordinal - 1);
+        }
+    }
+}
+
+TEST_F(Parquet, EntriesAreThoseOfDecrypt) {
+    for (int i = 0; i < 5; ++i) add_page(0, i, 1000 + static_cast<std::size_t>(i));
+    const auto its = chunk();
+    const auto pages = walked(its);
+    Bytes view(modules_.size()), scratch(2 * pages.size() * WARPAES_PARQUET_SCRATCH_BYTES(aad_file.size()));
+    std::vector<warpaes_batch_entry> entries(2 * pages.size());
+    std::vector<warpaes_status> statuses(pages.size(), WARPAES_ERROR_INTERNAL);
+    const auto run = [&] {
+        warpaes_batch* batch = nullptr;
+        EXPECT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), pages.size(), &batch), WARPAES_OK);
+        EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
+        warpaes_batch_destroy(batch);
+    };
+    EXPECT_EQ(
+        warpaes_parquet_header_entries(&its, pages.data(), pages.size(), view.data(), scratch.data(), entries.data()),
+        WARPAES_OK);
+    run();
+    EXPECT_EQ(warpaes_parquet_rewrite_headers(&its, pages.data(), pages.size(), view.data()), WARPAES_OK);
+    const Bytes copy = modules_;  // of the same bytes, as in device memory
+    EXPECT_EQ(warpaes_parquet_page_entries(&its, pages.data(), pages.size(), copy.data(), view.data(), scratch.data(),
+                                           statuses.data(), entries.data()),
+              WARPAES_OK);
+    run();
+    EXPECT_EQ(statuses, std::vector<warpaes_status>(pages.size(), WARPAES_OK));
+    EXPECT_EQ(view, decrypted(its));
+}
+
+TEST_F(Parquet, WhatIsAlteredIsNamedAndWiped) {
+    add_page(2, -1, 50);
+    add_page(0, 0, 300);
+    add_page(3, 1, 300);
+    const Bytes good = modules_;
+    const auto its = chunk(WARPAES_PARQUET_DICTIONARY);
+    const auto pages = walked(its);
+    const std::string names[] = {"dictionary page", "page 0", "page 1"};
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        for (std::uint64_t at = pages[i].offset; at < pages[i].offset + pages[i].header_bytes + pages[i].page_bytes;
+             ++at) {
+            const std::uint64_t in_page = at - pages[i].offset;
+            if (in_page < 4 || (in_page >= pages[i].header_bytes && in_page < pages[i].header_bytes + 4)) continue;
+            modules_[at] ^= 0x10;
+            EXPECT_EQ(decrypted(its, WARPAES_ERROR_AUTHENTICATION), Bytes(modules_.size()));
+            EXPECT_NE(std::string(warpaes_last_error()).find("row group 3, column 7, " + names[i] + ": the page"),
+                      std::string::npos)
+                << warpaes_last_error();
+            modules_ = good;
+        }
+    }
+}
+
+TEST_F(Parquet, HostileModules) {
+    add_page(0, 0, 64);
+    const Bytes good = modules_;
+    std::uint64_t count = 9, bytes = 9;
+    for (std::size_t end = 0; end < good.size(); ++end) {
+        modules_.assign(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(end));
+        const auto its = chunk();
+        EXPECT_EQ(warpaes_parquet_walk(&its, nullptr, 0, &count, &bytes), WARPAES_OK);
+        EXPECT_EQ(count + bytes, 0U);
+    }
+    const auto walk = [&](std::size_t at, std::uint32_t length, std::uint32_t first_page = 0) {
+        modules_ = good;
+        std::memcpy(modules_.data() + at, &length, 4);
+        auto its = chunk();
+        its.first_page = first_page;
+        return warpaes_parquet_walk(&its, nullptr, 0, nullptr, nullptr);
+    };
+    std::uint32_t header = 0;
+    std::memcpy(&header, good.data(), 4);
+    for (const std::uint32_t length : {0U, 1U, 28U, 0xfffffffcU, 0xffffffffU}) {
+        EXPECT_EQ(walk(0, length), WARPAES_ERROR_FORMAT) << length;
+        EXPECT_NE(std::string(warpaes_last_error()).find("page 0: the header module"), std::string::npos);
+    }
+    EXPECT_EQ(walk(header + 4, 27), WARPAES_ERROR_FORMAT);
+    modules_ = good;
+    append(modules_, good);
+    auto its = chunk();
+    warpaes_parquet_page one = {};
+    EXPECT_EQ(warpaes_parquet_walk(&its, &one, 1, &count, nullptr), WARPAES_ERROR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(count, 2U);
+    EXPECT_EQ(one.page_bytes, 96U);
+    its.first_page = 32767;
+    EXPECT_EQ(warpaes_parquet_walk(&its, &one, 1, nullptr, nullptr), WARPAES_ERROR_FORMAT);
+    for (auto field :
+         {&warpaes_parquet_chunk::row_group, &warpaes_parquet_chunk::column, &warpaes_parquet_chunk::first_page}) {
+        its = chunk();
+        its.*field = 32768;
+        EXPECT_EQ(warpaes_parquet_walk(&its, &one, 1, nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
+    }
+    // Pages that are not those of the modules.
+    its = chunk();
+    Bytes view(modules_.size());
+    const warpaes_parquet_page good_page = {0, header + 4, 96, 0, 0};
+    for (const warpaes_parquet_page page :
+         {warpaes_parquet_page{UINT64_MAX, header + 4, 96, 0, 0}, warpaes_parquet_page{0, UINT32_MAX, UINT32_MAX, 0, 0},
+          warpaes_parquet_page{0, 0, 96, 0, 0}, warpaes_parquet_page{0, header + 4, 3, 0, 0},
+          warpaes_parquet_page{0, header + 4, 96, 32768, 0}, warpaes_parquet_page{0, header + 4, 96, -2, 0}}) {
+        EXPECT_EQ(warpaes_parquet_decrypt(engine_.get(), &its, &page, 1, view.data(), view.size()),
+                  WARPAES_ERROR_ARGUMENT);
+    }
+    const warpaes_parquet_page twice[] = {good_page, good_page};
+    EXPECT_EQ(warpaes_parquet_decrypt(engine_.get(), &its, twice, 2, view.data(), view.size()), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_parquet_decrypt(engine_.get(), &its, twice, 1, view.data(), 20), WARPAES_ERROR_BUFFER_TOO_SMALL);
+}
+
+TEST_F(Parquet, HostileHeaders) {
+    const Bytes text = random_.bytes(64);
+    const auto refused = [&](const Bytes& header, const char* sentence) {
+        modules_.clear();
+        texts_.assign(1, text);
+        seal(header, 4, 0);
+        seal(text, 2, 0);
+        EXPECT_EQ(decrypted(chunk(), WARPAES_ERROR_FORMAT), Bytes(modules_.size()));
+        const std::string said = warpaes_last_error();
+        EXPECT_EQ(said.find("row group 3, column 7, page 0: "), 0U) << said;
+        EXPECT_NE(said.find(sentence), std::string::npos) << said;
+    };
+    const Bytes good = page_header(0, 96, true, 0);
+    refused(page_header(2, 96, true, 0), "of type 2");
+    refused(page_header(1, 96, true, 0), "of type 1");
+    refused(page_header(0, 95, true, 0), "gives 95 bytes to a page of 96");
+    refused(page_header(0, 1'000'000'000, true, 0), "gives 1000000000 bytes");
+    for (std::size_t end = 1; end < good.size(); ++end) {
+        refused(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(end)), "");
+    }
+    refused({0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, "64 bits");
+    refused({0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, "32 bits");
+    refused({0x18, 0xff, 0xff, 0xff, 0xff, 0x0f}, "beyond its end");
+    refused(Bytes(64, 0x1c), "too deeply");
+    refused({0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x00}, "longer than its bytes");
+    refused({0x1b, 0xff, 0xff, 0xff, 0x0f, 0x55, 0x00}, "longer than its bytes");
+    refused({0x15, 0x00, 0x05, 0x02, 0x00, 0x00}, "out of order");
+    refused({0x1f, 0x00}, "unknown type");
+    refused({0xf5, 0x00, 0x00}, "field 15 is unknown");
+}
+
+TEST_F(Parquet, Nulls) {
+    add_page(0, 0, 64);
+    const auto its = chunk();
+    const auto pages = walked(its);
+    Bytes view(modules_.size()), scratch(100);
+    warpaes_batch_entry entry = {};
+    const auto refused = [](const std::string& name, warpaes_status status) {
+        EXPECT_EQ(status, WARPAES_ERROR_ARGUMENT) << name;
+        EXPECT_EQ(std::string(warpaes_last_error()), name + ": is null");
+    };
+    refused("chunk", warpaes_parquet_walk(nullptr, nullptr, 0, nullptr, nullptr));
+    refused("pages", warpaes_parquet_walk(&its, nullptr, 1, nullptr, nullptr));
+    for (const auto& [name, field] :
+         {std::pair{"aad", &warpaes_parquet_chunk::aad}, std::pair{"modules", &warpaes_parquet_chunk::modules}}) {
+        auto without = its;
+        without.*field = nullptr;
+        refused(name, warpaes_parquet_walk(&without, nullptr, 0, nullptr, nullptr));
+    }
+    auto without = its;
+    without.key = nullptr;
+    refused("key", warpaes_parquet_decrypt(engine_.get(), &without, pages.data(), 1, view.data(), view.size()));
+    refused("engine", warpaes_parquet_decrypt(nullptr, &its, pages.data(), 1, view.data(), view.size()));
+    refused("pages", warpaes_parquet_decrypt(engine_.get(), &its, nullptr, 1, view.data(), view.size()));
+    refused("view", warpaes_parquet_decrypt(engine_.get(), &its, pages.data(), 1, nullptr, view.size()));
+    refused("view", warpaes_parquet_header_entries(&its, pages.data(), 1, nullptr, scratch.data(), &entry));
+    refused("scratch", warpaes_parquet_header_entries(&its, pages.data(), 1, view.data(), nullptr, &entry));
+    refused("entries", warpaes_parquet_header_entries(&its, pages.data(), 1, view.data(), scratch.data(), nullptr));
+    refused("view", warpaes_parquet_rewrite_headers(&its, pages.data(), 1, nullptr));
+    const auto page_entries = [&](const void* input, void* to, void* room, warpaes_batch_entry* out) {
+        return warpaes_parquet_page_entries(&its, pages.data(), 1, input, to, room, nullptr, out);
+    };
+    refused("input", page_entries(nullptr, view.data(), scratch.data(), &entry));
+    refused("view", page_entries(view.data(), nullptr, scratch.data(), &entry));
+    refused("scratch", page_entries(view.data(), view.data(), nullptr, &entry));
+    refused("entries", page_entries(view.data(), view.data(), scratch.data(), nullptr));
+    warpaes_parquet_chunk zeroed = {};
+    zeroed.struct_size = sizeof zeroed;
+    const warpaes_parquet_chunk init = WARPAES_PARQUET_CHUNK_INIT;
+    EXPECT_EQ(std::memcmp(&zeroed, &init, sizeof init), 0);
+    EXPECT_EQ(warpaes_parquet_walk(&zeroed, nullptr, 0, nullptr, nullptr), WARPAES_OK) << "no bytes, no pages";
+    zeroed.struct_size = 56;
+    EXPECT_EQ(warpaes_parquet_walk(&zeroed, nullptr, 0, nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace abi_tests
