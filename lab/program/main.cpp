@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include "command.hpp"
@@ -30,9 +31,10 @@ using nlohmann::json;
 
 constexpr const char* help = R"(Usage: warpaes lab list [--json]
        warpaes lab run [KEY...] [options]
-       warpaes lab report RECORD.json [-o PAGE.html]
+       warpaes lab report RECORD.json... [-o PAGE.html]
        warpaes lab judge RECORD.json [--json]
-       warpaes lab compare A.json B.json [--json]
+       warpaes lab compare A.json B.json... [--json]
+       warpaes lab submit RECORD.json [-o FILE]
 
 Runs the experiments of five published systems that encrypt with AES on GPUs, on this machine, and
 sets what it measures beside what they published. `warpaes lab COMMAND --help` says more.
@@ -271,7 +273,7 @@ int run_run(int argc, char** argv) {
         throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}': {}", path.string(), error.what()));
     }
     progress.clear();
-    write_page(record, folder / "report.html");
+    write_page(std::span(&record, 1), folder / "report.html");
     if (o.as_json) {
         print_json(lab::to_json(record), 1);
     } else {
@@ -296,7 +298,7 @@ int run_lab(int argc, char** argv) {
     if (name == "list") return run_list(argc - 1, argv + 1);
     if (name == "run") return run_run(argc - 1, argv + 1);
     if (const RecordCommand run = record_command(name.c_str())) return run(argc - 1, argv + 1);
-    throw UsageError(name.empty() ? "lab: list, run, report, judge or compare? See `warpaes lab --help`"
+    throw UsageError(name.empty() ? "lab: list, run, report, judge, compare or submit? See `warpaes lab --help`"
                                   : fmt::format("lab: there is no '{}'; see `warpaes lab --help`", name));
 }
 
