@@ -38,10 +38,8 @@ nlohmann::json to_json(const Matrix& matrix) {
     using nlohmann::json;
     json columns = json::array(), rows = json::array();
     for (const Matrix::Column& column : matrix.columns) {
-        columns.push_back({{"machine", column.machine},
-                           {"date", column.date},
-                           {"commit", column.commit},
-                           {"quick", column.quick}});
+        columns.push_back(
+            {{"machine", column.machine}, {"date", column.date}, {"commit", column.commit}, {"quick", column.quick}});
     }
     for (const Matrix::Row& row : matrix.rows) {
         json holds = json::array();

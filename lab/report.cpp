@@ -100,7 +100,8 @@ std::string plain_part(const nlohmann::json& summary) {
                            : holds == "no"     ? "Does not hold"
                                                : "Open";
         out.append("<dt>[" + text(claim["id"]) + "] " + text(claim["says"]) + "</dt>\n<dd><strong>" + word +
-                   ".</strong> " + text(claim["sentence"]) + " Rule: " + text(claim["rule"]) + ".</dd>\n");
+                   ".</strong> " + text(claim["sentence"]) + " Rule: " + text(claim["rule"]) + "." +
+                   (claim.contains("limit") ? " Limit: " + text(claim["limit"]) + "." : "") + "</dd>\n");
         if (claim.contains("original")) {
             out.append("<dd>" + text(claim["place"]) + ": <q>" + text(claim["original"]) + "</q>");
             if (claim.contains("translation")) out.append(" (" + text(claim["translation"]) + ")");

@@ -40,10 +40,11 @@ bool is_commit(const std::string& text) {
 
 void require_commit(const std::string& commit, const std::string& of) {
     if (is_commit(commit)) return;
-    throw RecordError(commit.empty() ? fmt::format("{} was run by a build of no known commit; build it from a clone", of)
-                                     : fmt::format("{} was run by a build with uncommitted changes ('{}'); commit them, "
-                                                   "or stash them, build, and run it again",
-                                                   of, commit));
+    throw RecordError(commit.empty()
+                          ? fmt::format("{} was run by a build of no known commit; build it from a clone", of)
+                          : fmt::format("{} was run by a build with uncommitted changes ('{}'); commit them, "
+                                        "or stash them, build, and run it again",
+                                        of, commit));
 }
 
 }  // namespace
@@ -54,8 +55,8 @@ Record submission_of(const Record& record) {
     bool any = false;
     for (Entry& entry : out.experiments) {
         if (entry.status == Status::failed) {
-            throw RecordError(fmt::format("{} failed ({}); `warpaes lab run --resume` tries it again", entry.key,
-                                          entry.reason));
+            throw RecordError(
+                fmt::format("{} failed ({}); `warpaes lab run --resume` tries it again", entry.key, entry.reason));
         }
         if (entry.status == Status::measured) require_commit(entry.commit, entry.key), any = true;
         entry.result.verdicts.clear();

@@ -87,6 +87,7 @@ nlohmann::json claims_of(const Record& record) {
         add("place", claim.place), add("original", claim.original), add("translation", claim.translation);
         add("series", claim.series), add("sizes", claim.sizes);
         add("condition", claim.condition), add("baseline", claim.baseline);
+        add("limit", claim.limit);
         if (claim.kind == Claim::Kind::conclusion) {
             const Verdict verdict = judge(claim, record);
             one["holds"] = holds_names(verdict.holds);

@@ -123,7 +123,7 @@ function foldedPanelOf(panel, i, key) {
 /**
  * In a record of many experiments, only these have an open plot. The verdict of every experiment quotes its figures.
  */
-const WITH_PLOT = ["N.implementations", "G.transfers", "P.encryption", "D.surfaces", "D.model", "W.worth"];
+const WITH_PLOT = ["N.implementations", "G.transfers", "P.encryption", "D.model", "W.worth"];
 
 /** Whether panel i is open: the first one or, for a model, the comparison of two implementations. */
 function isOpen(i, experiment) {
@@ -171,8 +171,15 @@ function verdictsOf(experiment) {
   return html("ul", {class: "verdicts", "aria-label": question},
     verdicts.map(
       ({claim, holds, sentence}) => html("li", {class: holds}, holdsMark(holds),
-        html("div", null, html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence)),
+        html("div", null,
+          html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence), limitOf(claim)),
           wordsOf(CLAIMS.get(claim))))));
+}
+
+/** The part of the machine that decides how fast the subjects of a conclusion are. */
+function limitOf(claim) {
+  const limit = CLAIMS.get(claim)?.limit;
+  return limit ? html("span", {class: "limit"}, ` Limit: ${limit}.`) : null;
 }
 
 const LANGUAGES = {

@@ -455,7 +455,7 @@ class Drawn(unittest.TestCase):
         said = {v["claim"] for e in self.sample["experiments"] for v in e["result"]["verdicts"]}
         for claim in summary["claims"]:
             if claim["id"] in said and "original" in claim:
-                for name in ("original", "translation", "rule"):
+                for name in ("original", "translation", "rule", "limit"):
                     self.assertIn(claim.get(name, ""), text)
         for one in summary["corrections"]:
             self.assertIn(one["was"], text)

@@ -258,6 +258,28 @@ class Page(unittest.TestCase):
         self.assertIn("not measured: why", lab_pages.claims_table(summary, profile()))
         self.assertIn("lab-profile.md", lab_pages.claims_table(summary, studied))
 
+    def test_limits_that_statements_call_counted_are_the_profilers(self):
+        def limit(kernel: dict) -> str:
+            return max(lab_pages.UNITS, key=lambda unit: kernel.get(unit, 0))
+
+        self.assertTrue(lab_pages.load_profiles())
+        for profiled in lab_pages.load_profiles().values():
+            kernels = [limit(kernel) for kernel in profiled["kernels"]]
+            self.assertEqual(kernels, ["constant_percent"] + ["shared_percent"] * 12)
+            constant = [limit(kernel) for kernel in profiled["schemes"] if kernel["tables"] == "constant"]
+            self.assertEqual(constant, ["constant_percent"] * 3)
+        said = {}
+        for path in (ROOT / "lab/claims/statements").glob("*.json"):
+            paper = json.loads(path.read_text())
+            for row in paper["statements"] if isinstance(paper, dict) else []:
+                if "(counted)" in row.get("limit", ""):
+                    said.setdefault(row["limit"], []).append(row["id"])
+        self.assertEqual(set(said.pop("the constant cache (counted)")), {"G.schemes", "G.third-scheme"})
+        both = said.pop("passes of shared memory, and of the slowest the constant cache (counted)")
+        self.assertEqual(set(both), {"N.ten-times", "N.constant-tables"})
+        self.assertEqual(list(said), ["passes of shared memory (counted)"])
+        self.assertTrue(all(name.startswith("N.") for name in said["passes of shared memory (counted)"]))
+
     def test_no_page_without_both_records(self):
         self.assertEqual(lab_pages.render([lab_record()], {}), {})
         self.assertEqual(lab_pages.render([lab_record()], {"another": profile()}), {})
