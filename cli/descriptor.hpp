@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace cli {
@@ -19,8 +20,11 @@ public:
         std::swap(fd_, other.fd_);
         return *this;
     }
-    ~Descriptor() {
-        if (fd_ >= 0) ::close(fd_);
+    ~Descriptor() { close(); }
+    /// Returns whether all that was written has been kept, as far as the file system knows; sets errno if not.
+    bool close() noexcept {
+        const int fd = std::exchange(fd_, -1);
+        return fd < 0 || ::close(fd) == 0 || errno == EINTR;  // interrupted, Linux has closed it too
     }
     [[nodiscard]] int get() const noexcept { return fd_; }
 

@@ -72,7 +72,7 @@ void refuse_unknown_kind(const std::string& option, const std::string& place) {
         if (kind != manager) continue;
         throw UsageError(
             fmt::format("{}: the Python package opens keysets under {}: keys; give "
-                        "exec:'python -m warpaes.keysources open URL FILE' as their place",
+                        "exec:'warpaes keysources open URL FILE' as their place",
                         option, kind));
     }
     throw UsageError(

@@ -41,10 +41,11 @@ public:
         const auto folder = std::filesystem::path(path).parent_path();
         folder_ = Descriptor(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY);
         if (folder_.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
-        const Descriptor file(create());
+        Descriptor file(create());
         if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
         if (owner != nullptr && !give_to(*owner, file.get())) give_up("keep the owner of", path);
-        if (!write(file.get())) give_up("write", path);
+        // A mount of object storage stores a file when it is closed, and renames none before.
+        if (!write(file.get()) || !file.close()) give_up("write", path);
     }
     Draft(const Draft&) = delete;
     Draft& operator=(const Draft&) = delete;
@@ -112,27 +113,34 @@ private:
         if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
         return result;
     }
-    /// Without links, an empty file claims the name, and is replaced; without rename(), it is written.
+    /// Without links, a file of one byte claims the name, and is replaced; without rename(), it is written. Of an empty
+    /// one, close() would not wait until such a mount has stored it, perhaps over the keyset.
     int claim() {
         constexpr int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
         struct stat made {
         }, now{};
         {  // and closed, since some file systems rename nothing to an open file
-            const Descriptor placeholder(::openat(folder_.get(), leaf_.c_str(), flags | O_CREAT | O_EXCL, 0600));
-            if (placeholder.get() < 0 || ::fstat(placeholder.get(), &made) != 0) return -1;
+            Descriptor placeholder(::openat(folder_.get(), leaf_.c_str(), flags | O_CREAT | O_EXCL, 0600));
+            if (placeholder.get() < 0) return -1;
+            if (::fstat(placeholder.get(), &made) != 0 || ::write(placeholder.get(), "", 1) != 1 ||
+                !placeholder.close()) {
+                return give_back();
+            }
         }
         if (rename(0) == 0) return 0;
-        const Descriptor file(::openat(folder_.get(), leaf_.c_str(), flags));
+        Descriptor file(::openat(folder_.get(), leaf_.c_str(), flags));
         const bool is_made = file.get() >= 0 && ::fstat(file.get(), &now) == 0 && is_same(now, made) &&
-                             now.st_size == 0 && now.st_uid == made.st_uid;
+                             now.st_size == 1 && now.st_uid == made.st_uid;
         if (file.get() >= 0 && !is_made) {
             errno = EEXIST;  // somebody has put another file there since
             return -1;
         }
-        if (file.get() >= 0 && write(file.get())) {
-            remove();
-            return 0;
-        }
+        if (file.get() < 0 || !write(file.get()) || !file.close()) return give_back();
+        remove();
+        return 0;
+    }
+    /// Removes the file that claimed the name. Returns -1 and keeps errno.
+    int give_back() {
         const int error = errno;
         ::unlinkat(folder_.get(), leaf_.c_str(), 0);
         errno = error;

@@ -64,7 +64,7 @@ Keyset unwrap_under(const std::string& what, std::string_view text, const KekOpt
     if (!options.place) {
         throw UsageError(
             fmt::format("{}: is encrypted under a key: give --kek FILE, env:NAME, fd:N or exec:COMMAND; one that a key "
-                        "manager keeps is for `python -m warpaes.keysources open`, as -k exec:COMMAND",
+                        "manager keeps is for `warpaes keysources open`, as -k exec:COMMAND",
                         what));
     }
     lock.kek = options.take();

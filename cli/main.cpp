@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "lab/program/records.hpp"
 #include "neighbour.hpp"
+#include "package.hpp"
 #include "program.hpp"
 #include "version.hpp"
 
@@ -35,6 +36,9 @@ constexpr Command commands[] = {
     {"keygen", "make a keyset", cli::run_keygen},
     {"keys", "list and rotate the keys of a keyset", cli::run_keys},
     {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
+    {"bulk", "encrypt and re-encrypt datasets (Python package)", cli::run_in_package},
+    {"keysources", "wrap keysets under key managers (Python package)", cli::run_in_package},
+    {"qkd", "files under keys of quantum key distribution (the same)", cli::run_in_package},
     {"provider", "make programs that use OpenSSL use warpaes", cli::run_provider},
     {"devices", "list backends and devices", cli::run_devices},
     {"selftest", "run known-answer tests on every backend", cli::run_selftest},

@@ -24,7 +24,12 @@ WORDS = {
     "enc": CIPHERS,
     "keys": ["list", "add", "promote", "disable", "enable", "destroy", "remove", "passphrase"],
     "provider": ["install", "check", "remove", "stats"],
+    "bulk": ["encrypt", "decrypt", "rekey", "rewrap", "verify", "adopt", "status"],
+    "keysources": ["new", "wrap", "open", "new-kek"],
+    "qkd": ["status", "send", "receive"],
 }
+#: Commands of other programs, which may not be there: their help is their only page.
+ELSEWHERE = ("bulk", "keysources", "lab", "qkd")
 
 
 BACKENDS = ["auto", "libcrypto", "aesni", "vaes", "armv8", "cuda"]
@@ -155,7 +160,7 @@ _warpaes() {{
         [[ " ${{COMP_WORDS[*]:2:COMP_CWORD-2}} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
-        *) [[ "${{COMP_WORDS[1]}}" = @(keys|provider) ]] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
+        *) [[ "${{COMP_WORDS[1]}}" = @(bulk|keys|keysources|provider|qkd) ]] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
@@ -203,7 +208,7 @@ else
     fi
     if (( ${{words[(i)--]}} < CURRENT )); then
         _files
-    elif [[ $PREFIX == -* || ${{words[2]}} == (keys|provider) && CURRENT -eq 3 ]]; then
+    elif [[ $PREFIX == -* || ${{words[2]}} == (bulk|keys|keysources|provider|qkd) && CURRENT -eq 3 ]]; then
         compadd -- $words_of
     else
         _files
@@ -233,14 +238,13 @@ def render(warpaes: str) -> dict[str, str]:
     version = subprocess.run([warpaes, "--version"], capture_output=True, check=True, text=True).stdout.split()[1]
     main = help_of(warpaes)
     said = summaries(main)
-    # The lab is a program of its own, and may not be there.
-    commands = {name: help_of(warpaes, name) for name in said if name != "lab"}
+    commands = {name: help_of(warpaes, name) for name in said if name not in ELSEWHERE}
     files = {"warpaes.1": man_page("warpaes", "AES on GPUs and CPUs", main, version)}
     for name, text in commands.items():
         files[f"warpaes-{name}.1"] = man_page(f"warpaes-{name}", said[name], text, version)
     templates = templates_in(commands["keygen"])
     values = {name: found for name, text in commands.items() if (found := values_of(name, text, templates))}
-    commands["lab"] = ""
+    commands |= dict.fromkeys(ELSEWHERE, "")
     files["warpaes.bash"] = bash(commands, values)
     files["_warpaes"] = zsh(commands, said, values)
     files["warpaes.fish"] = fish(commands, said, values)

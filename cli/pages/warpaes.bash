@@ -50,7 +50,7 @@ _warpaes() {
         return
     fi
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="encrypt decrypt cat verify reencrypt inspect keygen keys enc provider devices selftest bench plan calibrate tune lab --help --help-all --version"
+        words="encrypt decrypt cat verify reencrypt inspect keygen keys enc provider devices selftest bench plan calibrate tune bulk keysources lab qkd --help --help-all --version"
     else
         case ${COMP_WORDS[1]} in
         encrypt) words="--aad --aad-file --backend --decrypt --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --raw --skip-existing --template --threads --verbose -d -f -j -k -o -q -t -v" ;;
@@ -69,12 +69,15 @@ _warpaes() {
         plan) words="--backend --batch --device --direction --from --help --help-all --json --key-bits --keys --messages --mode --size --threads" ;;
         calibrate) words="--cpu-only --help --help-all --json --quick" ;;
         tune) words="--device --dry-run --help --help-all --json --quick --show" ;;
+        bulk) words="--help --help-all encrypt decrypt rekey rewrap verify adopt status" ;;
+        keysources) words="--help --help-all new wrap open new-kek" ;;
         lab) words="--help --help-all" ;;
+        qkd) words="--help --help-all status send receive" ;;
         esac
         [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
-        *) [[ "${COMP_WORDS[1]}" = @(keys|provider) ]] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
+        *) [[ "${COMP_WORDS[1]}" = @(bulk|keys|keysources|provider|qkd) ]] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -335,6 +335,29 @@ complete -c warpaes -n '__fish_seen_subcommand_from tune' -l help-all -d 'print 
 complete -c warpaes -n '__fish_seen_subcommand_from tune' -l json
 complete -c warpaes -n '__fish_seen_subcommand_from tune' -l quick
 complete -c warpaes -n '__fish_seen_subcommand_from tune' -l show
+complete -c warpaes -n __fish_use_subcommand -a bulk -d 'encrypt and re-encrypt datasets (Python package)'
+complete -c warpaes -n '__fish_seen_subcommand_from bulk' -l help -d 'print the help and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from bulk' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a encrypt
+complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a decrypt
+complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a rekey
+complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a rewrap
+complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a verify
+complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a adopt
+complete -c warpaes -n '__fish_seen_subcommand_from bulk' -a status
+complete -c warpaes -n __fish_use_subcommand -a keysources -d 'wrap keysets under key managers (Python package)'
+complete -c warpaes -n '__fish_seen_subcommand_from keysources' -l help -d 'print the help and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from keysources' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from keysources' -a new
+complete -c warpaes -n '__fish_seen_subcommand_from keysources' -a wrap
+complete -c warpaes -n '__fish_seen_subcommand_from keysources' -a open
+complete -c warpaes -n '__fish_seen_subcommand_from keysources' -a new-kek
 complete -c warpaes -n __fish_use_subcommand -a lab -d 'run published experiments (program warpaes-lab)'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n __fish_use_subcommand -a qkd -d 'files under keys of quantum key distribution (the same)'
+complete -c warpaes -n '__fish_seen_subcommand_from qkd' -l help -d 'print the help and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from qkd' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from qkd' -a status
+complete -c warpaes -n '__fish_seen_subcommand_from qkd' -a send
+complete -c warpaes -n '__fish_seen_subcommand_from qkd' -a receive

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ._places import keep_from_programs, lasting_place, read_secret, shown
+from ._key_files import keep_from_programs
+from ._places import lasting_place, read_secret, shown
 from .exceptions import KeysetError
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ Until then a file has a temporary name in the target's folder, and only its owne
 once, so that nothing that is renamed or linked meanwhile moves the file elsewhere, and no link is followed in the
 last component of the path.
 
-Not every file system has links (FAT, object storage, some network mounts). How a file will get its name is tried on the
-empty file: by ``link``; else by ``rename`` over an empty file that claims the name; without ``rename`` the file has its
-final name from the beginning, and a warning is logged. Permissions that a file system refuses or ignores are a warning.
+Not every file system has links (FAT, object storage, some network mounts). How a file will get its name is tried on
+the empty file: by ``link``; else by ``rename`` over a file of one byte that claims the name; without ``rename`` the
+file has its final name from the beginning, and a warning is logged. Permissions that a file system refuses or ignores
+are a warning.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class Output:
             RuntimeError: This is a child of ``fork``: the file belongs to the parent.
             OSError: The file cannot be completed.
         """
-        if self.descriptor < 0:
+        if self._folder < 0:
             raise ValueError(f"{self.path}: the file was committed or aborted")
         if self._process != os.getpid():
             raise RuntimeError(f"{self.path}: the file belongs to the process that began it")
@@ -112,6 +113,8 @@ class Output:
                 self._set_permissions(self._check() if self.temporary != self.name else None)
                 _fsync(self.descriptor)
                 info = os.fstat(self.descriptor)
+                # A mount of object storage stores a file when it is closed, and renames none before.
+                self._close_file()
                 self._publish(self)
         except BaseException:
             self.abort()
@@ -125,7 +128,7 @@ class Output:
 
     def abort(self) -> None:
         """Remove the temporary file. After ``commit`` this does nothing."""
-        if self.descriptor < 0:
+        if self._folder < 0:
             return
         try:
             if self._process == os.getpid():
@@ -149,7 +152,7 @@ class Output:
 
     def __del__(self) -> None:
         """Abort a file that was neither committed nor aborted."""
-        if getattr(self, "descriptor", -1) >= 0:
+        if getattr(self, "_folder", -1) >= 0:
             self.abort()
 
     def _rename(self, target: str) -> None:
@@ -191,8 +194,7 @@ class Output:
         else:
             os.unlink(another, dir_fd=self._folder)
             return Output._rename_over_old if self._replace else Output._rename_over_placeholder
-        os.close(self.descriptor)
-        self.descriptor = -1
+        self._close_file()
         os.unlink(self.temporary, dir_fd=self._folder)
         self.descriptor = os.open(self.name, flags, 0o600, dir_fd=self._folder)
         self.temporary = self.name
@@ -212,8 +214,14 @@ class Output:
 
     def _rename_over_placeholder(self) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        os.close(os.open(self.name, flags, 0o600, dir_fd=self._folder))
+        descriptor = os.open(self.name, flags, 0o600, dir_fd=self._folder)
         try:
+            # Such a mount writes a file when it is closed, even over one that has its name by then; close waits for
+            # that only if something was written.
+            try:
+                os.write(descriptor, b"\0")
+            finally:
+                os.close(descriptor)
             self._rename(self.name)
         except BaseException:
             os.unlink(self.name, dir_fd=self._folder)
@@ -303,10 +311,17 @@ class Output:
         return True
 
     def _close(self) -> None:
-        for descriptor in (self.descriptor, self._folder):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self.descriptor = self._folder = -1
+        folder, self._folder = self._folder, -1
+        try:
+            self._close_file()
+        finally:
+            if folder >= 0:
+                os.close(folder)
+
+    def _close_file(self) -> None:
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

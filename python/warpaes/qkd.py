@@ -397,9 +397,12 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 
 USAGE = """Files under keys of quantum key distribution (ETSI GS QKD 014).
 
-  warpaes qkd status  --peer SAE ...            what there is to share
-  warpaes qkd send    --peer SAE ... FILE       makes FILE.warpaes and FILE.warpaes.qkd.json: send both
-  warpaes qkd receive --peer SAE ... FILE -o X  X, from FILE and the .qkd.json beside it
+  warpaes qkd status  --peer SAE ...
+      print what there is to share
+  warpaes qkd send    --peer SAE ... FILE
+      make FILE.warpaes and FILE.warpaes.qkd.json: send both
+  warpaes qkd receive --peer SAE ... FILE -o X
+      make X from FILE and the .qkd.json beside it
 """
 
 

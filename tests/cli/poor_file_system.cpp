@@ -1,8 +1,9 @@
 // Preloaded into a program: a file system that lacks what POSIX does not require of one. $POOR_FILE_SYSTEM lists it,
 // each word after a space: "tmpfile", "noreplace", "link", "rename", "chmod", "quiet_chmod" (ignored, without an
 // error), "times", "chown", "fsync", "order" (writes in order only), "stolen" (no "rename", and another user takes its
-// place). Mounts of object storage, FAT and network file
-// systems lack several of these. $POOR_CALLS names a file to which a line goes for each refused call.
+// place), "open" (renaming open files), "prompt" (an empty file is stored some time after close(), whatever has its
+// name by then), "close" (close() says that the disk is full). Mounts of object storage, FAT and network file systems
+// lack several of these. $POOR_CALLS names a file to which a line goes for each refused call.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,9 +11,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 
 namespace {
@@ -33,7 +36,7 @@ int refuse(const char* what, int error) {
         const int fd = real<int(const char*, int, ...)>("open")(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         const std::string line = std::string(what) + "\n";
         if (fd < 0 || ::write(fd, line.data(), line.size()) < 0) std::abort();
-        ::close(fd);
+        real<int(int)>("close")(fd);
     }
     errno = error;
     return -1;
@@ -42,6 +45,25 @@ int refuse(const char* what, int error) {
 bool is_regular(int fd) {
     struct stat status {};
     return ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+std::string path_of(int fd) {
+    char path[PATH_MAX];
+    const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), path, sizeof path);
+    return n < 0 ? "" : std::string(path, static_cast<std::size_t>(n));
+}
+
+bool is_open(const std::string& path) {
+    for (int fd = 0; fd < 64; ++fd) {
+        if (path_of(fd) == path) return true;
+    }
+    return false;
+}
+
+/// Empty files that were closed, and are still to be stored.
+std::set<std::string>& unstored() {
+    static std::set<std::string> paths;
+    return paths;
 }
 
 mode_t mode_of(int flags, va_list rest) {
@@ -87,9 +109,21 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
         if (fd < 0 || ::write(fd, "theirs", 6) != 6) std::abort();
         ::close(fd);
     }
+    const std::string target = path_of(to_folder) + "/" + to;
+    if (lacks("open") && is_open(path_of(from_folder) + "/" + from)) return refuse("open", EBUSY);
     if (flags == 0 && (lacks("rename") || lacks("stolen"))) return refuse("rename", ENOSYS);
-    return real<int(int, const char*, int, const char*, unsigned)>("renameat2")(from_folder, from, to_folder, to,
-                                                                                flags);
+    const int result =
+        real<int(int, const char*, int, const char*, unsigned)>("renameat2")(from_folder, from, to_folder, to, flags);
+    if (result == 0 && unstored().erase(target) != 0 && ::truncate(target.c_str(), 0) != 0) std::abort();
+    return result;
+}
+int close(int fd) {
+    struct stat status {};
+    const bool written = ::fcntl(fd, F_GETFL) >= 0 && (::fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY &&
+                         is_regular(fd) && ::fstat(fd, &status) == 0 && status.st_nlink != 0;
+    if (written && status.st_size == 0 && lacks("prompt")) unstored().insert(path_of(fd));
+    const int result = real<int(int)>("close")(fd);
+    return written && status.st_size > 1 && lacks("close") ? refuse("close", ENOSPC) : result;
 }
 int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept {
     return renameat2(from_folder, from, to_folder, to, 0);

@@ -110,13 +110,15 @@ class Killed:
     def __init__(self, at: int) -> None:
         self.at = at
 
-    def run(self, words: list[str]) -> int:
-        """Run a command in a process that dies so; return its exit status, or minus the number of the signal."""
+    def run(self, words: list[str]) -> tuple[int, dict[str, Any], str]:
+        """Run a command in a process that dies so, or ends before; return status, report and what happened."""
         here = str(pathlib.Path(__file__).parent)
         program = f"import sys; sys.path.insert(0, {here!r}); import storage_adversary\n"
         program += f"storage_adversary.run_until({self.at}, {words!r})"
         done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True, timeout=120)
-        return done.returncode
+        if done.returncode < 0:
+            return 1, {}, "killed"
+        return done.returncode, json.loads(done.stdout or "{}"), "not killed"
 
 
 #: Events of Python's audit hooks that come before a system call that writes, or that looks at files.
@@ -320,7 +322,7 @@ class World:
     def run_shared(self, *arguments: str) -> tuple[int, dict[str, Any], str]:
         """Run two drivers that share a job; return the status and the report of the one that has ended last.
 
-        One that joins the other ends after it, and with the same result.
+        One that joins the other ends after it, and with the same result; one that comes too late has no report.
         """
 
         def drive(_: int) -> tuple[float, int, dict[str, Any], str]:
@@ -335,7 +337,7 @@ class World:
 
         with self.patched(), ThreadPoolExecutor(2) as drivers:
             try:
-                return max(drivers.map(drive, range(2)), key=lambda result: result[0])[1:]
+                return max(drivers.map(drive, range(2)), key=lambda result: (bool(result[2]), result[0]))[1:]
             except Exception as error:
                 last = traceback.extract_tb(error.__traceback__)[-1]
                 raise BrokenError(f"g: {type(error).__name__}: {error} ({last.name}, line {last.lineno})") from error
@@ -371,9 +373,7 @@ class World:
         report: dict[str, Any] = {}
         said = ""
         if isinstance(how, Killed):
-            status = how.run(words)
-            said = "killed" if status < 0 else "not killed"
-            status = 1 if status < 0 else status
+            status, report, said = how.run(words)
         else:
             status, report, said = self.run_shared(*words) if how else self.run(*words)
         if self.away is not None:
@@ -446,10 +446,11 @@ class World:
                 continue
             if isinstance(self.place, Files):
                 allowed = 0o600
-                if name in before and before[name][0] == "file":
-                    allowed |= before[name][2]
+                replaced = re.sub(r"\.([^/]+)\.warpaes-part-[0-9a-f]{32}$", r"\1", name)  # of a command that was killed
+                if replaced in before and before[replaced][0] == "file":
+                    allowed |= before[replaced][2]
                 else:
-                    allowed |= self.modes.get(name.removesuffix(self.suffix), 0)
+                    allowed |= self.modes.get(replaced.removesuffix(self.suffix), 0)
                 if mode & ~allowed:
                     raise BrokenError(f"e: {command} gave {name} the mode {mode:o}, allowed is {allowed:o}")
             if SECRET in content:

@@ -981,10 +981,12 @@ class Drivers(Trust):
                 target, out = self.folder / f"t{number}", self.folder / f"o{number}"
                 envelope = ["--envelope", "object"] if number % 2 else []
                 words = ["encrypt", "-k", self.key, *envelope, "--remove-source", self.source, target]
-                self.assertIn(Killed(at).run([*map(str, words)]), (0, -9))
+                status, _, how = Killed(at).run([*map(str, words)])
+                self.assertTrue(how == "killed" or status == 0, status)
                 self.assertEqual(bulk(*words)[0], 0)
                 rekey = ["rekey", "-k", self.key, "--new-key", self.key2, *envelope, target]
-                self.assertIn(Killed(at).run([*map(str, rekey)]), (0, -9))
+                status, _, how = Killed(at).run([*map(str, rekey)])
+                self.assertTrue(how == "killed" or status == 0, status)
                 self.assertEqual(bulk(*rekey)[0], 0)
                 self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
                 self.assertEqual(self.files(out), {"a": b"1", "b": b"2", "c": b"3"})

@@ -16,7 +16,7 @@ from unittest import mock
 
 import fsspec
 import warpaes
-from warpaes import Keyset, _places, exceptions, keysources
+from warpaes import Keyset, _key_files, exceptions, keysources
 from warpaes._keyset_places import KeysetPlace, parse
 from warpaes.fs import WarpaesFileSystem
 
@@ -64,7 +64,7 @@ class Case(unittest.TestCase):
         self.addCleanup(os.chdir, here)
         os.chdir(self.folder)
         for patch in (
-            mock.patch.object(_places, "_secret_variables", set()),
+            mock.patch.object(_key_files, "_secret_variables", set()),
             mock.patch.dict(os.environ, {"TEST_PASSPHRASE": SECRET, "TEST_KEK": "0f" * 32}),
         ):
             patch.start()

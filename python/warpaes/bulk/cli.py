@@ -44,14 +44,16 @@ FAILURES = (
 UNITS = {"k": 10, "m": 20, "g": 30}
 
 DESCRIPTION = """\
-Encrypts, decrypts, re-encrypts and verifies datasets: many objects at once, on this machine or on a Ray cluster.
-Sources: paths, s3:// and every URL that fsspec opens. Targets: paths and s3://. A manifest in the target, which only
-the holder of a key can change, contains the state of every object; the same command again continues from there."""
+Encrypts, decrypts, re-encrypts and verifies datasets: many objects at once, on
+this machine or on a Ray cluster. Sources: paths, s3:// and every URL that
+fsspec opens. Targets: paths and s3://. A manifest in the target, which only
+the holder of a key can change, contains the state of every object; the same
+command again continues from there."""
 
 EXAMPLES = """\
 examples:
   warpaes bulk encrypt -k keyset.json s3://raw/2026 s3://vault/2026
-  warpaes bulk encrypt -k kek.json --envelope job --address auto s3://raw/2026 s3://vault/2026
+  warpaes bulk encrypt -k kek.json --envelope job s3://raw/2026 s3://vault/2026
   warpaes bulk decrypt -k keyset.json s3://vault/2026 /data/2026
   warpaes bulk rekey -k keyset.json --new-key new.json s3://vault/2026
   warpaes bulk rewrap -k kek.json --new-key kek2.json s3://vault/2026

@@ -1,4 +1,4 @@
-"""``python -m warpaes.keysources``: keysets under key sources, for scripts and for ``warpaes -k exec:…``."""
+"""``warpaes keysources``: keysets under key sources, for scripts and for ``warpaes -k exec:…``."""
 
 from __future__ import annotations
 
@@ -25,6 +25,21 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
     (ValueError, 2),
     (OSError, 20),
 ]
+
+
+DESCRIPTION = """\
+Makes keysets under a key that a key manager, a token, a TPM or a file keeps,
+and opens them: for scripts, and for `warpaes -k exec:…`.
+SOURCE: aws-kms://…, vault-transit://…, pkcs11:…, tpm2:…, file:PATH or
+exec:COMMAND
+"""
+
+EXAMPLES = """\
+examples:
+  warpaes keysources new-kek -o kek.json
+  warpaes keysources new aws-kms://alias/files -o keyset.wrapped.json
+  warpaes keysources wrap tpm2: keyset.json -o keys.tpm
+  warpaes encrypt -k exec:'warpaes keysources open tpm2: keys.tpm' disk.img"""
 
 
 def _read(path: str) -> bytes:
@@ -54,7 +69,12 @@ def _put(path: str | None, content: bytes) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run it; return the exit status."""
-    parser = argparse.ArgumentParser("python -m warpaes.keysources", description=__doc__)
+    parser = argparse.ArgumentParser(
+        "warpaes keysources",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     words = parser.add_subparsers(dest="word", required=True, metavar="WORD")
     for name, text in (
         ("new", "a new keyset, wrapped by the source"),

@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .. import aead, files
+from .. import aead
 from .._key_files import read_file
-from .._native import Keyset
+from .._native import Keyset, Reader, Writer
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap, KeysetError
 from ._program import program_name, run_program
 from ._source import KeySource, UnavailableError, WrapCount, check_length
@@ -84,13 +84,14 @@ class StreamingKeys:
 
     def wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
         sealed = io.BytesIO()
-        with files.open(sealed, "wb", keyset=self._keyset, associated_data=associated_data) as file:
-            file.write(data_key)
+        writer = Writer(sealed.write, self._keyset, associated_data)
+        writer.write(data_key)
+        writer.finish()
         return sealed.getvalue()
 
     def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        with files.open(wrapped, keyset=self._keyset, associated_data=associated_data) as file:
-            return file.read()
+        reader = Reader(wrapped, self._keyset, associated_data)
+        return reader.read(0, reader.size)
 
 
 def _field(holder: Any, name: str, kind: type) -> Any:
@@ -158,7 +159,7 @@ def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
     except ValueError as error:
         raise KeysetError(
             f"{name}: is neither a key in hexadecimal nor a keyset in Tink's JSON that wraps keys: {error}; "
-            "`python -m warpaes.keysources new-kek` makes one"
+            "`warpaes keysources new-kek` makes one"
         ) from None
 
 

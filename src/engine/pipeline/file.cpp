@@ -475,6 +475,8 @@ void FileSink::sync() {
 }
 
 void FileSink::publish() {
+    // A mount of object storage stores a file when it is closed, and renames none before.
+    if (new_.has_name() && !fd_.close()) fail("cannot complete", errno);
     const int result = new_.take_place(fd_.get(), [this] { refuse_other_file_now(); });
     if (result != 0 && errno == EEXIST) {
         throw Error(WARPAES_ERROR_EXISTS,

@@ -46,10 +46,12 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
     return *this;
 }
 
-void Descriptor::close() noexcept {
-    if (owned_ && fd_ >= 0) os::close(fd_);
+bool Descriptor::close() noexcept {
+    // Linux has closed a descriptor also where close() was interrupted.
+    const bool kept = !owned_ || fd_ < 0 || os::close(fd_) == 0 || errno == EINTR;
     fd_ = -1;
     owned_ = false;
+    return kept;
 }
 
 void TemporaryName::remove() noexcept {
@@ -202,8 +204,11 @@ int NewFile::claim_and_rename() {
     Descriptor placeholder(restarting([&] { return os::open_in(directory_.get(), target_.c_str(), flags, 0600); }),
                            true);
     if (placeholder.get() < 0) return -1;
-    placeholder.close();  // some file systems write a file when it is closed, even over one that has its name by then
-    const int result = os::rename(directory_.get(), temporary_.get(), target_.c_str(), 0);
+    // Mounts of object storage write a file when it is closed, even over one that has its name by then. close() waits
+    // for that only if something was written.
+    const bool written = restarting([&] { return os::write(placeholder.get(), "", 1); }) == 1;
+    const int result =
+        placeholder.close() && written ? os::rename(directory_.get(), temporary_.get(), target_.c_str(), 0) : -1;
     if (result == 0) return 0;
     const int error = errno;
     os::unlink(directory_.get(), target_.c_str());

@@ -22,7 +22,8 @@ public:
         : fd_(std::exchange(other.fd_, -1)), owned_(std::exchange(other.owned_, false)) {}
     Descriptor& operator=(Descriptor&& other) noexcept;
     ~Descriptor() { close(); }
-    void close() noexcept;
+    /// Returns whether all that was written has been kept, as far as the file system knows; sets errno if not.
+    bool close() noexcept;
     [[nodiscard]] int get() const noexcept { return fd_; }
 
 private:
@@ -73,6 +74,8 @@ public:
     /// none may be replaced. `check` is called immediately before a file is replaced, and may throw.
     int take_place(int fd, const std::function<void()>& check);
 
+    /// Whether take_place() needs no descriptor.
+    [[nodiscard]] bool has_name() const noexcept { return !temporary_.empty(); }
     /// Whether the file has no name, or a temporary one, until take_place().
     [[nodiscard]] bool is_hidden() const noexcept { return method_ != Method::in_place; }
     /// Whether the file must be written front to back, by write() and not by pwrite().
@@ -84,7 +87,7 @@ private:
         exclusive,    ///< renameat2(RENAME_NOREPLACE)
         link,         ///< link() and unlink()
         rename,       ///< rename(), which replaces
-        placeholder,  ///< O_EXCL claims the name with an empty file, which rename() then replaces
+        placeholder,  ///< O_EXCL claims the name with a file of one byte, which rename() then replaces
         in_place      ///< the file has its final name from the beginning: rename() is not supported
     };
 

@@ -1,0 +1,51 @@
+#include "package.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+
+namespace cli {
+
+namespace {
+
+/// `-c` puts the working directory in front of Python's path. A module that lies there is not the package.
+std::string program(const char* remedy) {
+    return fmt::format(
+        "import sys\n"
+        "sys.path[:] = [each for each in sys.path if each]\n"
+        "try:\n"
+        "    from warpaes.__main__ import main\n"
+        "except ModuleNotFoundError as error:\n"
+        "    if error.name != 'warpaes': raise\n"
+        "    sys.stderr.write('warpaes: `warpaes %s` is in the Python package, which %s does not have; {}\\n'\n"
+        "                     % (sys.argv[1], sys.executable))\n"
+        "    sys.exit({})\n"
+        "sys.argv[0] = 'warpaes'\n"
+        "main()\n",
+        remedy, static_cast<int>(WARPAES_ERROR_NOT_FOUND));
+}
+
+}  // namespace
+
+int run_in_package(int argc, char** argv) {
+    constexpr auto remedy =
+        "`pip install warpaes[bulk]` installs it, and WARPAES_PYTHON names another Python interpreter";
+    const char* given = std::getenv("WARPAES_PYTHON");
+    std::string python = given != nullptr && *given != '\0' ? given : "python3", option = "-c", text = program(remedy);
+    std::vector<char*> arguments{python.data(), option.data(), text.data()};
+    arguments.insert(arguments.end(), argv, argv + argc);
+    arguments.push_back(nullptr);
+    ::execvp(python.c_str(), arguments.data());
+    throw Failure(WARPAES_ERROR_NOT_FOUND,
+                  fmt::format("`warpaes {}` is written in Python, and '{}' cannot be run: {}; {}", argv[0], python,
+                              std::strerror(errno), remedy));
+}
+
+}  // namespace cli
