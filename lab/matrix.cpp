@@ -1,5 +1,7 @@
 #include "lab/matrix.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lab/names.hpp"
@@ -19,6 +21,37 @@ std::optional<bool> Matrix::Row::agrees() const {
     return std::all_of(decided.begin(), decided.end(), [&](Verdict::Holds holds) { return holds == decided[0]; });
 }
 
+namespace {
+
+/// The verdict on [D]'s "same picture on both platforms", which is about records of several machines: whether they
+/// decide its other conclusions from surfaces alike.
+Verdict same_picture(const Matrix& matrix) {
+    constexpr const char* id = "D.both-platforms";
+    std::vector<std::size_t> machines;  // the first record of each
+    for (std::size_t i = 0; i < matrix.columns.size(); ++i) {
+        const bool is_new = std::none_of(machines.begin(), machines.end(), [&](std::size_t other) {
+            return matrix.columns[other].machine == matrix.columns[i].machine;
+        });
+        if (is_new) machines.push_back(i);
+    }
+    Count alike;
+    for (const Matrix::Row& row : matrix.rows) {
+        if (row.claim->experiment != "D.surfaces" || row.claim->id == id) continue;
+        Matrix::Row of_machines{row.claim, {}};
+        for (const std::size_t i : machines) of_machines.verdicts.push_back(row.verdicts[i]);
+        if (const std::optional<bool> agrees = of_machines.agrees()) alike.add(*agrees);
+    }
+    if (alike.of == 0) {
+        return {Verdict::Holds::open, "No two machines of these records decide a conclusion of D.surfaces.", id};
+    }
+    return {by_count(alike),
+            fmt::format("Of {} conclusions of D.surfaces that two machines decide {} are decided alike.", alike.of,
+                        alike.is),
+            id};
+}
+
+}  // namespace
+
 Matrix matrix_of(std::span<const Record> records) {
     Matrix matrix;
     for (const Claim& claim : all_claims()) {
@@ -30,6 +63,12 @@ Matrix matrix_of(std::span<const Record> records) {
         matrix.columns.push_back(
             {machine_name(record), record.date.substr(0, 10), record.commit, record.options.quick});
         for (Matrix::Row& row : matrix.rows) row.verdicts.push_back(judge(*row.claim, record));
+    }
+    if (records.size() > 1) {
+        const Verdict verdict = same_picture(matrix);
+        for (Matrix::Row& row : matrix.rows) {
+            if (row.claim->id == verdict.claim) row.verdicts.assign(records.size(), verdict);
+        }
     }
     return matrix;
 }

@@ -376,11 +376,17 @@ class Drawn(unittest.TestCase):
         self.assertIsNone(self.opened(1440).value("document.querySelector('.matrix')"), "one record")
 
     def test_without_javascript_verdicts_are_there(self):
+        other = copy.deepcopy(self.sample)
+        other["machine"]["gpu"]["name"] = "another GPU with a name that is as long as names of GPUs are"
+        Path(self.folder.name, "other.json").write_text(json.dumps(other))
+        page = page_of(self.sample, Path(self.folder.name), "plain", [Path(self.folder.name, "other.json")])
         self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
         try:
             self.browser.problems.clear()
-            self.browser.open(self.page, 390)
+            self.browser.open(page, 390)
             text = self.browser.value("document.body.innerText")
+            self.assertIn("The conclusions by machine", text)
+            self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), 390)
             self.assertIn("When is the GPU worth it here?", text)
             self.assertIn("Four tables beat one", text)
         finally:
