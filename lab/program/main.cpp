@@ -36,8 +36,8 @@ constexpr const char* help = R"(Usage: warpaes lab list [--json]
        warpaes lab compare A.json B.json... [--json]
        warpaes lab submit RECORD.json [-o FILE]
 
-Runs the experiments of five published systems that encrypt with AES on GPUs, on this machine, and
-sets what it measures beside what they published. `warpaes lab COMMAND --help` says more.
+Runs the experiments of five published systems that encrypt with AES on GPUs on this machine, and
+compares its figures with the published ones. `warpaes lab COMMAND --help` describes each command.
 
 Examples:
   warpaes lab list
@@ -49,30 +49,32 @@ Examples:
 
 constexpr const char* list_help = R"(Usage: warpaes lab list [--json]
 
-Lists the experiments: key, what each needs, about how many seconds it takes (--quick in brackets),
-its title. A key begins with the letter of its paper.
+Lists the experiments: key, requirement, approximate duration in seconds (--quick in brackets),
+title. A key begins with the letter of its paper.
 )";
 
 constexpr const char* run_help = R"(Usage: warpaes lab run [KEY...] [options]
 
-Runs the experiments whose key begins with one of KEY, or all. Afterwards there are record.json and
-report.html in the folder; the record is stored after each experiment. What cannot run here is left
-out, and the record says why; what fails does not end the run. After an interrupt, --resume goes on,
-tries again what failed, and runs what KEY names once more; the record says which build ran what.
+Runs the experiments whose key begins with one of KEY, or all, and writes record.json and
+report.html to the folder; the record is stored after each experiment. Experiments that cannot run
+here are left out, and the record has the reason. A failed experiment does not end the run. After an
+interrupt, --resume continues, runs failed experiments again, and those that KEY names; the record has
+the commit of the build of each.
 
-  --quick            few points and few samples: a minute or two instead of a quarter of an hour
+  --quick            few points and few samples: two minutes instead of a quarter of an hour; sentences
+                     about other sizes are not judged
   --device N         CUDA device to use (default: 0 if there is one)
-  --no-gpu           only what needs none
-  --threads N        CPU threads that may be used (default: all processors)
-  -o, --output DIR   where record and report go (default: warpaes-lab)
-  -f, --force        replace a record that is there
-  --resume           go on with the record in that folder, as it was begun
-  --seconds N        end after about N seconds; --resume goes on with what has not run
+  --no-gpu           run only experiments that need no GPU
+  --threads N        CPU threads to use (default: all processors)
+  -o, --output DIR   folder of record and report (default: warpaes-lab)
+  -f, --force        replace an existing record
+  --resume           continue the record in that folder, with its options
+  --seconds N        end after about N seconds; --resume continues
   --disk DIR         for files on a disk (default: /var/tmp, or where there is a disk)
   --memory DIR       for files in memory (default: /dev/shm)
   --json             print the record
 
-Exit status 0 if nothing failed, 1 if an experiment did; another if --resume has something to go on with.
+Exit status 0 if nothing failed, 1 if an experiment failed; another while experiments remain for --resume.
 
 Examples:
   warpaes lab run --quick

@@ -410,7 +410,7 @@ function answersOf({answers, sentences}) {
 }
 
 /** The first screen: when the GPU is worth it, with a chart and a line for each place of the text. */
-function worthOf({worth}) {
+function worthOf({worth}, isQuick) {
   const series = worth.series.map(one => ({name: one.name, role: "measured", values: one.values, spread: []}));
   const panel = {
     kind: "lines",
@@ -421,11 +421,12 @@ function worthOf({worth}) {
     crossings: worth.crossings
   };
   const marks = worth.crossings.length ? " Rings: the GPU is ahead from here on." : "";
+  const quick = isQuick ? ` A quick run: texts up to ${bytes(worth.sizes.at(-1))}.` : "";
   return html("section", {class: "worth", "aria-labelledby": "worth-title"},
     html("h2", {id: "worth-title"}, "When is the GPU worth it here?"),
     html("div", {class: "worth-columns"}, series.length ? html("div", {class: "chart"}, plotOf(panel)) : null,
       answersOf(worth)),
-    worth.from ? html("p", {class: "from"}, `From ${worth.from}.${marks}`) : "");
+    worth.from ? html("p", {class: "from"}, `From ${worth.from}.${marks}${quick}`) : "");
 }
 
 function findingsOf({findings}) {
@@ -486,7 +487,7 @@ function show(record) {
   document.body.append(
     html("header", null, html("p", {class: "over"}, "warpaes lab"),
       html("h1", null, "Published experiments with AES on GPUs, measured again"),
-      html("p", {class: "where"}, `on ${where}`), worthOf(SUMMARY),
+      html("p", {class: "where"}, `on ${where}`), worthOf(SUMMARY, record.options.quick),
       html("div", {class: "second"}, findingsOf(SUMMARY), talliesOf(SUMMARY, papers)),
       html("section", {"aria-label": "Summary", class: "summary"}, summaryOf(record)),
       html("section", {"aria-label": "Machine and options", class: "machine"}, machineOf(machine), runOf(record))),

@@ -348,6 +348,12 @@ class Drawn(unittest.TestCase):
                     "['.answers', '.chart'].map(one => document.querySelector(one).getBoundingClientRect().top)"
                 )
                 self.assertLess(*tops)
+        self.assertNotIn("A quick run", window.value("document.querySelector('.from').textContent"))
+        record = json.loads(source.read_text())
+        record["options"]["quick"] = True
+        window = self.opened(390, page_of(record, Path(self.folder.name), "quick"))
+        text = window.value("document.querySelector('.from').textContent")
+        self.assertIn("A quick run: texts up to 1 GiB.", text, "of the sizes that the record has")
         names = {series["name"] for series in worth["series"]}
         self.assertFalse({n for n in names if n.startswith(("aesni", "vaes", "armv8"))}, "words, not backends")
 
