@@ -336,6 +336,14 @@ TEST(Claims, SurfacesAreComparedThroughTheSameBuffer) {
     EXPECT_EQ(made.holds("D.small-buffers"), Holds::yes);
     EXPECT_EQ(made.holds("D.one-large-transfer"), Holds::yes);
     EXPECT_EQ(made.holds("D.both-platforms"), Holds::open) << "one machine";
+    const char* grids = "Sixteen thread blocks, and a grid for this GPU";
+    EXPECT_EQ(made.holds("D.kernel-fast"), Holds::open) << "no kernel alone";
+    made.bars("D.occupancy", grids, {"16, as published", "as many as this GPU holds"}, "speed", {16, 220});
+    EXPECT_EQ(made.holds("D.kernel-fast"), Holds::yes) << "2.1 of 16 GB/s";
+    made.panel("D.occupancy", grids).series[0].values[0] = 6;
+    EXPECT_EQ(made.holds("D.kernel-fast"), Holds::partly);
+    made.panel("D.occupancy", grids).series[0].values[0] = 3;
+    EXPECT_EQ(made.holds("D.kernel-fast"), Holds::no);
     EXPECT_EQ(made.holds("D.cheap"), Holds::open) << "no such GPU";
     made.record.machine.gpu.emplace().name = "NVIDIA GeForce GT 740M";
     EXPECT_EQ(made.holds("D.cheap"), Holds::yes);
