@@ -237,6 +237,14 @@ class Lab(CommandTest):
         for wrong in ("0", "-1", "x"):
             self.refused(ARGUMENT, "--seconds", "lab", "run", "--seconds", wrong)
 
+    def test_a_quick_run_answers_the_first_question_up_to_256_mib(self):
+        self.run_quickly("W.worth")
+        (entry,) = self.record()["experiments"]
+        if entry["status"] == "left_out":
+            self.skipTest(entry["reason"])
+        (panel,) = entry["result"]["panels"]
+        self.assertEqual(panel["x"]["values"][-1], 256 << 20)
+
     def test_compare(self):
         series = {"name": "ours", "role": "measured", "values": [2, 4], "spread": [[1.9, 2.1], [3, 5]]}
         published = {"name": "paper", "role": "published", "values": [1, None], "spread": []}
