@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -36,6 +37,8 @@ struct Context {
     /// Returns the result of another experiment of the same run, measured by this call or before a resume; null if it
     /// has none.
     std::function<const Result*(const std::string& key)> measured = [](const std::string&) { return nullptr; };
+    /// Returns the energy that the GPU has used since its driver was loaded; none if it cannot be read.
+    std::function<std::optional<double>()> joules = [] { return std::optional<double>(); };
     /// Called between measurements with the completed share of the experiment, 0 to 1, and the name of the next step.
     std::function<void(double done, const std::string& next)> step = [](double, const std::string&) {};
     /// Called between long samples; throws Interrupted if the user interrupted the run.
@@ -48,8 +51,12 @@ enum class Paper {
     paracrypt,
     damjanovic,
     harrison,
+    jiang,
+    tezcan,
+    hajihassani,
+    lam,
     ours
-};  ///< [N], [G], [P], [D], [H], and experiments that no paper has
+};  ///< [N], [G], [P], [D], [H], the later studies [K], [T], [B], [F], and experiments that no paper has
 const char* letter_of(Paper paper);
 /// Authors, title, year and hardware in one line.
 const char* citation_of(Paper paper);

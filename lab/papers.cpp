@@ -14,6 +14,14 @@ const char* letter_of(Paper paper) {
         return "D";
     case Paper::harrison:
         return "H";
+    case Paper::jiang:
+        return "K";
+    case Paper::tezcan:
+        return "T";
+    case Paper::hajihassani:
+        return "B";
+    case Paper::lam:
+        return "F";
     case Paper::ours:
         return "W";
     }
@@ -37,6 +45,18 @@ const char* citation_of(Paper paper) {
     case Paper::harrison:
         return "O. Harrison, J. Waldron: Practical symmetric key cryptography on modern graphics hardware, 2008; "
                "GeForce 8800 GTX";
+    case Paper::jiang:
+        return "Z. H. Jiang, Y. Fei, D. Kaeli: A complete key recovery timing attack on a GPU, 2016; Tesla K40";
+    case Paper::tezcan:
+        return "C. Tezcan: Optimization of Advanced Encryption Standard on graphics processing units, 2021; GeForce "
+               "RTX "
+               "2070 Super";
+    case Paper::hajihassani:
+        return "O. Hajihassani, S. K. Monfared, S. H. Khasteh, S. Gorgin: Fast AES implementation: a high-throughput "
+               "bitsliced approach, 2019; Tesla V100";
+    case Paper::lam:
+        return "M. Lam and others: GPU-based private information retrieval for on-device machine learning inference, "
+               "2024, and its code; Tesla P100";
     case Paper::ours:
         return "warpaes: beyond the published experiments";
     }

@@ -71,6 +71,16 @@ Options to_options(const json& in) {
     return {in.at("keys"), in.at("quick"), in.at("gpu"), in.at("threads"), in.at("disk"), in.at("memory")};
 }
 
+json of(const std::optional<Sampled>& sampled) {
+    return sampled ? json::array({sampled->low, sampled->median, sampled->high}) : json(nullptr);
+}
+
+/// Records of older builds lack some of these.
+std::optional<Sampled> to_sampled(const json& in, const char* name) {
+    if (!in.contains(name) || in[name].is_null()) return {};
+    return Sampled{in[name].at(0), in[name].at(1), in[name].at(2)};
+}
+
 json of(const Entry& entry) {
     return {{"key", entry.key},
             {"paper", entry.paper},
@@ -82,8 +92,9 @@ json of(const Entry& entry) {
             {"commit", entry.commit},
             {"seconds", entry.seconds},
             {"load", entry.load ? json(*entry.load) : json(nullptr)},
-            {"clocks",
-             entry.clocks ? json::array({entry.clocks->low, entry.clocks->median, entry.clocks->high}) : json(nullptr)},
+            {"clocks", of(entry.clocks)},
+            {"power", of(entry.power)},
+            {"temperature", of(entry.temperature)},
             {"result", to_json(entry.result)}};
 }
 
@@ -100,9 +111,9 @@ Entry to_entry(const json& in) {
     entry.seconds = in.at("seconds");
     if (entry.seconds < 0) throw RecordError(fmt::format("{}: it took less than no time", entry.key));
     if (in.contains("load") && !in["load"].is_null()) entry.load = in["load"].get<double>();
-    if (in.contains("clocks") && !in["clocks"].is_null()) {
-        entry.clocks = Clocks{in["clocks"].at(0), in["clocks"].at(1), in["clocks"].at(2)};
-    }
+    entry.clocks = to_sampled(in, "clocks");
+    entry.power = to_sampled(in, "power");
+    entry.temperature = to_sampled(in, "temperature");
     try {
         entry.result = result_from_json(in.at("result"));
     } catch (const RecordError& error) {

@@ -59,8 +59,8 @@ enum class Status {
     not_run    ///< did not start, or was interrupted
 };
 
-/// Multiprocessor clock of the GPU during an experiment, MHz.
-struct Clocks {
+/// A quantity that was sampled during an experiment.
+struct Sampled {
     double low, median, high;
 };
 
@@ -75,7 +75,9 @@ struct Entry {
     double seconds = 0;
     /// Share of the machine's processor time that other processes used meanwhile; none if unknown.
     std::optional<double> load;
-    std::optional<Clocks> clocks;  ///< none without a GPU, or if the clock could not be read
+    /// Of the GPU meanwhile: multiprocessor clock in MHz, power in W, temperature in °C. None without a GPU, or if it
+    /// could not be read.
+    std::optional<Sampled> clocks, power, temperature;
     Result result;
 };
 Entry make_entry(const Experiment& experiment);

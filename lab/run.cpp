@@ -40,8 +40,8 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
     entry.result = {};
     entry.reason.clear();
     entry.load.reset();
-    entry.clocks.reset();
-    ClockWatch watch(conditions.clock);
+    entry.clocks = entry.power = entry.temperature = std::nullopt;
+    GpuWatch watch(conditions.state);
     const auto start = std::chrono::steady_clock::now();
     const std::optional<double> others = processor_seconds_of_others();
     try {
@@ -62,8 +62,10 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
         entry.status = conditions.interrupted() ? Status::not_run : Status::failed;
         entry.reason = conditions.interrupted() ? "interrupted" : error.what();
     }
-    const std::optional<Clocks> clocks = watch.stop();
-    if (entry.status == Status::measured) entry.clocks = clocks;
+    const GpuWatch::Seen seen = watch.stop();
+    if (entry.status == Status::measured) {
+        entry.clocks = seen.clocks, entry.power = seen.power, entry.temperature = seen.temperature;
+    }
     const bool has_run = entry.status != Status::not_run;
     entry.seconds = has_run ? seconds_since(start) : 0;
     entry.commit = has_run ? commit_of_build() : "";
@@ -142,6 +144,9 @@ bool run(Record& record, const Conditions& conditions) {
             const double left = time_left.seconds(i, seconds_since(start), std::clamp(done, 0.0, 1.0));
             conditions.progress({entry, i, record.experiments.size(), done, next, left});
         };
+        if (conditions.state) {
+            context.joules = [&] { return conditions.state().joules; };
+        }
         context.measured = [&](const std::string& key) -> const Result* {
             for (const Entry& other : record.experiments) {
                 if (other.key == key && other.status == Status::measured) return &other.result;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/clocks.hpp"
+#include "lab/gpu_state.hpp"
 #include "lab/record.hpp"
 
 namespace lab {
@@ -45,7 +45,7 @@ struct Conditions {
     std::span<const Experiment> experiments;  ///< at least those of the record
     Context context;                          ///< passed to each experiment, with its own callbacks
     std::string no_gpu = "there is no GPU";   ///< reason, if context.gpu is -1
-    ClockReader clock;                        ///< reads the GPU's clock; empty: clocks stay unknown
+    GpuReader state;                          ///< reads the GPU's state; empty: it stays unknown
     std::filesystem::path path;               ///< where the record is stored
     /// Time limit of this call. An experiment whose estimate exceeds the rest is not started, unless it would be the
     /// first; an experiment that is still running at the limit is interrupted. None: no limit.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lab/gpu/bitsliced.hpp"
+#include "lab/gpu/cached_counter.hpp"
 #include "lab/production.hpp"
 #include "lab/reference.hpp"
 
@@ -77,6 +78,13 @@ Trial::Work Trial::bitsliced() const {
     if (cipher_.inverse || cipher_.rounds != 10) throw std::invalid_argument("cipher: AES-128, encryption");
     return [this](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
         gpu::run_bitsliced(key_, counter_, in, out, bytes, stream_);
+    };
+}
+
+Trial::Work Trial::cached_counter() const {
+    auto cached = std::make_shared<const gpu::CachedCounter>(key_, counter_, bytes_);
+    return [this, cached](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+        cached->run(in, out, bytes, stream_);
     };
 }
 

@@ -52,6 +52,11 @@ public:
     /// The bitsliced cipher of <warpaes/device.cuh>; AES-128 encryption.
     [[nodiscard]] Work bitsliced() const;
 
+    /// The counter mode with a cached first round; AES-128 in CTR.
+    [[nodiscard]] Work cached_counter() const;
+
+    /// Enqueues `work` on the whole text.
+    void enqueue(const Work& work) const { work(input_.get(), output_.get(), bytes_); }
     /// Runs `work` on the first `bytes` bytes. Throws Mismatch, with `what`, unless the output equals the expected one
     /// and nothing is written beyond it.
     void verify(const std::string& what, const Work& work, std::size_t bytes) const;

@@ -89,6 +89,16 @@ std::vector<Rule> rules_of_gu();
 std::vector<Rule> rules_of_paracrypt();
 std::vector<Rule> rules_of_damjanovic();
 std::vector<Rule> rules_of_harrison();
+/// The later studies, and our own conclusions of them.
+std::vector<Rule> rules_of_jiang();
+std::vector<Rule> rules_of_tezcan();
+std::vector<Rule> rules_of_hajihassani();
+std::vector<Rule> rules_of_lam();
+Verdict attack_fails(const Figures& figures);
+Verdict cached_round(const Figures& figures);
+Verdict bitsliced_ahead(const Figures& figures);
+Verdict aes_generator(const Figures& figures);
+Verdict most_per_watt(const Figures& figures);
 std::vector<Rule> rules_of_ours();
 }  // namespace claims
 

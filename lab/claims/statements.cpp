@@ -24,6 +24,10 @@ constexpr Files files[] = {
     {Paper::paracrypt, statements::paracrypt, claims::rules_of_paracrypt},
     {Paper::damjanovic, statements::damjanovic, claims::rules_of_damjanovic},
     {Paper::harrison, statements::harrison, claims::rules_of_harrison},
+    {Paper::jiang, statements::jiang, claims::rules_of_jiang},
+    {Paper::tezcan, statements::tezcan, claims::rules_of_tezcan},
+    {Paper::hajihassani, statements::hajihassani, claims::rules_of_hajihassani},
+    {Paper::lam, statements::lam, claims::rules_of_lam},
     {Paper::ours, statements::ours, claims::rules_of_ours},
 };
 

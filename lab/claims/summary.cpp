@@ -295,11 +295,10 @@ std::vector<std::string> findings(const Record& record) {
 
 json summary_of(const Record& record) {
     json tallies = json::array();
-    for (const Paper paper :
-         {Paper::gibadullin, Paper::gu, Paper::paracrypt, Paper::damjanovic, Paper::harrison, Paper::ours}) {
-        const Tally t = tally(record, paper);
+    for (const Source& source : all_sources()) {
+        const Tally t = tally(record, source.paper);
         tallies.push_back(
-            {{"paper", letter_of(paper)}, {"yes", t.yes}, {"partly", t.partly}, {"no", t.no}, {"open", t.open}});
+            {{"paper", letter_of(source.paper)}, {"yes", t.yes}, {"partly", t.partly}, {"no", t.no}, {"open", t.open}});
     }
     Worth worth;
     try {

@@ -43,6 +43,10 @@ extern const Experiment h_serial;
 extern const Experiment h_mixing;
 extern const Experiment h_modes;
 
+extern const Experiment k_last_round;
+extern const Experiment t_designs;
+extern const Experiment f_dpf;
+
 extern const Experiment w_worth;
 extern const Experiment w_leakage;
 extern const Experiment w_contenders;

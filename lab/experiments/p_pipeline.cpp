@@ -173,14 +173,15 @@ Panel measure_pipelines(const Context& context, const Place& place, std::uint64_
     const std::string many = fmt::format("production, {} workers", context.threads);
     Panel panel{title_of(place, bytes),
                 Panel::Kind::bars,
-                categories("who does it", {"one thread", "reader, worker, writer", "production, 1 worker", many}),
+                categories("who does it", {"one thread", "reader, worker, writer", "production, 1 worker", many,
+                                           "production, as it chooses"}),
                 throughput(),
                 {},
                 {},
                 fmt::format("{} Chunks of 1 MiB; {} of them between the three threads. On a GPU production has as many "
-                            "workers as it chooses.",
+                            "workers as it chooses. As it chooses: chunks, too, as without an option.",
                             note_of(place), pipeline_buffers)};
-    if (context.threads == 1) panel.x.labels.pop_back();
+    if (context.threads == 1) std::erase(panel.x.labels, many);
     const FileTrial trial(place, bytes);
     const std::vector<std::string> backends = backends_of(context);
     for (std::size_t b = 0; b < backends.size(); ++b) {
@@ -188,6 +189,7 @@ Panel measure_pipelines(const Context& context, const Place& place, std::uint64_
                      place.name + ", " + backends[b]);
         const warpaes::Engine one = engine_for(context, backends[b], 1, pipeline_chunk);
         const warpaes::Engine all = engine_for(context, backends[b], context.threads, pipeline_chunk);
+        const warpaes::Engine free = engine_for(context, backends[b], 0, 0);
         const auto verify = [&] { trial.verify(backends[b]); };
         std::vector<std::function<double()>> works{
             verified_once(
@@ -211,6 +213,8 @@ Panel measure_pipelines(const Context& context, const Place& place, std::uint64_
         if (context.threads > 1)
             works.push_back(verified_once(
                 context, [&] { return trial.by_production(all); }, verify));
+        works.push_back(verified_once(
+            context, [&] { return trial.by_production(free); }, verify));
         Series series = measured(backends[b]);
         for (const Summary& seconds : sample_in_turns(effort_of(context), works)) {
             add(series, rate(static_cast<double>(bytes) / 1e9, seconds));

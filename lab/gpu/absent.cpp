@@ -1,7 +1,9 @@
 // The lab's GPU interface in a build without CUDA: there is no device.
 #include "lab/experiment.hpp"
 #include "lab/gpu/bitsliced.hpp"
+#include "lab/gpu/cached_counter.hpp"
 #include "lab/gpu/device.hpp"
+#include "lab/gpu/dpf.hpp"
 #include "lab/gpu/leakage.hpp"
 #include "lab/gpu/memory_reads.hpp"
 #include "lab/gpu/payload.hpp"
@@ -200,6 +202,34 @@ void run_bitsliced(std::span<const std::uint8_t>, std::span<const std::uint8_t>,
 }
 
 Resources bitsliced_resources(bool) {
+    leave_out();
+}
+
+struct CachedCounter::State {};
+
+CachedCounter::CachedCounter(std::span<const std::uint8_t>, std::span<const std::uint8_t>, std::size_t) {
+    leave_out();
+}
+
+CachedCounter::~CachedCounter() = default;
+
+void CachedCounter::run(const std::uint8_t*, std::uint8_t*, std::size_t, const Stream&) const {
+    leave_out();
+}
+
+DpfServer::DpfServer(std::span<const DpfNode>, unsigned, std::size_t) {
+    leave_out();
+}
+
+void DpfServer::load(std::span<const DpfKey>) {
+    leave_out();
+}
+
+void DpfServer::run(Prg, const Stream&) {
+    leave_out();
+}
+
+std::vector<DpfNode> DpfServer::answers() const {
     leave_out();
 }
 

@@ -189,6 +189,9 @@ inline constexpr std::array<Variant, 6> text_paths{{
     {.tables = TableMemory::texture, .persistent = true, .text = TextMemory::texture},
 }};
 
+/// [T]: one table with a copy for each bank, rotated.
+inline constexpr Variant tezcan{.tables = TableMemory::replicated, .table_count = 1, .persistent = true};
+
 namespace detail {
 
 inline constexpr std::size_t most_entries = 160;
@@ -231,6 +234,7 @@ constexpr Collected collect() {
     all.add(table_study, {.counter = true});
     all.add(damjanovic_memories);
     all.add(text_paths, {.counter = true});
+    for (const int rounds : {10, 14}) all.add(tezcan, {.rounds = rounds});
     return all;
 }
 

@@ -1,7 +1,9 @@
 # Sources of the lab that see CUDA, relative to lab/gpu; the simulated GPU of the tests compiles the same list for the host.
 set(WARPAES_LAB_GPU_SOURCES
     bitsliced.cu
+    cached_counter.cu
     device.cpp
+    dpf.cu
     leakage.cu
     memory_reads.cu
     payload.cu

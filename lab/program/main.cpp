@@ -257,7 +257,7 @@ int run_run(int argc, char** argv) {
     const std::filesystem::path command = neighbour("warpaes");
     if (std::filesystem::exists(command)) conditions.context.command = command;
     conditions.no_gpu = o.no_gpu ? "it needs a GPU, and --no-gpu was given" : "it needs a GPU, and there is none";
-    conditions.clock = lab::clock_reader(o.lab.gpu);
+    conditions.state = lab::gpu_reader(o.lab.gpu);
     conditions.path = path;
     conditions.seconds = o.seconds;
     conditions.progress = [&](const lab::Progress& p) { progress.update(p); };

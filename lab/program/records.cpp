@@ -165,8 +165,8 @@ void write_page(std::span<const lab::Record> records, const std::filesystem::pat
 
 void print_tally(const lab::Record& record) {
     using lab::Paper;
-    for (const Paper paper :
-         {Paper::gibadullin, Paper::gu, Paper::paracrypt, Paper::damjanovic, Paper::harrison, Paper::ours}) {
+    for (const lab::Source& source : lab::all_sources()) {
+        const Paper paper = source.paper;
         const lab::Tally t = lab::tally(record, paper);
         fmt::print("[{}] {:>2} conclusions: {:>2} hold, {:>2} in part, {:>2} do not, {:>2} open{}\n",
                    lab::letter_of(paper), t.all(), t.yes, t.partly, t.no, t.open,

@@ -264,8 +264,11 @@ function aboutOf(record) {
         SUMMARY.corrections.map(({of: what, was}) => html("li", null, html("code", null, what), ": ", prose(was))))));
 }
 
-/** The GPU's clock during an experiment; a single number if it did not change. */
-function clocksOf([low, median, high]) { return low === high ? `${median} MHz` : `${median} MHz (${low} to ${high})`; }
+/** What was sampled during an experiment: median and range in whole numbers; a single number if it did not change. */
+function sampledOf(figures, unit) {
+  const [low, median, high] = figures.map(Math.round);
+  return low === high ? `${median} ${unit}` : `${median} ${unit} (${low} to ${high})`;
+}
 
 function experimentOf(experiment, commit) {
   const {key} = experiment;
@@ -273,7 +276,9 @@ function experimentOf(experiment, commit) {
     html("h3", {id: `${key}-title`}, html("a", {href: `#${key}`}, experiment.title)),
     html("p", {class: "key-line"}, html("code", null, key),
       wasRun(experiment) ? html("span", null, duration(experiment.seconds)) : null,
-      experiment.clocks ? html("span", null, clocksOf(experiment.clocks)) : null,
+      experiment.clocks ? html("span", null, sampledOf(experiment.clocks, "MHz")) : null,
+      experiment.power ? html("span", null, sampledOf(experiment.power, "W")) : null,
+      experiment.temperature ? html("span", null, sampledOf(experiment.temperature, "°C")) : null,
       experiment.load > 0.05 ? html("span", null, `others used ${Math.round(100 * experiment.load)} % of the CPU`) :
                                null,
       wasRun(experiment) && experiment.commit !== commit ?

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from support import ARGUMENT, BACKEND, CANCELLED, EXISTS, FORMAT, NOT_FOUND, WARPAES, WRITE, CommandTest
 
-PAPERS = "NGPDHW"
+PAPERS = "NGPDHKTBFW"
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -589,9 +589,9 @@ TEST(Summary, WithoutAGpuSaysWhatAnotherMachineFound) {
 TEST(Summary, CountsByPaperAndHasEveryClaim) {
     const nlohmann::json summary = summary_of(thirteen(as_published).record);
     EXPECT_EQ(summary["claims"].size(), all_claims().size());
-    EXPECT_EQ(summary["tallies"].size(), 6u);
+    EXPECT_EQ(summary["tallies"].size(), all_sources().size());
     EXPECT_GT(summary["tallies"][0]["yes"], 5);
-    EXPECT_EQ(summary["tallies"][5]["paper"], "W");
+    EXPECT_EQ(summary["tallies"].back()["paper"], "W");
 }
 
 TEST(Claims, TheAuthorsAreThoseOfThePaper) {

@@ -4,6 +4,8 @@
 #include "aes/key_schedule.hpp"
 #include "evp_oracle.hpp"
 #include "lab/gpu/bitsliced.hpp"
+#include "lab/gpu/cached_counter.hpp"
+#include "lab/gpu/dpf.hpp"
 #include "lab/gpu/leakage.hpp"
 
 namespace lab::gpu {
@@ -53,6 +55,104 @@ TEST(Bitsliced, Refuses) {
     EXPECT_THROW(run(16, Bytes(15), 64), std::invalid_argument);
     EXPECT_THROW(run(16, Bytes(16, 1), 64), std::invalid_argument);
     EXPECT_GE(bitsliced_resources(true).blocks_per_multiprocessor, 1);
+}
+
+TEST(CachedCounter, CarriesAndSizes) {
+    const Bytes key = some_bytes(16, 3);
+    const Stream stream;
+    Bytes near_group = some_bytes(16, 4), near_half(16, 0xff), near_end(16, 0xff);
+    near_group[14] = 0xff, near_group[15] = 0xfd;
+    for (std::size_t i = 0; i < 8; ++i) near_half[i] = static_cast<std::uint8_t>(i);
+    near_end[15] = 0xfe;  // all 128 bits wrap
+    for (const Bytes& counter : {some_bytes(16, 5), near_group, near_half, near_end}) {
+        const CachedCounter cached(key, counter, 16 * 1300);
+        for (const std::size_t blocks : {1u, 2u, 3u, 511u, 512u, 513u, 1300u}) {
+            Bytes text = some_bytes(16 * blocks, static_cast<unsigned>(blocks));
+            const Bytes wanted = *oracle::evp("CTR", true, key, counter, text);
+            text.resize(text.size() + 64, 0xc3);
+            const DeviceMemory input = on_device(text), output(text.size());
+            fill(output.get(), 0xc3, output.size());
+            cached.run(input.get(), output.get(), 16 * blocks, stream);
+            stream.synchronize();
+            const Bytes result = fetch(output);
+            EXPECT_EQ(Bytes(result.begin(), result.end() - 64), wanted) << blocks;
+            EXPECT_EQ(Bytes(result.end() - 64, result.end()), Bytes(64, 0xc3)) << blocks;
+            cached.run(input.get(), input.get(), 16 * blocks, stream);
+            stream.synchronize();
+            EXPECT_EQ(fetch(input), result) << "in place, " << blocks;
+        }
+    }
+}
+
+TEST(CachedCounter, Refuses) {
+    const Stream stream;
+    DeviceMemory text(64);
+    EXPECT_THROW(CachedCounter(Bytes(32), Bytes(16), 64), std::invalid_argument);
+    EXPECT_THROW(CachedCounter(Bytes(16), Bytes(12), 64), std::invalid_argument);
+    const CachedCounter cached(Bytes(16), Bytes(16), 64);
+    EXPECT_NO_THROW(cached.run(text.get(), text.get(), 0, stream));
+    EXPECT_THROW(cached.run(text.get(), text.get(), 63, stream), std::invalid_argument);
+    EXPECT_THROW(cached.run(text.get(), text.get(), 80, stream), std::invalid_argument);
+}
+
+std::vector<DpfNode> some_table(unsigned depth) {
+    std::vector<DpfNode> table(std::size_t{1} << depth);
+    for (std::uint32_t i = 0; i < table.size(); ++i) table[i] = {i, i * 2654435761u, ~i, i << 16};
+    return table;
+}
+
+/// What the server must answer: the entries where the party's control bit is 1, by libcrypto.
+DpfNode answer_of(Prg prg, const DpfKey& key, const std::vector<DpfNode>& table) {
+    DpfNode sum{};
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        if ((evaluate(prg, key, i)[0] & 1) == 0) continue;
+        for (std::size_t w = 0; w < 4; ++w) sum[w] ^= table[i][w];
+    }
+    return sum;
+}
+
+TEST(Dpf, SharesDifferAtOneEntryAlone) {
+    for (const Prg prg : {Prg::aes, Prg::chacha}) {
+        for (const std::uint64_t index : {0u, 1u, 21u, 31u}) {
+            const auto [a, b] = make_dpf(prg, index, 5, 9 + index);
+            for (std::uint64_t i = 0; i < 32; ++i) {
+                const DpfNode x = evaluate(prg, a, i), y = evaluate(prg, b, i);
+                EXPECT_EQ(x != y, i == index) << i;
+                EXPECT_EQ((x[0] ^ y[0]) & 1, i == index ? 1u : 0u) << i;
+            }
+        }
+    }
+    EXPECT_THROW((void)make_dpf(Prg::aes, 32, 5, 1), std::invalid_argument);
+}
+
+TEST(Dpf, TheServerAnswersAsLibcryptoDoes) {
+    const Stream stream;
+    for (const unsigned depth : {6u, 7u, 11u}) {
+        const std::vector<DpfNode> table = some_table(depth);
+        DpfServer server(table, depth, 2);
+        for (const Prg prg : {Prg::aes, Prg::chacha}) {
+            const std::uint64_t index = table.size() - 3;
+            const auto [a, b] = make_dpf(prg, index, depth, 4);
+            const std::vector<DpfKey> keys{a, b};
+            server.load(keys);
+            server.run(prg, stream);
+            stream.synchronize();
+            const std::vector<DpfNode> answers = server.answers();
+            EXPECT_EQ(answers[0], answer_of(prg, a, table)) << depth;
+            EXPECT_EQ(answers[1], answer_of(prg, b, table)) << depth;
+            for (std::size_t w = 0; w < 4; ++w) EXPECT_EQ(answers[0][w] ^ answers[1][w], table[index][w]);
+        }
+    }
+}
+
+TEST(Dpf, TheServerRefuses) {
+    EXPECT_THROW(DpfServer(some_table(5), 5, 1), std::invalid_argument);
+    EXPECT_THROW(DpfServer(some_table(6), 7, 1), std::invalid_argument);
+    EXPECT_THROW(DpfServer(some_table(6), 6, 0), std::invalid_argument);
+    DpfServer server(some_table(6), 6, 1);
+    EXPECT_THROW(server.load({}), std::invalid_argument);
+    const std::vector<DpfKey> shallow{make_dpf(Prg::aes, 0, 5, 1).first};
+    EXPECT_THROW(server.load(shallow), std::invalid_argument);
 }
 
 std::vector<std::uint32_t> schedule_of(const Bytes& key) {

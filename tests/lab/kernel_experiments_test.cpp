@@ -10,15 +10,17 @@
 namespace lab {
 namespace {
 
-const std::vector<std::string> keys{"N.implementations", "N.granularity", "N.tables", "N.layout",  "N.persistent",
-                                    "N.baselines",       "G.schemes",     "G.tables", "P.threads", "P.memory",
-                                    "D.occupancy",       "D.memory",      "H.tables", "W.leakage", "W.contenders"};
+const std::vector<std::string> keys{
+    "N.implementations", "N.granularity", "N.tables",  "N.layout", "N.persistent", "N.baselines",
+    "G.schemes",         "G.tables",      "P.threads", "P.memory", "D.occupancy",  "D.memory",
+    "H.tables",          "K.last-round",  "T.designs", "F.dpf",    "W.leakage",    "W.contenders"};
 
 Context context_of(int gpu) {
     Context context;
     context.quick = true;
     context.gpu = gpu;
     context.most_bytes = 2064;
+    context.joules = [energy = 0.0]() mutable { return energy += 1; };
     return context;
 }
 
@@ -30,7 +32,9 @@ TEST_P(KernelExperiments, YieldWholeResults) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, KernelExperiments, testing::ValuesIn(keys), [](const auto& info) {
     std::string name = info.param;
-    name[1] = '_';
+    for (char& c : name) {
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    }
     return name;
 });
 

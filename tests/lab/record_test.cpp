@@ -32,9 +32,20 @@ Record example() {
     record.machine.os = "Linux";
     record.machine.openssl = "OpenSSL 3";
     record.options = {{"N", "G.tables"}, true, 1, 16, "/disk", "/memory"};
-    Entry entry{
-        "G.tables", "G", "Gu", "Tables", "Which?", Status::measured, "", "abc1", 1.25, 0.25, Clocks{1200, 1980, 1980},
-        {}};
+    Entry entry{"G.tables",
+                "G",
+                "Gu",
+                "Tables",
+                "Which?",
+                Status::measured,
+                "",
+                "abc1",
+                1.25,
+                0.25,
+                Sampled{1200, 1980, 1980},
+                Sampled{90, 610.5, 690},
+                std::nullopt,
+                {}};
     Panel lines{"By size",
                 Panel::Kind::lines,
                 {"input", "B", Axis::Scale::log, {16, 256}, {}},
@@ -58,9 +69,9 @@ Record example() {
     entry.result.notes = {"left out: ½"};
     record.experiments = {
         entry,
-        {"W.leakage", "W", "ours", "Leakage", "Does it?", Status::left_out, "no GPU", "abc1", 0, {}, {}, {}},
-        {"N.tables", "N", "Iwai", "T", "?", Status::failed, "wrong output", "abc2+", 0.5, {}, {}, {}},
-        {"N.layout", "N", "Iwai", "L", "?", Status::not_run, "", "", 0, {}, {}, {}}};
+        {"W.leakage", "W", "ours", "Leakage", "Does it?", Status::left_out, "no GPU", "abc1", 0, {}, {}, {}, {}, {}},
+        {"N.tables", "N", "Iwai", "T", "?", Status::failed, "wrong output", "abc2+", 0.5, {}, {}, {}, {}, {}},
+        {"N.layout", "N", "Iwai", "L", "?", Status::not_run, "", "", 0, {}, {}, {}, {}, {}}};
     return record;
 }
 
@@ -105,6 +116,8 @@ TEST(Record, SurvivesJsonWhole) {
     EXPECT_EQ(entry["result"]["facts"][1]["published"], nullptr);
     EXPECT_EQ(entry["load"], 0.25);
     EXPECT_EQ(entry["clocks"], json::parse("[1200, 1980, 1980]"));
+    EXPECT_EQ(entry["power"], json::parse("[90, 610.5, 690]"));
+    EXPECT_EQ(entry["temperature"], nullptr);
     EXPECT_EQ(entry["result"]["verdicts"][0]["holds"], "partly");
     EXPECT_EQ(entry["result"]["verdicts"][0]["claim"], "G.a");
     EXPECT_EQ(first["experiments"][1]["reason"], "no GPU");

@@ -293,32 +293,44 @@ TEST(TimeLeft, AnExperimentKnowsBestNearItsEnd) {
     EXPECT_NEAR(left.seconds(0, 90, 0.9), 9, 0.1);  // by its estimate it would have been over
 }
 
-TEST(ClockWatch, KnowsTheLeastAndTheMostOfWhatItSaw) {
+TEST(GpuWatch, KnowsTheLeastAndTheMostOfWhatItSaw) {
     std::atomic<int> reads = 0;
-    ClockWatch watch([&]() -> std::optional<double> { return ++reads == 2 ? 1200 : 1980; });
+    GpuWatch watch([&] {
+        GpuState state;
+        state.mhz = ++reads == 2 ? 1200 : 1980;
+        if (reads != 1) state.watts = 100 * std::min<int>(reads, 3);
+        return state;
+    });
     while (reads < 3) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    const auto clocks = watch.stop();
-    ASSERT_TRUE(clocks);
-    EXPECT_EQ(clocks->low, 1200);
-    EXPECT_EQ(clocks->median, 1980);
-    EXPECT_EQ(clocks->high, 1980);
+    const GpuWatch::Seen seen = watch.stop();
+    ASSERT_TRUE(seen.clocks);
+    EXPECT_EQ(seen.clocks->low, 1200);
+    EXPECT_EQ(seen.clocks->median, 1980);
+    EXPECT_EQ(seen.clocks->high, 1980);
+    ASSERT_TRUE(seen.power);
+    EXPECT_EQ(seen.power->low, 200);
+    EXPECT_EQ(seen.power->high, 300);
+    EXPECT_FALSE(seen.temperature);
 }
 
-TEST(ClockWatch, SaysNothingWhereNothingCanBeRead) {
-    EXPECT_FALSE(ClockWatch({}).stop());
-    EXPECT_FALSE(ClockWatch([]() -> std::optional<double> { return {}; }).stop());
-    EXPECT_FALSE(clock_reader(-1));
+TEST(GpuWatch, SaysNothingWhereNothingCanBeRead) {
+    EXPECT_FALSE(GpuWatch({}).stop().clocks);
+    EXPECT_FALSE(GpuWatch([] { return GpuState(); }).stop().clocks);
+    EXPECT_FALSE(gpu_reader(-1));
 }
 
-TEST_F(Run, TheRecordHasTheClocksOfWhatWasMeasured) {
+TEST_F(Run, TheRecordHasTheStateOfTheGpuOfWhatWasMeasured) {
     const std::vector<Experiment> list{a, b};
     Conditions conditions = conditions_for(list);
-    conditions.clock = [] { return 1500.0; };
+    conditions.state = [] { return GpuState{1500, 650.5, 61, 1000}; };
     Record record = make_record(list, {}, {});
     EXPECT_TRUE(run(record, conditions));
     ASSERT_TRUE(record.experiments[0].clocks);
     EXPECT_EQ(record.experiments[0].clocks->median, 1500);
+    EXPECT_EQ(record.experiments[0].power->median, 650.5);
+    EXPECT_EQ(record.experiments[0].temperature->median, 61);
     EXPECT_FALSE(record.experiments[1].clocks) << "it was left out";
+    EXPECT_FALSE(record.experiments[1].power);
 }
 
 }  // namespace

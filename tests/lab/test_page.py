@@ -47,7 +47,7 @@ def measured(record: dict) -> dict:
     out["machine"].pop("virtual", None)
     for experiment in out["experiments"]:
         experiment["result"].pop("verdicts")
-        for name in ("citation", "title", "question", "load", "clocks"):
+        for name in ("citation", "title", "question", "load", "clocks", "power", "temperature"):
             experiment.pop(name, None)
     return out
 

@@ -12,9 +12,18 @@ import rules_gu
 import rules_harrison
 import rules_ours
 import rules_paracrypt
+import rules_studies
 
 RULES = {
     name: rule
-    for paper in (rules_gibadullin, rules_gu, rules_paracrypt, rules_damjanovic, rules_harrison, rules_ours)
+    for paper in (
+        rules_gibadullin,
+        rules_gu,
+        rules_paracrypt,
+        rules_damjanovic,
+        rules_harrison,
+        rules_studies,
+        rules_ours,
+    )
     for name, rule in paper.RULES.items()
 }

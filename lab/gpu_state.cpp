@@ -1,4 +1,4 @@
-#include "lab/clocks.hpp"
+#include "lab/gpu_state.hpp"
 
 #include <dlfcn.h>
 
@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* library_name = "libnvidia-ml.so.1";
 constexpr int of_multiprocessors = 1;  // NVML_CLOCK_SM
+constexpr int of_gpu = 0;              // NVML_TEMPERATURE_GPU
 
 /// The functions of NVML that the lab needs. dlopen() finds them by their C ABI, so nothing is linked.
 class ManagementLibrary {
@@ -20,7 +21,10 @@ public:
         const auto init = find<int (*)()>("nvmlInit_v2");
         const auto by_index = find<int (*)(unsigned, void**)>("nvmlDeviceGetHandleByIndex_v2");
         clock_ = find<int (*)(void*, int, unsigned*)>("nvmlDeviceGetClockInfo");
-        if (init == nullptr || by_index == nullptr || clock_ == nullptr || init() != 0) return;
+        power_ = find<int (*)(void*, unsigned*)>("nvmlDeviceGetPowerUsage");
+        temperature_ = find<int (*)(void*, int, unsigned*)>("nvmlDeviceGetTemperature");
+        energy_ = find<int (*)(void*, unsigned long long*)>("nvmlDeviceGetTotalEnergyConsumption");
+        if (init == nullptr || by_index == nullptr || init() != 0) return;
         is_open_ = true;
         if (by_index(static_cast<unsigned>(device), &device_) != 0) device_ = nullptr;
     }
@@ -31,10 +35,18 @@ public:
     ManagementLibrary(const ManagementLibrary&) = delete;
     ManagementLibrary& operator=(const ManagementLibrary&) = delete;
 
-    [[nodiscard]] std::optional<double> mhz() const {
+    [[nodiscard]] GpuState read() const {
+        GpuState state;
         unsigned now = 0;
-        if (device_ == nullptr || clock_(device_, of_multiprocessors, &now) != 0) return {};
-        return now;
+        unsigned long long millijoules = 0;
+        if (device_ == nullptr) return state;
+        if (clock_ != nullptr && clock_(device_, of_multiprocessors, &now) == 0) state.mhz = now;
+        if (power_ != nullptr && power_(device_, &now) == 0) state.watts = now / 1e3;
+        if (temperature_ != nullptr && temperature_(device_, of_gpu, &now) == 0) state.celsius = now;
+        if (energy_ != nullptr && energy_(device_, &millijoules) == 0) {
+            state.joules = static_cast<double>(millijoules) / 1e3;
+        }
+        return state;
     }
 
 private:
@@ -45,33 +57,45 @@ private:
     void* handle_;
     void* device_ = nullptr;
     int (*clock_)(void*, int, unsigned*) = nullptr;
+    int (*power_)(void*, unsigned*) = nullptr;
+    int (*temperature_)(void*, int, unsigned*) = nullptr;
+    int (*energy_)(void*, unsigned long long*) = nullptr;
     bool is_open_ = false;
 };
 
-}  // namespace
-
-ClockReader clock_reader(int device) {
-    if (device < 0) return {};
-    const auto library = std::make_shared<ManagementLibrary>(device);
-    return [library] { return library->mhz(); };
+std::optional<Sampled> sampled(std::vector<double>& seen) {
+    if (seen.empty()) return {};
+    std::sort(seen.begin(), seen.end());
+    return Sampled{seen.front(), seen[seen.size() / 2], seen.back()};
 }
 
-ClockWatch::ClockWatch(ClockReader reader) : reader_(std::move(reader)) {
+}  // namespace
+
+GpuReader gpu_reader(int device) {
+    if (device < 0) return {};
+    const auto library = std::make_shared<ManagementLibrary>(device);
+    return [library] { return library->read(); };
+}
+
+GpuWatch::GpuWatch(GpuReader reader) : reader_(std::move(reader)) {
     if (reader_) thread_ = std::thread([this] { watch(); });
 }
 
-ClockWatch::~ClockWatch() {
+GpuWatch::~GpuWatch() {
     (void)stop();
 }
 
-void ClockWatch::watch() {
+void GpuWatch::watch() {
     std::unique_lock lock(mutex_);
     do {
-        if (const auto now = reader_()) seen_.push_back(*now);
+        const GpuState now = reader_();
+        if (now.mhz) mhz_.push_back(*now.mhz);
+        if (now.watts) watts_.push_back(*now.watts);
+        if (now.celsius) celsius_.push_back(*now.celsius);
     } while (!ended_.wait_for(lock, std::chrono::milliseconds(100), [this] { return end_; }));
 }
 
-std::optional<Clocks> ClockWatch::stop() {
+GpuWatch::Seen GpuWatch::stop() {
     if (thread_.joinable()) {
         {
             const std::lock_guard lock(mutex_);
@@ -80,9 +104,7 @@ std::optional<Clocks> ClockWatch::stop() {
         ended_.notify_one();
         thread_.join();
     }
-    if (seen_.empty()) return {};
-    std::sort(seen_.begin(), seen_.end());
-    return Clocks{seen_.front(), seen_[seen_.size() / 2], seen_.back()};
+    return {sampled(mhz_), sampled(watts_), sampled(celsius_)};
 }
 
 }  // namespace lab

@@ -1,0 +1,36 @@
+// Distributed point functions of two parties by a GGM tree (Boyle, Gilboa, Ishai, CCS 2016), and what private
+// information retrieval makes of them: each party sums the table's entries where its share of the bit is 1, and the sum
+// of both answers is the entry that the client wants.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace lab {
+
+/// The generator that makes two children of a seed.
+enum class Prg : std::uint8_t {
+    aes,    ///< AES-128 with the seed as key: blocks 0 and 1
+    chacha  ///< ChaCha20 with the seed and 16 zeros as key, counter and nonce 0: bytes 0 to 31 of its stream
+};
+
+/// A node: a seed whose lowest bit is the node's control bit. As four words in memory order.
+using DpfNode = std::array<std::uint32_t, 4>;
+
+/// A party's key: its root, and for each level what is added to the left and right child where the control bit is 1.
+struct DpfKey {
+    DpfNode root{};
+    std::vector<std::array<DpfNode, 2>> corrections;
+};
+
+/// Both children of a node, by libcrypto.
+std::array<DpfNode, 2> children_of(Prg prg, const DpfNode& node);
+/// Keys of both parties for entry `index` of 2^depth. `seed`: of the random roots.
+std::pair<DpfKey, DpfKey> make_dpf(Prg prg, std::uint64_t index, unsigned depth, std::uint64_t seed);
+/// A party's node of one entry, by libcrypto.
+DpfNode evaluate(Prg prg, const DpfKey& key, std::uint64_t index);
+
+}  // namespace lab

@@ -1,0 +1,52 @@
+// Samples the GPU's clock, power and temperature while an experiment runs.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "lab/record.hpp"
+
+namespace lab {
+
+/// The state of a GPU at one moment; none where it cannot be read.
+struct GpuState {
+    std::optional<double> mhz;      ///< multiprocessor clock
+    std::optional<double> watts;    ///< power of the whole board
+    std::optional<double> celsius;  ///< temperature
+    std::optional<double> joules;   ///< energy since the driver was loaded
+};
+using GpuReader = std::function<GpuState()>;
+
+/// Reads device `device` through the driver's management library (NVML), which is loaded when it is first needed. The
+/// reader returns nothing if the library or the device is missing; for a negative `device` the reader is empty.
+GpuReader gpu_reader(int device);
+
+/// Samples a GPU ten times a second in its own thread, from construction until stop().
+class GpuWatch {
+public:
+    explicit GpuWatch(GpuReader reader);
+    ~GpuWatch();
+    GpuWatch(const GpuWatch&) = delete;
+    GpuWatch& operator=(const GpuWatch&) = delete;
+
+    struct Seen {
+        std::optional<Sampled> clocks, power, temperature;  ///< none if no sample could be read
+    };
+    /// Stops sampling.
+    Seen stop();
+
+private:
+    void watch();
+    GpuReader reader_;
+    std::mutex mutex_;
+    std::condition_variable ended_;
+    bool end_ = false;
+    std::vector<double> mhz_, watts_, celsius_;
+    std::thread thread_;
+};
+
+}  // namespace lab
