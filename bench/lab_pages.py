@@ -94,10 +94,11 @@ def verdict(records: list[dict], summaries: list[dict | None]) -> str:
     """The tally of the newest record, for the README."""
     for record, said in zip(records, summaries):
         if said:
-            counted = tally([t for t in said["tallies"] if t["paper"] != "W"]).removeprefix("of ")
+            theirs = [t for t in said["tallies"] if t["paper"] != "W"]
+            counted = tally(theirs).removeprefix("of ")
             return (
-                f"[The lab](docs/lab.md) measures five published studies of AES on GPUs again: of their {counted} "
-                f"({name_of(record)}, {record['date'][:10]}, commit {record['commit'][:12] or 'unknown'})."
+                f"[The lab](docs/lab.md) measures {len(theirs)} published studies of AES on GPUs again: of their "
+                f"{counted} ({name_of(record)}, {record['date'][:10]}, commit {record['commit'][:12] or 'unknown'})."
             )
     return ""
 

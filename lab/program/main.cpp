@@ -36,7 +36,7 @@ constexpr const char* help = R"(Usage: warpaes lab list [--json]
        warpaes lab compare A.json B.json... [--json]
        warpaes lab submit RECORD.json [-o FILE]
 
-Runs the experiments of five published systems that encrypt with AES on GPUs on this machine, and
+Runs the experiments of published systems that encrypt with AES on GPUs on this machine, and
 compares its figures with the published ones. `warpaes lab COMMAND --help` describes each command.
 
 Examples:
