@@ -3,7 +3,7 @@
 
 Builds the cuda preset, runs every test program and the examples with kernels of their own on the hardware, then
 `warpaes bench`, bench/device_calls, batches, tools/path_sweep.py, bench/device_bench and bench/provider_gpu, then the
-GPU's tests under compute-sanitizer. Fails if a test fails or a sanitizer reports something, after the record is written.
+GPU's tests under compute-sanitizer. Fails if a test fails or a sanitizer reports something, once the record is written.
 
     tools/gpu_test.py                     on a machine with a GPU
     tools/gpu_test.py --no-build          with the programs that lie in build/cuda, made elsewhere
