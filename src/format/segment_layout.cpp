@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t c2sp_chunk_bytes = 16384, c2sp_header_bytes = 24 + 32;
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_length(const std::string& why) {
     throw Error(WARPAES_ERROR_FORMAT, "input: " + why);
 }
 
@@ -61,7 +61,7 @@ std::uint64_t SegmentLayout::file_bytes(std::uint64_t text_bytes) const {
 
 std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
     if (file_bytes < header_bytes + tag) {
-        refuse("is truncated: header and tag take " + std::to_string(header_bytes + tag) + " bytes, there are " +
+        refuse_length("is truncated: header and tag take " + std::to_string(header_bytes + tag) + " bytes, there are " +
                std::to_string(file_bytes));
     }
     const std::uint64_t body = file_bytes - header_bytes, first = first_text + tag, full = text + tag;
@@ -71,11 +71,11 @@ std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
     // segment.
     const bool impossible = last_is_shorter ? rest < tag : rest != 0 && rest <= tag;
     if (impossible) {
-        refuse("no file of this format is " + std::to_string(file_bytes) +
+        refuse_length("no file of this format is " + std::to_string(file_bytes) +
                " bytes long: it is truncated, or not such a file");
     }
     const std::uint64_t segments = 1 + others + (last_is_shorter || rest != 0 ? 1 : 0);
-    if (segments > most_segments) refuse("has more than " + std::to_string(most_segments) + " segments");
+    if (segments > most_segments) refuse_length("has more than " + std::to_string(most_segments) + " segments");
     return body - segments * tag;
 }
 
