@@ -24,16 +24,26 @@ def name_of(record: dict) -> str:
     return record["machine"]["gpu"]["name"] if record["machine"]["gpu"] else record["machine"]["cpu"]
 
 
-def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """The newest record of each machine, with its path."""
+def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
+    """The newest record of each machine, with its path: those with a GPU first. `folder`/submitted has records that
+    others sent (`warpaes lab submit`)."""
     found = {}
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted([*folder.glob("*.json"), *folder.glob("submitted/*.json")]):
         if not path.name.startswith("profile-"):
             record = json.loads(path.read_text())
             name = name_of(record)
             if name not in found or record["date"] > found[name][1]["date"]:
                 found[name] = (path, record)
-    return found
+    return dict(sorted(found.items(), key=lambda item: item[1][1]["machine"]["gpu"] is None))
+
+
+def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
+    """The records that have a page: of a GPU, and not submitted by others."""
+    return {
+        name: (path, record)
+        for name, (path, record) in every_machine(folder).items()
+        if record["machine"]["gpu"] and path.parent == folder
+    }
 
 
 def load_profiles(folder: Path = FOLDER) -> dict[str, dict]:
@@ -86,7 +96,7 @@ def verdict(records: list[dict], summaries: list[dict | None]) -> str:
         if said:
             counted = tally([t for t in said["tallies"] if t["paper"] != "W"]).removeprefix("of ")
             return (
-                f"[The lab](docs/lab.md) measures five published studies of AES on GPUs again: of their {counted} "
+                f"[The lab](docs/lab.md) measures published studies of AES on GPUs again: of their {counted} "
                 f"({name_of(record)}, {record['date'][:10]}, commit {record['commit'][:12] or 'unknown'})."
             )
     return ""
@@ -124,19 +134,21 @@ HOLDS = {"yes": "holds", "partly": "in part", "no": "does not hold", "open": "op
 PROFILED = ("G.fig4",)
 
 
-def claims_table(claims: list[dict], machine: str, profile: dict | None = None) -> str:
-    """Every table, figure and sentence of the papers, with the experiment that measures it, or why none does.
-    `profile`: the profile of the same machine."""
+def claims_table(summary: dict, profile: dict | None = None) -> str:
+    """Every table, figure and sentence of the papers, with the experiment that measures it, or why none does, and the
+    verdicts by machine. `summary`: of a page; `profile`: the profile of the same machine."""
+    machines = [record["machine"] for record in summary["matrix"]["records"]]
+    holds = {row["id"]: [HOLDS[one] for one in row["holds"]] for row in summary["matrix"]["conclusions"]}
     rows = []
-    for claim in claims:
+    for claim in summary["claims"]:
         if claim["id"] in PROFILED and profile and profile.get("schemes"):
             where, verdict = "the profiler: [the three schemes](lab-profile.md#the-three-schemes)", "figures"
         elif claim["kind"] == "unmeasured":
             where, verdict = f"not measured: {claim['rule']}", ""
         else:
-            where, verdict = f"{claim['experiment']}: {claim['rule']}", HOLDS.get(claim.get("holds"), "figures")
-        rows.append([claim["id"], claim["says"], where, verdict])
-    cells = [["id", "published", "measured by, and the rule", machine], *rows]
+            where, verdict = f"{claim['experiment']}: {claim['rule']}", "figures"
+        rows.append([claim["id"], claim["says"], where, *holds.get(claim["id"], [verdict] * len(machines))])
+    cells = [["id", "published", "measured by, and the rule", *machines], *rows]
     escaped = [[str(cell).replace("|", "\\|") for cell in row] for row in cells]
     return table(escaped[0], escaped[1:], ("---", "---"))
 
@@ -404,13 +416,19 @@ def find_command() -> Path | None:
     return next((path for path in (*named, *(ROOT / place for place in COMMANDS)) if path.exists()), None)
 
 
+def in_columns(path: Path) -> list[Path]:
+    """The records of a page: its own, and those of other machines that are its further columns."""
+    return [path, *(other for other, _ in every_machine().values() if other != path)]
+
+
 def write_pages() -> None:
     """Writes the pages by the current lab. Without a build of the lab, pages stay as they are."""
     command = find_command()
     for path, record in load().values():
         page = ROOT / "docs" / page_name(record)
         if command:
-            subprocess.run([command, "report", path, "-o", page], check=True, stdout=subprocess.DEVNULL)
+            arguments = [command, "report", *in_columns(path), "-o", page]
+            subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
         elif measured_part(embedded(page)) != measured_part(record):
             print(f"{page}: needs the lab; `tools/build default warpaes_lab_program` builds it")
     write_elsewhere()

@@ -444,11 +444,10 @@ def everything() -> dict[str, str]:
     files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
     none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."
     page = with_figures((ROOT / "docs/lab.md").read_text(), beside or none)
-    for record, summary in zip(of_lab, summaries):
+    for record, summary in list(zip(of_lab, summaries))[:1]:
         if summary:
             marks = "<!-- claims: begin -->", "<!-- claims: end -->"
-            name = lab_pages.name_of(record)
-            page = with_figures(page, lab_pages.claims_table(summary["claims"], name, studies.get(name)), marks)
+            page = with_figures(page, lab_pages.claims_table(summary, studies.get(lab_pages.name_of(record))), marks)
     return files | profile | demo_svg.render() | {"docs/lab.md": page}
 
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lab/claims/claim.hpp"
+#include "lab/matrix.hpp"
 #include "lab/report_parts.hpp"
 
 namespace lab {
@@ -54,6 +55,25 @@ std::string for_html(std::string_view text) {
     return out;
 }
 
+/// "NVIDIA H200, 2026-11-23", with a mark for --quick.
+std::string name_of_column(const nlohmann::json& column) {
+    return column["machine"].get<std::string>() + ", " + column["date"].get<std::string>() +
+           (column["quick"].get<bool>() ? ", --quick" : "");
+}
+
+/// The verdicts by machine as a table.
+std::string plain_matrix(const nlohmann::json& matrix) {
+    std::string out = "<h2>The conclusions by machine</h2>\n<table>\n<tr><th>conclusion</th>";
+    for (const auto& column : matrix["records"]) out.append("<th>" + for_html(name_of_column(column)) + "</th>");
+    out.append("</tr>\n");
+    for (const auto& row : matrix["conclusions"]) {
+        out.append("<tr><td>" + for_html(row["id"].get<std::string>()) + "</td>");
+        for (const auto& holds : row["holds"]) out.append("<td>" + holds.get<std::string>() + "</td>");
+        out.append("</tr>\n");
+    }
+    return out.append("</table>\n");
+}
+
 /// The summary and every verdict as plain HTML, for readers without JavaScript.
 std::string plain_part(const nlohmann::json& summary) {
     const auto text = [](const nlohmann::json& value) { return for_html(value.get<std::string>()); };
@@ -80,14 +100,17 @@ std::string plain_part(const nlohmann::json& summary) {
                            : holds == "no"     ? "Does not hold"
                                                : "Open";
         out.append("<dt>[" + text(claim["id"]) + "] " + text(claim["says"]) + "</dt>\n<dd><strong>" + word +
-                   ".</strong> " + text(claim["sentence"]) + " Rule: " + text(claim["rule"]) + ".</dd>\n");
+                   ".</strong> " + text(claim["sentence"]) + " Rule: " + text(claim["rule"]) + "." +
+                   (claim.contains("limit") ? " Limit: " + text(claim["limit"]) + "." : "") + "</dd>\n");
         if (claim.contains("original")) {
             out.append("<dd>" + text(claim["place"]) + ": <q>" + text(claim["original"]) + "</q>");
             if (claim.contains("translation")) out.append(" (" + text(claim["translation"]) + ")");
             out.append("</dd>\n");
         }
     }
-    out.append("</dl>\n<h2>The papers</h2>\n<ul>\n");
+    out.append("</dl>\n");
+    if (summary["matrix"]["records"].size() > 1) out.append(plain_matrix(summary["matrix"]));
+    out.append("<h2>The papers</h2>\n<ul>\n");
     for (const auto& source : summary["sources"]) {
         out.append("<li>[" + text(source["paper"]) + "] " + text(source["reference"]));
         if (source["link"] != "") {
@@ -121,10 +144,11 @@ std::string filled(std::string_view page, std::initializer_list<std::pair<std::s
 
 }  // namespace
 
-std::string report_page(const Record& as_it_is) {
-    Record record = as_it_is;
+std::string report_page(std::span<const Record> records) {
+    Record record = records[0];
     refresh(record);
-    const nlohmann::json summary = summary_of(record);
+    nlohmann::json summary = summary_of(record);
+    summary["matrix"] = to_json(matrix_of(records));
     return filled(report::page, {{"{{title}}", for_html(title_of(record))},
                                  {"{{style}}", report::style},
                                  {"{{plain}}", plain_part(summary)},

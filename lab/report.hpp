@@ -1,13 +1,15 @@
 // The record of a run as a web page: one self-contained file that needs no network and no library.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "lab/record.hpp"
 
 namespace lab {
 
-/// The page, UTF-8. It contains the whole record as JSON in a script element; the page's own script draws it.
-std::string report_page(const Record& record);
+/// The page of the first record, UTF-8. It contains the whole record as JSON in a script element; the page's own script
+/// draws it. With more than one record it also has the verdicts of all of them side by side.
+std::string report_page(std::span<const Record> records);
 
 }  // namespace lab

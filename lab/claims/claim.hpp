@@ -29,6 +29,10 @@ struct Claim {
     /// Of a published conclusion: where it stands, its words, their translation (empty if they are English), and what
     /// they speak of.
     std::string place, original, translation, series, sizes, condition, baseline;
+    /// Conclusion: the part of the machine that decides how fast the measured subjects are, on current GPUs; empty if
+    /// there is no single one. "(counted)": by the profiler, docs/lab-profile.md.
+    std::string limit;
+    bool whole_run = false;  ///< conclusion: `--quick` measures other sizes than the rule needs, so it is not judged
     /// Throws Missing if the record lacks a figure that the rule needs.
     Verdict (*judge)(const Figures& figures) = nullptr;
 };

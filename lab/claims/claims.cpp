@@ -7,13 +7,28 @@
 
 namespace lab {
 
+namespace {
+
+bool was_measured(const Record& record, const std::string& experiment) {
+    return std::any_of(record.experiments.begin(), record.experiments.end(),
+                       [&](const Entry& e) { return e.key == experiment && e.status == Status::measured; });
+}
+
+}  // namespace
+
 Verdict judge(const Claim& claim, const Record& record) {
     Verdict verdict;
-    try {
-        verdict = claim.judge(Figures(record));
-        if (verdict.holds == Verdict::Holds::open) verdict.sentence += " The spread of the figures leaves it open.";
-    } catch (const Missing& why) {
-        verdict = {Verdict::Holds::open, fmt::format("Not measured in this record: {}.", why.what()), {}};
+    if (claim.whole_run && record.options.quick && was_measured(record, claim.experiment)) {
+        verdict.sentence =
+            fmt::format("Not judged at these sizes: the rule is about {}, and --quick measures other sizes.",
+                        claim.sizes.empty() ? "those of a run without --quick" : claim.sizes);
+    } else {
+        try {
+            verdict = claim.judge(Figures(record));
+            if (verdict.holds == Verdict::Holds::open) verdict.sentence += " The spread of the figures leaves it open.";
+        } catch (const Missing& why) {
+            verdict = {Verdict::Holds::open, fmt::format("Not measured in this record: {}.", why.what()), {}};
+        }
     }
     verdict.claim = claim.id;
     return verdict;
@@ -72,6 +87,7 @@ nlohmann::json claims_of(const Record& record) {
         add("place", claim.place), add("original", claim.original), add("translation", claim.translation);
         add("series", claim.series), add("sizes", claim.sizes);
         add("condition", claim.condition), add("baseline", claim.baseline);
+        add("limit", claim.limit);
         if (claim.kind == Claim::Kind::conclusion) {
             const Verdict verdict = judge(claim, record);
             one["holds"] = holds_names(verdict.holds);

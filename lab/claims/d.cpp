@@ -175,6 +175,21 @@ Verdict one_large_transfer(const Figures& figures) {
                                gb_per_s(small), times(r.value)));
 }
 
+Verdict kernel_is_fast(const Figures& figures) {
+    const Surface s(figures, surfaces[0]);
+    const Figure whole = s.cuda.at(last_file(s.cuda), s.last_buffer()),
+                 kernel = figures.row("D.occupancy", "Sixteen thread blocks, and a grid for this GPU", "speed")[0];
+    const Ratio share = over(whole, kernel);
+    return verdict(
+        at_both_ends(in_another_run(share),
+                     [](double x) { return x < 0.25  ? Holds::yes
+                                           : x < 0.5 ? Holds::partly
+                                                     : Holds::no; }),
+        fmt::format("With the largest file and buffer CUDA does {}, its kernel alone {}: the kernel takes {} "
+                    "of the time.",
+                    gb_per_s(whole), gb_per_s(kernel), percent(share.value)));
+}
+
 Verdict stronger_gpus(const Figures& figures) {
     const Surface s(figures, surfaces[0]);
     bool ahead = false, unclear = false;
@@ -296,6 +311,7 @@ std::vector<Rule> rules_of_damjanovic() {
         {"D.same-models", same_models},
         {"D.both-platforms", both_platforms},
         {"D.one-large-transfer", one_large_transfer},
+        {"D.kernel-fast", kernel_is_fast},
         {"D.stronger-gpus", stronger_gpus},
         {"D.cheap", cheap_machines},
         {"D.cpu-freed", cpu_freed_of_aes_ni},

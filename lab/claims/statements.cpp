@@ -43,6 +43,8 @@ Claim claim_from(const json& row, Paper paper, const std::vector<claims::Rule>& 
     claim.condition = text("condition"), claim.baseline = text("baseline");
     if (row.contains("rule")) {
         claim.rule = row["rule"];
+        claim.limit = text("limit");
+        claim.whole_run = row.value("whole_run", false);
         const auto rule =
             std::find_if(rules.begin(), rules.end(), [&](const claims::Rule& r) { return r.id == claim.id; });
         if (rule == rules.end()) throw std::logic_error(fmt::format("'{}' has no rule", claim.id));

@@ -21,15 +21,64 @@ json figures_of(const Row& row) {
     return values;
 }
 
-/// A chart over sizes, and one sentence for each place of the text.
+/// What the GPU is compared with where the data are.
+struct Against {
+    std::string name;            ///< "all 16 threads of the CPU"
+    std::optional<double> from;  ///< the size from which the GPU is ahead; none: at no size measured
+    std::string speed;           ///< with the longest text
+};
+
+/// Where the data are, and when the GPU is faster there.
+struct Answer {
+    std::string where;
+    std::vector<Against> against;
+    std::string gpu, at;  ///< the GPU's speed, in both units, with a text of this length
+    std::string note;     ///< a sentence, or empty
+
+    [[nodiscard]] std::string sentence() const {
+        std::vector<std::string> said;
+        for (const Against& a : against) {
+            const std::string who = a.from ? fmt::format("the GPU from {} on against {}", size_of(*a.from), a.name)
+                                           : fmt::format("{} at every size measured", a.name);
+            said.push_back(fmt::format("{} ({} at {})", who, a.speed, at));
+        }
+        if (said.empty()) {
+            return fmt::format("{}: the GPU, {} at {}; the way to the CPU and back was not measured.", where, gpu, at);
+        }
+        return fmt::format("{}: {}. The GPU does {} at {}.{}{}", where, fmt::join(said, "; "), gpu, at,
+                           note.empty() ? "" : " ", note);
+    }
+    [[nodiscard]] json to_json() const {
+        json others = json::array();
+        for (const Against& a : against) {
+            others.push_back(
+                {{"name", a.name}, {"from", a.from ? json(size_of(*a.from)) : json(nullptr)}, {"speed", a.speed}});
+        }
+        return {{"where", where}, {"against", others}, {"gpu", gpu}, {"at", at}, {"note", note}};
+    }
+};
+
+/// A chart over sizes, with the places where the GPU overtakes the CPU, and one answer for each place of the text.
+/// Without figures to answer from: sentences.
 struct Worth {
     std::string from;  ///< experiment and panel
     std::vector<double> sizes;
-    json series = json::array();
+    json series = json::array(), crossings = json::array();
+    std::vector<Answer> answers;
     std::vector<std::string> sentences;
 
     void add(const std::string& name, const char* place, const Row& row) {
         series.push_back({{"name", name}, {"place", place}, {"values", figures_of(row)}});
+    }
+    void add(const Answer& answer) {
+        sentences.push_back(answer.sentence());
+        answers.push_back(answer);
+    }
+    /// Marks where the line of a series overtakes those it is compared with.
+    void mark(const std::string& name, const Answer& answer) {
+        for (const Against& a : answer.against) {
+            if (a.from) crossings.push_back({{"series", name}, {"over", a.name}, {"from", *a.from}});
+        }
     }
 };
 
@@ -68,25 +117,17 @@ std::optional<Row> fastest(const Panel& panel, const std::string& end) {
     return best;
 }
 
-/// "the GPU from 1 MiB on against one thread (10.1 GB/s at 1 GiB)", or the CPU at every size.
-std::string answer(const Row& gpu, const Row& cpu, const std::string& name) {
-    const auto from = ahead_from(gpu, cpu);
-    const std::size_t last = cpu.size() - 1;
-    const std::string who = from ? fmt::format("the GPU from {} on against {}", size_of(*from), name)
-                                 : fmt::format("{} at every size measured", name);
-    return fmt::format("{} ({} at {})", who, gb_per_s(cpu[last]), size_of(cpu.x()[last]));
+Against against(const Row& gpu, const Row& cpu, const std::string& name) {
+    return {name, ahead_from(gpu, cpu), gb_per_s(cpu[cpu.size() - 1])};
 }
 
-/// A line of the first screen: where the data are, from which size on the GPU is faster, and how fast it is.
-std::string line(const std::string& where, const std::vector<std::string>& answers, const Row& gpu) {
+Answer answer(const std::string& where, const Row& gpu, std::vector<Against> others) {
     const std::size_t last = gpu.size() - 1;
-    return fmt::format("{}: {}. The GPU does {} at {}.", where, fmt::join(answers, "; "), both_units(gpu[last]),
-                       size_of(gpu.x()[last]));
+    return {where, std::move(others), both_units(gpu[last]), size_of(gpu.x()[last]), {}};
 }
 
-std::string in_device_memory(const Row& device) {
-    return fmt::format("In the GPU's memory: the GPU, {} at {}; the way to the CPU and back was not measured.",
-                       both_units(device[device.size() - 1]), size_of(device.x().back()));
+Answer in_device_memory(const Row& device) {
+    return answer("In the GPU's memory", device, {});
 }
 
 /// Of files the smallest costs little but the start of the process.
@@ -94,21 +135,22 @@ std::string start_of(const Row& gpu) {
     const std::size_t last = gpu.size() - 1;
     const double start = gpu.x()[0] / gpu[0].value / 1e9, all = gpu.x()[last] / gpu[last].value / 1e9;
     if (start >= all) return "";
-    return fmt::format(" {:.2f} s of each process are CUDA's start; without them it would be {:.3g} GB/s.", start,
+    return fmt::format("{:.2f} s of each process are CUDA's start; without them it would be {:.3g} GB/s.", start,
                        gpu.x()[last] / 1e9 / (all - start));
 }
 
-/// For each place with measured files: calls `f(panel, cpu, gpu)` and adds the line.
+/// For each place with measured files: calls `f(panel, cpu, gpu)` and adds the answer.
 template <typename F>
-void add_files(const Figures& figures, std::vector<std::string>& sentences, const F& f) {
+void add_files(const Figures& figures, Worth& worth, const F& f) {
     for (const char* place : {"On a tmpfs", "On a disk"}) {
         try {
             const Panel& panel = figures.panel("P.encryption", place);
             const Row cpu = Figures::row(panel, "warpaes enc"), gpu = Figures::row(panel, "warpaes enc on the GPU");
             f(panel, cpu, gpu);
-            sentences.push_back(line(place == std::string("On a disk") ? "In a file on a disk" : "In a file in memory",
-                                     {answer(gpu, cpu, threads_of(figures))}, gpu) +
-                                start_of(gpu));
+            Answer found = answer(place == std::string("On a disk") ? "In a file on a disk" : "In a file in memory",
+                                  gpu, {against(gpu, cpu, threads_of(figures))});
+            found.note = start_of(gpu);
+            worth.add(found);
         } catch (const Missing&) {
         }
     }
@@ -123,15 +165,27 @@ void add_elsewhere(std::vector<std::string>& sentences) {
     }
 }
 
+/// A series of W.worth for readers who do not know the names of backends: "CPU with VAES, one thread".
+std::string in_words(const std::string& series) {
+    constexpr std::pair<std::string_view, std::string_view> instructions[] = {
+        {"aesni,", "CPU with AES-NI,"}, {"vaes,", "CPU with VAES,"}, {"armv8,", "CPU with Arm's AES,"}};
+    for (const auto& [backend, words] : instructions) {
+        if (series.starts_with(backend)) return std::string(words) + series.substr(backend.size());
+    }
+    return series;
+}
+
 /// When the GPU is worth it, by W.worth.
 Worth of_memory(const Figures& figures) {
     const Panel& panel = figures.panel("W.worth", "Throughput by size and place");
     Worth worth;
     worth.from = "W.worth";
     worth.sizes = panel.x.values;
-    for (const Series& s : panel.series) worth.add(s.name, s.name.starts_with("GPU") ? "gpu" : "cpu", Row(panel, s));
+    for (const Series& s : panel.series) {
+        worth.add(in_words(s.name), s.name.starts_with("GPU") ? "gpu" : "cpu", Row(panel, s));
+    }
     try {
-        worth.sentences.push_back(in_device_memory(Figures::row(panel, "GPU, device memory")));
+        worth.add(in_device_memory(Figures::row(panel, "GPU, device memory")));
     } catch (const Missing&) {
         worth.sentences.emplace_back("There is no GPU here.");
         add_elsewhere(worth.sentences);
@@ -141,12 +195,14 @@ Worth of_memory(const Figures& figures) {
     for (const auto& [where, memory] : {std::pair{"In page-locked memory", "GPU, page-locked memory"},
                                         std::pair{"In ordinary memory", "GPU, pageable memory"}}) {
         const Row gpu = Figures::row(panel, memory);
-        std::vector<std::string> answers;
-        if (all) answers.push_back(answer(gpu, *all, threads_of(figures)));
-        if (one) answers.push_back(answer(gpu, *one, "one thread"));
-        worth.sentences.push_back(line(where, answers, gpu));
+        std::vector<Against> others;
+        if (all) others.push_back(against(gpu, *all, threads_of(figures)));
+        if (one) others.push_back(against(gpu, *one, "one thread"));
+        const Answer found = answer(where, gpu, std::move(others));
+        worth.add(found);
+        worth.mark(memory, found);
     }
-    add_files(figures, worth.sentences, [](const Panel&, const Row&, const Row&) {});
+    add_files(figures, worth, [](const Panel&, const Row&, const Row&) {});
     return worth;
 }
 
@@ -154,7 +210,7 @@ Worth of_memory(const Figures& figures) {
 Worth of_files(const Figures& figures) {
     Worth worth;
     worth.from = "P.encryption, H.ctr";
-    add_files(figures, worth.sentences, [&](const Panel& panel, const Row& cpu, const Row& gpu) {
+    add_files(figures, worth, [&](const Panel& panel, const Row& cpu, const Row& gpu) {
         if (!worth.sizes.empty()) return;
         worth.sizes = panel.x.values;
         worth.add(threads_of(figures), "cpu", cpu);
@@ -168,7 +224,7 @@ Worth of_files(const Figures& figures) {
                         "its threads was not set beside it in this record.",
                         gb_per_s(locked[0]), size_of(locked.x()[0]), gb_per_s(locked[locked.size() - 1]),
                         size_of(locked.x().back())));
-        worth.sentences.push_back(in_device_memory(device));
+        worth.add(in_device_memory(device));
     } catch (const Missing&) {
     }
     return worth;
@@ -260,6 +316,8 @@ json summary_of(const Record& record) {
             add_elsewhere(worth.sentences);
         }
     }
+    json answers = json::array();
+    for (const Answer& a : worth.answers) answers.push_back(a.to_json());
     json sources = json::array();
     for (const Source& source : all_sources()) {
         sources.push_back({{"paper", letter_of(source.paper)},
@@ -271,7 +329,12 @@ json summary_of(const Record& record) {
     return {{"sources", sources},
             {"corrections", json::parse(statements::corrections)},
             {"worth",
-             {{"from", worth.from}, {"sizes", worth.sizes}, {"series", worth.series}, {"sentences", worth.sentences}}},
+             {{"from", worth.from},
+              {"sizes", worth.sizes},
+              {"series", worth.series},
+              {"crossings", worth.crossings},
+              {"answers", answers},
+              {"sentences", worth.sentences}}},
             {"findings", findings(record)},
             {"tallies", tallies},
             {"claims", claims_of(record)}};

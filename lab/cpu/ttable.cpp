@@ -1,5 +1,7 @@
 #include "lab/cpu/ttable.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <stdexcept>
 
@@ -26,6 +28,17 @@ constexpr Tables encryption_tables = rotated(warpaes::te0), decryption_tables = 
 
 constexpr std::uint32_t row(std::uint32_t word, unsigned i) {
     return (word >> (8 * i)) & 0xffu;
+}
+
+constexpr unsigned lanes = 32, banks = 32;
+
+/// Passes of one lookup: the most different words in a bank.
+std::uint64_t passes_of(const std::array<std::uint32_t, lanes>& indices) {
+    std::array<std::uint8_t, banks> wanted{};
+    for (const std::uint32_t index : indices) wanted[index % banks] |= static_cast<std::uint8_t>(1u << (index / banks));
+    int most = 0;
+    for (const std::uint8_t words : wanted) most = std::max(most, std::popcount(words));
+    return static_cast<std::uint64_t>(most);
 }
 
 /// Row i of a new column comes from the column `step` * i places further: `step` is 1 for ShiftRows and 3 for its
@@ -71,6 +84,34 @@ void TTableCipher::run(const std::uint8_t* input, std::uint8_t* output, std::siz
     } else {
         lab::run<3>(keys_.data(), rounds_, decryption_tables, warpaes::inv_sbox, input, output, blocks);
     }
+}
+
+std::uint64_t shared_memory_passes(std::span<const std::uint8_t> key, std::span<const std::uint8_t, 512> text) {
+    const int rounds = warpaes::rounds_for_key_bytes(key.size());
+    if (rounds == 0) throw std::invalid_argument("key: must be 16, 24 or 32 bytes");
+    const warpaes::RoundKeys keys = warpaes::expand_key(key);
+    std::array<std::array<std::uint32_t, 4>, lanes> states;
+    std::memcpy(states.data(), text.data(), text.size());
+    for (auto& s : states) {
+        for (unsigned c = 0; c < 4; ++c) s[c] ^= keys.words[c];
+    }
+    std::uint64_t passes = 0;
+    for (int round = 1; round < rounds; ++round) {
+        auto next = states;
+        for (unsigned c = 0; c < 4; ++c) {
+            for (auto& s : next) s[c] = keys.words[static_cast<std::size_t>(4 * round) + c];
+            for (unsigned i = 0; i < 4; ++i) {
+                std::array<std::uint32_t, lanes> indices;
+                for (unsigned lane = 0; lane < lanes; ++lane) {
+                    indices[lane] = row(states[lane][(c + i) % 4], i);
+                    next[lane][c] ^= encryption_tables[i][indices[lane]];
+                }
+                passes += passes_of(indices);
+            }
+        }
+        states = next;
+    }
+    return passes;
 }
 
 }  // namespace lab

@@ -1,6 +1,6 @@
 // D.memory repeats [D]'s kernel with tables and keys each in shared or global memory, and text staged in shared memory
 // or read directly from global memory; then with the S-box and arithmetic instead of tables. AES-128-ECB on 256 MiB
-// (--quick: 64 MiB) in device memory, kernel alone, timed by events; transfers and key expansion are excluded. Unlike
+// in device memory, kernel alone, timed by events; transfers and key expansion are excluded. Unlike
 // the paper's 16 thread blocks, the grid fills the GPU.
 #include <array>
 
@@ -20,7 +20,7 @@ const std::vector<std::string> memories_of_tables_and_keys{
 
 Result run_tables_keys_and_text(const Context& context) {
     use_gpu(context);
-    const std::size_t bytes = allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
+    const std::size_t bytes = allowed(context, std::size_t{256} << 20);
     const Trial trial({}, bytes);
     Panel panel = bars("Tables, keys and text by memory", categories("tables and keys", memories_of_tables_and_keys),
                        throughput(),

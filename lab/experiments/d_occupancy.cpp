@@ -1,7 +1,7 @@
 // D.occupancy repeats [D]'s choice of the thread-block size by the occupancy calculator. It varies the thread block
 // from 32 to 1,024 threads and shows the warps per multiprocessor, calculated for compute capability 2.1 and for this
 // GPU, and reported by the runtime; then the throughput of [D]'s kernel for each size, and with 16 thread blocks
-// against a grid that fills this GPU. AES-128-ECB on 256 MiB (--quick: 64 MiB) in device memory, kernel alone, timed by
+// against a grid that fills this GPU. AES-128-ECB on 256 MiB in device memory, kernel alone, timed by
 // events.
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ Result run_occupancy(const Context& context) {
     use_gpu(context);
     const gpu::Properties properties = gpu::properties(context.gpu);
     const MultiprocessorLimits here = limits_of(properties);
-    const std::size_t bytes = allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
+    const std::size_t bytes = allowed(context, std::size_t{256} << 20);
     const Trial trial({}, bytes);
     const gpu::Entry entry{gpu::damjanovic, {}};
     const auto registers = static_cast<unsigned>(gpu::Variants::resources(entry, 256).registers);

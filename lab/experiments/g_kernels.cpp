@@ -21,9 +21,7 @@ namespace gu = published::gu;
 
 /// The paper's lengths, and longer ones that fill a current GPU.
 std::vector<std::size_t> lengths_of_the_paper(const Context& context) {
-    std::vector<std::size_t> lengths;
-    const std::size_t step = context.quick ? 2 : 1;
-    for (std::size_t i = 0; i < gu::input_bytes.size(); i += step) lengths.push_back(gu::input_bytes[i]);
+    std::vector<std::size_t> lengths(gu::input_bytes.begin(), gu::input_bytes.end());
     if (!context.quick) lengths.push_back(std::size_t{32} << 20);
     lengths.push_back(std::size_t{128} << 20);
     std::erase_if(lengths, [&](std::size_t bytes) { return bytes > context.most_bytes; });

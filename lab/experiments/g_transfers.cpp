@@ -169,7 +169,7 @@ double at_most(const Series& series) {
 
 Result transfers(const Context& context) {
     use_gpu(context);
-    const std::vector<double> x = input_sizes(context, context.quick ? 256 * mib : 1024 * mib);
+    const std::vector<double> x = input_sizes(context, 1024 * mib);
     WaysOfTransfer s(context, static_cast<std::size_t>(x.back()));
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
     const warpaes::Key key(s.text.key());

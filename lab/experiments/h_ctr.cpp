@@ -1,4 +1,4 @@
-// H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB (--quick: 256 MiB). First panel:
+// H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB. First panel:
 // text in device memory, kernel alone, timed by events. Second panel: from page-locked memory to page-locked memory,
 // transfers included, timed by events from the first copy to the last. Kernels: four tables in shared memory as
 // published, copies and kernel one after the other; the lab's conflict-free kernel, with copies that overlap; and
@@ -100,7 +100,7 @@ Curves measure_curves(const Context& context, const std::vector<double>& x, cons
 
 Result run_counter_mode(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
-    const std::vector<double> x = sizes(context, 1024, room_for(context, context.quick ? 256 * mib : 1024 * mib), 4);
+    const std::vector<double> x = sizes(context, 1024, room_for(context, 1024 * mib), 4);
     Curves c = measure_curves(context, x, properties);
     const auto best = [](const Series& series) {
         return **std::max_element(series.values.begin(), series.values.end());

@@ -39,18 +39,14 @@ constexpr Pattern patterns[] = {{ReadPattern::same, "coherent: one word"},
 /// Each thread reads a stream of 128 blocks; the distance between the streams of neighbouring threads varies.
 Panel measure_distances(const Context& context) {
     constexpr std::uint32_t stream_blocks = 128;
-    std::uint32_t most = context.quick ? 512 : 1024;
+    std::uint32_t most = 1024;
     const std::size_t wanted = std::size_t{16} * 65'536 * most;
     auto streams = static_cast<std::uint32_t>(room_for(context, wanted) / (std::size_t{16} * most));
     if (streams < 256) most = stream_blocks, streams = 256;
     gpu::StreamReads reads(streams, stream_blocks, most);
     std::vector<double> distances;
     Series rates{"16 bytes a thread", Series::Role::measured, {}, {}};
-    for (std::uint32_t distance = 1; distance <= most; distance *= context.quick ? 4 : 2) distances.push_back(distance);
-    if (context.quick) {
-        distances.push_back(stream_blocks);
-        std::sort(distances.begin(), distances.end());
-    }
+    for (std::uint32_t distance = 1; distance <= most; distance *= 2) distances.push_back(distance);
     for (const double distance : distances) {
         context.check();
         const Summary seconds =

@@ -1,6 +1,6 @@
 // H.tables repeats [H]'s table study: one table or four, in texture, constant and shared memory and with a copy for
 // each bank. The second panel reads the text as global memory, by read-only loads, and through textures. AES-128-CTR on
-// 256 MiB (--quick: 64 MiB) in device memory, kernels alone, timed by events; transfers and key expansion are excluded.
+// 256 MiB in device memory, kernels alone, timed by events; transfers and key expansion are excluded.
 #include <algorithm>
 #include <array>
 
@@ -35,7 +35,7 @@ Panel measure_text(const Context& context, const Trial& trial, std::size_t bytes
 
 Result run_table_study(const Context& context) {
     use_gpu(context, shared_for_copies);
-    const std::size_t bytes = allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
+    const std::size_t bytes = allowed(context, std::size_t{256} << 20);
     const Trial trial({.counter = true}, bytes);
     const double best_then = published::gb_per_s_of_mbit(published::harrison::ctr_kernel_mbit_per_s);
     const std::vector<std::string> memories{"texture", "constant", "shared", "shared, one copy a bank"};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "lab/cpu/ttable.hpp"
 #include "lab/gpu/variants.hpp"
 #include "lab/production.hpp"
 #include "lab/reference.hpp"
@@ -18,6 +19,32 @@ namespace {
 /// Numbers of random texts and keys: several, because a single random one could be as special as the fixed one.
 /// `most_at_once` launches, of up to five queue entries each, fit on a stream before it blocks the host.
 constexpr std::size_t most_texts = 256, most_keys = 64, most_at_once = 160;
+/// Bytes of the blocks of a warp, a block each lane.
+constexpr std::size_t warp_bytes = 512;
+
+/// Random texts or keys, numbered; of `count`, the one whose lookups take the most passes of shared memory.
+template <typename PassesOf>
+std::vector<std::uint8_t> with_most_passes(std::size_t bytes, std::size_t count, const PassesOf& passes_of) {
+    std::vector<std::uint8_t> best;
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::vector<std::uint8_t> candidate = random_bytes(bytes, 1'000'000 + i);
+        const std::uint64_t passes = passes_of(candidate);
+        if (passes > most) most = passes, best = std::move(candidate);
+    }
+    return best;
+}
+
+std::uint64_t passes_of(std::span<const std::uint8_t> key, std::span<const std::uint8_t> warp) {
+    return shared_memory_passes(key, warp.first<warp_bytes>());
+}
+
+/// The first bytes of a text that repeats `part`.
+std::vector<std::uint8_t> repeated(std::span<const std::uint8_t> part, std::size_t bytes) {
+    std::vector<std::uint8_t> text(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) text[i] = part[i % part.size()];
+    return text;
+}
 
 /// Precautions against other causes of different times. Each text is copied to the kernel's input before the clock
 /// starts, because memory at another address could be faster. The fixed text or key exists in as many copies as there
@@ -29,21 +56,34 @@ public:
         : subject_(subject),
           bytes_(allowed(context, std::size_t{64} << 10)),
           counter_(subject.counter ? random_bytes(16, 21) : std::vector<std::uint8_t>{}) {
+        using Secret = LaunchSubject::Secret;
         const bool small = bytes_ < (1 << 10);  // a test run on a simulated GPU
-        random_texts_ = subject.secret == LaunchSubject::Secret::key ? 0 : small ? 4 : most_texts;
-        random_keys_ = subject.secret == LaunchSubject::Secret::key ? (small ? 4 : most_keys) : 0;
-        for (std::size_t i = 0; i < std::max<std::size_t>(random_keys_, 1); ++i) {
-            add_key(context, random_bytes(subject.key_bytes, 22));
+        const std::size_t tried = small ? 16 : launch_candidates;
+        random_texts_ = subject.secret == Secret::key ? 0 : small ? 4 : most_texts;
+        random_keys_ = subject.secret == Secret::key ? (small ? 4 : most_keys) : 0;
+
+        const std::vector<std::uint8_t> warp = random_bytes(warp_bytes, 23);
+        std::vector<std::uint8_t> key = random_bytes(subject.key_bytes, 22);
+        if (subject.secret == Secret::key) {
+            key = with_most_passes(subject.key_bytes, tried, [&](const auto& k) { return passes_of(k, warp); });
         }
+        for (std::size_t i = 0; i < std::max<std::size_t>(random_keys_, 1); ++i) add_key(context, key);
         for (std::size_t i = 0; i < random_keys_; ++i) {
             add_key(context, random_bytes(subject.key_bytes, 1022 + 1000 * i));
         }
-        std::vector<std::uint8_t> fixed = random_bytes(bytes_, 23);
-        if (subject.secret == LaunchSubject::Secret::equal_blocks) {
-            for (std::size_t i = 16; i < bytes_; ++i) fixed[i] = fixed[i - 16];
+
+        std::vector<std::uint8_t> part = warp;
+        if (subject.secret == Secret::text) {
+            part = with_most_passes(warp_bytes, tried, [&](const auto& text) { return passes_of(key, text); });
+        } else if (subject.secret == Secret::equal_blocks) {
+            part.resize(16);
         }
+        const std::vector<std::uint8_t> fixed = repeated(part, bytes_);
         for (std::size_t i = 0; i < std::max<std::size_t>(random_texts_, 1); ++i) add_text(fixed, i == 0);
-        for (std::size_t i = 0; i < random_texts_; ++i) add_text(random_bytes(bytes_, 24 + i), true);
+        for (std::size_t i = 0; i < random_texts_; ++i) {
+            const bool repeats = subject.secret == Secret::text;
+            add_text(repeated(random_bytes(repeats ? warp_bytes : bytes_, 24 + i), bytes_), true);
+        }
     }
 
     LeakTest::Outcome run(const Context& context, std::size_t count, double from, double to) {

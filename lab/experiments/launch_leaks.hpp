@@ -11,9 +11,10 @@ namespace lab::experiments {
 /// What is launched, and what is secret: fixed in one class of launches, random in the other.
 struct LaunchSubject {
     enum class Secret {
-        text,
-        key,
-        equal_blocks  ///< text, where the fixed text repeats one block, so that all lanes do the same
+        text,  ///< every text repeats the 32 blocks of a warp, so that all warps take equally long; the fixed one is
+               ///< the one of many with the most bank conflicts of T-tables
+        key,   ///< encrypts one such text; the fixed key is the one of many with the most bank conflicts
+        equal_blocks  ///< text; the fixed one repeats one block, so that all lanes do the same, the random ones none
     };
     std::string name;
     Secret secret = Secret::text;
@@ -22,6 +23,9 @@ struct LaunchSubject {
     bool tables = false;  ///< true: T-tables in shared memory instead of production's kernels. This is the control,
                           ///< whose leak the test must find
 };
+
+/// Number of random texts or keys of which the fixed one is chosen.
+inline constexpr std::size_t launch_candidates = 4096;
 
 /// "text" or "key".
 const char* name_of(LaunchSubject::Secret secret);

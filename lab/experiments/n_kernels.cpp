@@ -1,6 +1,6 @@
 // [N]'s comparison of thirteen kernels, and its parameters one by one. All kernels compute AES-128-ECB on up to 256 MiB
-// (--quick: 64 MiB) of random text in device memory. Timed by events around launches; transfers and key expansion are
-// excluded. Each variant counts with its best thread-block size of 128, 256 and 512 (--quick: 256) unless stated
+// of random text in device memory. Timed by events around launches; transfers and key expansion are
+// excluded. Each variant counts with its best thread-block size of 128, 256 and 512 unless stated
 // otherwise, and every output is verified.
 //
 // N.implementations: the thirteen kernels of the paper, and production. N.granularity: 16, 8, 4 and 1 bytes of a block
@@ -30,19 +30,16 @@ double published_speed(int number) {
 }
 
 constexpr std::array<unsigned, 3> thread_counts{128, 256, 512};
-std::span<const unsigned> threads_to_try(const Context& context) {
-    return context.quick ? std::span(thread_counts).subspan(1, 1) : std::span(thread_counts);
-}
-std::string how(const Context& context, std::size_t bytes) {
+std::string how(std::size_t bytes) {
     return fmt::format(
-        "AES-128-ECB, {} of random text in device memory, transfers and key expansion excluded, {}.", size_name(bytes),
-        context.quick ? "256 threads a thread block" : "the best of 128, 256 and 512 threads a thread block");
+        "AES-128-ECB, {} of random text in device memory, transfers and key expansion excluded, the best of 128, 256 "
+        "and 512 threads a thread block.",
+        size_name(bytes));
 }
 
 /// Speeds of the variants with their best thread-block sizes, measured in turns.
 std::vector<Summary> best_speeds(const Context& context, const Trial& trial, std::span<const gpu::Variant> variants) {
-    return trial.best_speeds(effort(context.quick), variants, threads_to_try(context),
-                             Trial::part_of(context, 0, 0.95));
+    return trial.best_speeds(effort(context.quick), variants, thread_counts, Trial::part_of(context, 0, 0.95));
 }
 
 void put(Series& series, std::size_t place, const Summary& speed) {
@@ -80,9 +77,8 @@ Result run_implementations(const Context& context) {
     }
 
     Result result;
-    Panel panel =
-        bars("Thirteen implementations", categories("implementation", labels), throughput(),
-             how(context, bytes) + " Published: GeForce GTX 285. One part of the text a thread, as published.");
+    Panel panel = bars("Thirteen implementations", categories("implementation", labels), throughput(),
+                       how(bytes) + " Published: GeForce GTX 285. One part of the text a thread, as published.");
     panel.series = {published("speed, published", published_speeds), series};
     result.panels.push_back(panel);
     Panel relative = bars("Of the best implementation", categories("implementation", labels),
@@ -106,7 +102,7 @@ Result run_granularity(const Context& context) {
     const Trial trial({}, bytes);
     Panel panel = bars("Bytes a thread, by how threads share a block",
                        categories("bytes a thread", {"16", "8", "4", "1"}), throughput(),
-                       how(context, bytes) +
+                       how(bytes) +
                            " Four tables in shared memory, round keys in constant memory. Published: the "
                            "best of each size, GeForce GTX 285.");
     panel.series = {
@@ -140,7 +136,7 @@ Result run_place_and_number_of_tables(const Context& context) {
     Panel panel =
         bars("Tables by memory and number",
              categories("memory", {"constant", "shared", "global", "texture", "shared, one copy a bank"}), throughput(),
-             how(context, bytes) +
+             how(bytes) +
                  " A thread a block, state in registers, round keys in constant memory, threads "
                  "that stay. Published: GeForce GTX 285; of one table, with round keys in shared memory.");
     panel.series = {published("4 tables, published", {published_speed(1), published_speed(2), {}, {}, {}}),
@@ -212,7 +208,7 @@ Result run_layout(const Context& context) {
     };
     Panel alone = bars("Where the state of a block is kept, a thread a block",
                        categories("state", {"registers", "structure of arrays", "array of structures"}), throughput(),
-                       how(context, bytes) +
+                       how(bytes) +
                            " Four tables in shared memory; the layouts are in shared memory. Published: "
                            "GeForce GTX 285.");
     alone.series = {published("round keys in shared memory, published",

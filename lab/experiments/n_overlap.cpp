@@ -1,4 +1,4 @@
-// N.overlap repeats [N]'s overlap of transfers and computation. A text in page-locked memory (256 MiB, --quick: 64 MiB;
+// N.overlap repeats [N]'s overlap of transfers and computation. A text in page-locked memory (256 MiB;
 // AES-128-ECB) is divided into 1 to 64 chunks; each chunk is copied in, encrypted and copied out on one of up to eight
 // streams. Timed by events from the first copy to the end of the last. Kernels: the paper's implementation 3, and the
 // lab's conflict-free one; production for comparison, by the host's clock. The second panel is the share of the
@@ -60,7 +60,7 @@ Curve measure_by_chunks(const Context& context, Progress& progress, const Text& 
 
 Result run_overlap(const Context& context) {
     use_gpu(context);
-    const std::size_t bytes = room_for(context, context.quick ? 64 * mib : 256 * mib);
+    const std::size_t bytes = room_for(context, 256 * mib);
     const Text text(bytes, Mode::ecb);
     const NamedKernel best_of_theirs{
         "its best: 16 bytes a thread, tables and keys in shared memory", {gpu::thirteen[2], {}}, {}};

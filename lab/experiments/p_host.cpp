@@ -1,5 +1,5 @@
 // P.host_memory repeats [P]'s and [H]'s comparison of page-locked and pageable host memory: AES-128-ECB on 64 KiB to
-// 256 MiB (--quick: 64 MiB), copy in, kernel and copy out one after the other. Timed by events from the first copy to
+// 256 MiB, copy in, kernel and copy out one after the other. Timed by events from the first copy to
 // the last; allocation is excluded.
 //
 // P.modes repeats [P]'s comparison of its parallel modes (ECB and CTR encryption, CBC and CFB decryption) on the
@@ -19,7 +19,7 @@ namespace {
 
 Result run_host_memory(const Context& context) {
     use_gpu(context);
-    const std::vector<double> x = sizes(context, 64 * kib, room_for(context, context.quick ? 64 * mib : 256 * mib), 4);
+    const std::vector<double> x = sizes(context, 64 * kib, room_for(context, 256 * mib), 4);
     const Text text(static_cast<std::size_t>(x.back()), Mode::ecb);
     const gpu::Variants variants(text.key());
     const auto kernel = chunk_kernel(variants, published_kernel());
@@ -69,7 +69,7 @@ constexpr ParallelMode parallel_modes[] = {
 
 Result run_modes(const Context& context) {
     const std::vector<std::string> backends = backends_of(context);
-    const std::size_t bytes = std::min<std::size_t>(context.most_bytes / 16 * 16, context.quick ? 64 * mib : 256 * mib);
+    const std::size_t bytes = std::min<std::size_t>(context.most_bytes / 16 * 16, 256 * mib);
     const std::vector<std::uint8_t> key_bytes = random_bytes(16, 1), iv = random_bytes(16, 2);
     const warpaes::Key key(key_bytes);
     std::vector<std::string> names;

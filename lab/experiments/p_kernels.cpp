@@ -1,4 +1,4 @@
-// [P]'s kernel parameters: AES-128-ECB on 256 MiB (--quick: 64 MiB) in device memory, kernels alone, timed by events
+// [P]'s kernel parameters: AES-128-ECB on 256 MiB in device memory, kernels alone, timed by events
 // around launches; transfers and key expansion are excluded.
 //
 // P.threads: 1, 2, 4 and 16 threads per AES block for encryption and decryption, beside production's encryption; and

@@ -24,7 +24,7 @@ std::size_t room_for(const Context& context, std::size_t wanted) {
 }
 
 std::size_t kernel_text_bytes(const Context& context) {
-    return allowed(context, (context.quick ? 64 : 256) * mib);
+    return allowed(context, 256 * mib);
 }
 
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor) {

@@ -105,19 +105,20 @@ OfKernels test_warps(const Context& context, Secret secret, std::size_t count, d
     return outcomes;
 }
 
-/// Whole launches of production, and of T-tables launched in the same way as a control. Two texts of many different
-/// blocks have about the same number of bank conflicts, but a text that repeats one block has none; so the control with
-/// equal blocks must leak.
+/// Whole launches of production, and of T-tables launched in the same way as a control for each class of inputs. Two
+/// texts of many different blocks have about the same number of bank conflicts, and a launch takes as long as its
+/// slowest multiprocessor; so texts repeat the blocks of a warp, and then T-tables leak.
 const std::vector<LaunchSubject>& launch_subjects() {
     using Secret = LaunchSubject::Secret;
     static const std::vector<LaunchSubject> list{
-        {.name = "production's launches, ECB"},
-        {.name = "production's launches, CTR", .counter = true},
-        {.name = "production's launches, CTR", .secret = Secret::key, .counter = true},
-        {.name = "production's launches, ECB, decryption", .encrypt = false},
-        {.name = "production's launches, ECB, AES-256", .key_bytes = 32},
+        {.name = "production's launches, ECB, equal warps"},
+        {.name = "production's launches, CTR, equal warps", .counter = true},
+        {.name = "production's launches, CTR, equal warps", .secret = Secret::key, .counter = true},
+        {.name = "production's launches, ECB, decryption, equal warps", .encrypt = false},
+        {.name = "production's launches, ECB, AES-256, equal warps", .key_bytes = 32},
         {.name = "production's launches, ECB, equal blocks", .secret = Secret::equal_blocks},
-        {.name = "T-tables' launches, ECB", .tables = true},
+        {.name = "T-tables' launches, ECB, equal warps", .tables = true},
+        {.name = "T-tables' launches, ECB, equal warps", .secret = Secret::key, .tables = true},
         {.name = "T-tables' launches, ECB, equal blocks", .secret = Secret::equal_blocks, .tables = true},
     };
     return list;
@@ -192,15 +193,18 @@ Result run_leakage(const Context& context) {
                                     whole[i].random_mean * 1e6, "µs", std::nullopt});
         }
     }
-    Panel panel = bars(
-        "Whose time tells: |t|", categories("kernel", labels), {"|t|", "", Axis::Scale::log, {}, {}},
-        fmt::format("The largest |t| of 102 tests, all times, cropped at 100 thresholds and of squared "
-                    "distances, as dudect does; {} measurements each, {} of launches. Above {} times differ "
-                    "beyond chance. The first five: T-tables, four of them, by memory. Production's kernels do "
-                    "not read the clock, so their functions are timed in a kernel around "
-                    "<warpaes/device.cuh>, and their launches by events, beside launches of T-tables, which the same "
-                    "test has to find. What is below 0.01 is drawn there.",
-                    count, launches, leaks_from));
+    Panel panel =
+        bars("Whose time tells: |t|", categories("kernel", labels), {"|t|", "", Axis::Scale::log, {}, {}},
+             fmt::format(
+                 "The largest |t| of 102 tests, all times, cropped at 100 thresholds and of squared "
+                 "distances, as dudect does; {} measurements each, {} of launches. Above {} times differ "
+                 "beyond chance. The first five: T-tables, four of them, by memory. Production's kernels do "
+                 "not read the clock, so their functions are timed in a kernel around "
+                 "<warpaes/device.cuh>, and their launches by events, beside launches of T-tables, which the same "
+                 "test has to find. Equal warps: every text repeats the 32 blocks of a warp, and the fixed text or "
+                 "key is the one of {} with the most bank conflicts of T-tables. Equal blocks: the fixed text repeats "
+                 "one block. Values below 0.01 are drawn at 0.01.",
+                 count, launches, leaks_from, launch_candidates));
     panel.series = {text, key, model("beyond chance", std::vector<std::optional<double>>(labels.size(), leaks_from))};
     times.x = categories("kernel", labels);
     times.series = {fixed, random};

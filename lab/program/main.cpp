@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include "command.hpp"
@@ -30,12 +31,13 @@ using nlohmann::json;
 
 constexpr const char* help = R"(Usage: warpaes lab list [--json]
        warpaes lab run [KEY...] [options]
-       warpaes lab report RECORD.json [-o PAGE.html]
+       warpaes lab report RECORD.json... [-o PAGE.html]
        warpaes lab judge RECORD.json [--json]
-       warpaes lab compare A.json B.json [--json]
+       warpaes lab compare A.json B.json... [--json]
+       warpaes lab submit RECORD.json [-o FILE]
 
-Runs the experiments of five published systems that encrypt with AES on GPUs, on this machine, and
-sets what it measures beside what they published. `warpaes lab COMMAND --help` says more.
+Runs the experiments of five published systems that encrypt with AES on GPUs on this machine, and
+compares its figures with the published ones. `warpaes lab COMMAND --help` describes each command.
 
 Examples:
   warpaes lab list
@@ -47,30 +49,32 @@ Examples:
 
 constexpr const char* list_help = R"(Usage: warpaes lab list [--json]
 
-Lists the experiments: key, what each needs, about how many seconds it takes (--quick in brackets),
-its title. A key begins with the letter of its paper.
+Lists the experiments: key, requirement, approximate duration in seconds (--quick in brackets),
+title. A key begins with the letter of its paper.
 )";
 
 constexpr const char* run_help = R"(Usage: warpaes lab run [KEY...] [options]
 
-Runs the experiments whose key begins with one of KEY, or all. Afterwards there are record.json and
-report.html in the folder; the record is stored after each experiment. What cannot run here is left
-out, and the record says why; what fails does not end the run. After an interrupt, --resume goes on,
-tries again what failed, and runs what KEY names once more; the record says which build ran what.
+Runs the experiments whose key begins with one of KEY, or all, and writes record.json and
+report.html to the folder; the record is stored after each experiment. Experiments that cannot run
+here are left out, and the record has the reason. A failed experiment does not end the run. After an
+interrupt, --resume continues, runs failed experiments again, and those that KEY names; the record has
+the commit of the build of each.
 
-  --quick            few points and few samples: a minute or two instead of a quarter of an hour
+  --quick            few points and few samples: two minutes instead of a quarter of an hour; sentences
+                     about other sizes are not judged
   --device N         CUDA device to use (default: 0 if there is one)
-  --no-gpu           only what needs none
-  --threads N        CPU threads that may be used (default: all processors)
-  -o, --output DIR   where record and report go (default: warpaes-lab)
-  -f, --force        replace a record that is there
-  --resume           go on with the record in that folder, as it was begun
-  --seconds N        end after about N seconds; --resume goes on with what has not run
+  --no-gpu           run only experiments that need no GPU
+  --threads N        CPU threads to use (default: all processors)
+  -o, --output DIR   folder of record and report (default: warpaes-lab)
+  -f, --force        replace an existing record
+  --resume           continue the record in that folder, with its options
+  --seconds N        end after about N seconds; --resume continues
   --disk DIR         for files on a disk (default: /var/tmp, or where there is a disk)
   --memory DIR       for files in memory (default: /dev/shm)
   --json             print the record
 
-Exit status 0 if nothing failed, 1 if an experiment did; another if --resume has something to go on with.
+Exit status 0 if nothing failed, 1 if an experiment failed; another while experiments remain for --resume.
 
 Examples:
   warpaes lab run --quick
@@ -271,7 +275,7 @@ int run_run(int argc, char** argv) {
         throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}': {}", path.string(), error.what()));
     }
     progress.clear();
-    write_page(record, folder / "report.html");
+    write_page(std::span(&record, 1), folder / "report.html");
     if (o.as_json) {
         print_json(lab::to_json(record), 1);
     } else {
@@ -296,7 +300,7 @@ int run_lab(int argc, char** argv) {
     if (name == "list") return run_list(argc - 1, argv + 1);
     if (name == "run") return run_run(argc - 1, argv + 1);
     if (const RecordCommand run = record_command(name.c_str())) return run(argc - 1, argv + 1);
-    throw UsageError(name.empty() ? "lab: list, run, report, judge or compare? See `warpaes lab --help`"
+    throw UsageError(name.empty() ? "lab: list, run, report, judge, compare or submit? See `warpaes lab --help`"
                                   : fmt::format("lab: there is no '{}'; see `warpaes lab --help`", name));
 }
 

@@ -5,13 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
 #include "command.hpp"
 #include "lab/claims/claim.hpp"
 #include "lab/compare.hpp"
+#include "lab/matrix.hpp"
 #include "lab/names.hpp"
 #include "lab/report.hpp"
+#include "lab/submission.hpp"
 #include "record.hpp"
 
 namespace cli {
@@ -20,14 +23,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* report_help = R"(Usage: warpaes lab report RECORD.json [-o PAGE.html]
+constexpr const char* report_help = R"(Usage: warpaes lab report RECORD.json... [-o PAGE.html]
 
-Writes the page of a record once more: one HTML file that needs nothing else (default: report.html
-beside the record). A link stays and leads to the new page, FIFOs and devices are written to, and -
-is standard output.
+Writes the page of a record again: one HTML file that needs nothing else (default: report.html in
+the record's folder). With several records the page is that of the first, and has a table of the
+verdicts of all. A link stays and leads to the new page, FIFOs and devices are written to, and - is
+standard output.
 
-Example:
+Examples:
   warpaes lab report results/record.json -o h200.html
+  warpaes lab report mine/record.json bench/results/lab/nvidia-*.json -o machines.html
 )";
 
 constexpr const char* judge_help = R"(Usage: warpaes lab judge RECORD.json [--json]
@@ -40,16 +45,30 @@ Example:
   warpaes lab judge results/record.json
 )";
 
-constexpr const char* compare_help = R"(Usage: warpaes lab compare A.json B.json [--json]
+constexpr const char* compare_help = R"(Usage: warpaes lab compare A.json B.json... [--json]
 
-Every figure that both records have: A, B, and B / A. A * marks those that are further apart than
-either spread (from quartile to quartile) is wide.
+Prints the verdict on every conclusion by each record, one column for each. A ! marks conclusions on
+which records that decide them disagree. With two records also every figure that both have: A, B, and
+B / A. A * marks figures that are further apart than either spread (from quartile to quartile) is wide.
 
-Example:
+Examples:
   warpaes lab compare before/record.json after/record.json
+  warpaes lab compare h100.json h200.json rtx4090.json
 )";
 
-json to_json(const lab::Comparison& comparison) {
+constexpr const char* submit_help = R"(Usage: warpaes lab submit RECORD.json [-o FILE]
+
+Writes a record in the form in which warpaes' repository keeps records of other machines: with six
+digits of each figure, without the names of folders (default: a file named after the machine and the
+date, in the current folder; - is standard output). It sends nothing. The record must be of a build
+of a commit without changes, and no experiment may have failed.
+
+Example:
+  warpaes lab submit warpaes-lab/record.json
+)";
+
+/// Adds the figures that two records have to `out`.
+void add_figures(const lab::Comparison& comparison, json& out) {
     json figures = json::array();
     for (const lab::Compared& f : comparison.figures) {
         figures.push_back({{"experiment", f.experiment},
@@ -62,7 +81,32 @@ json to_json(const lab::Comparison& comparison) {
                            {"ratio", f.ratio ? json(*f.ratio) : json(nullptr)},
                            {"differs", f.differs ? json(*f.differs) : json(nullptr)}});
     }
-    return {{"figures", figures}, {"only_a", comparison.only_a}, {"only_b", comparison.only_b}};
+    out["figures"] = figures;
+    out["only_a"] = comparison.only_a;
+    out["only_b"] = comparison.only_b;
+}
+
+/// "A", …, "Z", "AA", …
+std::string letters_of(std::size_t column) {
+    const std::string last(1, static_cast<char>('A' + column % 26));
+    return column < 26 ? last : letters_of(column / 26 - 1) + last;
+}
+
+void print(const lab::Matrix& matrix) {
+    fmt::print("\n{:<24}", "");
+    for (std::size_t i = 0; i < matrix.columns.size(); ++i) fmt::print("{:<8}", letters_of(i));
+    fmt::print("\n");
+    std::size_t agree = 0, decided = 0;
+    for (const lab::Matrix::Row& row : matrix.rows) {
+        fmt::print("{:<24}", row.claim->id);
+        for (const lab::Verdict& verdict : row.verdicts) fmt::print("{:<8}", lab::holds_names(verdict.holds));
+        const std::optional<bool> agrees = row.agrees();
+        fmt::print("{} {}\n", agrees.value_or(true) ? " " : "!", row.claim->says);
+        decided += agrees ? 1 : 0;
+        agree += agrees.value_or(false) ? 1 : 0;
+    }
+    fmt::print("\n{} conclusions; {} are decided by two records or more, {} of them alike\n", matrix.rows.size(),
+               decided, agree);
 }
 
 void print(const lab::Comparison& comparison) {
@@ -92,16 +136,31 @@ lab::Record load_record(const std::string& path) {
     }
 }
 
-void write_page(const lab::Record& record, const std::filesystem::path& path) {
+namespace {
+
+/// Writes a whole file; "-" and /dev/stdout are the standard output.
+void write_output(const std::filesystem::path& path, const std::string& text) {
     if (path == "-" || path == "/dev/stdout") {
-        fmt::print("{}", lab::report_page(record));
+        fmt::print("{}", text);
         return;
     }
     try {
-        lab::replace_file(path, lab::report_page(record));
+        lab::replace_file(path, text);
     } catch (const std::system_error& error) {
         throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write '{}': {}", path.string(), error.code().message()));
     }
+}
+
+std::vector<lab::Record> load_records(const std::vector<std::string>& paths) {
+    std::vector<lab::Record> records;
+    for (const std::string& path : paths) records.push_back(load_record(path));
+    return records;
+}
+
+}  // namespace
+
+void write_page(std::span<const lab::Record> records, const std::filesystem::path& path) {
+    write_output(path, lab::report_page(records));
 }
 
 void print_tally(const lab::Record& record) {
@@ -115,14 +174,17 @@ void print_tally(const lab::Record& record) {
     }
 }
 
+namespace {
+
 int run_report(int argc, char** argv) {
     CLI::App app{"", "warpaes lab report"};
-    std::string input, output;
-    app.add_option("RECORD", input)->required();
+    std::vector<std::string> inputs;
+    std::string output;
+    app.add_option("RECORD", inputs)->required();
     app.add_option("-o,--output", output);
     if (!parse_options(app, argc, argv, report_help)) return 0;
-    const std::filesystem::path beside = std::filesystem::path(input).replace_filename("report.html");
-    write_page(load_record(input), output.empty() ? beside : std::filesystem::path(output));
+    const std::filesystem::path in_its_folder = std::filesystem::path(inputs[0]).replace_filename("report.html");
+    write_page(load_records(inputs), output.empty() ? in_its_folder : std::filesystem::path(output));
     return 0;
 }
 
@@ -152,30 +214,62 @@ int run_judge(int argc, char** argv) {
 
 int run_compare(int argc, char** argv) {
     CLI::App app{"", "warpaes lab compare"};
-    std::string a, b;
+    std::string a;
+    std::vector<std::string> others;
     bool as_json = false;
     app.add_option("A", a)->required();
-    app.add_option("B", b)->required();
+    app.add_option("B", others)->required();
     app.add_flag("--json", as_json);
     if (!parse_options(app, argc, argv, compare_help)) return 0;
-    const lab::Record first = load_record(a), second = load_record(b);
-    const lab::Comparison comparison = lab::compare(first, second);
+    others.insert(others.begin(), a);
+    const std::vector<lab::Record> records = load_records(others);
+    const lab::Matrix matrix = lab::matrix_of(records);
+    std::optional<lab::Comparison> comparison;
+    if (records.size() == 2) comparison = lab::compare(records[0], records[1]);
     if (as_json) {
-        print_json(to_json(comparison), 1);
-    } else {
-        const auto machine = [](const lab::Record& r) {
-            return fmt::format("{}{}, {}, commit {}", r.machine.gpu ? r.machine.gpu->name + " and " : "", r.machine.cpu,
-                               r.date.substr(0, 10), r.commit.substr(0, 12));
-        };
-        fmt::print("A: {}\nB: {}\n", machine(first), machine(second));
-        print(comparison);
+        json out = lab::to_json(matrix);
+        if (comparison) add_figures(*comparison, out);
+        print_json(out, 1);
+        return 0;
     }
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const lab::Record& r = records[i];
+        fmt::print("{}: {}{}, {}{}, commit {}\n", letters_of(i), r.machine.gpu ? r.machine.gpu->name + " and " : "",
+                   r.machine.cpu, r.date.substr(0, 10), r.options.quick ? ", --quick" : "", r.commit.substr(0, 12));
+    }
+    print(matrix);
+    if (comparison) print(*comparison);
     return 0;
 }
 
+int run_submit(int argc, char** argv) {
+    CLI::App app{"", "warpaes lab submit"};
+    std::string input, output;
+    app.add_option("RECORD", input)->required();
+    app.add_option("-o,--output", output);
+    if (!parse_options(app, argc, argv, submit_help)) return 0;
+    lab::Record submission;
+    try {
+        submission = lab::submission_of(load_record(input));
+    } catch (const lab::RecordError& error) {
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' cannot be submitted: {}", input, error.what()));
+    }
+    const std::string text = lab::text_of_submission(submission);
+    if (output.empty()) output = lab::submission_file_name(submission);
+    write_output(output, text);
+    if (output == "-" || output == "/dev/stdout") return 0;
+    fmt::print(
+        "'{}' has {:.0f} kB. Add it to the folder bench/results/lab/submitted of warpaes' repository; README.md there "
+        "says how to describe it.\n",
+        one_line(output), static_cast<double>(text.size()) / 1e3);
+    return 0;
+}
+
+}  // namespace
+
 RecordCommand record_command(const char* name) {
     constexpr std::pair<std::string_view, RecordCommand> commands[] = {
-        {"report", run_report}, {"judge", run_judge}, {"compare", run_compare}};
+        {"report", run_report}, {"judge", run_judge}, {"compare", run_compare}, {"submit", run_submit}};
     for (const auto& [own, run] : commands) {
         if (own == name) return run;
     }

@@ -123,7 +123,7 @@ function foldedPanelOf(panel, i, key) {
 /**
  * In a record of many experiments, only these have an open plot. The verdict of every experiment quotes its figures.
  */
-const WITH_PLOT = ["N.implementations", "G.transfers", "P.encryption", "D.surfaces", "D.model", "W.worth"];
+const WITH_PLOT = ["N.implementations", "G.transfers", "P.encryption", "D.model", "W.worth"];
 
 /** Whether panel i is open: the first one or, for a model, the comparison of two implementations. */
 function isOpen(i, experiment) {
@@ -171,8 +171,15 @@ function verdictsOf(experiment) {
   return html("ul", {class: "verdicts", "aria-label": question},
     verdicts.map(
       ({claim, holds, sentence}) => html("li", {class: holds}, holdsMark(holds),
-        html("div", null, html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence)),
+        html("div", null,
+          html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence), limitOf(claim)),
           wordsOf(CLAIMS.get(claim))))));
+}
+
+/** The part of the machine that decides how fast the subjects of a conclusion are. */
+function limitOf(claim) {
+  const limit = CLAIMS.get(claim)?.limit;
+  return limit ? html("span", {class: "limit"}, ` Limit: ${limit}.`) : null;
 }
 
 const LANGUAGES = {
@@ -204,6 +211,35 @@ function wordsOf(claim) {
       value]) => html("div", null, html("dt", null, name), html("dd", null, prose(value))))));
 }
 
+/** A table of conclusions, with a column for each record. */
+function machinesTable({records}, conclusions) {
+  const head = records.map(({machine, date, quick}) => html("th", {scope: "col"}, machine,
+                             html("span", {class: "under"}, quick ? `${date}, quick` : date)));
+  const row = ({id, says, holds}) =>
+    html("tr", null, html("th", {scope: "row"}, html("code", null, id), " ", prose(says)),
+      holds.map(one => html("td", {class: one}, holdsMark(one), " ", HOLDS[one])));
+  return scrolling("The conclusions by machine",
+    html("table", null, html("thead", null, html("tr", null, html("th", {scope: "col"}, "conclusion"), head)),
+      html("tbody", null, conclusions.map(row))));
+}
+
+/** The verdicts by machine, if the page has more than one record: first the conclusions on which records disagree. */
+function matrixOf({matrix}) {
+  if (matrix.records.length < 2) return null;
+  const decided = matrix.conclusions.filter(({agrees}) => agrees !== null);
+  const apart = decided.filter(({agrees}) => !agrees);
+  return html("section", {class: "matrix", "aria-labelledby": "machines"},
+    html("h2", {id: "machines"}, "The conclusions by machine"),
+    html("p", {class: "reading"},
+      `The same rules on ${matrix.records.length} records; this page is of the first. Of ${
+        matrix.conclusions.length} ` +
+        `conclusions ${decided.length} are decided by two records or more, ${
+          decided.length - apart.length} of them alike.`),
+    apart.length ? machinesTable(matrix, apart) : null,
+    html("details", {class: "words"}, html("summary", null, "All conclusions"),
+      machinesTable(matrix, matrix.conclusions)));
+}
+
 /** The end of the page: the papers, how to cite it, the record itself, and what was corrected. */
 function aboutOf(record) {
   const address = URL.createObjectURL(new Blob([JSON.stringify(record, null, 1)], {type: "application/json"}));
@@ -223,8 +259,9 @@ function aboutOf(record) {
     html("p", null, html("a", {href: address, download: "record.json"}, "Download the record"),
       "; `warpaes lab judge` and `warpaes lab report` make these verdicts and this page of it again."),
     html("h3", {id: "corrections"}, "What earlier versions of this page said wrongly"),
-    html("ul", null,
-      SUMMARY.corrections.map(({of: what, was}) => html("li", null, html("code", null, what), ": ", prose(was)))));
+    html("details", {class: "words"}, html("summary", null, `${SUMMARY.corrections.length} corrections`),
+      html("ul", null,
+        SUMMARY.corrections.map(({of: what, was}) => html("li", null, html("code", null, what), ": ", prose(was))))));
 }
 
 /** What was sampled during an experiment: median and range in whole numbers; a single number if it did not change. */
@@ -348,21 +385,53 @@ function runOf({date, seconds, warpaes, commit, options, experiments}) {
   ]);
 }
 
-/** The first screen: when the GPU is worth it, with a chart and a sentence for each place of the text. */
-function worthOf({worth}) {
+/** One line for each place of the text; sentences, if the record has no figures to answer from. */
+function answersOf({answers, sentences}) {
+  if (!answers.length || answers.length < sentences.length) {
+    return html("ul", {class: "regions"}, sentences.map(sentence => html("li", null, prose(sentence))));
+  }
+  const names = [...new Set(answers.flatMap(({against}) => against.map(({name}) => name)))];
+  const cell = (against, name) => {
+    const one = against.find(other => other.name === name);
+    if (!one) return html("td", null, NONE);
+    return html("td", null, html("b", null, one.from ? `from ${prose(one.from)} on` : "at no size"),
+      html("span", {class: "under"}, `CPU: ${prose(one.speed)}`));
+  };
+  return html("div", {class: "answers"},
+    html("table", null,
+      html("thead", null,
+        html("tr", null, html("th", {scope: "col"}, "Where your data are"),
+          names.map(name => html("th", {scope: "col"}, `GPU ahead of ${name.replace(" of the CPU", "")}`)),
+          html("th", {scope: "col"}, "The GPU does"))),
+      html("tbody", null,
+        answers.map(
+          ({where, against, gpu, at, note}) =>
+            [html("tr", null, html("th", {scope: "row"}, where),
+               against.length ? names.map(name => cell(against, name)) :
+                                html("td", {colspan: names.length}, "the way to the CPU was not measured"),
+               html("td", null, prose(gpu.replace(/ \(.*/, "")),
+                 html("span", {class: "under"}, `${prose(gpu.replace(/.*\(|\)/g, ""))}, ${prose(at)}`))),
+              note ? html("tr", {class: "note"}, html("td", {colspan: names.length + 2}, prose(note))) : null]))));
+}
+
+/** The first screen: when the GPU is worth it, with a chart and a line for each place of the text. */
+function worthOf({worth}, isQuick) {
   const series = worth.series.map(one => ({name: one.name, role: "measured", values: one.values, spread: []}));
   const panel = {
     kind: "lines",
     title: "Throughput by size",
     x: {name: "text", unit: "B", scale: "log", values: worth.sizes},
     y: {name: "throughput", unit: "GB/s", scale: "log", values: []},
-    series
+    series,
+    crossings: worth.crossings
   };
+  const marks = worth.crossings.length ? " Rings: the GPU is ahead from here on." : "";
+  const quick = isQuick ? ` A quick run: texts up to ${bytes(worth.sizes.at(-1))}.` : "";
   return html("section", {class: "worth", "aria-labelledby": "worth-title"},
     html("h2", {id: "worth-title"}, "When is the GPU worth it here?"),
     html("div", {class: "worth-columns"}, series.length ? html("div", {class: "chart"}, plotOf(panel)) : null,
-      html("ul", {class: "regions"}, worth.sentences.map(sentence => html("li", null, prose(sentence))))),
-    worth.from ? html("p", {class: "from"}, `From ${worth.from}.`) : "");
+      answersOf(worth)),
+    worth.from ? html("p", {class: "from"}, `From ${worth.from}.${marks}${quick}`) : "");
 }
 
 function findingsOf({findings}) {
@@ -423,7 +492,7 @@ function show(record) {
   document.body.append(
     html("header", null, html("p", {class: "over"}, "warpaes lab"),
       html("h1", null, "Published experiments with AES on GPUs, measured again"),
-      html("p", {class: "where"}, `on ${where}`), worthOf(SUMMARY),
+      html("p", {class: "where"}, `on ${where}`), worthOf(SUMMARY, record.options.quick),
       html("div", {class: "second"}, findingsOf(SUMMARY), talliesOf(SUMMARY, papers)),
       html("section", {"aria-label": "Summary", class: "summary"}, summaryOf(record)),
       html("section", {"aria-label": "Machine and options", class: "machine"}, machineOf(machine), runOf(record))),
@@ -433,12 +502,13 @@ function show(record) {
           "Medians; bands and whiskers are quartiles. Every measured figure is of an output that was compared with " +
             "the reference in the same run. Published figures are converted to the units of the plots: the papers’ " +
             "8 Gbit/s are 1 GB/s. ",
-          html("a", {href: "#corrections"}, "What was corrected"), "."),
+          html("a", {href: "#corrections"}, "What was corrected"), ". ",
+          SUMMARY.matrix.records.length > 1 ? [html("a", {href: "#machines"}, "The verdicts by machine"), "."] : ""),
         papers.map(
           ({letter, citation, experiments}) => html("section", {"aria-labelledby": `paper-${letter}`, class: "paper"},
             html("h2", {id: `paper-${letter}`}, html("span", {class: "letter"}, letter), citation),
             experiments.map(experiment => experimentOf(experiment, record.commit)))),
-        aboutOf(record))));
+        matrixOf(SUMMARY), aboutOf(record))));
 }
 
 function drawAll(width = 0) {

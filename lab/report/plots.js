@@ -279,6 +279,12 @@ function drawLines(panel, styles, width) {
   });
   if (!marks.length)
     out.push(text((left + width) / 2, (top + bottom) / 2, "no figures", {anchor: "middle", cls: "tick"}));
+  for (const {series: name, over, from} of panel.crossings || []) {
+    const one = series.find(other => other.name === name), i = placesOf(x).indexOf(from);
+    if (!one || i < 0 || !exists(one.values[i])) continue;
+    const attributes = {cx: horizontal.place(i), cy: vertical.at(one.values[i]), r: 9, class: "crossing"};
+    marks.push(svg("circle", attributes, svg("title", {}, `${name}: ahead of ${over} from ${placeName(x, i)} on`)));
+  }
   return drawing(panel, width, bottom + 42, [...out, ...marks]);
 }
 

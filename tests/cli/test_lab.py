@@ -11,7 +11,8 @@ from pathlib import Path
 
 from support import ARGUMENT, BACKEND, CANCELLED, EXISTS, FORMAT, NOT_FOUND, WARPAES, WRITE, CommandTest
 
-PAPERS = "NGPDHW"
+PAPERS = "NGPDHKTBFW"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Lab(CommandTest):
@@ -40,7 +41,7 @@ class Lab(CommandTest):
             self.assertGreaterEqual(e["seconds"], e["quick_seconds"])
         lines = self.lab("list").splitlines()
         self.assertEqual([line.split()[0] for line in lines], keys)
-        documented = (Path(__file__).resolve().parents[2] / "docs/lab.md").read_text()
+        documented = (ROOT / "docs/lab.md").read_text()
         self.assertEqual(
             [
                 key
@@ -236,6 +237,14 @@ class Lab(CommandTest):
         for wrong in ("0", "-1", "x"):
             self.refused(ARGUMENT, "--seconds", "lab", "run", "--seconds", wrong)
 
+    def test_a_quick_run_answers_the_first_question_up_to_256_mib(self):
+        self.run_quickly("W.worth")
+        (entry,) = self.record()["experiments"]
+        if entry["status"] == "left_out":
+            self.skipTest(entry["reason"])
+        (panel,) = entry["result"]["panels"]
+        self.assertEqual(panel["x"]["values"][-1], 256 << 20)
+
     def test_compare(self):
         series = {"name": "ours", "role": "measured", "values": [2, 4], "spread": [[1.9, 2.1], [3, 5]]}
         published = {"name": "paper", "role": "published", "values": [1, None], "spread": []}
@@ -267,7 +276,86 @@ class Lab(CommandTest):
         self.assertRegex(text, r"ours, 1 KiB +2 +3 GB/s +1\.50 \*\n")
         self.assertRegex(text, r"ours, 1536 B +4 +4\.1 GB/s +1\.02\n")
         self.assertIn("2 figures in both, 1 of them", text)
-        self.assertRegex(text, r"^A: .*\d{4}-\d\d-\d\d, commit .*\nB: ")
+        self.assertRegex(text, r"^A: .*\d{4}-\d\d-\d\d, --quick, commit .*\nB: ")
+
+    def test_compare_takes_any_number_of_records(self):
+        committed = str(next((ROOT / "bench/results/lab").glob("nvidia-*.json")))
+        record = json.loads(Path(committed).read_text())
+        (entry,) = (e for e in record["experiments"] if e["key"] == "N.implementations")
+        (panel,) = (p for p in entry["result"]["panels"] if p["title"] == "Thirteen implementations")
+        (series,) = (s for s in panel["series"] if s["name"] == "speed")
+        series["values"] = [100] * 13  # every ratio is 1
+        series["spread"] = []
+        self.write("same.json", json.dumps(record).encode())
+        record["experiments"] = []
+        self.write("nothing.json", json.dumps(record).encode())
+
+        out = json.loads(self.lab("compare", committed, "same.json", "nothing.json", "--json"))
+        self.assertNotIn("figures", out)
+        self.assertEqual([r["machine"] for r in out["records"]], ["NVIDIA H200"] * 3)
+        rows = {row["id"]: row for row in out["conclusions"]}
+        self.assertEqual(rows["N.constant-tables"]["holds"], ["yes", "no", "open"])
+        self.assertIs(rows["N.constant-tables"]["agrees"], False)
+        judged = json.loads(self.lab("judge", committed, "--json"))["claims"]
+        self.assertEqual(
+            {c["id"]: c["holds"] for c in judged if c["kind"] == "conclusion"},
+            {name: row["holds"][0] for name, row in rows.items()},
+        )
+        self.assertEqual({row["holds"][2] for row in rows.values()}, {"open"})
+        self.assertIsNone(rows["P.streams"]["agrees"] if rows["P.streams"]["holds"][0] == "open" else None)
+        text = self.lab("compare", committed, "same.json", "nothing.json")
+        self.assertRegex(text, r"(?m)^ +A +B +C *$")
+        self.assertRegex(text, r"(?m)^N\.constant-tables +yes +no +open +! ")
+        self.assertRegex(text, r"\d+ conclusions; \d+ are decided by two records or more, \d+ of them alike\n$")
+
+        self.lab("report", committed, "same.json", "-o", "page.html")
+        page = self.read("page.html").decode()
+        self.assertEqual(page.count("The conclusions by machine</h2>"), 1)
+        self.assertIn("<tr><td>N.constant-tables</td><td>yes</td><td>no</td></tr>", page)
+
+    def test_submit(self):
+        committed = next((ROOT / "bench/results/lab").glob("nvidia-*.json"))
+        record = json.loads(committed.read_text())
+        self.write("record.json", committed.read_bytes())
+        self.assertIn("bench/results/lab/submitted", self.lab("submit", "record.json"))
+        (name,) = (n for n in os.listdir(self.directory) if n.startswith("nvidia-h200-20"))
+        self.assertRegex(name, r"^nvidia-h200-\d{4}-\d\d-\d\dt\d{6}z\.json$")
+        text = self.read(name)
+        self.assertLess(len(text), len(committed.read_bytes()) / 2)
+        sent = json.loads(text)
+        self.assertEqual((sent["options"]["disk"], sent["options"]["memory"]), ("", ""))
+        self.assertEqual(sent["machine"], record["machine"] | {"gpu": sent["machine"]["gpu"]})
+        self.assertEqual(self.lab("submit", name, "-o", "-").encode(), text, "a submission of a submission")
+
+        def verdicts(path):
+            return {c["id"]: c.get("holds") for c in json.loads(self.lab("judge", path, "--json"))["claims"]}
+
+        self.assertEqual(verdicts(name), verdicts("record.json"))
+        before = sorted(os.listdir(self.directory))
+        for change, words in (
+            ({"commit": record["commit"] + "+"}, "uncommitted changes|stash"),
+            ({"commit": ""}, "no known commit|clone"),
+            ({"experiments": []}, "no experiment was measured|warpaes lab run"),
+            (
+                {"experiments": [record["experiments"][0] | {"status": "failed", "reason": "wrong output"}]},
+                "N.implementations failed|wrong output|--resume",
+            ),
+            ({"experiments": [record["experiments"][0] | {"commit": "abc"}]}, "N.implementations|'abc'"),
+        ):
+            self.write("wrong.json", json.dumps(record | change).encode())
+            with self.subTest(words):
+                self.refused(FORMAT, f"'wrong.json' cannot be submitted|{words}", "lab", "submit", "wrong.json")
+        self.assertEqual(sorted({*os.listdir(self.directory)} - {"wrong.json"}), before)
+
+    def test_submitted_records_are_what_submit_writes(self):
+        folder = ROOT / "bench/results/lab/submitted"
+        self.assertTrue((folder / "README.md").exists())
+        for path in sorted(folder.glob("*.json")):
+            with self.subTest(path.name):
+                self.assertEqual(self.lab("submit", str(path), "-o", "-"), path.read_text())
+                self.lab("submit", str(path))
+                self.assertTrue(os.path.exists(self.path(path.name)), "its name is of another machine or date")
+                self.assertLess(path.stat().st_size, 400_000)
 
     def test_bad_arguments(self):
         self.write("text", b"text")
@@ -276,7 +364,7 @@ class Lab(CommandTest):
         self.write("foreign.json", b'{"schema": 1, "experiments": [], "name": "something else"}')
         self.write("other.json", b'{"schema": 99, "experiments": []}')
         for status, words, arguments in (
-            (ARGUMENT, "list, run, report, judge or compare", []),
+            (ARGUMENT, "list, run, report, judge, compare or submit", []),
             (ARGUMENT, "'walk'|warpaes lab --help", ["walk"]),
             (ARGUMENT, "--walk", ["list", "--walk"]),
             (ARGUMENT, "KEY|'X'|warpaes lab list", ["run", "X", "-o", "out"]),
@@ -297,12 +385,15 @@ class Lab(CommandTest):
             (NOT_FOUND, "absent.json", ["judge", "absent.json"]),
             (ARGUMENT, "B", ["compare", "text"]),
             (FORMAT, "text", ["compare", "text", "text"]),
+            (ARGUMENT, "RECORD", ["submit"]),
+            (NOT_FOUND, "absent.json", ["submit", "absent.json"]),
+            (FORMAT, "'text'|no record", ["submit", "text"]),
         ):
             with self.subTest(arguments=arguments):
                 self.refused(status, words, "lab", *arguments)
 
     def test_help(self):
-        for arguments in ([], ["list"], ["run"], ["report"], ["judge"], ["compare"]):
+        for arguments in ([], ["list"], ["run"], ["report"], ["judge"], ["compare"], ["submit"]):
             self.assertIn("Usage: warpaes lab", self.lab(*arguments, "--help"))
 
 

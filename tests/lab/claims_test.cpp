@@ -336,6 +336,14 @@ TEST(Claims, SurfacesAreComparedThroughTheSameBuffer) {
     EXPECT_EQ(made.holds("D.small-buffers"), Holds::yes);
     EXPECT_EQ(made.holds("D.one-large-transfer"), Holds::yes);
     EXPECT_EQ(made.holds("D.both-platforms"), Holds::open) << "one machine";
+    const char* grids = "Sixteen thread blocks, and a grid for this GPU";
+    EXPECT_EQ(made.holds("D.kernel-fast"), Holds::open) << "no kernel alone";
+    made.bars("D.occupancy", grids, {"16, as published", "as many as this GPU holds"}, "speed", {16, 220});
+    EXPECT_EQ(made.holds("D.kernel-fast"), Holds::yes) << "2.1 of 16 GB/s";
+    made.panel("D.occupancy", grids).series[0].values[0] = 6;
+    EXPECT_EQ(made.holds("D.kernel-fast"), Holds::partly);
+    made.panel("D.occupancy", grids).series[0].values[0] = 3;
+    EXPECT_EQ(made.holds("D.kernel-fast"), Holds::no);
     EXPECT_EQ(made.holds("D.cheap"), Holds::open) << "no such GPU";
     made.record.machine.gpu.emplace().name = "NVIDIA GeForce GT 740M";
     EXPECT_EQ(made.holds("D.cheap"), Holds::yes);
@@ -443,25 +451,63 @@ TEST(Claims, SerialModesAreHeldAgainstParallelOnesWhereThereAreTheMostMessages) 
 }
 
 TEST(Claims, SilenceOfLaunchesIsWorthWhatTheControlOfItsClassIs) {
-    const char *of_random = "W.launches-random", *of_equal = "W.launches-equal";
+    const char *of_texts = "W.launches-texts", *of_keys = "W.launches-keys", *of_equal = "W.launches-equal";
     MadeRecord made;
     made.fact("W.leakage", "measurements of each kernel", 1e6);
-    for (const char* name : {"ECB", "CTR", "ECB, decryption", "ECB, AES-256", "ECB, equal blocks"}) {
+    for (const char* name : {"ECB, equal warps", "CTR, equal warps", "ECB, decryption, equal warps",
+                             "ECB, AES-256, equal warps", "ECB, equal blocks"}) {
         made.fact("W.leakage", fmt::format("|t|, production's launches, {}, text", name), 2);
     }
-    for (const char* id : {of_random, of_equal}) EXPECT_EQ(made.holds(id), Holds::open) << "no control";
-    made.fact("W.leakage", "|t|, T-tables' launches, ECB, text", 300);
-    EXPECT_NE(made.judged(of_random).sentence.find("from different places"), std::string::npos) << "an older build";
+    made.fact("W.leakage", "|t|, production's launches, CTR, equal warps, key", 2);
+    for (const char* id : {of_texts, of_keys, of_equal}) EXPECT_EQ(made.holds(id), Holds::open) << "no control";
+    made.fact("W.leakage", "|t|, T-tables' launches, ECB, equal warps, text", 300);
+    EXPECT_NE(made.judged(of_texts).sentence.find("from different places"), std::string::npos) << "an older build";
     made.of("W.leakage").result.facts.back().value = 3;
     made.fact("W.leakage", "|t|, T-tables' launches, ECB, equal blocks, text", 1200);
-    EXPECT_EQ(made.holds(of_random), Holds::open) << "a control of another class says nothing";
+    EXPECT_EQ(made.holds(of_texts), Holds::open) << "a control of another class says nothing";
     EXPECT_EQ(made.holds(of_equal), Holds::yes);
-    made.fact("W.leakage", "|t|, production's launches, ECB, equal blocks, key", 12);
+    const auto set = [&](const std::string& name, double value) {
+        for (Fact& fact : made.of("W.leakage").result.facts) {
+            if (fact.name == "|t|, " + name) fact.value = value;
+        }
+    };
+    set("production's launches, ECB, equal blocks, text", 12);
     EXPECT_EQ(made.holds(of_equal), Holds::no);
-    for (Fact& fact : made.of("W.leakage").result.facts) {
-        if (fact.name == "|t|, T-tables' launches, ECB, text") fact.value = 20;
+    set("T-tables' launches, ECB, equal warps, text", 20);
+    EXPECT_EQ(made.holds(of_texts), Holds::yes);
+    EXPECT_EQ(made.holds(of_keys), Holds::open) << "a control for texts says nothing of keys";
+    made.fact("W.leakage", "|t|, T-tables' launches, ECB, equal warps, key", 20);
+    EXPECT_EQ(made.holds(of_keys), Holds::yes);
+    set("production's launches, CTR, equal warps, key", 6);
+    EXPECT_EQ(made.holds(of_keys), Holds::no);
+    EXPECT_EQ(made.holds(of_texts), Holds::yes) << "the other secret is judged by itself";
+}
+
+TEST(Claims, SilenceOfFunctionsNeedsAControlForTextsAndOneForKeys) {
+    MadeRecord made;
+    made.fact("W.leakage", "measurements of each kernel", 1e6);
+    for (const char* secret : {"text", "key"}) {
+        made.fact("W.leakage", fmt::format("|t|, production's functions, {}", secret), 1);
     }
-    EXPECT_EQ(made.holds(of_random), Holds::yes);
+    made.fact("W.leakage", "|t|, shared memory, text", 900);
+    made.fact("W.leakage", "|t|, shared memory, key", 9);
+    EXPECT_EQ(made.holds("W.production-silent"), Holds::open);
+    made.of("W.leakage").result.facts.back().value = 11;
+    EXPECT_EQ(made.holds("W.production-silent"), Holds::yes);
+}
+
+TEST(Claims, AQuickRunIsNotJudgedWhereASentenceIsAboutOtherSizes) {
+    MadeRecord made;
+    made.bars("P.pipeline", "A file of 64 MiB on a disk", {"one thread", "reader, worker, writer"}, "cuda", {1, 2});
+    made.record.options.quick = true;
+    const Verdict verdict = made.judged("W.reader-writer");
+    EXPECT_EQ(verdict.holds, Holds::open);
+    EXPECT_EQ(verdict.sentence.find("Not judged at these sizes"), 0u);
+    made.record.options.quick = false;
+    EXPECT_EQ(made.holds("W.reader-writer"), Holds::yes);
+    made.record.options.quick = true;
+    made.of("P.pipeline").status = Status::failed;
+    EXPECT_EQ(made.judged("W.reader-writer").sentence.find("Not measured"), 0u);
 }
 
 TEST(Claims, WorkersAreComparedOnTheDiskAndInMemory) {
@@ -479,6 +525,7 @@ TEST(Claims, SilenceSaysWhatWouldHaveBeenFound) {
     made.fact("W.leakage", "least difference that would be found, production's functions, text", 0.25);
     made.of("W.leakage").result.facts.back().unit = "clocks";
     EXPECT_EQ(made.holds("W.production-silent"), Holds::open) << "no control";
+    made.fact("W.leakage", "|t|, shared memory, key", 300);
     made.fact("W.leakage", "|t|, shared memory, text", 3);
     EXPECT_EQ(made.holds("W.production-silent"), Holds::open) << "a control that was not found";
     made.of("W.leakage").result.facts.back().value = 300;

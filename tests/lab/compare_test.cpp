@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "lab/matrix.hpp"
+
 namespace {
 
 using namespace lab;
@@ -73,6 +77,62 @@ TEST(Compare, SurfacesHaveTwoPlaces) {
     EXPECT_EQ(c.figures[2].place, "1 KiB, large");
     EXPECT_EQ(c.figures[2].a, 3);
     EXPECT_EQ(c.figures[2].unit, "s");
+}
+
+/// A record of [D]'s surfaces, where the GPU does `gpu` GB/s at every file and buffer and the CPU 1 GB/s.
+Record of_surfaces(const std::string& machine, double gpu) {
+    Record record;
+    record.machine.cpu = machine;
+    Entry entry;
+    entry.key = "D.surfaces";
+    entry.status = Status::measured;
+    Panel panel{"AES-128 encryption",
+                Panel::Kind::surface,
+                {"file", "B", Axis::Scale::log, {1024, 4096}, {}},
+                {"buffer", "B", Axis::Scale::log, {1024, 4096}, {}},
+                {},
+                {},
+                ""};
+    for (const auto& [name, speed] : {std::pair{"C++ with T-tables", 1.0}, {"AES-NI", 1.0}, {"CUDA", gpu}}) {
+        panel.series.push_back({name, Series::Role::measured, {speed, speed, speed, speed}, {}});
+    }
+    entry.result.panels.push_back(panel);
+    record.experiments.push_back(entry);
+    return record;
+}
+
+const Matrix::Row& row_of(const Matrix& matrix, const std::string& id) {
+    return *std::find_if(matrix.rows.begin(), matrix.rows.end(), [&](const auto& row) { return row.claim->id == id; });
+}
+
+TEST(Matrix, AColumnForEachRecord) {
+    const std::vector<Record> records{of_surfaces("a", 0.1), of_surfaces("b", 3), Record{}};
+    const Matrix matrix = matrix_of(records);
+    ASSERT_EQ(matrix.columns.size(), 3u);
+    EXPECT_EQ(matrix.columns[1].machine, "b");
+    const Matrix::Row& row = row_of(matrix, "D.small-data");
+    EXPECT_EQ(row.verdicts[0].holds, Verdict::Holds::yes);
+    EXPECT_EQ(row.verdicts[1].holds, Verdict::Holds::no);
+    EXPECT_EQ(row.verdicts[2].holds, Verdict::Holds::open);
+    EXPECT_EQ(row.agrees(), false);
+    for (const Matrix::Row& one : matrix.rows) {
+        EXPECT_EQ(one.verdicts.size(), 3u) << one.claim->id;
+        EXPECT_EQ(one.claim->kind, Claim::Kind::conclusion);
+    }
+    EXPECT_EQ(row_of(matrix, "N.ten-times").agrees(), std::nullopt) << "no record decides it";
+    EXPECT_EQ(to_json(matrix)["conclusions"].size(), matrix.rows.size());
+}
+
+TEST(Matrix, TheSamePictureOnSeveralMachines) {
+    const auto verdict = [](const std::vector<Record>& records) {
+        return row_of(matrix_of(records), "D.both-platforms").verdicts.front().holds;
+    };
+    using Holds = Verdict::Holds;
+    EXPECT_EQ(verdict({of_surfaces("a", 0.1), of_surfaces("b", 0.11)}), Holds::yes);
+    EXPECT_NE(verdict({of_surfaces("a", 0.1), of_surfaces("b", 3)}), Holds::yes);
+    EXPECT_EQ(verdict({of_surfaces("a", 0.1)}), Holds::open);
+    EXPECT_EQ(verdict({of_surfaces("a", 0.1), of_surfaces("a", 0.1)}), Holds::open) << "one machine twice";
+    EXPECT_EQ(verdict({of_surfaces("a", 0.1), Record{}}), Holds::open) << "the other has no surfaces";
 }
 
 TEST(Compare, NamesOfPlaces) {

@@ -108,6 +108,13 @@ def one_large_transfer(r: Record):
     return both_ends(over(s.at(GPU, -1, -1), s.at(GPU, -1, 0)), BADLY)
 
 
+def kernel_is_fast(r: Record):
+    """The share of the kernel in the time of the largest file, by their speeds."""
+    kernel = r.series("D.occupancy", "Sixteen thread blocks, and a grid for this GPU", "speed").first()
+    share = over(Surface(r).at(GPU, -1, -1), kernel)
+    return both_ends(again(share), steps(lambda x: x < 0.25, lambda x: x < 0.5))
+
+
 def stronger_gpus(r: Record):
     s = Surface(r)
     found = [order(s.at(GPU, -1, b), s.at(NI, -1, b)) for b in range(s.buffers)]
@@ -163,6 +170,7 @@ RULES = {
     "D.same-models": same_models,
     "D.both-platforms": both_platforms,
     "D.one-large-transfer": one_large_transfer,
+    "D.kernel-fast": kernel_is_fast,
     "D.stronger-gpus": stronger_gpus,
     "D.cheap": cheap,
     "D.cpu-freed": cpu_freed,

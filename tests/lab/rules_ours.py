@@ -148,37 +148,43 @@ def w_ordering(r: Record):
     return both_ends(over(best, worst), steps(lambda x: x <= 1.05, lambda x: x <= 1.15))
 
 
-def largest_t(r: Record, kernel: str) -> float:
+SECRETS = ("text", "key")
+
+
+def largest_t(r: Record, kernel: str, secrets=SECRETS) -> float:
     facts = {f["name"]: f["value"] for f in r.result("W.leakage")["facts"]}
-    return max(facts[name] for what in ("text", "key") if (name := f"|t|, {kernel}, {what}") in facts)
+    found = [facts[name] for what in secrets if (name := f"|t|, {kernel}, {what}") in facts]
+    if not found:
+        raise MissingError(kernel)
+    return max(found)
 
 
-def silent(*kernels):
-    return lambda r: YES if all(largest_t(r, k) < 4.5 for k in kernels) else NO
+def silent(*kernels, secrets=SECRETS):
+    return lambda r: YES if all(largest_t(r, k, secrets) < 4.5 for k in kernels) else NO
 
 
 def silent_beside_tables(*kernels):
-    """Worth something only if the same test finds tables in shared memory."""
+    """Worth something only if the same tests, of texts and of keys, find tables in shared memory."""
 
     def rule(r: Record):
-        if largest_t(r, "shared memory") <= 10:
+        if any(largest_t(r, "shared memory", (secret,)) <= 10 for secret in SECRETS):
             raise MissingError("control")
         return silent(*kernels)(r)
 
     return rule
 
 
-def w_launches(control: str, *names: str):
-    """Worth something only if the same test finds a kernel that leaks, with texts of the same class."""
+def w_launches(control: str, secret: str, *names: str):
+    """Worth something only if the same test finds a kernel that leaks, with texts or keys of the same class."""
 
     def rule(r: Record):
         facts = {f["name"]: f["value"] for f in r.result("W.leakage")["facts"]}
         # Builds without the second control read the two classes of texts from different places.
         if "|t|, T-tables' launches, ECB, equal blocks, text" not in facts:
             raise MissingError("control")
-        if facts.get(f"|t|, T-tables' launches, {control}, text", 0) <= 10:
+        if facts.get(f"|t|, T-tables' launches, {control}, {secret}", 0) <= 10:
             raise MissingError("control")
-        return silent(*(f"production's launches, {name}" for name in names))(r)
+        return silent(*(f"production's launches, {name}" for name in names), secrets=(secret,))(r)
 
     return rule
 
@@ -217,8 +223,13 @@ RULES = {
     "W.tables-tell": w_tables_tell,
     "W.apart-silent": silent_beside_tables("one copy a bank", "bitsliced"),
     "W.production-silent": silent_beside_tables("production's functions"),
-    "W.launches-equal": w_launches("ECB, equal blocks", "ECB, equal blocks"),
-    "W.launches-random": w_launches("ECB", "ECB", "CTR", "ECB, decryption", "ECB, AES-256"),
+    "W.launches-equal": w_launches("ECB, equal blocks", "text", "ECB, equal blocks"),
+    "W.launches-texts": w_launches(
+        "ECB, equal warps",
+        "text",
+        *(f"{name}, equal warps" for name in ("ECB", "CTR", "ECB, decryption", "ECB, AES-256")),
+    ),
+    "W.launches-keys": w_launches("ECB, equal warps", "key", "CTR, equal warps"),
     "W.thirteen-order": w_thirteen_order,
     "W.transfers": w_transfers,
     "W.reader-writer": w_reader_writer,

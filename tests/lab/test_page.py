@@ -13,11 +13,15 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import browser
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+import lab_pages
 
 WARPAES = os.environ["WARPAES"]
 SAMPLE = Path(__file__).with_name("sample_record.json")
@@ -25,10 +29,10 @@ RECORDS = Path(__file__).parents[2] / "bench/results/lab"
 WIDTHS = (390, 768, 1440)
 
 
-def page_of(record: dict, folder: Path, name: str = "page") -> Path:
+def page_of(record: dict, folder: Path, name: str = "page", others: list[Path] = ()) -> Path:
     source, page = folder / f"{name}.json", folder / f"{name}.html"
     source.write_text(json.dumps(record))
-    subprocess.run([WARPAES, "lab", "report", source, "-o", page], check=True, timeout=30)
+    subprocess.run([WARPAES, "lab", "report", source, *others, "-o", page], check=True, timeout=30)
     return page
 
 
@@ -164,7 +168,10 @@ class Text(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for page in sorted((RECORDS.parents[2] / "docs").glob("lab-*.html")):
                 record = embedded(page)
-                anew = page_of(record, Path(folder), page.stem)
+                others = [
+                    path for name, (path, _) in lab_pages.every_machine().items() if name != lab_pages.name_of(record)
+                ]
+                anew = page_of(record, Path(folder), page.stem, others)
                 self.assertEqual(embedded(page, "summary"), embedded(anew, "summary"), "run `make docs`")
 
     def test_it_needs_nothing_else(self):
@@ -318,12 +325,74 @@ class Drawn(unittest.TestCase):
                 self.assertLess(max(places[:3]), places[3])
                 self.assertLessEqual(len(re.findall(rb"/Type\s*/Page\b", window.pdf())), 30)
 
+    def test_the_first_screen_answers_in_a_line_each_and_marks_where_lines_cross(self):
+        source = max(RECORDS.glob("nvidia-*.json"))
+        page = page_of(json.loads(source.read_text()), Path(self.folder.name), "answers")
+        worth = embedded(page, "summary")["worth"]
+        self.assertGreaterEqual(len(worth["answers"]), 3)
+        self.assertGreaterEqual(len(worth["crossings"]), 2)
+        for width in (390, 1440):
+            window = self.opened(width, page)
+            self.well(window, width)
+            rows = window.value("[...document.querySelectorAll('.answers tbody tr:not(.note)')].map(r => r.innerText)")
+            self.assertEqual(len(rows), len(worth["answers"]))
+            for row, answer in zip(rows, worth["answers"]):
+                self.assertIn(answer["where"], row.replace("\u00a0", " "))
+                for other in answer["against"]:
+                    expected = f"from {other['from']} on" if other["from"] else "at no size"
+                    self.assertIn(expected, row.replace("\u00a0", " "))
+            titles = window.value("[...document.querySelectorAll('.worth .crossing title')].map(t => t.textContent)")
+            self.assertEqual(len(titles), len(worth["crossings"]))
+            if width == 390:  # the answers come before the chart
+                tops = window.value(
+                    "['.answers', '.chart'].map(one => document.querySelector(one).getBoundingClientRect().top)"
+                )
+                self.assertLess(*tops)
+        self.assertNotIn("A quick run", window.value("document.querySelector('.from').textContent"))
+        record = json.loads(source.read_text())
+        record["options"]["quick"] = True
+        window = self.opened(390, page_of(record, Path(self.folder.name), "quick"))
+        text = window.value("document.querySelector('.from').textContent")
+        self.assertIn("A quick run: texts up to 1 GiB.", text, "of the sizes that the record has")
+        names = {series["name"] for series in worth["series"]}
+        self.assertFalse({n for n in names if n.startswith(("aesni", "vaes", "armv8"))}, "words, not backends")
+
+    def test_several_records_are_a_table_of_machines(self):
+        others = []
+        for name in ("a GPU <b>", "another"):
+            record = copy.deepcopy(self.sample)
+            record["machine"]["gpu"]["name"] = name
+            record["options"]["quick"] = name == "another"
+            others.append(Path(self.folder.name, f"{len(others)}.json"))
+            others[-1].write_text(json.dumps(record))
+        page = page_of(self.sample, Path(self.folder.name), "several", others)
+        matrix = embedded(page, "summary")["matrix"]
+        for width in WIDTHS:
+            window = self.opened(width, page)
+            window.value("document.querySelectorAll('.matrix details').forEach(one => { one.open = true; })")
+            self.well(window, width)
+            rows = window.value(
+                "[...document.querySelectorAll('.matrix details tbody tr')].map(r => r.querySelectorAll('td').length)"
+            )
+            self.assertEqual(rows, [3] * len(matrix["conclusions"]))
+            heads = window.value(
+                "[...document.querySelectorAll('.matrix details th[scope=col]')].map(h => h.innerText)"
+            )
+            self.assertRegex(" ".join(heads), r"a GPU <b>[^,]*another[^,]*, quick")
+        self.assertIsNone(self.opened(1440).value("document.querySelector('.matrix')"), "one record")
+
     def test_without_javascript_verdicts_are_there(self):
+        other = copy.deepcopy(self.sample)
+        other["machine"]["gpu"]["name"] = "another GPU with a name that is as long as names of GPUs are"
+        Path(self.folder.name, "other.json").write_text(json.dumps(other))
+        page = page_of(self.sample, Path(self.folder.name), "plain", [Path(self.folder.name, "other.json")])
         self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
         try:
             self.browser.problems.clear()
-            self.browser.open(self.page, 390)
+            self.browser.open(page, 390)
             text = self.browser.value("document.body.innerText")
+            self.assertIn("The conclusions by machine", text)
+            self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), 390)
             self.assertIn("When is the GPU worth it here?", text)
             self.assertIn("Four tables beat one", text)
         finally:
@@ -398,7 +467,7 @@ class Drawn(unittest.TestCase):
         said = {v["claim"] for e in self.sample["experiments"] for v in e["result"]["verdicts"]}
         for claim in summary["claims"]:
             if claim["id"] in said and "original" in claim:
-                for name in ("original", "translation", "rule"):
+                for name in ("original", "translation", "rule", "limit"):
                     self.assertIn(claim.get(name, ""), text)
         for one in summary["corrections"]:
             self.assertIn(one["was"], text)

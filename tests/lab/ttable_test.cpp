@@ -44,4 +44,21 @@ TEST(TTable, OtherKeysAreRefused) {
     EXPECT_THROW(TTableCipher(random_bytes(15, 1), Direction::encrypt), std::invalid_argument);
 }
 
+TEST(TTable, PassesOfSharedMemory) {
+    const auto key = random_bytes(16, 1);
+    std::vector<std::uint8_t> text(512, 0x5a);
+    const auto passes = [&](std::span<const std::uint8_t> k) {
+        return shared_memory_passes(k, std::span(text).first<512>());
+    };
+    EXPECT_EQ(passes(key), 9u * 16) << "equal blocks: every lane wants the same word";
+    EXPECT_EQ(passes(random_bytes(32, 1)), 13u * 16);
+    // In one lane one byte differs so that its first lookup wants another word of the same bank.
+    text[0] = 0x5a ^ 32;
+    EXPECT_GT(passes(key), 9u * 16);
+    text = random_bytes(512, 3);
+    EXPECT_GT(passes(key), 9u * 16 * 2) << "32 random lanes want more than two words of some bank";
+    EXPECT_LT(passes(key), 9u * 16 * 5);
+    EXPECT_THROW((void)passes(random_bytes(15, 1)), std::invalid_argument);
+}
+
 }  // namespace

@@ -254,8 +254,31 @@ class Page(unittest.TestCase):
         # 104,857,600 instructions in 268,000 ns.
         self.assertIn("| 3: sixteen threads a block, tables in shared memory | 391 | 41.2 |  |  | 93.5 |", page)
         claim = {"id": "G.fig4", "kind": "unmeasured", "says": "s", "experiment": "", "rule": "why"}
-        self.assertIn("not measured: why", lab_pages.claims_table([claim], "H", profile()))
-        self.assertIn("lab-profile.md", lab_pages.claims_table([claim], "H", studied))
+        summary = {"claims": [claim], "matrix": {"records": [{"machine": "H"}], "conclusions": []}}
+        self.assertIn("not measured: why", lab_pages.claims_table(summary, profile()))
+        self.assertIn("lab-profile.md", lab_pages.claims_table(summary, studied))
+
+    def test_limits_that_statements_call_counted_are_the_profilers(self):
+        def limit(kernel: dict) -> str:
+            return max(lab_pages.UNITS, key=lambda unit: kernel.get(unit, 0))
+
+        self.assertTrue(lab_pages.load_profiles())
+        for profiled in lab_pages.load_profiles().values():
+            kernels = [limit(kernel) for kernel in profiled["kernels"]]
+            self.assertEqual(kernels, ["constant_percent"] + ["shared_percent"] * 12)
+            constant = [limit(kernel) for kernel in profiled["schemes"] if kernel["tables"] == "constant"]
+            self.assertEqual(constant, ["constant_percent"] * 3)
+        said = {}
+        for path in (ROOT / "lab/claims/statements").glob("*.json"):
+            paper = json.loads(path.read_text())
+            for row in paper["statements"] if isinstance(paper, dict) else []:
+                if "(counted)" in row.get("limit", ""):
+                    said.setdefault(row["limit"], []).append(row["id"])
+        self.assertEqual(set(said.pop("the constant cache (counted)")), {"G.schemes", "G.third-scheme"})
+        both = said.pop("passes of shared memory, and of the slowest the constant cache (counted)")
+        self.assertEqual(set(both), {"N.ten-times", "N.constant-tables"})
+        self.assertEqual(list(said), ["passes of shared memory (counted)"])
+        self.assertTrue(all(name.startswith("N.") for name in said["passes of shared memory (counted)"]))
 
     def test_no_page_without_both_records(self):
         self.assertEqual(lab_pages.render([lab_record()], {}), {})
@@ -307,10 +330,34 @@ class Page(unittest.TestCase):
             {"id": "N.b", "says": "b", "kind": "figures", "experiment": "N.y", "rule": "a panel"},
             {"id": "N.c", "says": "c", "kind": "unmeasured", "experiment": "", "rule": "no such GPU"},
         ]
-        rows = lab_pages.claims_table(claims, "A GPU").splitlines()
-        self.assertEqual(rows[2], "| N.a | a \\| b | N.x: yes if so | does not hold |")
-        self.assertEqual(rows[3], "| N.b | b | N.y: a panel | figures |")
-        self.assertEqual(rows[4], "| N.c | c | not measured: no such GPU |  |")
+        matrix = {
+            "records": [{"machine": "A GPU"}, {"machine": "Another"}],
+            "conclusions": [{"id": "N.a", "holds": ["no", "open"]}],
+        }
+        rows = lab_pages.claims_table({"claims": claims, "matrix": matrix}).splitlines()
+        self.assertEqual(rows[0], "| id | published | measured by, and the rule | A GPU | Another |")
+        self.assertEqual(rows[2], "| N.a | a \\| b | N.x: yes if so | does not hold | open |")
+        self.assertEqual(rows[3], "| N.b | b | N.y: a panel | figures | figures |")
+        self.assertEqual(rows[4], "| N.c | c | not measured: no such GPU |  |  |")
+
+    def test_each_machine_has_one_record_those_with_a_gpu_first(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "submitted").mkdir()
+
+            def put(name: str, machine: str, date: str, gpu: bool = True) -> None:
+                record = lab_record() | {"date": date}
+                record["machine"] = {"gpu": {"name": machine} if gpu else None, "cpu": machine}
+                Path(folder, name).write_text(json.dumps(record))
+
+            put("a-cpu.json", "a CPU", "2026-01-01", gpu=False)
+            put("h200-1.json", "H200", "2026-01-01")
+            put("h200-2.json", "H200", "2026-02-01")
+            put("submitted/rtx.json", "RTX", "2026-01-05")
+            found = lab_pages.every_machine(Path(folder))
+            self.assertEqual({n: p.name for n, (p, _) in found.items()}["H200"], "h200-2.json")
+            self.assertEqual(list(found)[-1], "a CPU")
+            self.assertEqual(set(found), {"H200", "RTX", "a CPU"})
+            self.assertEqual(list(lab_pages.load(Path(folder))), ["H200"], "pages: of our own records with a GPU")
 
     def test_the_committed_table_misses_nothing(self):
         text = (ROOT / "docs/lab.md").read_text()
@@ -320,7 +367,7 @@ class Page(unittest.TestCase):
         self.assertGreaterEqual(len(published), 87)
         for row in rows:
             self.assertEqual(len(row), 4, row)
-            self.assertRegex(row[2], r"^([NGPDHW]\.[a-z_]+|not measured|the profiler): .+")
+            self.assertRegex(row[2], r"^([NGPDHKTBFW]\.[a-z_]+|not measured|the profiler): .+")
 
     def test_a_page_holds_its_record_if_what_was_measured_is_the_same(self):
         series = {"name": "speed", "role": "measured", "values": [1], "spread": []}

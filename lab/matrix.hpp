@@ -1,0 +1,39 @@
+// The conclusions by machine: the verdicts of several records side by side.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/claims/claim.hpp"
+#include "lab/record.hpp"
+
+namespace lab {
+
+/// A record's machine by its GPU's name, or its CPU's if the record used none.
+std::string machine_name(const Record& record);
+
+struct Matrix {
+    struct Column {
+        std::string machine, date, commit;  ///< date: "2026-11-23"; commit: as in the record
+        bool quick;
+    };
+    struct Row {
+        const Claim* claim;
+        std::vector<Verdict> verdicts;  ///< one for each column
+        /// Whether the records that decide it, at least two, decide it alike; none if fewer decide it.
+        [[nodiscard]] std::optional<bool> agrees() const;
+    };
+    std::vector<Column> columns;
+    std::vector<Row> rows;  ///< every conclusion
+};
+
+/// Judges the records by the current rules.
+Matrix matrix_of(std::span<const Record> records);
+
+/// {"records": [...], "conclusions": [{"id", "paper", "says", "holds": [...], "agrees"}]}.
+nlohmann::json to_json(const Matrix& matrix);
+
+}  // namespace lab
