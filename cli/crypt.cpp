@@ -11,6 +11,7 @@
 #include <mutex>
 #include <new>
 #include <numeric>
+#include <span>
 #include <system_error>
 #include <thread>
 
@@ -39,6 +40,11 @@ using nlohmann::json;
 /// From this size on a file gets all workers; smaller files are processed side by side, one worker each.
 constexpr std::uint64_t large_file = 32u << 20;
 
+/// A range of a result that is zeros, because the file is not authentic there.
+struct Hole {
+    std::uint64_t first, length;
+};
+
 struct Outcome {
     warpaes_status status = WARPAES_ERROR_CANCELLED;
     bool skipped = false;
@@ -48,7 +54,12 @@ struct Outcome {
     std::uint32_t key_id = 0;
     std::string backend;
     int device = -1;
+    std::vector<Hole> holes;  ///< of --salvage
 };
+
+void on_hole(void* user, std::uint64_t first, std::uint64_t length) {
+    static_cast<std::vector<Hole>*>(user)->push_back({first, length});
+}
 
 /// One progress line for all files.
 class SharedProgress {
@@ -187,6 +198,7 @@ public:
             if (outcomes_[i].status == WARPAES_OK) say(one_line(without_keys(what_became_of(i))) + "\n");
         }
         output_notes_.tell();
+        for (std::size_t i = 0; i < tasks_.size(); ++i) list_holes(i);
         const auto skipped =
             std::count_if(outcomes_.begin(), outcomes_.end(), [](const Outcome& o) { return o.skipped; });
         if (skipped != 0 && !o_.json) {
@@ -210,6 +222,21 @@ public:
     }
 
 private:
+    /// The first of them; the record of --json has all.
+    void list_holes(std::size_t i) const {
+        constexpr std::size_t most = 20;
+        const std::vector<Hole>& holes = outcomes_[i].holes;
+        for (const Hole& hole : std::span(holes).first(std::min(holes.size(), most))) {
+            const bool ends = hole.length == WARPAES_UNKNOWN;
+            const std::string where = ends ? fmt::format("from byte {} on", hole.first)
+                                           : fmt::format("bytes {}:{}", hole.first, hole.first + hole.length - 1);
+            say(one_line(fmt::format("'{}': {}: not authentic, {}", name_of(i), where,
+                                     ends ? "and the end may be missing" : "zeros in the result")) +
+                "\n");
+        }
+        if (holes.size() > most) say(fmt::format("and {} more ranges; --json lists all\n", holes.size() - most));
+    }
+
     [[nodiscard]] bool data_on_stdout() const {
         // A directory that cannot be read has no output either.
         if (o_.action == Action::cat) return true;
@@ -381,6 +408,11 @@ private:
             job.range_first = range.first;
             job.range_last = range.last;
         }
+        if (o_.salvage) {
+            job.flags |= WARPAES_FILE_SALVAGE;
+            job.hole = on_hole;
+            job.hole_user = &outcome.holes;
+        }
         job.progress = on_file_progress;
         job.progress_user = &progress;
         if (o_.output_dir) make_directory(std::filesystem::path(task.output).parent_path());
@@ -396,8 +428,13 @@ private:
             std::string sentence = with_name(warpaes_last_error(), path, task.input);
             if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
             const bool key_opens = (result.notes & WARPAES_NOTE_KEY_OPENS) != 0;
+            if (status == WARPAES_ERROR_HOLES) note_of(task, result);
             throw with_hint(status, std::move(sentence), key_opens, engine, task.input);
         }
+        note_of(task, result);
+    }
+
+    void note_of(const FileTask& task, const warpaes_file_result& result) {
         output_notes_.add(result.notes, task.output);
         if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
             warn(
@@ -458,6 +495,10 @@ private:
             json file = {{"status", outcome.status}};
             put_name(file, "input", without_keys(tasks_[i].input));
             if (makes_files(o_.action)) put_name(file, "output", tasks_[i].output);
+            for (const Hole& hole : outcome.holes) {
+                const json length = hole.length == WARPAES_UNKNOWN ? json() : json(hole.length);
+                file["holes"].push_back({{"first", hole.first}, {"length", length}});
+            }
             if (outcome.status != WARPAES_OK) {
                 file["error"] = outcome.error;
             } else if (outcome.skipped) {

@@ -69,6 +69,9 @@ Data
                          segments that contain them
   --aad TEXT, --aad-file FILE
                          the associated data that the file was encrypted with
+  --salvage              of a damaged file: write every segment that is
+                         authentic, and zeros in the place of the others, which
+                         are listed; exit status 26 if there are any
   -f, --force            overwrite results
 
 Keys
@@ -82,6 +85,7 @@ Examples
   warpaes decrypt -k keyset.json photos.tar.warpaes | tar x
   warpaes decrypt -k keyset.json -r 1000000:1000099 disk.img.warpaes
   warpaes decrypt -k keyset.json --output-dir restored backup/photos
+  warpaes decrypt -k keyset.json --salvage -o what-is-left disk.img.warpaes
 )";
 
 constexpr const char* cat_text = R"(Usage: warpaes cat [-k KEYS] [-r RANGE] FILE...

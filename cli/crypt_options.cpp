@@ -84,6 +84,9 @@ void check_options(const CryptOptions& o) {
     if (o.files.size() > 1 && !o.output_dir && (o.action == Action::decrypt || o.output || reads_stdin)) {
         throw UsageError("several files: give --output-dir DIRECTORY to put the results in");
     }
+    if (o.salvage && o.range) throw UsageError("--salvage: is for whole files, without --range");
+    if (o.salvage && o.skip_existing)
+        throw UsageError("--salvage: contradicts --skip-existing, which decrypts nothing");
     if (o.range && (o.files.size() != 1 || o.output_dir)) {
         throw UsageError("--range: takes one FILE, which goes to -o or to standard output");
     }
@@ -123,6 +126,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     }
     if (action != Action::cat) app.add_option("--exclude", o.exclude)->allow_extra_args(false);
     if (action == Action::decrypt || action == Action::cat) app.add_option("-r,--range", o.range);
+    if (action == Action::decrypt) app.add_flag("--salvage", o.salvage);
     app.add_option("--backend", o.backend);
     app.add_option("--device", o.device);
     app.add_option("--threads", o.threads);

@@ -28,6 +28,7 @@ struct CryptOptions {
     std::vector<std::string> exclude;  ///< patterns
     bool skip_existing = false;
     std::optional<std::string> range;
+    bool salvage = false;
     std::optional<std::string> aad;
     std::optional<std::string> aad_file;
     bool force = false;

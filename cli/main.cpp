@@ -71,7 +71,7 @@ void print_help(bool all) {
         "  warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc\n");
     if (!all) return;
     fmt::print("\nExit status\n");
-    for (int status = 0; status <= WARPAES_ERROR_IV_REUSED; ++status) {
+    for (int status = 0; status <= WARPAES_ERROR_HOLES; ++status) {
         print_status(status, warpaes_status_message(static_cast<warpaes_status>(status)));
     }
     fmt::print("  {:>3}  ended by signal N\n", "128+N");

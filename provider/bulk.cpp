@@ -12,8 +12,7 @@
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "engine/engine.hpp"
-#include "engine/pipeline/group.hpp"
-#include "message/executor.hpp"
+#include "engine/run/executor.hpp"
 #include "provider/key.hpp"
 #include "provider/settings.hpp"
 
@@ -49,9 +48,7 @@ bool Bulk::wants(std::uint64_t bytes) const noexcept {
 bool Bulk::on_device(const void* in, const void* out) const noexcept {
     // The query calls CUDA, which a child process must not do.
     if (!settings_.device_memory || forks() != 0 || all_memory_is_the_hosts()) return false;
-    const auto lies_there = [](const void* p) {
-        return p != nullptr && cuda_backend().place(p).kind == Memory::device;
-    };
+    const auto lies_there = [](const void* p) { return p != nullptr && device_of(p) >= 0; };
     return lies_there(in) || lies_there(out);
 }
 
@@ -109,14 +106,14 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
     Engine* const engine = this->engine(any_, false, false);
     if (engine == nullptr) return outcome;
     try {
-        std::optional<Executor> executor;
-        if (forks() == 0) executor.emplace(*engine, r.input, r.output, std::nullopt);
+        // The query where the buffers lie calls CUDA, which a child process must not do.
+        Executor executor = forks() == 0 ? Executor(*engine, r.input, r.output) : Executor(*engine);
         if (here) {
             const Plan plan = engine->plan({.mode = r.mode,
                                             .direction = r.direction,
                                             .key_bits = 8 * r.key->length,
                                             .bytes = r.bytes,
-                                            .memory = executor ? executor->memory() : Memory::pageable,
+                                            .memory = executor.memory(),
                                             .whole = r.mode == Mode::xts ? r.bytes : 0});
             if (plan.devices.front() < 0 && plan.lanes <= 1) return outcome;
         }
@@ -129,8 +126,7 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
             }
             Secret<Block> chain, digest;
             std::copy_n(r.chain, block_bytes, chain->begin());
-            const std::uint64_t length = r.mode == Mode::cfb1 ? 8 * r.bytes : r.bytes;
-            MessageGroup stretch = stretch_of(r.mode, r.direction, key, *chain, r.input, r.output, length);
+            MessageGroup stretch = stretch_of(r.mode, r.direction, key, *chain, r.input, r.output, r.bytes);
             stretch.tweak_key = tweak_key.get();
             if (r.mode == Mode::xts) stretch.data_units = {.bytes = r.bytes};
             if (r.mode == Mode::gcm) {
@@ -139,13 +135,8 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
                 stretch.first_block = r.first_block;
             }
             outcome = Bulked::failed;  // from here on, input in place may be overwritten
-            bool on_gpu = false;
-            if (executor) {
-                executor->run(stretch);
-                on_gpu = executor->ran().device >= 0 && (executor->ran().notes & WARPAES_NOTE_DEVICE_FAILED) == 0;
-            } else {
-                (void)run_group(*engine, stretch, Memory::pageable, -1);
-            }
+            executor.run(stretch);
+            const bool on_gpu = executor.ran().device >= 0 && (executor.ran().notes & WARPAES_NOTE_DEVICE_FAILED) == 0;
             outcome = Bulked::done;
             if (r.digest != nullptr) std::copy(digest->begin(), digest->end(), r.digest);
             count(kind, on_gpu ? Where::gpu : Where::engine, 1, r.bytes);

@@ -1,6 +1,7 @@
 // CCM as the default provider offers it: the whole text in one update.
 #include <openssl/crypto.h>
 
+#include "aes/cmac.hpp"
 #include "provider/generic.hpp"
 
 namespace warpaes::provider {
@@ -48,21 +49,11 @@ void add_aad(Ccm& c, const Byte* aad, std::size_t bytes) noexcept {
     c.nonce[0] |= 0x40;
     c.key.block(c.nonce, c.mac);
     ++c.blocks;
+    const CcmAadPrefix prefix = ccm_aad_prefix(bytes);
     Byte first[16] = {};
-    std::size_t used = 2;
-    if (bytes < 0x10000 - 0x100) {
-        first[0] = static_cast<Byte>(bytes >> 8);
-        first[1] = static_cast<Byte>(bytes);
-    } else {
-        const bool wide = bytes >> 32 != 0;
-        first[0] = 0xff;
-        first[1] = wide ? 0xff : 0xfe;
-        const unsigned n = wide ? 8 : 4;
-        for (unsigned i = 0; i < n; ++i) first[2 + i] = static_cast<Byte>(bytes >> (8 * (n - 1 - i)));
-        used += n;
-    }
-    const std::size_t n = bytes < 16 - used ? bytes : 16 - used;
-    std::memcpy(first + used, aad, n);
+    std::memcpy(first, prefix.bytes.data(), prefix.size);
+    const std::size_t n = std::min(bytes, sizeof first - prefix.size);
+    std::memcpy(first + prefix.size, aad, n);
     aad += n;
     bytes -= n;
     c.key.serial->mac(c.key.schedule, c.mac, first, 1);

@@ -9,7 +9,7 @@
 
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
-#include "message/composed.hpp"
+#include "message/message.hpp"
 #include "provider/bulk.hpp"
 #include "provider/generic.hpp"
 #include "warpaes/warpaes.h"
@@ -68,21 +68,20 @@ bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     try {
         clean_stack([&] {
             const ExpandedKey key({c.key, c.keylen});
-            const warpaes_part aad{c.aad, c.aad_bytes};
-            crypt_composed(*engine,
-                           {.mode = ComposedMode::gcm_siv,
-                            .direction = c.enc ? Direction::encrypt : Direction::decrypt,
-                            .key = &key,
-                            .mac_key = nullptr,
-                            .iv = {c.iv, nonce_bytes},
-                            .input = in,
-                            .input_length = bytes,
-                            .output = out,
-                            .output_capacity = bytes,
-                            .aad = {&aad, c.aad_bytes != 0 ? 1u : 0u},
-                            .tag = c.tag,
-                            .tag_length = tag_bytes},
-                           result);
+            const MessageGroup message{.mode = Mode::gcm_siv,
+                                       .direction = c.enc ? Direction::encrypt : Direction::decrypt,
+                                       .length = bytes,
+                                       .input = Elements::of(in),
+                                       .output = {out, 0},
+                                       .iv = {c.iv, 0},
+                                       .iv_length = nonce_bytes,
+                                       .aad_length = c.aad_bytes,
+                                       .aad = {c.aad, 0},
+                                       .tag = {c.tag, 0},
+                                       .tag_length = tag_bytes,
+                                       .key = &key,
+                                       .keys = {}};
+            warpaes::crypt(*engine, {.message = message, .output_capacity = bytes}, result);
         });
     } catch (...) {
         return false;

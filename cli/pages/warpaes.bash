@@ -54,7 +54,7 @@ _warpaes() {
     else
         case ${COMP_WORDS[1]} in
         encrypt) words="--aad --aad-file --backend --decrypt --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --raw --skip-existing --template --threads --verbose -d -f -j -k -o -q -t -v" ;;
-        decrypt) words="--aad --aad-file --backend --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --range --raw --skip-existing --template --threads --verbose -f -j -k -o -q -r -t -v" ;;
+        decrypt) words="--aad --aad-file --backend --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --range --raw --salvage --skip-existing --template --threads --verbose -f -j -k -o -q -r -t -v" ;;
         cat) words="--aad --aad-file --backend --device --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --passphrase-from --progress --quiet --range --raw --template --threads --verbose -j -k -q -r -t -v" ;;
         verify) words="--aad --aad-file --backend --device --exclude --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --passphrase-from --progress --quiet --raw --template --threads --verbose -j -k -q -t -v" ;;
         reencrypt) words="--aad --aad-file --backend --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --passphrase-from --progress --quiet --raw --template --threads --to --to-template --verbose -f -j -k -q -t -v" ;;

@@ -57,6 +57,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l quiet -d 'print no progress, notes and warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l range
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l raw -d 'a key of 16 or 32 bytes is the key itself even if it is'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l salvage -d 'of a damaged file; write every segment that is'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l skip-existing
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l threads -d 'workers for a large file; default; one per processor'

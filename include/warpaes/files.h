@@ -163,12 +163,23 @@ enum {
     WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the disk has the file: a power failure may lose it. */
     WARPAES_FILE_SHA256 = 1u << 8,  /**< Give the SHA-256 of the output in the result. The output is then written in
                                          order. */
-    WARPAES_FILE_SHA256_INPUT = 1u << 9,    /**< STREAMING_AEAD decryption of a file: give the SHA-256 of the input in
-                                                 the result. It is then read in order. Not together with SHA256 or
-                                                 RANGE. */
-    WARPAES_FILE_KEEP_ATTRIBUTES = 1u << 10 /**< A new or replaced output file gets the permissions and times of the
-                                                 input file. */
+    WARPAES_FILE_SHA256_INPUT = 1u << 9,     /**< STREAMING_AEAD decryption of a file: give the SHA-256 of the input in
+                                                  the result. It is then read in order. Not together with SHA256 or
+                                                  RANGE. */
+    WARPAES_FILE_KEEP_ATTRIBUTES = 1u << 10, /**< A new or replaced output file gets the permissions and times of the
+                                                  input file. */
+    WARPAES_FILE_SALVAGE = 1u << 11          /**< STREAMING_AEAD decryption of a damaged file, an input that can seek:
+                                                  write every segment that is authentic, and zeros in the place of the
+                                                  others. If there are others, or the file's end is missing, the job
+                                                  ends with WARPAES_ERROR_HOLES, and its output is there.
+                                                  WARPAES_ERROR_AUTHENTICATION, without an output: no segment opens.
+                                                  Not together with RANGE, VERIFY and SHA256_INPUT. */
 };
+
+/** SALVAGE: `length` bytes of the output from `first` on are zeros, since the input is not authentic there. Called in
+    order, once for each range; ranges that touch are one. WARPAES_UNKNOWN as `length`: nothing from `first` on is
+    authentic, and how much there was is not known. */
+typedef void (*warpaes_hole)(void* user, uint64_t first, uint64_t length);
 
 /** Reports the progress of a running job. Called from time to time, from one thread at a time. `bytes_total` is
     WARPAES_UNKNOWN for a pipe. Return 0 to continue, anything else to cancel. */
@@ -177,7 +188,8 @@ typedef int (*warpaes_progress)(void* user, uint64_t bytes_done, uint64_t bytes_
 /**
  * A file or stream to encrypt or decrypt through bounded memory. A file named by `output_path` gets its name only when
  * it is complete. Until then it has no name, or a temporary one beside it on file systems that have no unnamed files.
- * After a failure no output file remains. A write that fails is an error and raises no signal (SIGPIPE, SIGXFSZ).
+ * After a failure no output file remains, but for WARPAES_ERROR_HOLES. A write that fails is an error and raises no
+ * signal (SIGPIPE, SIGXFSZ).
  *
  * STREAMING_AEAD uses `keyset`, and `aad` if the writer gave one; it ignores `mode`, `key` and `iv`. A named file
  * appears when everything has been authenticated. A pipe receives authenticated segments only, in order; if the data
@@ -219,12 +231,15 @@ typedef struct warpaes_file_job {
     uint64_t aad_len;
     uint32_t threads; /**< The most host threads that work on the job; 0: all threads of the engine. */
     uint32_t reserved;
+    warpaes_hole hole; /**< SALVAGE; may be NULL. */
+    void* hole_user;
 } warpaes_file_job;
 
 #define WARPAES_FILE_JOB_INIT                                                                                       \
     {                                                                                                               \
         sizeof(warpaes_file_job), 0, (warpaes_mode)0, (warpaes_direction)0, WARPAES_FORMAT_RAW, WARPAES_KDF_PBKDF2, \
-            NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0    \
+            NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0,   \
+            NULL, NULL                                                                                              \
     }
 
 /** The outcome of a file job. The library fills every field except struct_size. */

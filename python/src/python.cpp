@@ -49,6 +49,7 @@ PyObject* exception_type_of(warpaes_status status) {
     case WARPAES_ERROR_FORMAT:
         return exceptions.format_error;
     case WARPAES_ERROR_AUTHENTICATION:
+    case WARPAES_ERROR_HOLES:
         return exceptions.invalid_tag;
     case WARPAES_ERROR_KEYSET:
         return exceptions.keyset_error;

@@ -58,18 +58,19 @@ enum class Mode : std::int32_t {
     xts = 8,
     gcm = 9,
     ccm = 10,
-    cmac = 11
+    cmac = 11,
+    // Modes made of others: see is_composed().
+    kw = 12,
+    kwp = 13,
+    siv = 14,
+    gcm_siv = 15
 };
 
-/// Every mode, in the order of its values.
+/// Every mode that backends implement, in the order of its values.
 inline constexpr std::array modes{Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1, Mode::ofb,
                                   Mode::ctr, Mode::xts, Mode::gcm,    Mode::ccm,  Mode::cmac};
-/// Size of a table that is indexed by the value of a mode.
+/// Size of a table that is indexed by the value of such a mode.
 inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()) + 1;
-
-/// Modes that are composed of others and that no backend implements: `warpaes_crypt` processes their messages, each as
-/// a whole (message/composed.hpp). Their values continue those of Mode.
-enum class ComposedMode : std::int32_t { kw = 12, kwp = 13, siv = 14, gcm_siv = 15 };
 
 /// XTS: the data units of a message.
 struct DataUnits {
@@ -219,13 +220,11 @@ inline constexpr std::array mode_table{
 constexpr const ModeTraits& traits_of(Mode mode) {
     return detail::mode_table[static_cast<std::size_t>(mode) - 1];
 }
-constexpr const ModeTraits& traits_of(ComposedMode mode) {
-    return detail::mode_table[static_cast<std::size_t>(mode) - 1];
-}
 
-/// Whether a value of `warpaes_mode` is a composed mode.
-constexpr bool is_composed(int value) {
-    return value >= static_cast<int>(mode_values) && value <= static_cast<int>(detail::mode_table.size());
+/// Whether the mode is composed of others and no backend implements it: `warpaes_crypt` processes its messages, each as
+/// a whole (message/composed.hpp).
+constexpr bool is_composed(Mode mode) {
+    return mode > modes.back() && mode <= Mode::gcm_siv;
 }
 
 /// Values are those of `warpaes_direction` in the C ABI.
@@ -236,6 +235,11 @@ enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
 constexpr bool is_parallel(Mode mode, Direction direction) {
     const ModeTraits& traits = traits_of(mode);
     return direction == Direction::encrypt ? traits.encrypts_parallel : traits.decrypts_parallel;
+}
+
+/// The length that kernels take: CFB1's count bits, all others bytes. `unused_bits`: see MessageGroup.
+constexpr std::uint64_t kernel_length(Mode mode, std::uint64_t bytes, std::uint32_t unused_bits) {
+    return mode == Mode::cfb1 ? 8 * bytes - unused_bits : bytes;
 }
 
 /// ECB and CBC process whole blocks only; messages of the other modes may end with a partial block.

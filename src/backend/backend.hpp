@@ -17,6 +17,7 @@
 #include "aes/ghash.hpp"
 #include "aes/key_schedule.hpp"
 #include "aes/types.hpp"
+#include "backend/gpu_memory.hpp"
 #include "backend/group.hpp"
 #include "backend/short.hpp"
 #include "base/pool.hpp"
@@ -120,9 +121,6 @@ private:
 /// copies of keys. Only one backend can register.
 void when_key_ends(void (*forget)(std::uint64_t serial)) noexcept;
 
-/// Where a buffer lies.
-enum class Memory { pageable, page_locked, device };
-
 /// A worker's share of a backend: staging memory, and for a GPU a device and a stream. Used by one thread at a time.
 class Lane {
 public:
@@ -196,6 +194,8 @@ public:
     /// A CPU backend has one entry. A CUDA backend has one per device, or a single one that says why there is none.
     [[nodiscard]] virtual const std::vector<BackendInfo>& info() const noexcept = 0;
     [[nodiscard]] bool usable() const noexcept { return info().front().usable(); }
+    /// Whether its devices are GPUs, which have memory of their own.
+    [[nodiscard]] virtual bool is_gpu() const noexcept { return false; }
 
     /// `device`: a CUDA device number; CPU backends ignore it. `staging_bytes`: see Lane::input_staging. `pool`:
     /// threads that help to prepare very many messages, or null; it must outlive the lane. Thread-safe. Throws

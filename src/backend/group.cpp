@@ -20,7 +20,7 @@ std::uint64_t cached_bytes() {
 }
 
 bool is_beyond_caches(const MessageGroup& g) {
-    return g.input.first != g.output.first && g.count * g.bytes() >= cached_bytes();
+    return g.input.first != g.output.first && g.count * g.length >= cached_bytes();
 }
 
 MessageGroup MessageGroup::slice(std::uint64_t first, std::uint64_t n) const {

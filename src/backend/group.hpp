@@ -31,26 +31,26 @@ struct Elements {
 /// does not change the chaining value: see engine/chain.hpp.
 ///
 /// ECB and CBC: whole blocks. CTR, OFB, CFB128: any length, but a stretch that does not end on a block boundary is the
-/// last one of its message. CFB8: any number of bytes. CFB1: `length` counts bits; a stretch has whole bytes unless it
-/// is the last. XTS: `iv` is the number of the first data unit, a little-endian number that grows from unit to unit
-/// (IEEE 1619, 5.1); `length` is a number of whole units, but the last unit of a message may be shorter, down to 16
-/// bytes. GCM takes an IV of any length, CCM (SP 800-38C) one of 7 to 13 bytes, ECB and CMAC none, all others 16 bytes.
-/// CMAC (SP 800-38B) has no output; it writes tags, and with Direction::decrypt it compares them. GCM without data is
-/// GMAC.
+/// last one of its message. CFB8 and CFB1: any number of bytes; of CFB1, the last stretch may have `unused_bits`. XTS:
+/// `iv` is the number of the first data unit, a little-endian number that grows from unit to unit (IEEE 1619, 5.1);
+/// `length` is a number of whole units, but the last unit of a message may be shorter, down to 16 bytes. GCM takes an
+/// IV of any length, CCM (SP 800-38C) one of 7 to 13 bytes, ECB and CMAC none, all others 16 bytes. CMAC (SP 800-38B)
+/// has no output; it writes tags, and with Direction::decrypt it compares them. GCM without data is GMAC.
 struct MessageGroup {
     Mode mode;
     Direction direction;
     std::uint64_t count = 1;
-    std::uint64_t length = 0;  ///< of each message, in bytes; CFB1: in bits
+    std::uint64_t length = 0;       ///< of each message, in bytes
+    std::uint32_t unused_bits = 0;  ///< CFB1: low bits of the last byte that are not part of the message; 0 to 7
     Elements input;
     Elements output;  ///< equal to the input, or disjoint from all inputs and outputs of the batch
     Elements iv;
-    std::uint32_t iv_length = 0;
+    std::uint64_t iv_length = 0;
     std::uint64_t aad_length = 0;
     Elements aad;
     /// GCM, CCM, CMAC: written on encryption, expected on decryption. Nothing beyond `tag_length` is written.
     Elements tag;
-    std::uint32_t tag_length = 0;
+    std::uint64_t tag_length = 0;
     /// One key for all messages; or null, and each message has `key_bytes` bytes at `keys`.
     const ExpandedKey* key = nullptr;
     Elements keys;
@@ -91,7 +91,6 @@ struct MessageGroup {
 
     /// Messages [first, first + n) of the group.
     [[nodiscard]] MessageGroup slice(std::uint64_t first, std::uint64_t n) const;
-    [[nodiscard]] std::uint64_t bytes() const noexcept { return mode == Mode::cfb1 ? (length + 7) / 8 : length; }
     [[nodiscard]] int rounds() const noexcept;
 };
 

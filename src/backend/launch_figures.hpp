@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "backend/cuda_backend.hpp"
+#include "backend/gpu_tuning.hpp"
 
 namespace warpaes {
 

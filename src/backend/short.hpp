@@ -19,7 +19,7 @@ struct ShortMessage {
     const std::uint8_t* iv;          ///< 16 bytes; GCM 12 bytes; ECB none
     const std::uint8_t* input;
     std::uint8_t* output;  ///< equal to the input or disjoint
-    std::uint64_t length;  ///< bytes; CFB1: bits
+    std::uint64_t length;  ///< bytes
     // GCM:
     const std::uint8_t* aad = nullptr;
     std::uint64_t aad_length = 0;
@@ -28,6 +28,7 @@ struct ShortMessage {
     // XTS:
     const ExpandedKey* tweak_key = nullptr;
     DataUnits data_units{};
+    std::uint32_t unused_bits = 0;  ///< CFB1: see MessageGroup
 };
 
 /// Returns false if the tag is wrong; the caller must then wipe the output.

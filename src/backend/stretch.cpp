@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "aes/cipher.hpp"
-#include "aes/cmac.hpp"
+#include "backend/mac.hpp"
 #include "backend/tag.hpp"
 
 namespace warpaes {
@@ -20,51 +20,6 @@ Block load(const std::uint8_t* from, std::size_t bytes) {
     std::copy_n(from, std::min(bytes, block_bytes), block.begin());
     return block;
 }
-
-/// CBC-MAC (SP 800-38C, 6.1) over blocks that arrive in pieces, computed by CBC encryption.
-class CbcMac {
-public:
-    CbcMac(StretchLane& lane, const ExpandedKey& key) : lane_(lane), key_(key) {}
-
-    void add(std::span<const std::uint8_t> bytes) {
-        while (!bytes.empty()) {
-            const std::size_t n = std::min(bytes.size(), buffer_->size() - used_);
-            std::copy_n(bytes.begin(), n, buffer_->begin() + static_cast<std::ptrdiff_t>(used_));
-            used_ += n;
-            bytes = bytes.subspan(n);
-            if (used_ == buffer_->size()) flush();
-        }
-    }
-    /// Adds zeros up to a whole block.
-    void pad() {
-        static constexpr Block zeros{};
-        add(std::span(zeros).first((block_bytes - used_ % block_bytes) % block_bytes));
-    }
-    [[nodiscard]] Block value() {
-        flush();
-        return *chain_;
-    }
-
-private:
-    void flush() {
-        if (used_ == 0) return;
-        lane_.run_stretch({.mode = Mode::cbc,
-                           .direction = Direction::encrypt,
-                           .key = &key_,
-                           .input = buffer_->data(),
-                           .output = buffer_->data(),
-                           .length = used_,
-                           .chain = *chain_});
-        *chain_ = load(buffer_->data() + used_ - block_bytes, block_bytes);
-        used_ = 0;
-    }
-
-    StretchLane& lane_;
-    const ExpandedKey& key_;
-    Secret<std::array<std::uint8_t, 4096>> buffer_;
-    std::size_t used_ = 0;
-    Secret<Block> chain_;
-};
 
 /// The GHASH digest of the data, hashed from zero.
 FieldElement digest_of(StretchLane& lane, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes) {
@@ -151,7 +106,10 @@ public:
                 lane_.copy_rows(g.tag.first, static_cast<std::size_t>(g.tag.stride), tags.data() + first, block_bytes,
                                 g.tag_length, static_cast<std::size_t>(g.count));
             } else {
-                compare(g, tags.data() + first, expected.data() + first);
+                settle_tags(g, tags.data() + first, expected.data() + first, [&](std::span<const std::uint8_t> wrong) {
+                    lane_.clear_rows(g.output.first, static_cast<std::size_t>(g.output.stride),
+                                     static_cast<std::size_t>(g.length), wrong, g.beyond_caches);
+                });
             }
         });
     }
@@ -189,20 +147,6 @@ private:
                         static_cast<std::size_t>(g.count));
     }
 
-    /// Reports the messages whose tags are wrong and wipes their outputs, all together.
-    void compare(const MessageGroup& g, const Block* tags, const Block* expected) {
-        std::vector<std::uint8_t> wrong;
-        for (std::size_t i = 0; i < g.count; ++i) {
-            if (is_tag(tags[i], std::span(expected[i]).first(g.tag_length))) continue;
-            if (wrong.empty()) wrong.resize(static_cast<std::size_t>(g.count));
-            wrong[i] = 1;
-            if (g.failed != nullptr) g.failed[i] = 1;
-        }
-        if (wrong.empty() || g.length == 0) return;
-        lane_.clear_rows(g.output.first, static_cast<std::size_t>(g.output.stride), static_cast<std::size_t>(g.length),
-                         wrong, g.beyond_caches);
-    }
-
     StretchLane& lane_;
     const MessageGroup& g_;
     const MessageGroup* last_;
@@ -226,7 +170,7 @@ public:
 
     void run() {
         if (g_.mode == Mode::ccm) return ccm();
-        if (g_.mode == Mode::cmac) return settle_tag(g_, index_, *cmac());
+        if (g_.mode == Mode::cmac) return cmac();
         run(g_.mode, g_.mode == Mode::ecb ? Block{} : load(iv_.data(), iv_.size()), input_, output_);
     }
 
@@ -243,14 +187,30 @@ private:
                            .tweak_key = g_.tweak_key,
                            .data_units = g_.data_units,
                            .beyond_caches = g_.beyond_caches,
-                           .zero_copy = g_.zero_copy});
+                           .zero_copy = g_.zero_copy,
+                           .unused_bits = g_.unused_bits});
+    }
+
+    /// The MAC of about `bytes` bytes.
+    auto mac(std::uint64_t bytes) {
+        return CbcMac(
+            [this](const Block& chain, std::uint8_t* blocks, std::size_t n) {
+                lane_.run_stretch({.mode = Mode::cbc,
+                                   .direction = Direction::encrypt,
+                                   .key = &key_,
+                                   .input = blocks,
+                                   .output = blocks,
+                                   .length = n,
+                                   .chain = chain});
+            },
+            bytes);
     }
 
     void ccm() {
         const CcmStart start(iv_, g_.aad_length, g_.length, g_.tag_length);
         const Block pad = encrypt_block(key_.encrypt(), key_.rounds(), start.counter0);
         if (!encrypt_) run(Mode::ctr, start.counter1, input_, output_);
-        CbcMac mac(lane_, key_);
+        auto mac = this->mac(sizeof start.head + g_.aad_length + g_.length);
         mac.add(start.mac_head());
         mac.add(aad_);
         mac.pad();
@@ -262,14 +222,11 @@ private:
         settle_tag(g_, index_, *tag);
     }
 
-    Secret<Block> cmac() {
+    void cmac() {
         const Secret<CmacSubkeys> subkeys(cmac_subkeys(encrypt_block(key_.encrypt(), key_.rounds(), Block{})));
-        const std::size_t rest = cmac_rest(g_.length);
-        const std::uint64_t before = g_.length - rest;
-        CbcMac mac(lane_, key_);
-        mac.add({input_, static_cast<std::size_t>(before)});
-        mac.add(cmac_last_block(*subkeys, {input_ + before, rest}));
-        return Secret<Block>(mac.value());
+        auto mac = this->mac(g_.length);
+        mac.add({input_, static_cast<std::size_t>(g_.length)});
+        settle_tag(g_, index_, *Secret<Block>(mac.cmac(*subkeys)));
     }
 
     StretchLane& lane_;
@@ -308,7 +265,8 @@ Run run_of(const MessageGroup& g) {
             .data_units = g.data_units,
             .tweaks = g.tweaks,
             .beyond_caches = g.beyond_caches,
-            .zero_copy = g.zero_copy};
+            .zero_copy = g.zero_copy,
+            .unused_bits = g.unused_bits};
 }
 
 void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,

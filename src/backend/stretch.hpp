@@ -14,16 +14,15 @@ struct Run {
     const ExpandedKey* key;
     const std::uint8_t* input;
     std::uint8_t* output;
-    std::uint64_t length;
-    Block chain;  ///< the chaining value before the first block
+    std::uint64_t length;  ///< bytes
+    Block chain;           ///< the chaining value before the first block
     /// XTS: the key that encrypts the tweaks.
     const ExpandedKey* tweak_key = nullptr;
     DataUnits data_units{};
     const Block* tweaks = nullptr;  ///< see MessageGroup
     bool beyond_caches = false;     ///< see MessageGroup
     bool zero_copy = false;         ///< see MessageGroup
-
-    [[nodiscard]] std::uint64_t bytes() const noexcept { return mode == Mode::cfb1 ? (length + 7) / 8 : length; }
+    std::uint32_t unused_bits = 0;  ///< see MessageGroup
 };
 
 /// AES-GCM (SP 800-38D) under one key: `count` segments at equal distances, each a message of its own; or, with `count`

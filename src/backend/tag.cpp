@@ -14,14 +14,8 @@ Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, 
 }
 
 void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag) {
-    std::uint8_t* const place = group.tag.at(index);
-    if (group.direction == Direction::encrypt) {
-        std::copy_n(tag.begin(), group.tag_length, place);
-        return;
-    }
-    if (is_tag(tag, {place, group.tag_length})) return;
-    if (group.mode != Mode::cmac) wipe({group.output.at(index), static_cast<std::size_t>(group.length)});
-    if (group.failed != nullptr) group.failed[index] = 1;
+    const MessageGroup one = group.slice(index, 1);
+    settle_tag(one, tag, [&](auto) { wipe({one.output.first, static_cast<std::size_t>(one.length)}); });
 }
 
 }  // namespace warpaes

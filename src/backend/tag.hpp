@@ -1,9 +1,12 @@
-// Tags in host memory: how they are made, compared and written, and what happens to the output if one is wrong.
+// Tags: how they are made, compared and written, and what happens to the output if one is wrong. Every backend and
+// every way of running a message ends here; only kernels compare tags themselves.
 #pragma once
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <span>
+#include <vector>
 
 #include "backend/group.hpp"
 
@@ -18,8 +21,34 @@ namespace warpaes {
 [[nodiscard]] Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, std::uint64_t aad_bytes,
                             FieldElement digest, std::uint64_t bytes);
 
-/// Finishes message `index` of a group with tags. `tag` is the computed tag: encryption writes it; decryption compares
-/// it with the given one and, on a mismatch, wipes the output and reports it in `failed`. In host memory.
+/// Compares the computed tags of a group that is decrypted with the expected ones. Marks the messages whose tag is
+/// wrong in `failed`, and calls `wipe(marks)` for their outputs: `marks` has a byte for each message, not 0 for those.
+template <typename Wipe>
+void settle_tags(const MessageGroup& g, const Block* tags, const Block* expected, const Wipe& wipe) {
+    std::vector<std::uint8_t> wrong;
+    for (std::size_t i = 0; i < g.count; ++i) {
+        if (is_tag(tags[i], std::span(expected[i]).first(static_cast<std::size_t>(g.tag_length)))) continue;
+        if (wrong.empty()) wrong.resize(static_cast<std::size_t>(g.count));
+        wrong[i] = 1;
+        if (g.failed != nullptr) g.failed[i] = 1;
+    }
+    if (!wrong.empty() && g.length != 0 && g.output.first != nullptr) wipe(std::span<const std::uint8_t>(wrong));
+}
+
+/// Finishes a message with its computed tag, in host memory: encryption writes it; decryption compares it with the
+/// given one as settle_tags() does.
+template <typename Wipe>
+void settle_tag(const MessageGroup& one, const Block& tag, const Wipe& wipe) {
+    const auto bytes = static_cast<std::size_t>(one.tag_length);
+    if (one.direction == Direction::encrypt) {
+        std::copy_n(tag.begin(), bytes, one.tag.first);
+    } else {
+        Block expected{};
+        std::copy_n(one.tag.first, bytes, expected.begin());
+        settle_tags(one, &tag, &expected, wipe);
+    }
+}
+/// The same for message `index` of a group whose outputs lie in host memory.
 void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag);
 
 }  // namespace warpaes

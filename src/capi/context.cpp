@@ -63,7 +63,8 @@ ContextKind to_kind(const warpaes_context_options& o) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context takes WARPAES_PKCS7 or 0");
     }
     const Mode mode = checked_mode(o.mode);
-    check_fields(o.mode, {.data_units = o.tweak_key != nullptr || (o.data_unit_len | o.data_unit_step) != 0});
+    check_fields(static_cast<Mode>(o.mode),
+                 {.data_units = o.tweak_key != nullptr || (o.data_unit_len | o.data_unit_step) != 0});
     return {.mode = mode,
             .direction = checked_direction(o.direction),
             .pkcs7 = (o.flags & WARPAES_PKCS7) != 0,

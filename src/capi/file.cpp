@@ -3,6 +3,7 @@
 #include "format/enc.hpp"
 #include "format/inspect.hpp"
 #include "format/keyset.hpp"
+#include "format/salvage.hpp"
 #include "format/segments.hpp"
 #include "format/streaming_aead.hpp"
 #include "message/checks.hpp"
@@ -43,15 +44,15 @@ Place to_place(const char* path, int fd, const char* name) {
 void check_flags(const warpaes_file_job& j) {
     constexpr std::uint32_t aead = WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY |
                                    WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256 | WARPAES_FILE_SHA256_INPUT |
-                                   WARPAES_FILE_KEEP_ATTRIBUTES;
+                                   WARPAES_FILE_KEEP_ATTRIBUTES | WARPAES_FILE_SALVAGE;
     constexpr std::uint32_t enc = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
                                   WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE |
                                   WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256 | WARPAES_FILE_KEEP_ATTRIBUTES;
     if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return refuse_unknown_flags(j.flags, enc);
     if ((j.flags & ~aead) == 0) return;
-    throw Error(
-        WARPAES_ERROR_ARGUMENT,
-        "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256, SHA256_INPUT and KEEP_ATTRIBUTES");
+    throw Error(WARPAES_ERROR_ARGUMENT,
+                "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY, NO_SYNC, SHA256, SHA256_INPUT, KEEP_ATTRIBUTES "
+                "and SALVAGE");
 }
 
 /// The options that all formats have.
@@ -66,6 +67,7 @@ FileJob to_job(const warpaes_file_job& j) {
     job.verify = has(WARPAES_FILE_VERIFY);
     job.sha256 = has(WARPAES_FILE_SHA256);
     job.keep_attributes = has(WARPAES_FILE_KEEP_ATTRIBUTES);
+    job.salvage = has(WARPAES_FILE_SALVAGE);
     job.sha256_input = has(WARPAES_FILE_SHA256_INPUT);
     if (job.verify && job.sha256) throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes nothing that had a SHA256");
     if (job.sha256_input && (j.direction != WARPAES_DECRYPT || has(WARPAES_FILE_RANGE) || job.sha256))
@@ -84,6 +86,7 @@ FileJob to_job(const warpaes_file_job& j) {
         };
     }
     job.direction = checked_direction(j.direction);
+    if (j.hole != nullptr && !job.salvage) throw Error(WARPAES_ERROR_ARGUMENT, "hole: is for SALVAGE");
     return job;
 }
 
@@ -108,6 +111,11 @@ EncOptions to_enc_options(const warpaes_file_job& j) {
     return options;
 }
 
+std::unique_ptr<FileFormat> to_format(const warpaes_file_job& j, const FileJob& job) {
+    if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return enc_format(job, to_enc_options(j));
+    return job.salvage ? salvage_format(job, to_aead_options(j)) : aead_format(job, to_aead_options(j));
+}
+
 }  // namespace
 
 extern "C" {
@@ -120,10 +128,13 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
         const warpaes_file_job j = read_struct(job, "job");
-        const FileJob common = to_job(j);
-        const std::unique_ptr<FileFormat> format = j.format == WARPAES_FORMAT_STREAMING_AEAD
-                                                       ? aead_format(common, to_aead_options(j))
-                                                       : enc_format(common, to_enc_options(j));
+        FileJob common = to_job(j);
+        std::uint64_t holes = 0;
+        common.hole = [&](std::uint64_t first, std::uint64_t length) {
+            ++holes;
+            if (j.hole != nullptr) call_back([&] { return j.hole(j.hole_user, first, length), 0; });
+        };
+        const std::unique_ptr<FileFormat> format = to_format(j, common);
         const FileResult done = [&] {
             try {
                 return run_file(engine->impl, common, *format);
@@ -139,6 +150,11 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
         made.backend = done.backend.data();
         made.key_id = done.key_id;
         std::copy(done.sha256.begin(), done.sha256.end(), made.sha256);
+        if (holes != 0) {
+            throw Error(WARPAES_ERROR_HOLES, "input: is not authentic in " + std::to_string(holes) +
+                                                 (holes == 1 ? " place" : " places") +
+                                                 ", where the output is zeros or ends");
+        }
     });
     write_error(made.status, made.error);
     write_result(made, result);

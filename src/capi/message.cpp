@@ -3,90 +3,77 @@
 #include "capi/handles.hpp"
 #include "capi/result.hpp"
 #include "message/checks.hpp"
-#include "message/composed.hpp"
 #include "message/short.hpp"
-#include "message/tagged.hpp"
 
 namespace {
 
 using namespace warpaes;
 using namespace warpaes::capi;
 
-MessageRequest to_request(const warpaes_message& m, int input_device = -1) {
-    require(m.key, "key");
-    if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
-    constexpr std::uint32_t known = WARPAES_PKCS7 | WARPAES_LENGTH_IN_BITS | WARPAES_RANGE;
-    if ((m.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
-    const Mode mode = checked_mode(m.mode);
-    check_fields(m.mode, {.siv = m.mac_key != nullptr || m.aad_list != nullptr || m.aad_count != 0});
-    MessageRequest request{.mode = mode,
-                           .direction = checked_direction(m.direction),
-                           .key = &m.key->impl,
-                           .iv = {m.iv, static_cast<std::size_t>(m.iv_len)},
-                           .input = static_cast<const std::uint8_t*>(m.input),
-                           .input_length = m.input_len,
-                           .output = static_cast<std::uint8_t*>(m.output),
-                           .output_capacity = m.output_capacity,
-                           .range = std::nullopt,
-                           .pkcs7 = (m.flags & WARPAES_PKCS7) != 0,
-                           .length_in_bits = (m.flags & WARPAES_LENGTH_IN_BITS) != 0,
-                           .aad = static_cast<const std::uint8_t*>(m.aad),
-                           .aad_length = m.aad_len,
-                           .tag = static_cast<std::uint8_t*>(m.tag),
-                           .tag_length = m.tag_len,
-                           .tweak_key = m.tweak_key != nullptr ? &m.tweak_key->impl : nullptr,
-                           .data_unit_length = m.data_unit_len,
-                           .data_unit_step = m.data_unit_step,
-                           .device_status = reinterpret_cast<std::int32_t*>(m.device_status),
-                           .input_device = input_device};
-    if ((m.flags & WARPAES_RANGE) != 0) request.range = Range{m.range_offset, m.range_len};
-    return request;
-}
-
-/// The components of the associated data; `one` must outlive the result.
-std::span<const warpaes_part> aad_of(const warpaes_message& m, warpaes_part& one) {
-    if (m.aad == nullptr && m.aad_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
-    if (m.aad_list != nullptr || m.aad_count != 0) {
-        if (m.aad != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad, aad_list: one of them, not both");
-        require(m.aad_list, "aad_list");
-        return {m.aad_list, static_cast<std::size_t>(m.aad_count)};
-    }
-    one = {m.aad, m.aad_len};
-    return {&one, m.aad != nullptr ? 1u : 0u};
-}
-
-ComposedRequest to_composed_request(const warpaes_message& m, warpaes_part& aad) {
-    const auto mode = static_cast<ComposedMode>(m.mode);
-    require(m.key, "key");
-    if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
-    if (m.flags != 0) {
+/// Lengths in bits end here: inside, messages of CFB1 have bytes, and the last one may have unused bits.
+void check_flags(const warpaes_message& m, Mode mode) {
+    if (is_composed(mode) && m.flags != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, std::string("flags: ") + traits_of(mode).name + " has none");
     }
-    if (m.device_status != nullptr) {
+    refuse_unknown_flags(m.flags, WARPAES_PKCS7 | WARPAES_LENGTH_IN_BITS | WARPAES_RANGE);
+    if ((m.flags & WARPAES_LENGTH_IN_BITS) == 0) return;
+    if (mode != Mode::cfb1) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    std::string("device_status: is for warpaes_crypt_async, which has no ") + traits_of(mode).name);
+                    "flags: WARPAES_LENGTH_IN_BITS is for CFB1; XTS and CTR of a number of bits are not there: of CTR "
+                    "take whole bytes, and leave the last bits of the result aside");
     }
-    check_fields(m.mode, {.tagged = m.aad != nullptr || m.tag != nullptr || (m.aad_len | m.tag_len) != 0,
-                          .data_units = m.tweak_key != nullptr || (m.data_unit_len | m.data_unit_step) != 0,
-                          .siv = m.mac_key != nullptr || m.aad_list != nullptr || m.aad_count != 0});
-    return {.mode = mode,
-            .direction = checked_direction(m.direction),
-            .key = &m.key->impl,
-            .mac_key = m.mac_key != nullptr ? &m.mac_key->impl : nullptr,
-            .iv = {m.iv, static_cast<std::size_t>(m.iv_len)},
-            .input = static_cast<const std::uint8_t*>(m.input),
-            .input_length = m.input_len,
-            .output = static_cast<std::uint8_t*>(m.output),
-            .output_capacity = m.output_capacity,
-            .aad = aad_of(m, aad),
-            .tag = static_cast<std::uint8_t*>(m.tag),
-            .tag_length = m.tag_len};
+    if ((m.flags & WARPAES_RANGE) != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE goes with neither PKCS7 nor LENGTH_IN_BITS");
+    }
+}
+
+/// The components of SIV's associated data that come as a list.
+std::span<const warpaes_part> aad_list_of(const warpaes_message& m) {
+    if (m.aad_list == nullptr && m.aad_count == 0) return {};
+    if (m.aad != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad, aad_list: one of them, not both");
+    require(m.aad_list, "aad_list");
+    return {m.aad_list, static_cast<std::size_t>(m.aad_count)};
+}
+
+Request to_request(const warpaes_message& m, Mode mode, int input_device = -1) {
+    require(m.key, "key");
+    if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
+    check_flags(m, mode);
+    check_fields(mode, {.tagged = m.aad != nullptr || m.tag != nullptr || (m.aad_len | m.tag_len) != 0,
+                        .data_units = m.tweak_key != nullptr || (m.data_unit_len | m.data_unit_step) != 0,
+                        .siv = m.mac_key != nullptr || m.aad_list != nullptr || m.aad_count != 0});
+    const bool bits = (m.flags & WARPAES_LENGTH_IN_BITS) != 0;
+    Request request{.message = {.mode = mode,
+                                .direction = checked_direction(m.direction),
+                                .length = bits ? m.input_len / 8 + (m.input_len % 8 != 0) : m.input_len,
+                                .unused_bits = bits ? static_cast<std::uint32_t>(-m.input_len % 8) : 0,
+                                .input = Elements::of(m.input),
+                                .output = Elements::of(m.output),
+                                .iv = Elements::of(m.iv),
+                                .iv_length = m.iv_len,
+                                .aad_length = m.aad_len,
+                                .aad = Elements::of(m.aad),
+                                .tag = Elements::of(m.tag),
+                                .tag_length = m.tag_len,
+                                .key = &m.key->impl,
+                                .keys = {},
+                                .tweak_key = m.tweak_key != nullptr ? &m.tweak_key->impl : nullptr,
+                                .statuses = reinterpret_cast<std::int32_t*>(m.device_status)},
+                    .output_capacity = m.output_capacity,
+                    .pkcs7 = (m.flags & WARPAES_PKCS7) != 0,
+                    .input_device = input_device,
+                    .mac_key = m.mac_key != nullptr ? &m.mac_key->impl : nullptr,
+                    .aad_list = aad_list_of(m)};
+    if (mode == Mode::xts) request.message.data_units = {m.data_unit_len, m.data_unit_step};
+    if ((m.flags & WARPAES_RANGE) != 0) request.range = Range{m.range_offset, m.range_len};
+    return request;
 }
 
 /// Uses caught(), not guarded(): crypt() cleans the stack itself, for a short message only as much as was used.
 template <typename Crypt>
 warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result, const Crypt& crypt) {
     MessageResult made;
+    std::uint64_t bits = 0;  // the length of the output, if the caller counts bits
     const warpaes_status done = caught([&] {
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
@@ -94,8 +81,11 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
         if (message == nullptr || message->struct_size != sizeof(warpaes_message)) {
             own = read_struct(message, "message");
         }
-        crypt(own ? *own : *message, made);
+        const warpaes_message& m = own ? *own : *message;
+        if ((m.flags & WARPAES_LENGTH_IN_BITS) != 0) bits = m.input_len;
+        crypt(m, made);
     });
+    if (bits != 0) made.output_length = bits;
     const warpaes_status status = verdict(done, made.refusal);
     tell(result, status, made);
     return status;
@@ -106,12 +96,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
                                                warpaes_result* result, int input_device) {
     return run(engine, message, result, [engine, input_device](const warpaes_message& m, MessageResult& made) {
         if (input_device < 0 && m.key != nullptr && crypt_plain_or_fail(engine->impl, m, m.key->impl, made)) return;
-        if (is_composed(m.mode)) {
-            warpaes_part aad{};
-            crypt_composed(engine->impl, to_composed_request(m, aad), made);
-        } else {
-            crypt(engine->impl, to_request(m, input_device), made);
-        }
+        crypt(engine->impl, to_request(m, checked_message_mode(m.mode), input_device), made);
     });
 }
 
@@ -143,7 +128,7 @@ warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* mess
 warpaes_status warpaes_crypt_async(warpaes_engine* engine, const warpaes_message* message, void* cuda_stream,
                                    warpaes_result* result) {
     return run(engine, message, result, [engine, cuda_stream](const warpaes_message& m, MessageResult& made) {
-        crypt_async(engine->impl, to_request(m), made, CallerStream{cuda_stream});
+        crypt_async(engine->impl, to_request(m, checked_mode(m.mode)), made, CallerStream{cuda_stream});
     });
 }
 

@@ -43,14 +43,14 @@ Work to_work(const warpaes_work* given) {
             .batch = w.batch == 1};
 }
 
-CalibrationReport measure(const warpaes_calibration& c) {
+CalibrationReport measure(CudaBackend& gpu, const warpaes_calibration& c) {
     std::function<bool(std::uint64_t, std::uint64_t)> progress;
     if (c.progress != nullptr) {
         progress = [&c](std::uint64_t done, std::uint64_t total) {
             return call_back([&] { return c.progress(c.progress_user, done, total); }) == 0;
         };
     }
-    return calibrate_here((c.flags & WARPAES_CALIBRATE_QUICK) != 0, (c.flags & WARPAES_CALIBRATE_CPU_ONLY) == 0,
+    return calibrate_here(gpu, (c.flags & WARPAES_CALIBRATE_QUICK) != 0, (c.flags & WARPAES_CALIBRATE_CPU_ONLY) == 0,
                           progress);
 }
 
@@ -60,7 +60,7 @@ int gpu_of(const Engine& engine, std::int32_t wanted) {
     if (std::find(gpus.begin(), gpus.end(), wanted) != gpus.end()) return wanted;
     if (wanted < 0 && !gpus.empty()) return gpus.front();
     throw Error(WARPAES_ERROR_BACKEND,
-                "device: " + (gpus.empty() ? "no GPU can be used here: " + cuda_backend().info().front().reason
+                "device: " + (gpus.empty() ? "no GPU can be used here: " + engine.gpu().info().front().reason
                                            : "this engine has no CUDA device " + std::to_string(wanted)));
 }
 
@@ -111,7 +111,7 @@ warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, const warpaes_ca
         constexpr std::uint32_t known = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY | WARPAES_CALIBRATE_KEEP;
         refuse_unknown_flags(c.flags, known);
         const auto start = std::chrono::steady_clock::now();
-        CalibrationReport report = measure(c);
+        CalibrationReport report = measure(engine->impl.gpu(), c);
         report.model.keep_gpus(engine->impl.costs());
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         write_result(warpaes_calibration_result{0, 0, report.trials, report.median_error, seconds}, result);
@@ -135,7 +135,7 @@ warpaes_status warpaes_engine_launch_figure(warpaes_engine* engine, int32_t devi
                                                     " figures, and no number " + std::to_string(index));
         }
         const LaunchFigure& its = launch_figures()[index];
-        const GpuLaunches launches = cuda_backend().launches(gpu_of(engine->impl, device));
+        const GpuLaunches launches = engine->impl.gpu().launches(gpu_of(engine->impl, device));
         out.value = launches.used.*its.value;
         out.built_in = launches.built_in.*its.value;
         out.name = its.name;
@@ -164,11 +164,11 @@ warpaes_status warpaes_engine_tune(warpaes_engine* engine, const warpaes_tuning*
         static std::mutex one_at_a_time;
         const std::lock_guard lock(one_at_a_time);
         const auto start = std::chrono::steady_clock::now();
-        const TuningReport report = tune(options);
+        const TuningReport report = tune(engine->impl.gpu(), options);
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         write_result(warpaes_tuning_result{0, options.device, report.changed(), 0, report.measurements, seconds},
                      result);
-        cuda_backend().use_launches(options.device, report.launches.used);
+        engine->impl.gpu().use_launches(options.device, report.launches.used);
         const std::string path = calibration_path();
         if ((t.flags & WARPAES_CALIBRATE_KEEP) == 0 && !path.empty()) store_launches(report.launches, path);
     });

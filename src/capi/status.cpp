@@ -125,8 +125,9 @@ const char* warpaes_status_message(warpaes_status status) {
         "authentication failure: wrong key, wrong associated data, altered or cut off",
         "keyset not usable",
         "not finished yet",
-        "IV used twice with one key"};
-    static_assert(sentences.size() == WARPAES_ERROR_IV_REUSED + 1);
+        "IV used twice with one key",
+        "parts of the input not authentic, and zeros in the output"};
+    static_assert(sentences.size() == WARPAES_ERROR_HOLES + 1);
     const auto value = static_cast<std::size_t>(status);
     return value < sentences.size() ? sentences[value] : "unknown status";
 }

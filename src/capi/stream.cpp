@@ -118,11 +118,10 @@ std::unique_ptr<Source> to_source(const warpaes_source& s) {
     if (s.path != nullptr) return open_file(checked_path(s.path, "source"));
     if (s.read != nullptr) return std::make_unique<CallerSource>(s);
     if (s.next != nullptr) return std::make_unique<CallerStream>(s);
-    const MemoryPlace place = cuda_backend().place(s.memory);
-    const bool on_device = place.kind == Memory::device;
+    const int device = device_of(s.memory);
     // Lanes expect ciphertext in host memory, so ciphertext on a device is copied there.
-    return std::make_unique<MemorySource>(MemoryBuffer{static_cast<std::uint8_t*>(const_cast<void*>(s.memory)),
-                                                       s.memory_len, !on_device, on_device ? place.device : -1});
+    return std::make_unique<MemorySource>(
+        MemoryBuffer{static_cast<std::uint8_t*>(const_cast<void*>(s.memory)), s.memory_len, device < 0, device});
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ Block chain_of(const ShortMessage& m) {
 /// Processes a short message, in any mode but GCM, as a run.
 template <void (*Kernels)(const Run&)>
 bool short_run(const ShortMessage& m) {
-    Kernels({m.mode, m.direction, m.key, m.input, m.output, m.length, chain_of(m), m.tweak_key, m.data_units});
+    Kernels({m.mode, m.direction, m.key, m.input, m.output, m.length, chain_of(m), m.tweak_key, m.data_units, nullptr,
+             false, false, m.unused_bits});
     return true;
 }
 
@@ -53,7 +54,7 @@ void run_simd(const Run& run) {
              .keys = bytes_of(run.key->round_keys(run.mode, run.direction).words),
              .input = run.input,
              .output = run.output,
-             .length = run.length,
+             .length = kernel_length(run.mode, run.length, run.unused_bits),
              .chain = run.chain.data(),
              .tweak_keys = run.tweak_key == nullptr ? nullptr : bytes_of(run.tweak_key->encrypt().words),
              .data_units = run.data_units,

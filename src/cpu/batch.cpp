@@ -33,7 +33,7 @@ void run_with_own_keys(const SimdBatchKernels& kernels, MessageKeys& keys, const
                      .keys = round_keys,
                      .input = g.input.at(i),
                      .output = g.output.at(i),
-                     .length = static_cast<std::size_t>(g.length),
+                     .length = static_cast<std::size_t>(kernel_length(g.mode, g.length, g.unused_bits)),
                      .chain = g.iv.at(i)});
     }
 }

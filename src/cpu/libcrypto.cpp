@@ -114,14 +114,10 @@ void run_libcrypto(const Run& run) {
     if (run.mode == Mode::xts) return run_xts(run);
     EvpOperation operation(run.mode, run.direction, run.key->rounds(), run.key->bytes().data(),
                            uses_iv(run.mode) ? run.chain.data() : nullptr);
-    if (run.mode != Mode::cfb1) {
-        operation.update(run.input, run.output, run.length);
-        return;
-    }
-    const std::uint64_t bytes = run.length / 8;
-    operation.update(run.input, run.output, bytes);
-    if (run.length % 8 != 0) {
-        operation.update_bits(run.input + bytes, run.output + bytes, static_cast<int>(run.length % 8));
+    const std::uint64_t whole = run.length - (run.unused_bits != 0 ? 1 : 0);
+    operation.update(run.input, run.output, whole);
+    if (whole != run.length) {
+        operation.update_bits(run.input + whole, run.output + whole, static_cast<int>(8 - run.unused_bits));
     }
 }
 

@@ -78,7 +78,7 @@ private:
     /// instead. For those, half as many streams are faster, because prefetched lines stay cached until they are used.
     [[nodiscard]] std::size_t streams_at_once(std::span<const MessageGroup* const> groups) const {
         const bool all_near =
-            std::all_of(groups.begin(), groups.end(), [](const auto* g) { return g->bytes() <= near_bytes; });
+            std::all_of(groups.begin(), groups.end(), [](const auto* g) { return g->length <= near_bytes; });
         const std::size_t most = SimdStreams::vectors * kernels_.lanes;
         return all_near ? most : std::max(most / 2, SimdStreams::vectors);
     }

@@ -21,7 +21,7 @@ struct SimdRun {
     const std::uint8_t* keys;  ///< round keys, 16 bytes each; of the equivalent inverse cipher if the mode uses it
     const std::uint8_t* input;
     std::uint8_t* output;
-    std::size_t length;
+    std::size_t length;  ///< kernel_length()
     const std::uint8_t* chain;
     const std::uint8_t* tweak_keys = nullptr;  ///< XTS: round keys of the cipher
     DataUnits data_units{};                    ///< XTS

@@ -18,10 +18,10 @@ constexpr std::size_t few_copies = 64;
 constexpr std::uint64_t least_row = 256;
 
 std::uint64_t extent_of(const MessageGroup& g, const Elements& e) {
-    return (rows_of(g, e) - 1) * e.stride + g.bytes();
+    return (rows_of(g, e) - 1) * e.stride + g.length;
 }
 bool has_gaps(const MessageGroup& g, const Elements& e) {
-    return rows_of(g, e) > 1 && e.stride != g.bytes();
+    return rows_of(g, e) > 1 && e.stride != g.length;
 }
 bool is_in_place(const MessageGroup& g) {
     return g.output.first == g.input.first && (g.count == 1 || g.output.stride == g.input.stride);
@@ -44,7 +44,7 @@ void copy_many_rows(Pool* pool, std::uint8_t* to, std::uint64_t to_stride, const
 /// Stride on the device, for a group that is gathered.
 std::uint64_t gathered_stride(const MessageGroup& g, const Elements& e) {
     if (e.stride == 0) return 0;
-    return has_gaps(g, e) ? aligned(g.bytes()) : g.bytes();
+    return has_gaps(g, e) ? aligned(g.length) : g.length;
 }
 
 }  // namespace
@@ -64,10 +64,10 @@ void BatchDataMemory::release() noexcept {
 }
 
 void BatchData::survey(std::size_t index, const MessageGroup& g) {
-    if (g.bytes() == 0 || g.device == device_) return;
+    if (g.length == 0 || g.device == device_) return;
     const MemoryPlace input = inputs_.of(g.input.first);
     if (!is_here(input)) {
-        const std::uint64_t extent = extent_of(g, g.input), dense = rows_of(g, g.input) * g.bytes();
+        const std::uint64_t extent = extent_of(g, g.input), dense = rows_of(g, g.input) * g.length;
         const bool foreign = input.kind == Memory::device;
         if (foreign || (input.kind == Memory::page_locked && extent - dense <= dense / 4)) {
             const auto begin = reinterpret_cast<std::uintptr_t>(g.input.first);
@@ -81,11 +81,11 @@ void BatchData::survey(std::size_t index, const MessageGroup& g) {
                 stretches_.push_back({begin, begin + extent, inputs_.first(), index, foreign});
             }
         } else {
-            gathered_ += aligned((rows_of(g, g.input) - 1) * gathered_stride(g, g.input) + g.bytes());
+            gathered_ += aligned((rows_of(g, g.input) - 1) * gathered_stride(g, g.input) + g.length);
         }
     }
     if (g.output.first == nullptr || is_in_place(g) || is_here(outputs_.of(g.output.first))) return;
-    output_bound_ += aligned((g.count - 1) * gathered_stride(g, g.output) + g.bytes()) + 16;
+    output_bound_ += aligned((g.count - 1) * gathered_stride(g, g.output) + g.length) + 16;
 }
 
 void BatchData::reserve() {
@@ -123,12 +123,12 @@ void BatchData::reserve() {
 
 BatchData::Placed BatchData::place(std::size_t index, const MessageGroup& g) {
     Placed placed{g.input.first, g.output.first, g.input.stride, g.output.stride};
-    if (g.bytes() == 0 || g.device == device_) return placed;
+    if (g.length == 0 || g.device == device_) return placed;
     if (!is_here(inputs_.of(g.input.first))) {
         const auto begin = reinterpret_cast<std::uintptr_t>(g.input.first);
         while (stretch_ < stretches_.size() && stretches_[stretch_].last_group < index) ++stretch_;
         const Stretch* const s = stretch_ < stretches_.size() ? &stretches_[stretch_] : nullptr;
-        const std::uint64_t extent = extent_of(g, g.input), dense = rows_of(g, g.input) * g.bytes();
+        const std::uint64_t extent = extent_of(g, g.input), dense = rows_of(g, g.input) * g.length;
         const bool direct = s != nullptr && begin >= s->begin && begin + extent <= s->end &&
                             (s->foreign || extent - dense <= dense / 4);
         if (direct) {
@@ -138,8 +138,8 @@ BatchData::Placed BatchData::place(std::size_t index, const MessageGroup& g) {
             placed.input_stride = gathered_stride(g, g.input);
             const std::uint64_t rows = rows_of(g, g.input);
             copy_many_rows(pool_, memory_.input_staging.get() + gather_at_, placed.input_stride, g.input.first,
-                           g.input.stride, g.bytes(), rows);
-            gather_at_ += aligned((rows - 1) * placed.input_stride + g.bytes());
+                           g.input.stride, g.length, rows);
+            gather_at_ += aligned((rows - 1) * placed.input_stride + g.length);
         }
     }
     place_output(g, placed);
@@ -160,15 +160,14 @@ void BatchData::place_output(const MessageGroup& g, Placed& placed) {
                  : output_at_ + (reinterpret_cast<std::uintptr_t>(g.output.first) - output_at_) % 16;
         placed.output = memory_.output.get() + offset;
         placed.output_stride = gathered_stride(g, g.output);
-        output_at_ = offset + (g.count - 1) * placed.output_stride + g.bytes();
+        output_at_ = offset + (g.count - 1) * placed.output_stride + g.length;
     }
     const bool foreign = place.kind == Memory::device;
-    const bool worth_rows = !gaps || (g.bytes() >= least_row && g.output.stride <= most_pitch);
+    const bool worth_rows = !gaps || (g.length >= least_row && g.output.stride <= most_pitch);
     if (place.kind == Memory::pageable || (!foreign && !worth_rows)) {
-        through_output_staging(g.output.first, g.output.stride, placed.output, placed.output_stride, g.bytes(),
-                               g.count);
+        through_output_staging(g.output.first, g.output.stride, placed.output, placed.output_stride, g.length, g.count);
     } else if (!gaps) {
-        const std::uint64_t bytes = g.count * g.bytes();
+        const std::uint64_t bytes = g.count * g.length;
         Copy* const last = out_.empty() ? nullptr : &out_.back();
         // A copy may not reach from one allocation into another, even if they are adjacent.
         if (last != nullptr && last->rows == 1 && last->allocation == outputs_.first() &&
@@ -180,7 +179,7 @@ void BatchData::place_output(const MessageGroup& g, Placed& placed) {
         }
     } else {
         out_.push_back(
-            {g.output.first, placed.output, g.bytes(), g.output.stride, placed.output_stride, g.count, foreign});
+            {g.output.first, placed.output, g.length, g.output.stride, placed.output_stride, g.count, foreign});
     }
 }
 

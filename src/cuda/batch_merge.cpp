@@ -10,10 +10,10 @@ namespace {
 constexpr std::uint64_t most_distance = std::uint64_t{1} << 20;
 
 bool same_shape(const MessageGroup& a, const MessageGroup& b) {
-    return a.length == b.length && a.mode == b.mode && a.direction == b.direction && a.key == b.key &&
-           a.iv_length == b.iv_length && a.aad_length == b.aad_length && a.tag_length == b.tag_length &&
-           a.key_bytes == b.key_bytes && a.tweak_key == b.tweak_key && a.data_units == b.data_units &&
-           a.device == b.device && a.statuses == nullptr && b.statuses == nullptr;
+    return a.length == b.length && a.unused_bits == b.unused_bits && a.mode == b.mode && a.direction == b.direction &&
+           a.key == b.key && a.iv_length == b.iv_length && a.aad_length == b.aad_length &&
+           a.tag_length == b.tag_length && a.key_bytes == b.key_bytes && a.tweak_key == b.tweak_key &&
+           a.data_units == b.data_units && a.device == b.device && a.statuses == nullptr && b.statuses == nullptr;
 }
 
 std::uint64_t distance(const Elements& a, const Elements& b) {
@@ -52,7 +52,7 @@ bool MergedGroups::continues(const Run& run, const MessageGroup& next) {
         const Elements &a = first.*each_kind[i], &b = second.*each_kind[i], &here = next.*each_kind[i];
         const std::uint64_t stride = distance(a, b);
         if (stride > most_distance || distance(a, here) != stride * run.count) return false;
-        const std::uint64_t least = i == 1 ? first.bytes() : i == 4 ? first.tag_length : 0;
+        const std::uint64_t least = i == 1 ? first.length : i == 4 ? first.tag_length : 0;
         if (a.first != nullptr && stride < least) return false;
         if (first.device < 0 && a.first != nullptr && !lies_with(i, a.first, here.first)) return false;
     }

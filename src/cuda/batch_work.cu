@@ -187,10 +187,10 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     d.aad_stride = aad.stride;
     d.tag_stride = tag.stride;
     d.count = g.count;
-    d.length = g.length;
+    d.length = kernel_length(g.mode, g.length, g.unused_bits);
     d.aad_length = g.aad_length;
-    d.iv_length = g.iv_length;
-    d.tag_length = g.tag_length;
+    d.iv_length = static_cast<std::uint32_t>(g.iv_length);
+    d.tag_length = static_cast<std::uint32_t>(g.tag_length);
     d.alignment = alignment_of(reinterpret_cast<std::uintptr_t>(d.input) | reinterpret_cast<std::uintptr_t>(d.output) |
                                (g.count > 1 ? d.input_stride | d.output_stride : 0));
     if (plan.slots) keys_.fill(plan, g, d);

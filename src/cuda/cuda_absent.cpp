@@ -51,6 +51,10 @@ bool all_memory_is_the_hosts() noexcept {
     return true;
 }
 
+GpuMemory& gpu_memory() {
+    return cuda_backend();
+}
+
 CudaBackend& cuda_backend() {
     static CudaAbsent backend;
     return backend;

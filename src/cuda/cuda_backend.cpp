@@ -420,6 +420,10 @@ bool all_memory_is_the_hosts() noexcept {
     return !cuda_backend().is_loaded() || !cuda_backend().usable();
 }
 
+GpuMemory& gpu_memory() {
+    return cuda_backend();
+}
+
 CudaBackend& cuda_backend() {
     // Never destroyed: at exit the CUDA runtime may be gone first.
     static auto* backend = new Cuda;

@@ -117,7 +117,7 @@ bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
 }
 
 void CudaLane::run_stretch(const Run& run) {
-    const std::uint64_t bytes = run.bytes();
+    const std::uint64_t bytes = run.length;
     if (bytes == 0) return;
     const std::uint64_t most = !accesses_once(run.mode, run.direction) ? 0 : run.zero_copy ? bytes : mapped_by_default;
     carry_out({run.input, bytes, most}, {run.output, bytes, most},

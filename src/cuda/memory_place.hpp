@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/cuda_backend.hpp"
+#include "backend/gpu_memory.hpp"
 
 namespace warpaes::cuda {
 
 /// Requires a usable GPU.
 MemoryPlace place_of(const void* pointer);
-/// See CudaBackend::stretch.
+/// See GpuMemory::stretch.
 MemoryStretch stretch_of(const void* pointer, bool far);
 
 /// The same for very many pointers in few allocations: asks CUDA only about pointers outside the last allocation.

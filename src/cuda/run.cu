@@ -14,7 +14,7 @@ Secret<Params> params_of(const Run& run) {
     Secret<Params> p;
     p->input = run.input;
     p->output = run.output;
-    p->length = run.length;
+    p->length = kernel_length(run.mode, run.length, run.unused_bits);
     std::memcpy(&p->chain, run.chain.data(), block_bytes);
     p->boundaries = nullptr;
     p->alignment = alignment_of(run.input, run.output);
@@ -46,7 +46,7 @@ bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, co
     const bool serial = !is_parallel(run.mode, run.direction);
     const bool by_segments = run.mode == Mode::cfb8 || run.mode == Mode::cfb1;
     const bool in_place = run.input == run.output;
-    const std::uint64_t bytes = run.bytes(), per_warp = by_segments ? 32 : 32 * block_bytes;
+    const std::uint64_t bytes = run.length, per_warp = by_segments ? 32 : 32 * block_bytes;
     const std::uint64_t units = (bytes + per_warp - 1) / per_warp;
     const LaunchShape shape = serial          ? serial_shape(device)
                               : run.zero_copy ? launch_shape(device, units, zero_copy_threads)

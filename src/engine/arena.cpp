@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string>
 
-#include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
+#include "engine/memory.hpp"
 
 namespace warpaes {
 
@@ -33,24 +33,23 @@ Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::
     if (bytes == 0 || bytes > most) {
         throw Error(WARPAES_ERROR_ARGUMENT, "bytes: must be 1 to 2^60, got " + std::to_string(bytes));
     }
-    CudaBackend& cuda = cuda_backend();
+    GpuMemory& gpus = gpu_memory();
     if (memory == Memory::device) {
-        data_ = static_cast<std::uint8_t*>(cuda.device_alloc(device, bytes));
+        data_ = static_cast<std::uint8_t*>(gpus.device_alloc(device, bytes));
         device_ = device;
         try {
-            cuda.clear(data_, bytes, device, nullptr);
+            gpus.clear(data_, bytes, device, nullptr);
         } catch (...) {
             close();
             throw;
         }
         return;
     }
-    const bool may_use_gpu =
-        memory == Memory::page_locked && (engine.forced() == nullptr || engine.forced() == &cuda) && cuda.usable();
+    const bool may_use_gpu = memory == Memory::page_locked && engine.may_use_gpu() && engine.gpu().usable();
     map(shared);  // whole pages, which cudaHostAlloc does not guarantee
     if (!may_use_gpu) return;
     try {
-        cuda.host_register(data_, bytes);
+        gpus.host_register(data_, bytes);
         registered_ = true;
     } catch (...) {
         close();
@@ -83,12 +82,11 @@ void Arena::map(bool shared) {
 }
 
 void Arena::close() noexcept {
-    CudaBackend& cuda = cuda_backend();
     const bool here = home_.is_here();
     if (device_ >= 0) {
-        if (here) cuda.device_free(data_);
+        if (here) gpu_memory().device_free(data_);
     } else if (mapped_) {
-        if (registered_ && here) cuda.host_unregister(data_);
+        if (registered_ && here) gpu_memory().host_unregister(data_);
         if (descriptor_ < 0 || here) wipe({data_, bytes_});
         (void)::munmap(data_, bytes_);
     }

@@ -16,7 +16,7 @@ std::span<const std::uint8_t> tail(const std::uint8_t* data, std::uint64_t bytes
 
 /// Counts whole bytes.
 std::uint64_t bytes_of(const MessageGroup& stretch) {
-    return stretch.mode == Mode::cfb1 ? stretch.length / 8 : stretch.length;
+    return stretch.length - (stretch.unused_bits != 0 ? 1 : 0);
 }
 
 Block chain_of(const MessageGroup& stretch) {

@@ -51,14 +51,13 @@ WorkClass class_of(Mode mode, Direction direction) noexcept {
     case Mode::cfb8:
     case Mode::cfb1:
         return encrypt ? WorkClass::chained : WorkClass::cbc_decrypt;
-    case Mode::ofb:
-        return WorkClass::chained;
     case Mode::cmac:
         return WorkClass::cmac;
     case Mode::ccm:
         return WorkClass::ccm;
+    default:
+        return WorkClass::chained;
     }
-    return WorkClass::chained;
 }
 
 double Cost::of_chains(std::uint64_t bytes, std::uint64_t longest) const noexcept {

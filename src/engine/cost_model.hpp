@@ -9,7 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "backend/cuda_backend.hpp"
+#include "backend/backend.hpp"
+#include "backend/gpu_tuning.hpp"
 
 namespace warpaes {
 

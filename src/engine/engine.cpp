@@ -52,9 +52,9 @@ Backend& find_backend(const std::string& name) {
 
 constexpr int no_device[] = {-1};
 
-std::vector<int> cuda_devices(int wanted) {
+std::vector<int> devices_of(const CudaBackend& gpu, int wanted) {
     std::vector<int> devices;
-    for (const BackendInfo& info : cuda_backend().info()) {
+    for (const BackendInfo& info : gpu.info()) {
         if (info.usable() && (wanted < 0 || info.device == wanted)) devices.push_back(info.device);
     }
     return devices;
@@ -65,7 +65,7 @@ std::vector<int> cuda_devices(int wanted) {
 Backend& best_cpu_backend() {
     const auto& backends = all_backends();
     for (auto it = backends.rbegin(); it != backends.rend(); ++it) {
-        if ((*it)->name() != "cuda" && (*it)->usable()) return **it;
+        if (!(*it)->is_gpu() && (*it)->usable()) return **it;
     }
     return libcrypto_backend();
 }
@@ -76,8 +76,8 @@ const std::vector<Backend*>& all_backends() {
     return backends;
 }
 
-Engine::Engine(const EngineOptions& options) : options_(options) {
-    cuda_backend().find_launches_by(&stored_launches);
+Engine::Engine(const EngineOptions& options) : gpu_(cuda_backend()), options_(options) {
+    gpu_.find_launches_by(&stored_launches);
     if (options_.backend.empty()) {
         const char* environment = std::getenv("WARPAES_BACKEND");
         options_.backend = environment != nullptr ? environment : "";
@@ -96,8 +96,7 @@ Engine::Engine(const EngineOptions& options) : options_(options) {
     if (options_.threads > 1024 || options_.depth > 1024) {
         throw Error(WARPAES_ERROR_ARGUMENT, "threads, depth: must be at most 1024");
     }
-    if (options_.device >= 0 && (forced_ == nullptr || forced_ == &cuda_backend()) &&
-        cuda_devices(options_.device).empty()) {
+    if (options_.device >= 0 && may_use_gpu() && devices_of(gpu_, options_.device).empty()) {
         throw Error(WARPAES_ERROR_BACKEND,
                     "device: there is no usable CUDA device " + std::to_string(options_.device) + " here");
     }
@@ -111,7 +110,7 @@ Engine::Engine(const EngineOptions& options) : options_(options) {
 }
 
 std::span<const int> Engine::gpus() const {
-    std::call_once(gpus_known_, [this] { gpus_ = cuda_devices(options_.device); });
+    std::call_once(gpus_known_, [this] { gpus_ = devices_of(gpu_, options_.device); });
     return gpus_;
 }
 
@@ -120,7 +119,7 @@ Engine::~Engine() {
 }
 
 void Engine::require_gpu_of_this_process() const {
-    if (!cuda_backend().usable()) home_.require("engine", "CUDA does not work here; make an engine for the CPU");
+    if (!gpu_.usable()) home_.require("engine", "CUDA does not work here; make an engine for the CPU");
 }
 
 /// A caller that sets a chunk size gets chunks of that size.
@@ -154,23 +153,22 @@ void Engine::use_costs(std::shared_ptr<const CostModel> costs) {
 
 const BackendInfo& Engine::gpu_info() const {
     const int device = gpus().front();
-    const auto& infos = cuda_backend().info();
+    const auto& infos = gpu_.info();
     return *std::find_if(infos.begin(), infos.end(), [&](const BackendInfo& info) { return info.device == device; });
 }
 
 bool Engine::gpu_pays(Memory memory, double cpu_seconds, bool counts,
                       const std::function<double()>& gpu_seconds) const {
     if (cpu_seconds < least_gpu_seconds) return false;
-    const CudaBackend& cuda = cuda_backend();
     const auto waited = [&](std::atomic<double>& sum, double seconds) {
         return (counts ? sum.fetch_add(seconds, std::memory_order_relaxed) : sum.load(std::memory_order_relaxed)) +
                    seconds >
                planner().cold_seconds();
     };
     // Page-locked memory shows that this process already uses a GPU.
-    const bool awake = memory != Memory::pageable || cuda.is_awake();
-    if (!awake && counts && !cuda.is_loaded() && !waited(cpu_seconds_, cpu_seconds)) return false;
-    if (!cuda.usable() || gpus().empty()) return false;
+    const bool awake = memory != Memory::pageable || gpu_.is_awake();
+    if (!awake && counts && !gpu_.is_loaded() && !waited(cpu_seconds_, cpu_seconds)) return false;
+    if (!gpu_.usable() || gpus().empty()) return false;
     const double seconds = gpu_seconds();
     if (awake || !Planner::is_faster(seconds, cpu_seconds)) return Planner::is_faster(seconds, cpu_seconds);
     // Waking the GPU pays if it pays for this call alone, or once the calls so far would have saved as much. The total
@@ -179,26 +177,25 @@ bool Engine::gpu_pays(Memory memory, double cpu_seconds, bool counts,
 }
 
 void Engine::require_gpu() const {
-    if (forced_ != nullptr && forced_ != &cuda_backend()) {
+    if (!may_use_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(forced_->name()) +
                                                "' was asked for, but the data lies in device memory");
     }
     require_gpu_of_this_process();
     if (gpus().empty()) {
         throw Error(WARPAES_ERROR_BACKEND, "place: the data lies in device memory, and no GPU can be used here: " +
-                                               cuda_backend().info().front().reason);
+                                               gpu_.info().front().reason);
     }
 }
 
 Plan Engine::choose(const Work& work, bool counts) const {
     Plan plan;
-    CudaBackend& cuda = cuda_backend();
     if (work.memory == Memory::device) {
         require_gpu();
-        plan.backend = &cuda;
+        plan.backend = &gpu_;
         plan.reason = "the data lies in device memory";
     } else if (forced_ != nullptr) {
-        if (forced_ == &cuda) require_gpu_of_this_process();
+        if (forced_->is_gpu()) require_gpu_of_this_process();
         plan.backend = forced_;
         plan.reason = "asked for";
     } else if (work.bytes == unknown_length) {
@@ -209,16 +206,16 @@ Plan Engine::choose(const Work& work, bool counts) const {
         const bool gpu = gpu_pays(work.memory, cpu.prediction.seconds, counts, [&] {
             return planner().on_gpu(gpu_info(), static_cast<unsigned>(gpus().size()), work).seconds;
         });
-        plan.backend = gpu ? &cuda : cpu.backend;
+        plan.backend = gpu ? &gpu_ : cpu.backend;
         plan.reason = gpu ? "a GPU is predicted to be faster" : "the CPU is predicted to be faster";
     }
     plan.replaceable =
-        plan.backend == &cuda && (forced_ == nullptr || options_.cpu_takes_over) && work.memory != Memory::device;
+        plan.backend->is_gpu() && (forced_ == nullptr || options_.cpu_takes_over) && work.memory != Memory::device;
     return plan;
 }
 
 void Engine::shape(Plan& plan, std::uint64_t bytes, Memory memory) const {
-    if (plan.backend == &cuda_backend()) {
+    if (plan.backend->is_gpu()) {
         const bool fast = memory != Memory::pageable;
         const unsigned per_device = fast ? gpu_lanes_page_locked : std::min(gpu_lanes_pageable, options_.threads + 2);
         plan.devices = gpus();
@@ -240,7 +237,7 @@ void Engine::shape(Plan& plan, std::uint64_t bytes, Memory memory) const {
 
 void Engine::shape(Plan& plan, const Work& work) const {
     shape(plan, work.bytes, work.memory);
-    if (plan.lanes > 1 && options_.depth == 0 && plan.backend != &cuda_backend()) {
+    if (plan.lanes > 1 && options_.depth == 0 && !plan.backend->is_gpu()) {
         plan.lanes = std::min(plan.lanes, planner().lanes(*plan.backend, work));
     }
 }
@@ -258,7 +255,7 @@ Plan Engine::plan(const Work& work) const {
 }
 
 Plan Engine::plan_on_cpu(const Work& work, const char* what) const {
-    if (forced_ == &cuda_backend()) {
+    if (forced_is_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND,
                     "backend: 'cuda' was asked for, but " + std::string(what) + " is for CPUs; ask for none");
     }

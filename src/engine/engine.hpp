@@ -17,6 +17,7 @@
 #include "backend/cuda_backend.hpp"
 #include "base/process.hpp"
 #include "engine/cost_model.hpp"
+#include "engine/memory.hpp"
 #include "engine/short_ways.hpp"
 
 namespace warpaes {
@@ -170,6 +171,12 @@ public:
     [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
     /// The requested backend, or null if the engine chooses.
     [[nodiscard]] Backend* forced() const noexcept { return forced_; }
+    /// Whether a GPU was requested, and nothing else will do.
+    [[nodiscard]] bool forced_is_gpu() const noexcept { return forced_ != nullptr && forced_->is_gpu(); }
+    /// Whether no CPU backend was requested.
+    [[nodiscard]] bool may_use_gpu() const noexcept { return forced_ == nullptr || forced_->is_gpu(); }
+    /// The backend for GPUs, which may have none.
+    [[nodiscard]] CudaBackend& gpu() const noexcept { return gpu_; }
     /// CUDA device numbers that the engine may use; empty without a usable GPU. Thread-safe.
     [[nodiscard]] std::span<const int> gpus() const;
 
@@ -202,6 +209,7 @@ private:
 
     const Home home_;
     Pool pool_;
+    CudaBackend& gpu_;
     EngineOptions options_;
     Backend* forced_ = nullptr;
     mutable std::vector<int> gpus_;  ///< the usable devices among the requested ones; filled on first use

@@ -31,7 +31,7 @@ std::optional<Prediction> Engine::predict(const Work& work, const BackendInfo& i
     if (!info.usable()) return std::nullopt;
     if (info.name == "cuda") {
         Prediction on_gpu = planner().on_gpu(info, 1, work);
-        const bool awake = work.memory != Memory::pageable || cuda_backend().is_awake();
+        const bool awake = work.memory != Memory::pageable || gpu_.is_awake();
         if (!awake) on_gpu.cold_seconds = planner().cold_seconds();
         return on_gpu;
     }
@@ -58,9 +58,8 @@ Crew Engine::crew(std::span<const Work> parts, bool counts) const {
 }
 
 Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) const {
-    CudaBackend& cuda = cuda_backend();
     if (forced_ != nullptr) {
-        if (forced_ == &cuda) return {nullptr, gpus(), 0, "asked for"};
+        if (forced_->is_gpu()) return {nullptr, gpus(), 0, "asked for"};
         return {forced_, {}, 0, "asked for"};
     }
     std::uint64_t bytes = 0;
@@ -78,14 +77,14 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
     if (on_gpu == 0) return {cpu.backend, {}, on_cpu, cpu_name + ": " + in_words(on_cpu) + " predicted" + basis};
     // Both, if the GPU works anyway or is awake, and the work is large enough to be divided evenly.
     const double both = shared_loss / (1 / on_cpu + 1 / on_gpu);
-    const bool awake = gpu || memory != Memory::pageable || cuda.is_awake();
+    const bool awake = gpu || memory != Memory::pageable || gpu_.is_awake();
     if (awake && bytes >= least_shared_bytes && Planner::is_faster(both, std::min(on_cpu, on_gpu))) {
         return {cpu.backend, gpus(), both,
                 "cuda and " + cpu_name + ": " + in_words(both) + " predicted for both against " + in_words(on_gpu) +
                     " by cuda and " + cpu_words + basis};
     }
     // Creating the CUDA context is part of this call's time, but not of the decision that it pays.
-    if (gpu && memory == Memory::pageable && !cuda.is_awake()) on_gpu += planner().cold_seconds();
+    if (gpu && memory == Memory::pageable && !gpu_.is_awake()) on_gpu += planner().cold_seconds();
     if (gpu) return {nullptr, gpus(), on_gpu, "cuda: " + in_words(on_gpu) + " predicted against " + cpu_words + basis};
     return {cpu.backend,
             {},
@@ -98,7 +97,7 @@ Explanation Engine::explain(const Work& work) const {
     const bool shared_out = work.batch && work.memory != Memory::device;
     if (shared_out) {
         const Crew who = crew({&work, 1}, false);
-        e.plan.backend = who.gpus.empty() ? who.cpu : &cuda_backend();
+        e.plan.backend = who.gpus.empty() ? who.cpu : &gpu_;
         if (!who.gpus.empty()) e.beside = who.cpu;
         e.seconds = who.seconds;
         e.reason = who.reason;
@@ -106,7 +105,7 @@ Explanation Engine::explain(const Work& work) const {
         e.plan = choose(work, false);
     }
     shape(e.plan, work);
-    const bool on_gpu = e.plan.backend == &cuda_backend();
+    const bool on_gpu = e.plan.backend->is_gpu();
     const BackendInfo& info = on_gpu ? gpu_info() : e.plan.backend->info().front();
     const auto chosen = predict(work, info).value_or(Prediction{});
     if (e.seconds == 0) {
@@ -131,7 +130,7 @@ Explanation Engine::explain(const Work& work) const {
         std::optional<Prediction> best;
         std::string_view best_name;
         for (const Backend* backend : all_backends()) {
-            const bool is_gpu = backend == &cuda_backend();
+            const bool is_gpu = backend->is_gpu();
             if (backend == e.plan.backend || (is_gpu && gpus().empty())) continue;
             const auto other = predict(work, is_gpu ? gpu_info() : backend->info().front());
             if (!other) continue;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "backend/short.hpp"
+#include "backend/backend.hpp"
 
 namespace warpaes {
 
@@ -73,5 +73,13 @@ private:
 
     std::array<ShortWay, mode_values * 2 * 3> ways_{};
 };
+
+/// The round keys of the cipher, for ShortMessage.
+inline const std::uint8_t* round_keys_of(const ExpandedKey& key) {
+    return reinterpret_cast<const std::uint8_t*>(key.encrypt().words.data());
+}
+
+/// Runs blocks in host memory through the block cipher, in place, where no lane is at hand.
+void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks);
 
 }  // namespace warpaes

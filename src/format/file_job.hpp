@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -36,11 +37,14 @@ struct FileJob {
     bool sha256 = false;           ///< compute the SHA-256 of the output
     bool sha256_input = false;     ///< compute the SHA-256 of the input, a file
     bool keep_attributes = false;  ///< FileSink::keep_attributes
+    bool salvage = false;          ///< write what is authentic of a damaged file, and zeros for the rest
     unsigned threads = std::numeric_limits<unsigned>::max();
     std::optional<ByteRange> range;
     Place input;
     Place output;
     Progress progress;
+    /// With `salvage`: a range of the output that is zeros, in order. Engine::unknown_length: the end is missing.
+    std::function<void(std::uint64_t first, std::uint64_t length)> hole;
 };
 
 /// The bytes read are those that the cipher saw, plus the header; those written went to the output.

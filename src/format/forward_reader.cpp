@@ -42,7 +42,7 @@ std::uint64_t ForwardReader::read(std::uint64_t offset, std::uint8_t* output, st
     try {
         if (failure_) throw Error(*failure_);
         // Lanes do not wait for work that the caller has enqueued on the default stream.
-        if (out.device() >= 0) cuda_backend().synchronize(out.device(), nullptr);
+        wait_for_device(out.device());
         const std::uint64_t got = text_at_ < text_end_ ? take(out, length) : open_next(out, length);
         position_ += got;
         if (size_ && position_ == *size_) known_size_ = position_;

@@ -157,7 +157,7 @@ void ReadAhead::begin(std::uint64_t segment) {
                   .text = std::move(spare_)};
     try {
         Plan plan = plan_segments(engine_, format_, Direction::decrypt, sealed_bytes(layout, range));
-        if (plan.backend == &cuda_backend()) {
+        if (plan.backend->is_gpu()) {
             refused_ = true;  // its chunks are longer than one read
             return;
         }

@@ -126,7 +126,7 @@ std::uint64_t SegmentReader::read(std::uint64_t offset, std::uint8_t* output, st
     const Located out(output);
     try {
         // Lanes do not wait for work that the caller has enqueued on the default stream.
-        if (out.device() >= 0) cuda_backend().synchronize(out.device(), nullptr);
+        wait_for_device(out.device());
         fill(offset, out, length);
     } catch (...) {
         clear_after_failure(engine_, output, static_cast<std::size_t>(length), out.device());
@@ -173,8 +173,7 @@ void SegmentReader::open(const SegmentRange& range, const Located& output) {
     const std::uint8_t* memory = source_->data();
     // The slower end decides. A file counts as pageable memory.
     Memory slower = output.place.kind;
-    if (slower == Memory::page_locked &&
-        (memory == nullptr || cuda_backend().place(memory).kind != Memory::page_locked)) {
+    if (slower == Memory::page_locked && (memory == nullptr || place_of(memory).kind != Memory::page_locked)) {
         slower = Memory::pageable;
     }
     Plan plan = plan_segments(engine_, format_, Direction::decrypt, bytes, slower);

@@ -68,8 +68,7 @@ std::array<std::uint8_t, 12> tink_nonce(Bytes header, std::uint64_t segment, boo
 }
 
 void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i, std::uint8_t* plaintext) {
-    clear_memory(plaintext, static_cast<std::size_t>(text_bytes(layout, range)),
-                 device_of(cuda_backend().place(plaintext)));
+    clear_memory(plaintext, static_cast<std::size_t>(text_bytes(layout, range)), device_of(plaintext));
     // With a wrong key or wrong associated data, segment 0 would not have opened.
     throw SegmentRefused(layout, range.first + i, range.first == 0 && i > 0);
 }

@@ -54,7 +54,7 @@ void SegmentWriter::write(const std::uint8_t* input, std::uint64_t length) {
 
 void SegmentWriter::take(Located input, std::uint64_t length) {
     // Lanes do not wait for work that the caller has enqueued on the default stream.
-    if (input.device() >= 0) cuda_backend().synchronize(input.device(), nullptr);
+    wait_for_device(input.device());
     const SegmentLayout& layout = cipher_->layout();
     while (length != 0) {
         const std::uint64_t room = room_from(next_);

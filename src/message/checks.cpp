@@ -15,8 +15,8 @@ namespace {
 }  // namespace
 
 void refuse_mode(int mode) {
-    if (is_composed(mode)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string("mode: ") + traits_of(static_cast<ComposedMode>(mode)).name +
+    if (is_composed(static_cast<Mode>(mode))) {
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string("mode: ") + traits_of(static_cast<Mode>(mode)).name +
                                                 " is for warpaes_crypt, which takes the whole message");
     }
     throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + std::to_string(mode));
@@ -27,12 +27,11 @@ void refuse_direction(int direction) {
                 "direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got " + std::to_string(direction));
 }
 
-void refuse_fields(int mode, const ModeFields& given) {
-    const bool tagged = traits_of(static_cast<Mode>(mode)).tags != 0;
-    throw Error(WARPAES_ERROR_ARGUMENT, given.tagged && !tagged ? "aad, tag: are for GCM, CCM, CMAC, SIV and GCM-SIV"
-                                        : given.siv && mode != static_cast<int>(ComposedMode::siv)
-                                            ? "mac_key, aad_list, aad_count: are for SIV"
-                                            : "tweak_key, data_unit_len, data_unit_step: are for XTS");
+void refuse_fields(Mode mode, const ModeFields& given) {
+    throw Error(WARPAES_ERROR_ARGUMENT,
+                given.tagged && !uses_tag(mode)  ? "aad, tag: are for GCM, CCM, CMAC, SIV and GCM-SIV"
+                : given.siv && mode != Mode::siv ? "mac_key, aad_list, aad_count: are for SIV"
+                                                 : "tweak_key, data_unit_len, data_unit_step: are for XTS");
 }
 
 void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name) {
@@ -59,6 +58,16 @@ void refuse_longest_of_ccm(std::uint64_t bytes, std::uint64_t iv_bytes, const ch
            "at most " + std::to_string(ccm_most_bytes(iv_bytes)) + " bytes for CCM with an IV of " +
                std::to_string(iv_bytes),
            bytes);
+}
+
+void check_composed_length(Mode mode, Direction direction, std::uint64_t bytes) {
+    const ModeTraits& traits = traits_of(mode);
+    const bool encrypt = direction == Direction::encrypt;
+    const std::uint64_t unit = encrypt ? traits.text_unit : traits.sealed_unit, growth = encrypt ? 0 : traits.growth;
+    const std::uint64_t least = (encrypt ? traits.least_text : round_up(traits.least_text, unit)) + growth;
+    const std::uint64_t most = (encrypt ? traits.most_text : round_up(traits.most_text, unit)) + growth;
+    if (bytes >= least && bytes <= most && bytes % unit == 0) return;
+    refuse(WARPAES_ERROR_DATA_LENGTH, "input_len", encrypt ? traits.text_lengths : traits.sealed_lengths, bytes);
 }
 
 void refuse_memory(const char* name) {

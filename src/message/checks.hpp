@@ -14,6 +14,10 @@ namespace warpaes {
 inline constexpr Refusal wrong_padding{WARPAES_ERROR_PADDING,
                                        "input: the padding is wrong: wrong key, wrong IV or damaged data"};
 
+inline constexpr Refusal wrong_tag{
+    WARPAES_ERROR_AUTHENTICATION,
+    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
+
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);
 [[noreturn]] void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);
@@ -23,12 +27,18 @@ inline constexpr Refusal wrong_padding{WARPAES_ERROR_PADDING,
 [[noreturn]] void refuse_text_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);
 [[noreturn]] void refuse_longest_of_ccm(std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
 
-/// Accepts a mode that backends implement. Throws Error{ARGUMENT} for an unknown mode and for a mode made of others.
+/// Accepts a mode that backends implement, for batches, contexts and calls that do not wait. Throws Error{ARGUMENT} for
+/// an unknown mode and for a mode made of others.
 inline Mode checked_mode(warpaes_mode mode) {
     static_assert(modes.size() + 1 == mode_values && modes.front() == Mode{1}, "their values have no gaps");
     const int value = mode;
     if (value < 1 || value >= static_cast<int>(mode_values)) refuse_mode(value);
     return static_cast<Mode>(value);
+}
+
+/// Accepts every mode. Throws Error{ARGUMENT} for an unknown one.
+inline Mode checked_message_mode(warpaes_mode mode) {
+    return is_composed(static_cast<Mode>(mode)) ? static_cast<Mode>(mode) : checked_mode(mode);
 }
 
 inline Direction checked_direction(warpaes_direction direction) {
@@ -42,13 +52,12 @@ struct ModeFields {
     bool data_units = false;  ///< tweak_key, data_unit_len, data_unit_step
     bool siv = false;         ///< mac_key, aad_list, aad_count
 };
-[[noreturn]] void refuse_fields(int mode, const ModeFields& given);
+[[noreturn]] void refuse_fields(Mode mode, const ModeFields& given);
 
-/// Throws Error{ARGUMENT} if the caller set a field that `mode`, a value of warpaes_mode, does not have. Messages,
-/// entries and contexts are judged here.
-inline void check_fields(int mode, const ModeFields& given) {
-    const bool units = mode == static_cast<int>(Mode::xts), siv = mode == static_cast<int>(ComposedMode::siv);
-    const bool tagged = traits_of(static_cast<Mode>(mode)).tags != 0;
+/// Throws Error{ARGUMENT} if the caller set a field that `mode` does not have. Messages, entries and contexts are
+/// judged here.
+inline void check_fields(Mode mode, const ModeFields& given) {
+    const bool units = mode == Mode::xts, siv = mode == Mode::siv, tagged = uses_tag(mode);
     if ((given.tagged && !tagged) || (given.data_units && !units) || (given.siv && !siv)) refuse_fields(mode, given);
 }
 
@@ -90,5 +99,14 @@ inline void check_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes
     if (bytes > traits.most_text) refuse_text_length(traits, bytes, name);
     if (mode == Mode::ccm && bytes > ccm_most_bytes(iv_bytes)) refuse_longest_of_ccm(bytes, iv_bytes, name);
 }
+
+/// Rounds up to a multiple of `unit`.
+constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/// The same for a mode that no backend has: its plaintexts and ciphertexts have their own lengths. Throws
+/// Error{DATA_LENGTH}.
+void check_composed_length(Mode mode, Direction direction, std::uint64_t bytes);
 
 }  // namespace warpaes

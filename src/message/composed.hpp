@@ -1,35 +1,57 @@
-// Messages of modes that are made of others. Their blocks run on the CPU; data in device memory is copied to host
-// memory and back. GCM-SIV is the exception: its text stays in device memory and runs on the GPU.
+// Messages of modes that are made of others, each carried out as a whole. Their blocks run on the CPU; data in device
+// memory is copied to host memory and back. GCM-SIV is the exception: its text stays in device memory and runs on the
+// GPU.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 
-#include "engine/engine.hpp"
+#include "engine/run/executor.hpp"
 #include "message/message.hpp"
-#include "warpaes/warpaes.h"
 
 namespace warpaes {
 
-/// The fields of warpaes_message in the C ABI, which documents them.
-struct ComposedRequest {
-    ComposedMode mode;
+/// `crypt` for such a mode, after all checks.
+void crypt_composed(Engine& engine, const Request& request, MessageResult& result);
+
+/// A checked message in host memory, or with its text on `device`, and the CPU backend of `plan`, which runs it.
+struct ComposedMessage {
+    Engine& engine;
+    const Plan& plan;
+    Mode mode;
     Direction direction;
-    const ExpandedKey* key;
-    const ExpandedKey* mac_key;        ///< SIV
-    std::span<const std::uint8_t> iv;  ///< null data: no IV
+    const ExpandedKey& key;
+    const ExpandedKey* mac_key;  ///< SIV
+    std::span<const std::uint8_t> iv;
     const std::uint8_t* input;
-    std::uint64_t input_length;
+    std::uint64_t length;  ///< of the input
     std::uint8_t* output;
-    std::uint64_t output_capacity;
-    // Of modes with tags:
-    std::span<const warpaes_part> aad;  ///< components; at most one, except for SIV
-    std::uint8_t* tag;
-    std::uint64_t tag_length;
+    std::span<const std::span<const std::uint8_t>> aad;
+    Block& tag;  ///< output when encrypting, expected value when decrypting
+    int device;  ///< where input and output lie, or -1: host memory
+
+    [[nodiscard]] bool encrypts() const noexcept { return direction == Direction::encrypt; }
+    [[nodiscard]] std::span<const std::uint8_t> text(const std::uint8_t* data) const noexcept {
+        return {data, static_cast<std::size_t>(length)};
+    }
+    /// Chunk size that takes about as long as a chunk of CTR.
+    [[nodiscard]] std::uint64_t chunk_bytes() const;
+
+    /// Calls `work(lane, chunk, first byte, bytes)` for each chunk of the message, in parallel where that pays.
+    template <typename Work>
+    void for_each_chunk(const Work& work) const {
+        const std::uint64_t chunk = chunk_bytes();
+        for_each_part(engine, plan, length / chunk + (length % chunk != 0), [&](Lane& lane, std::uint64_t i) {
+            work(lane, i, i * chunk, std::min(chunk, length - i * chunk));
+        });
+    }
 };
 
-/// Processes the message. Sets `result.output_length` before it throws Error{BUFFER_TOO_SMALL}. Leaves no secrets on
-/// the stack. Thread-safe.
-void crypt_composed(Engine& engine, const ComposedRequest& request, MessageResult& result);
+/// Return the length of the output; nothing if the message is decrypted and not authentic.
+std::optional<std::uint64_t> crypt_key_wrap(const ComposedMessage& message);  // KW and KWP
+std::optional<std::uint64_t> crypt_siv(const ComposedMessage& message);
+std::optional<std::uint64_t> crypt_gcm_siv(const ComposedMessage& message);
 
 }  // namespace warpaes

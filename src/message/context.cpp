@@ -8,9 +8,8 @@
 #include "aes/xts.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
+#include "engine/run/executor.hpp"
 #include "message/checks.hpp"
-#include "message/executor.hpp"
-#include "message/tagged.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {
@@ -143,8 +142,7 @@ void Context::seek(std::uint64_t offset) {
 
 MessageGroup Context::run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                std::uint64_t bytes) const {
-    return stretch_of(stretch_mode(), kind_.direction, *key_, state.chain, input, output,
-                      kind_.mode == Mode::cfb1 ? 8 * bytes : bytes);
+    return stretch_of(stretch_mode(), kind_.direction, *key_, state.chain, input, output, bytes);
 }
 
 void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
@@ -184,14 +182,13 @@ void Context::update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t 
 }
 
 void Context::next_key_stream_block(State& state) const {
-    Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    executor.encrypt_block(*key_, state.chain, state.partial);
+    encrypt_block(*engine_, *key_, state.chain, state.partial);
     if (stretch_mode() == Mode::ctr) state.chain = add(state.chain, 1);
     if (kind_.mode == Mode::ofb) state.chain = state.partial;
 }
 
 void Context::update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const {
-    Executor executor(*engine_, input, output, std::nullopt);
+    Executor executor(*engine_, input, output);
 
     // Processes the next `n` bytes of the block in hand; `partial` holds its unused key stream from `used` on.
     const auto spend = [&](std::size_t n) {

@@ -7,7 +7,7 @@
 #include "aes/counter.hpp"
 #include "base/error.hpp"
 #include "base/kernel_random.hpp"
-#include "message/short.hpp"
+#include "engine/short_ways.hpp"
 #include "warpaes/drbg.h"
 
 namespace warpaes {

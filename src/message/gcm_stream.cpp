@@ -5,13 +5,15 @@
 
 #include "base/error.hpp"
 #include "engine/chain.hpp"
-#include "message/executor.hpp"
-#include "message/tagged.hpp"
+#include "engine/run/executor.hpp"
+#include "engine/run/tagged.hpp"
+#include "message/checks.hpp"
 
 namespace warpaes {
 
 GcmStream::GcmStream(Engine& engine, const ExpandedKey& key, Direction direction, std::span<const std::uint8_t> iv)
     : engine_(&engine), key_(&key), direction_(direction) {
+    check_iv_length(Mode::gcm, iv.size(), "iv");
     state_->j0 = pre_counter(engine, key, iv);
     state_->public_counters = iv.size() == gcm_nonce_bytes;
 }
@@ -51,7 +53,7 @@ void GcmStream::aad(const std::uint8_t* data, std::uint64_t length) {
     if (length > gcm_most_aad_bytes - state.aad_bytes) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most 2^61 - 1 bytes of associated data in all");
     }
-    Executor executor(*engine_, data, data, std::nullopt);
+    Executor executor(*engine_, data, data);
     Secret<Block> piece;
     const auto take_next = [&](std::size_t n) {
         executor.read(piece->data(), data, n);
@@ -69,8 +71,7 @@ void GcmStream::aad(const std::uint8_t* data, std::uint64_t length) {
 void GcmStream::next_key_stream_block() {
     State& state = *state_;
     const Block counter = inc32(state.j0, 1 + state.text_bytes / block_bytes);
-    Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    executor.encrypt_block(*key_, counter, state.key_stream);
+    encrypt_block(*engine_, *key_, counter, state.key_stream);
 }
 
 void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
@@ -80,7 +81,7 @@ void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uin
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input: at most 2^36 - 32 bytes in all for GCM");
     }
     if (state.text_bytes == 0) close_block(state, state.aad_bytes, h());
-    Executor executor(*engine_, input, output, std::nullopt);
+    Executor executor(*engine_, input, output);
 
     const auto take_next = [&](std::size_t n) {
         const std::size_t used = state.text_bytes % block_bytes;
@@ -118,8 +119,7 @@ Secret<Block> GcmStream::tag() const {
     Secret<State> state = state_;
     close_block(*state, state->text_bytes != 0 ? state->text_bytes : state->aad_bytes, h());
     Secret<Block> mask;
-    Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    executor.encrypt_block(*key_, state->j0, *mask);
+    encrypt_block(*engine_, *key_, state->j0, *mask);
     const FieldElement digest = multiply(state->digest ^ length_block(state->aad_bytes, state->text_bytes), h());
     return Secret<Block>(store_element(digest ^ load_element(*mask)));
 }

@@ -6,88 +6,52 @@
 #include "aes/cmac.hpp"
 #include "aes/counter.hpp"
 #include "base/error.hpp"
+#include "engine/run/executor.hpp"
 #include "message/checks.hpp"
-#include "message/executor.hpp"
 
 namespace warpaes {
 
-void MacStream::encrypt(const Block& in, Block& out) const {
-    Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    executor.encrypt_block(*key_, in, out);
-}
-
-/// A MAC is CBC encryption of which only the last block counts. `data` lies in host memory.
-void MacStream::add_blocks(State& state, const std::uint8_t* data, std::uint64_t bytes) const {
-    constexpr std::uint64_t most = 32 << 10;  // small enough for the first-level cache
-    SecretBuffer sink(static_cast<std::size_t>(std::min(bytes, most)));
-    Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    while (bytes != 0) {
-        const std::uint64_t n = std::min(bytes, most);
-        const Block chain = state.chain;
-        executor.run(stretch_of(Mode::cbc, Direction::encrypt, *key_, chain, data, sink.data(), n));
-        std::copy_n(sink.data() + n - block_bytes, block_bytes, state.chain.begin());
-        data += n;
-        bytes -= n;
-    }
+auto MacStream::mac(std::uint64_t bytes) const {
+    return CbcMac(
+        [this](const Block& chain, std::uint8_t* blocks, std::size_t n) {
+            Executor(*engine_).run(stretch_of(Mode::cbc, Direction::encrypt, *key_, chain, blocks, blocks, n));
+        },
+        bytes, *state_);
 }
 
 void MacStream::update(const std::uint8_t* data, std::uint64_t length) {
     if (length == 0) return;
-    State& state = *state_;
-    Executor executor(*engine_, data, data, std::nullopt);
-    const auto fill = [&] {
-        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes - state.used, length));
-        executor.read(state.partial.data() + state.used, data, n);
-        state.used += n;
-        data += n;
-        length -= n;
-    };
-    if (state.used != 0 || length <= block_bytes) fill();
-    if (length == 0) return;
-    if (state.used != 0) add_blocks(state, state.partial.data(), block_bytes);
-    state.used = 0;
-    std::uint64_t whole = (length - 1) / block_bytes * block_bytes;
-    if (!executor.on_device()) {
-        if (whole != 0) add_blocks(state, data, whole);
-        data += whole;
-        length -= whole;
-        whole = 0;
+    Executor executor(*engine_, data, data);
+    auto mac = this->mac(length);
+    if (executor.on_device()) {
+        constexpr std::uint64_t most = 1 << 20;
+        SecretBuffer copy(static_cast<std::size_t>(std::min(length, most)));
+        for (std::uint64_t at = 0; at < length; at += copy.size()) {
+            const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(length - at, copy.size()));
+            executor.read(copy.data(), data + at, n);
+            mac.add({copy.data(), n});
+        }
+    } else {
+        mac.add({data, static_cast<std::size_t>(length)});
     }
-    constexpr std::uint64_t most = 1 << 20;
-    SecretBuffer copy(static_cast<std::size_t>(std::min(whole, most)));
-    while (whole != 0) {
-        const std::uint64_t n = std::min(whole, most);
-        executor.read(copy.data(), data, static_cast<std::size_t>(n));
-        add_blocks(state, copy.data(), n);
-        data += n;
-        length -= n;
-        whole -= n;
-    }
-    fill();
+    *state_ = *Secret<MacState>(mac.state());
 }
 
 void MacStream::fill_block() {
-    State& state = *state_;
-    if (state.used == 0) return;
-    std::fill(state.partial.begin() + static_cast<std::ptrdiff_t>(state.used), state.partial.end(), std::uint8_t{0});
-    state.used = block_bytes;
+    auto mac = this->mac(block_bytes);
+    mac.pad();
+    *state_ = *Secret<MacState>(mac.state());
 }
 
 Secret<Block> MacStream::chain() const {
-    Secret<State> state = state_;
-    if (state->used != 0) add_blocks(*state, state->partial.data(), block_bytes);
-    return Secret<Block>(state->chain);
+    return Secret<Block>(mac(block_bytes).value());
 }
 
 Secret<Block> MacStream::cmac() const {
-    const State& state = *state_;
-    Secret<Block> l, tag;
-    encrypt({}, *l);
+    Secret<Block> l;
+    encrypt_block(*engine_, *key_, {}, *l);
     const Secret<CmacSubkeys> subkeys(cmac_subkeys(*l));
-    Secret<Block> last(cmac_last_block(*subkeys, std::span(state.partial).first(state.used)));
-    *last ^= state.chain;
-    encrypt(*last, *tag);
-    return tag;
+    return Secret<Block>(mac(block_bytes).cmac(*subkeys));
 }
 
 CcmStream::CcmStream(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> nonce,
@@ -143,8 +107,7 @@ Secret<Block> CcmStream::tag() const {
     MacStream mac = mac_;
     mac.fill_block();
     Secret<Block> tag = mac.chain(), mask;
-    Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    executor.encrypt_block(*key_, counter0_, *mask);
+    encrypt_block(*engine_, *key_, counter0_, *mask);
     *tag ^= *mask;
     return tag;
 }

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/secret.hpp"
-#include "engine/engine.hpp"
+#include "engine/run/executor.hpp"
 
 namespace warpaes {
 
@@ -25,19 +25,12 @@ public:
     [[nodiscard]] Secret<Block> cmac() const;
 
 private:
-    struct State {
-        Block chain{};
-        Block partial{};       ///< the block in hand; the last block always stays here, because CMAC treats it
-                               ///< differently
-        std::size_t used = 0;  ///< bytes in `partial`
-    };
-
-    void add_blocks(State& state, const std::uint8_t* data, std::uint64_t bytes) const;
-    void encrypt(const Block& in, Block& out) const;
+    /// Goes on from the state with about `bytes` more bytes.
+    auto mac(std::uint64_t bytes) const;
 
     Engine* engine_ = nullptr;
     const ExpandedKey* key_ = nullptr;
-    Secret<State> state_;
+    Secret<MacState> state_;
 };
 
 /// The MAC of CCM for a message whose lengths are known in advance: it authenticates the lengths, the associated data

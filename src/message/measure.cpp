@@ -67,10 +67,10 @@ ExpandedKey key_of(unsigned bits, std::uint8_t filling) {
 }
 
 /// Seconds that the first use of a GPU takes in this process; 0 if a GPU was already in use.
-double time_of_waking(int device) {
-    if (cuda_backend().is_awake()) return 0;
+double time_of_waking(CudaBackend& gpu, int device) {
+    if (gpu.is_awake()) return 0;
     const auto start = Clock::now();
-    (void)cuda_backend().open_lane(device, 0);
+    (void)gpu.open_lane(device, 0);
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -157,31 +157,24 @@ private:
         const ExpandedKey key = key_of(w.key_bits, 1), tweak_key = key_of(w.key_bits, 2);
         const Block iv{};
         Block tag{};
-        MessageRequest request{.mode = w.mode,
-                               .direction = w.direction,
-                               .key = &key,
-                               .iv = iv,
-                               .input = pair.first(),
-                               .input_length = w.bytes,
-                               .output = pair.second(),
-                               .output_capacity = w.bytes,
-                               .range = std::nullopt};
-        if (w.mode == Mode::ecb) request.iv = {};
+        Request request{.message = stretch_of(w.mode, w.direction, key, iv, pair.first(), pair.second(), w.bytes),
+                        .output_capacity = w.bytes};
+        MessageGroup& m = request.message;
+        if (w.mode == Mode::ecb) m.iv_length = 0;
         if (w.mode == Mode::xts) {
-            request.tweak_key = &tweak_key;
-            request.data_unit_length = data_unit;
+            m.tweak_key = &tweak_key;
+            m.data_units.bytes = data_unit;
         }
         MessageResult result;
         if (w.mode == Mode::gcm) {
-            request.iv = std::span(iv).first(12);
-            request.tag = tag.data();
-            request.tag_length = tag.size();
+            m.iv_length = gcm_nonce_bytes;
+            m.tag = {tag.data(), 0};
+            m.tag_length = tag.size();
             if (w.direction == Direction::decrypt) {  // needs authentic input
-                MessageRequest seal = request;
-                seal.direction = Direction::encrypt;
-                crypt(on, seal, result);
-                request.input = pair.second();
-                request.output = pair.first();
+                m.direction = Direction::encrypt;
+                crypt(on, request, result);
+                m.direction = Direction::decrypt;
+                std::swap(m.input, m.output);
             }
         }
         return time([&] { crypt(on, request, result); });
@@ -259,14 +252,14 @@ Measure stopwatch(const StopwatchOptions& options) {
     return [watch = std::make_shared<Stopwatch>(options)](const Trial& trial) { return (*watch)(trial); };
 }
 
-CalibrationReport calibrate_here(bool quick, bool gpus,
+CalibrationReport calibrate_here(CudaBackend& gpu, bool quick, bool gpus,
                                  const std::function<bool(std::uint64_t, std::uint64_t)>& progress) {
     std::vector<BackendInfo> backends;
     double cold = 0;
     for (const Backend* backend : all_backends()) {
-        if (backend == &cuda_backend() && !gpus) continue;
+        if (backend->is_gpu() && !gpus) continue;
         for (const BackendInfo& info : backend->info()) {
-            if (info.device >= 0 && info.usable() && cold == 0) cold = time_of_waking(info.device);
+            if (info.device >= 0 && info.usable() && cold == 0) cold = time_of_waking(gpu, info.device);
             backends.push_back(info);
         }
     }

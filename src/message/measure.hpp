@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/calibration/calibrate.hpp"
+#include "engine/engine.hpp"
 
 namespace warpaes {
 
@@ -14,8 +15,8 @@ struct StopwatchOptions {
 /// memory, and are kept. Not thread-safe.
 Measure stopwatch(const StopwatchOptions& options);
 
-/// Calibrates this machine. `progress`: see CalibrationOptions; may be empty.
-CalibrationReport calibrate_here(bool quick, bool gpus,
+/// Calibrates this machine; `gpu`: its backend for GPUs. `progress`: see CalibrationOptions; may be empty.
+CalibrationReport calibrate_here(CudaBackend& gpu, bool quick, bool gpus,
                                  const std::function<bool(std::uint64_t done, std::uint64_t total)>& progress);
 
 }  // namespace warpaes

@@ -1,15 +1,11 @@
 #include "message/numbers.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <exception>
-#include <memory>
-#include <vector>
 
 #include "aes/counter.hpp"
-#include "base/clean_stack.hpp"
 #include "base/error.hpp"
+#include "engine/run/executor.hpp"
 
 namespace warpaes {
 
@@ -38,8 +34,10 @@ void make(const std::uint8_t* stream, const NumberRange& range, std::uint8_t* to
 }
 
 /// Makes bytes [begin, end) of the output on a CPU lane; `begin` is the first byte of a block's numbers.
-void make_part(Lane& lane, const NumbersRun& run, SecretBuffer& stream, std::uint64_t begin, std::uint64_t end) {
-    const std::uint64_t each = numbers_block_bytes(run.kind), at_once = stream.size() / block_bytes * each;
+void make_part(Lane& lane, const NumbersRun& run, std::uint64_t begin, std::uint64_t end) {
+    const std::uint64_t each = numbers_block_bytes(run.kind), blocks = (end - begin + each - 1) / each;
+    SecretBuffer stream(static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, blocks * block_bytes)));
+    const std::uint64_t at_once = stream.size() / block_bytes * each;
     for (; begin < end; begin += at_once) {
         const std::uint64_t bytes = std::min(end - begin, at_once);
         const std::uint64_t stream_bytes = (bytes + each - 1) / each * block_bytes;
@@ -64,26 +62,9 @@ Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
     constexpr std::uint64_t part_pieces = 16;
     const std::uint64_t part = part_pieces * piece_bytes / block_bytes * each;
     const std::uint64_t parts = (run.bytes + part - 1) / part;
-    const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(plan.lanes, parts));
-    std::atomic<std::uint64_t> next{0};
-    std::vector<std::exception_ptr> errors(workers);
-    engine.pool().share(workers, [&](unsigned worker) {
-        try {
-            clean_stack([&] {
-                const LaneLease lane = engine.lease(plan, worker, 0);
-                SecretBuffer stream(
-                    static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, blocks * block_bytes)));
-                for (std::uint64_t i = next++; i < parts; i = next++) {
-                    make_part(*lane, run, stream, i * part, std::min(run.bytes, (i + 1) * part));
-                }
-            });
-        } catch (...) {
-            errors[worker] = std::current_exception();
-        }
+    for_each_part(engine, plan, parts, [&](Lane& lane, std::uint64_t i) {
+        make_part(lane, run, i * part, std::min(run.bytes, (i + 1) * part));
     });
-    for (const std::exception_ptr& error : errors) {
-        if (error) std::rethrow_exception(error);
-    }
     return {plan.backend->name(), -1};
 }
 
@@ -91,40 +72,36 @@ Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
 Outcome fill_by_gpu(Engine& engine, const NumbersRun& run) {
     constexpr std::uint64_t most_blocks = 4 << 20;
     const Plan plan = engine.plan(Mode::ctr, Direction::encrypt, run.bytes);
-    CudaBackend& cuda = cuda_backend();
+    CudaBackend& gpu = engine.gpu();
     const int device = plan.devices.front();
     const std::uint64_t each = numbers_block_bytes(run.kind);
     const auto at_once = static_cast<std::size_t>(std::min(run.bytes, most_blocks * each));
-    const auto release = [&](void* memory) {
-        clear_after_failure(engine, memory, at_once, device);
-        cuda.device_free(memory);
-    };
-    const std::unique_ptr<void, decltype(release)> memory(cuda.device_alloc(device, at_once), release);
+    const DeviceBuffer memory(device, at_once);
     for (std::uint64_t begin = 0; begin < run.bytes; begin += at_once) {
         NumbersRun piece = run;
         piece.counter = add(run.counter, begin / each);
-        piece.output = static_cast<std::uint8_t*>(memory.get());
+        piece.output = memory.get();
         piece.bytes = std::min<std::uint64_t>(run.bytes - begin, at_once);
-        cuda.run(piece, device);
-        cuda.copy(run.output + begin, memory.get(), static_cast<std::size_t>(piece.bytes), device, nullptr);
+        gpu.run(piece, device);
+        copy_memory(run.output + begin, memory.get(), static_cast<std::size_t>(piece.bytes), device);
     }
-    return {cuda.name(), device};
+    return {gpu.name(), device};
 }
 
 Outcome fill_where_it_lies(Engine& engine, const NumbersRun& run, std::optional<CallerStream> stream) {
-    CudaBackend& cuda = cuda_backend();
-    const MemoryPlace place = cuda.place(run.output);
-    if (place.kind != Memory::device) {
+    CudaBackend& gpu = engine.gpu();
+    const int device = device_of(run.output);
+    if (device < 0) {
         if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "output: an asynchronous call takes memory of a device");
-        return engine.forced() == &cuda ? fill_by_gpu(engine, run) : fill_on_cpu(engine, run);
+        return engine.forced_is_gpu() ? fill_by_gpu(engine, run) : fill_on_cpu(engine, run);
     }
     engine.require_gpu();
     if (stream) {
-        cuda.enqueue(run, place.device, stream->stream);
+        gpu.enqueue(run, device, stream->stream);
     } else {
-        cuda.run(run, place.device);
+        gpu.run(run, device);
     }
-    return {cuda.name(), place.device};
+    return {gpu.name(), device};
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "base/clean_stack.hpp"
 #include "base/secret.hpp"
 #include "engine/engine.hpp"
-#include "message/tagged.hpp"
+#include "message/checks.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {
@@ -14,10 +14,9 @@ namespace {
 /// Whether everything that a CPU would read and write lies in host memory. One query covers all buffers that lie in one
 /// stretch of memory, as those of short messages often do. `input_device`: set to the input's device if it lies on one.
 bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
-    CudaBackend& cuda = cuda_backend();
     MemoryStretch known;
     const auto on_host = [&](const void* pointer, std::uint64_t bytes) {
-        if (bytes != 0 && !known.holds(pointer)) known = cuda.stretch(pointer, false);
+        if (bytes != 0 && !known.holds(pointer)) known = stretch_of(pointer, false);
         return known.device < 0;
     };
     if (!on_host(m.input, m.length)) input_device = known.device;
@@ -27,10 +26,6 @@ bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
 
 std::uintptr_t address(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
-}
-
-const std::uint8_t* round_keys_of(const ExpandedKey& key) {
-    return reinterpret_cast<const std::uint8_t*>(key.encrypt().words.data());
 }
 
 /// Whether `way` takes `m` without further checks. (A buffer that ends below 2^48 cannot reach beyond the end of
@@ -51,10 +46,6 @@ const std::uint8_t* round_keys_of(const ExpandedKey& key) {
     if (m.aad_len > way.most_plain_bytes - bytes || (m.aad == nullptr && m.aad_len != 0)) return false;
     return !overlap(m.tag, m.tag_len, m.output, bytes) && !overlap(m.tag, m.tag_len, m.input, bytes);
 }
-
-}  // namespace
-
-namespace {
 
 template <ShortWay::Plain Kind>
 [[gnu::always_inline]] inline PlainOutcome crypt_if_plain(Engine& engine, const warpaes_message& m,
@@ -103,47 +94,37 @@ bool crypt_plain_or_fail(Engine& engine, const warpaes_message& m, const Expande
     return true;
 }
 
-bool crypt_short(Engine& engine, const MessageRequest& r, MessageResult& result) {
-    const bool gcm = r.mode == Mode::gcm;
-    if (r.pkcs7 || r.range || (gcm ? r.iv.size() != gcm_nonce_bytes : r.input_length == 0)) return false;
+bool crypt_short(Engine& engine, const Request& r, MessageResult& result) {
+    const MessageGroup& m = r.message;
+    const bool gcm = m.mode == Mode::gcm;
+    if (r.pkcs7 || r.range || is_composed(m.mode)) return false;
+    if (gcm ? m.iv_length != gcm_nonce_bytes : m.length == 0) return false;
     const ShortWays* const ways = engine.short_ways();
     if (ways == nullptr) return false;
-    const ShortWay& way = ways->of(r.mode, r.direction, r.key->rounds());
-    const std::uint64_t bytes = r.length_in_bits ? r.input_length / 8 + 1 : r.input_length;
-    if (way.function == nullptr || bytes > way.most_bytes || r.aad_length > way.most_bytes - bytes) return false;
-    const bool bits = r.mode == Mode::cfb1 && !r.length_in_bits;
-    const ShortMessage message{.mode = r.mode,
-                               .direction = r.direction,
-                               .key = r.key,
-                               .round_keys = round_keys_of(*r.key),
-                               .iv = r.iv.data(),
-                               .input = r.input,
-                               .output = r.output,
-                               .length = bits ? 8 * r.input_length : r.input_length,
-                               .aad = r.aad,
-                               .aad_length = r.aad_length,
-                               .tag = r.tag,
-                               .tag_length = r.tag_length,
-                               .tweak_key = r.tweak_key,
-                               .data_units = r.mode == Mode::xts ? xts_units_of(r) : DataUnits{}};
+    const ShortWay& way = ways->of(m.mode, m.direction, m.key->rounds());
+    if (way.function == nullptr || m.length > way.most_bytes || m.aad_length > way.most_bytes - m.length) return false;
+    const ShortMessage message{.mode = m.mode,
+                               .direction = m.direction,
+                               .key = m.key,
+                               .round_keys = round_keys_of(*m.key),
+                               .iv = m.iv.first,
+                               .input = m.input.first,
+                               .output = m.output.first,
+                               .length = m.length,
+                               .aad = m.aad.first,
+                               .aad_length = m.aad_length,
+                               .tag = m.tag.first,
+                               .tag_length = m.tag_length,
+                               .tweak_key = m.tweak_key,
+                               .data_units = m.mode == Mode::xts ? xts_units_of(m) : DataUnits{},
+                               .unused_bits = m.unused_bits};
     int input_device = r.input_device;
     if (!all_memory_is_the_hosts() && (input_device >= 0 || !lies_in_host_memory(message, input_device))) return false;
     result.backend = way.backend;
     if (clean_after(way.function, message)) return true;
-    wipe({r.output, static_cast<std::size_t>(r.input_length)});
+    wipe({m.output.first, static_cast<std::size_t>(m.length)});
     result.refusal = wrong_tag;
     return true;
-}
-
-void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks) {
-    (void)backend.short_function(Mode::ecb, direction, key.rounds())({.mode = Mode::ecb,
-                                                                      .direction = direction,
-                                                                      .key = &key,
-                                                                      .round_keys = round_keys_of(key),
-                                                                      .iv = nullptr,
-                                                                      .input = blocks.data(),
-                                                                      .output = blocks.data(),
-                                                                      .length = blocks.size()});
 }
 
 }  // namespace warpaes

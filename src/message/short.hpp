@@ -10,7 +10,7 @@ namespace warpaes {
 struct PlainOutcome {
     const ShortWay* way = nullptr;  ///< null: not done; the checks find the error, or another path takes it
     bool tag_is_right = true;       ///< if false, the output has been wiped
-    int input_device = -1;          ///< as in MessageRequest; set for a message that was not done
+    int input_device = -1;          ///< as in Request; set for a message that was not done
 };
 
 /// Carries out a message as the caller describes it, if a few comparisons show that it is plain: in host memory, at
@@ -25,9 +25,6 @@ bool crypt_plain_or_fail(Engine& engine, const warpaes_message& message, const E
 /// Carries out a message that has passed all checks. False: the message does not qualify for this path, and nothing was
 /// done. Leaves no secrets on the stack or in vector registers. Thread-safe. Throws libcrypto's failures in a serial
 /// mode.
-bool crypt_short(Engine& engine, const MessageRequest& request, MessageResult& result);
-
-/// Runs blocks in host memory through the block cipher, in place, where no lane is at hand.
-void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks);
+bool crypt_short(Engine& engine, const Request& request, MessageResult& result);
 
 }  // namespace warpaes

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <string>
 
 #include "aes/xts.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/memory.hpp"
-#include "message/executor.hpp"
+#include "engine/run/executor.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {
@@ -18,16 +17,11 @@ namespace {
 
 /// Moves `bytes` bytes of device memory `by` bytes up, from the end on, through device memory of its own: a copy
 /// between overlapping places of a device is undefined.
-void move_up(Engine& engine, std::uint8_t* data, std::uint64_t bytes, std::uint64_t by, int device) {
+void move_up(std::uint8_t* data, std::uint64_t bytes, std::uint64_t by, int device) {
     if (bytes == 0) return;
     constexpr std::uint64_t most_at_once = std::uint64_t{16} << 20;
     const auto at_once = static_cast<std::size_t>(std::min(bytes, most_at_once));
-    CudaBackend& cuda = cuda_backend();
-    const auto release = [&](void* memory) {
-        clear_after_failure(engine, memory, at_once, device);
-        cuda.device_free(memory);
-    };
-    const std::unique_ptr<void, decltype(release)> between(cuda.device_alloc(device, at_once), release);
+    const DeviceBuffer between(device, at_once);
     while (bytes != 0) {
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, at_once));
         bytes -= n;
@@ -62,7 +56,7 @@ void UnitStream::run(const std::uint8_t* input, std::uint64_t length, std::uint8
     units.input = Elements::of(input);
     units.output = {output, 0};
     units.iv = Elements::of(chain_.data());
-    Executor executor(*engine_, input, output, std::nullopt);
+    Executor executor(*engine_, input, output);
     if (shape_.mode != Mode::xts) {
         chain_ = executor.run_and_chain(units);
         return;
@@ -76,7 +70,7 @@ void UnitStream::run(const std::uint8_t* input, std::uint64_t length, std::uint8
 void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
     const std::uint64_t whole = output_of(length);
     if (length == 0) return;
-    Executor executor(*engine_, input, whole != 0 ? output : input, std::nullopt);
+    Executor executor(*engine_, input, whole != 0 ? output : input);
     const auto wait_with = [&](const std::uint8_t* from, std::uint64_t bytes) {
         const std::size_t before = waiting_.size();
         waiting_.resize(before + static_cast<std::size_t>(bytes));
@@ -98,7 +92,7 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
         // In place, but the waiting bytes come first, so the input belongs `before` bytes further on: move it there
         // first.
         if (executor.on_device()) {
-            move_up(*engine_, output, taken, before, executor.data_device());
+            move_up(output, taken, before, executor.data_device());
         } else {
             std::memmove(output + before, input, static_cast<std::size_t>(taken));
         }
@@ -124,7 +118,7 @@ void UnitStream::final(std::uint8_t* output) {
                                                    " bytes for the last data unit, which must have at least 16");
     }
     run(waiting_.data(), waiting_.size(), waiting_.data());
-    Executor executor(*engine_, output, output, std::nullopt);
+    Executor executor(*engine_, output, output);
     executor.write(output, waiting_.data(), waiting_.size());
 }
 

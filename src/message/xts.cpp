@@ -55,20 +55,23 @@ void check_xts(const ExpandedKey* key, const ExpandedKey* tweak_key, const DataU
     }
 }
 
-void check_xts_range(const MessageRequest& r) {
-    const std::uint64_t unit = xts_units_of(r).bytes, end = r.range->offset + r.range->length;
-    if (r.range->offset % unit != 0 || (end % unit != 0 && end != r.input_length)) {
+void check_xts_range(const Request& r) {
+    const std::uint64_t unit = xts_units_of(r.message).bytes, end = r.range->offset + r.range->length;
+    if (r.range->offset % unit != 0 || (end % unit != 0 && end != r.message.length)) {
         throw Error(WARPAES_ERROR_RANGE, "range: must be whole data units of " + std::to_string(unit) +
                                              " bytes; got bytes " + std::to_string(r.range->offset) + " + " +
                                              std::to_string(r.range->length));
     }
 }
 
-MessageGroup xts_units(const MessageRequest& r, const Block& number) {
-    MessageGroup units = stretch_of(r.mode, r.direction, *r.key, number, r.input + (r.range ? r.range->offset : 0),
-                                    r.output, r.range ? r.range->length : r.input_length);
-    units.tweak_key = r.tweak_key;
-    units.data_units = xts_units_of(r);
+MessageGroup xts_units(const Request& r, const Block& number) {
+    MessageGroup units = r.message;
+    units.iv = Elements::of(number.data());
+    units.data_units = xts_units_of(r.message);
+    if (r.range) {
+        units.input = Elements::of(r.message.input.first + r.range->offset);
+        units.length = r.range->length;
+    }
     return units;
 }
 

@@ -11,7 +11,7 @@ namespace warpaes {
 void check_xts(const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given, std::uint64_t length,
                const char* length_name);
 /// Throws Error{RANGE} unless the range, which lies within the message, consists of whole data units.
-void check_xts_range(const MessageRequest& request);
+void check_xts_range(const Request& request);
 
 /// Throws Error{ARGUMENT, KEY_LENGTH} unless the keys are two different keys of AES-128 or of AES-256.
 void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key);
@@ -23,11 +23,11 @@ void check_xts_step(std::uint64_t step);
 [[nodiscard]] constexpr DataUnits given_xts_units(std::uint64_t bytes, std::uint64_t step, std::uint64_t length) {
     return {bytes != 0 ? bytes : length, step != 0 ? step : 1};
 }
-[[nodiscard]] constexpr DataUnits xts_units_of(const MessageRequest& r) {
-    return given_xts_units(r.data_unit_length, r.data_unit_step, r.input_length);
+[[nodiscard]] constexpr DataUnits xts_units_of(const MessageGroup& m) {
+    return given_xts_units(m.data_units.bytes, m.data_units.step, m.length);
 }
 
 /// The data units of a checked message, or of its range; the first has the number `number`.
-[[nodiscard]] MessageGroup xts_units(const MessageRequest& request, const Block& number);
+[[nodiscard]] MessageGroup xts_units(const Request& request, const Block& number);
 
 }  // namespace warpaes

@@ -27,7 +27,7 @@ static_assert(WARPAES_OK == 0 && WARPAES_ERROR_INTERNAL == 1 && WARPAES_ERROR_AR
               WARPAES_ERROR_CANCELLED == 15 && WARPAES_ERROR_NOT_FOUND == 16 && WARPAES_ERROR_EXISTS == 17 &&
               WARPAES_ERROR_SAME_FILE == 18 && WARPAES_ERROR_READ == 19 && WARPAES_ERROR_WRITE == 20 &&
               WARPAES_ERROR_FORMAT == 21 && WARPAES_ERROR_AUTHENTICATION == 22 && WARPAES_ERROR_KEYSET == 23 &&
-              WARPAES_ERROR_TIMEOUT == 24 && WARPAES_ERROR_IV_REUSED == 25);
+              WARPAES_ERROR_TIMEOUT == 24 && WARPAES_ERROR_IV_REUSED == 25 && WARPAES_ERROR_HOLES == 26);
 static_assert(WARPAES_ECB == 1 && WARPAES_CBC == 2 && WARPAES_CFB128 == 3 && WARPAES_CFB8 == 4 && WARPAES_CFB1 == 5 &&
               WARPAES_OFB == 6 && WARPAES_CTR == 7 && WARPAES_XTS == 8 && WARPAES_GCM == 9 && WARPAES_CCM == 10 &&
               WARPAES_CMAC == 11 && WARPAES_KW == 12 && WARPAES_KWP == 13 && WARPAES_SIV == 14 &&
@@ -65,12 +65,12 @@ TEST(Library, Version) {
 
 TEST(Library, EveryStatusHasItsOwnMessage) {
     std::set<std::string> messages;
-    for (int status = WARPAES_OK; status <= WARPAES_ERROR_IV_REUSED; ++status) {
+    for (int status = WARPAES_OK; status <= WARPAES_ERROR_HOLES; ++status) {
         const std::string message = warpaes_status_message(static_cast<warpaes_status>(status));
         EXPECT_FALSE(message.empty()) << status;
         EXPECT_TRUE(messages.insert(message).second) << status << " has the message of another: " << message;
     }
-    const char* unknown = warpaes_status_message(static_cast<warpaes_status>(WARPAES_ERROR_IV_REUSED + 1));
+    const char* unknown = warpaes_status_message(static_cast<warpaes_status>(WARPAES_ERROR_HOLES + 1));
     ASSERT_NE(unknown, nullptr);
     EXPECT_TRUE(messages.insert(unknown).second);
 }

@@ -403,5 +403,80 @@ TEST_F(FileJob, WhatIsInspected) {
     std::filesystem::remove(path);
 }
 
+struct Hole {
+    std::uint64_t first, length;
+    bool operator==(const Hole&) const = default;
+};
+
+TEST_F(FileJob, WhatIsSalvaged) {
+    const std::string path = testing::TempDir() + "warpaes-salvaged-" + std::to_string(getpid());
+    const std::string sealed = path + ".sealed", output = path + ".output";
+    constexpr std::size_t segment = 4096 - 16, first = segment - 24;
+    std::string plain(3 * segment, 'p');
+    std::ofstream(path, std::ios::binary) << plain;
+    Job job = aead();
+    job.input_path = path.c_str();
+    job.output_path = sealed.c_str();
+    ASSERT_EQ(warpaes_file_run(engine_.get(), &job, nullptr), WARPAES_OK) << warpaes_last_error();
+    std::vector<Hole> holes;
+    const auto salvage = [&](Job change) {
+        change.direction = WARPAES_DECRYPT;
+        change.flags |= WARPAES_FILE_SALVAGE;
+        change.input_path = sealed.c_str();
+        change.output_path = output.c_str();
+        holes.clear();
+        warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
+        const warpaes_status status = warpaes_file_run(engine_.get(), &change, &result);
+        EXPECT_EQ(result.status, status);
+        EXPECT_STREQ(result.error, status == WARPAES_OK ? "" : warpaes_last_error());
+        if (status == WARPAES_OK || status == WARPAES_ERROR_HOLES) {
+            EXPECT_EQ(result.bytes_written, std::filesystem::file_size(output));
+            EXPECT_NE(result.key_id, 0U);
+            std::filesystem::remove(output);
+        }
+        EXPECT_FALSE(std::filesystem::exists(output));
+        return status;
+    };
+    job.hole = [](void* user, std::uint64_t at, std::uint64_t length) {
+        static_cast<std::vector<Hole>*>(user)->push_back({at, length});
+    };
+    job.hole_user = &holes;
+    EXPECT_EQ(salvage(job), WARPAES_OK);
+    EXPECT_TRUE(holes.empty());
+    {
+        std::fstream file(sealed, std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(4096 + 100);
+        file << "damage";
+    }
+    EXPECT_EQ(salvage(job), WARPAES_ERROR_HOLES);
+    EXPECT_STREQ(warpaes_last_error(), "input: is not authentic in 1 place, where the output is zeros or ends");
+    EXPECT_EQ(holes, (std::vector<Hole>{{first, segment}}));
+    std::filesystem::resize_file(sealed, 3 * 4096);
+    EXPECT_EQ(salvage(job), WARPAES_ERROR_HOLES);
+    EXPECT_EQ(holes, (std::vector<Hole>{{first, segment}, {first + 2 * segment, WARPAES_UNKNOWN}}));
+    Job without = job;
+    without.hole = nullptr;
+    EXPECT_EQ(salvage(without), WARPAES_ERROR_HOLES);
+    std::filesystem::resize_file(sealed, 3000);
+    EXPECT_EQ(salvage(job), WARPAES_ERROR_AUTHENTICATION);
+    const auto salvages = [](Job& j) {
+        j.direction = WARPAES_DECRYPT;
+        j.flags |= WARPAES_FILE_SALVAGE;
+    };
+    for (const std::uint32_t flag : {WARPAES_FILE_RANGE, WARPAES_FILE_VERIFY, WARPAES_FILE_SHA256_INPUT}) {
+        expect(WARPAES_ERROR_ARGUMENT, "flags: SALVAGE is for decryption, without", aead(), [&](Job& j) {
+            salvages(j);
+            j.flags |= flag;
+        });
+    }
+    expect(WARPAES_ERROR_ARGUMENT, "flags: SALVAGE is for decryption", aead(), [&](Job& j) {
+        salvages(j);
+        j.direction = WARPAES_ENCRYPT;
+    });
+    expect(WARPAES_ERROR_ARGUMENT, "hole: is for SALVAGE", aead(), [&](Job& j) { j.hole = job.hole; });
+    expect(WARPAES_ERROR_ARGUMENT, "flags", raw(), salvages);
+    for (const std::string& each : {path, sealed}) std::filesystem::remove(each);
+}
+
 }  // namespace
 }  // namespace abi_tests

@@ -74,6 +74,11 @@ GroupSpec allowed(GroupSpec spec) {
     return spec;
 }
 
+/// The ABI counts bits of CFB1.
+static std::uint64_t abi_length(const MessageGroup& g) {
+    return kernel_length(g.mode, g.length, g.unused_bits);
+}
+
 warpaes_message message_of(const MessageGroup& g, KeyHandles& handles) {
     warpaes_message m = WARPAES_MESSAGE_INIT;
     m.mode = static_cast<warpaes_mode>(g.mode);
@@ -83,9 +88,9 @@ warpaes_message message_of(const MessageGroup& g, KeyHandles& handles) {
     m.iv = g.iv.first;
     m.iv_len = g.iv_length;
     m.input = g.input.first;
-    m.input_len = g.length;
+    m.input_len = abi_length(g);
     m.output = g.output.first;
-    m.output_capacity = g.mode == Mode::cfb1 ? 8 * g.bytes() : g.bytes();
+    m.output_capacity = g.length;
     m.aad = g.aad.first;
     m.aad_len = g.aad_length;
     m.tag = g.tag.first;
@@ -113,7 +118,7 @@ AbiEntries::AbiEntries(const BatchCase& cases, KeyHandles& handles) : cases_(cas
         e.mode = static_cast<warpaes_mode>(g.mode);
         e.direction = static_cast<warpaes_direction>(g.direction);
         e.count = g.count;
-        e.length = g.length;
+        e.length = abi_length(g);
         e.input = elements(g.input);
         e.output = elements(g.output);
         e.iv = elements(g.iv);

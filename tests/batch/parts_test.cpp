@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "base/siphash.hpp"
-#include "engine/key_table.hpp"
-#include "engine/tasks.hpp"
 #include "message/batch/batch.hpp"
 #include "message/batch/clashes.hpp"
+#include "message/batch/key_table.hpp"
 #include "message/batch/rectangles.hpp"
 #include "message/batch/strip.hpp"
+#include "message/batch/tasks.hpp"
 
 namespace {
 

@@ -160,7 +160,7 @@ std::string Sequence::pieces(const MessageGroup& g, BatchMemory& text, std::uint
         expect_ok("aad", warpaes_context_aad(c, g.aad.first + first, g.aad_length - first));
     }
     if (has_tag && !encrypts) expect_ok("set_tag", warpaes_context_set_tag(c, g.tag.first, g.tag_length));
-    const std::uint64_t bytes = g.bytes();
+    const std::uint64_t bytes = g.length;
     const bool in_place = g.input.first == g.output.first;
     std::uint64_t unit = in_place ? block_bytes : 1;
     if (g.mode == Mode::xts && (in_place || g.data_units.bytes == 0))

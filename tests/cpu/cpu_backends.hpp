@@ -113,7 +113,8 @@ inline void check_run(Lane& lane, Mode mode, Direction direction, const Bytes& k
     std::copy(message.begin(), message.end(), in.data());
     const Block before = to_block(chain);
     MessageGroup stretch =
-        stretch_of(mode, direction, key, before, in.data(), placement.in_place ? in.data() : out.data(), length);
+        stretch_of(mode, direction, key, before, in.data(), placement.in_place ? in.data() : out.data(), bytes);
+    if (in_bits) stretch.unused_bits = static_cast<std::uint32_t>(8 * bytes - length);
     stretch.direct = true;
     stretch.beyond_caches = beyond_caches;
     lane.run(stretch);

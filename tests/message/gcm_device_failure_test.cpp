@@ -17,8 +17,8 @@
 #include "composed_oracle.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "evp_oracle.hpp"
-#include "message/composed.hpp"
 #include "message/context.hpp"
+#include "message/message.hpp"
 #include "simt.hpp"
 
 namespace warpaes {
@@ -102,19 +102,20 @@ protected:
     std::uint32_t message(Engine& engine, Direction direction, Buffers& buffers, Bytes& tag) {
         MessageResult result;
         crypt(engine,
-              {.mode = Mode::gcm,
-               .direction = direction,
-               .key = &key_,
-               .iv = iv_,
-               .input = buffers.input(),
-               .input_length = length,
-               .output = buffers.output(),
-               .output_capacity = length,
-               .range = std::nullopt,
-               .aad = aad_.data(),
-               .aad_length = aad_.size(),
-               .tag = tag.data(),
-               .tag_length = 16},
+              {.message = {.mode = Mode::gcm,
+                           .direction = direction,
+                           .length = length,
+                           .input = Elements::of(buffers.input()),
+                           .output = {buffers.output(), 0},
+                           .iv = Elements::of(iv_.data()),
+                           .iv_length = iv_.size(),
+                           .aad_length = aad_.size(),
+                           .aad = Elements::of(aad_.data()),
+                           .tag = {tag.data(), 0},
+                           .tag_length = 16,
+                           .key = &key_,
+                           .keys = {}},
+               .output_capacity = length},
               result);
         return result.notes;
     }
@@ -201,15 +202,18 @@ TEST_F(GcmDeviceFailure, AMessageWithoutATagTooAndSaysSo) {
         Engine engine(options(false));
         MessageResult result;
         crypt(engine,
-              {.mode = Mode::ctr,
-               .direction = Direction::encrypt,
-               .key = &key_,
-               .iv = counter,
-               .input = buffers.input(),
-               .input_length = length,
-               .output = buffers.output(),
-               .output_capacity = length,
-               .range = std::nullopt},
+              {.message = {.mode = Mode::ctr,
+                           .direction = Direction::encrypt,
+                           .length = length,
+                           .input = Elements::of(buffers.input()),
+                           .output = {buffers.output(), 0},
+                           .iv = Elements::of(counter.data()),
+                           .iv_length = counter.size(),
+                           .aad = {},
+                           .tag = {},
+                           .key = &key_,
+                           .keys = {}},
+               .output_capacity = length},
               result);
         ASSERT_TRUE(std::equal(want.begin(), want.end(), buffers.output()));
         if (calls++ == 0) {
@@ -233,19 +237,20 @@ TEST_F(GcmDeviceFailure, ThatAssociatedDataMeetsIsSaidToo) {
             simt::reset();
             if (fails) simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorUnknown);
             crypt(engine,
-                  {.mode = Mode::gcm,
-                   .direction = Direction::encrypt,
-                   .key = &key_,
-                   .iv = iv_,
-                   .input = text.data(),
-                   .input_length = bytes,
-                   .output = sealed.data(),
-                   .output_capacity = bytes,
-                   .range = std::nullopt,
-                   .aad = aad.data(),
-                   .aad_length = length,
-                   .tag = sealed.data() + bytes,
-                   .tag_length = 16},
+                  {.message = {.mode = Mode::gcm,
+                               .direction = Direction::encrypt,
+                               .length = bytes,
+                               .input = Elements::of(text.data()),
+                               .output = {sealed.data(), 0},
+                               .iv = Elements::of(iv_.data()),
+                               .iv_length = iv_.size(),
+                               .aad_length = length,
+                               .aad = Elements::of(aad.data()),
+                               .tag = {sealed.data() + bytes, 0},
+                               .tag_length = 16,
+                               .key = &key_,
+                               .keys = {}},
+                   .output_capacity = bytes},
                   result);
             EXPECT_GT(simt::calls("cudaLaunchKernelEx"), 0U) << "not on the GPU";
             EXPECT_EQ(sealed, wanted);
@@ -297,20 +302,19 @@ TEST_F(GcmDeviceFailure, OfGcmSivNoPlaintextIsLeftOnTheDevice) {
                 simt::fail_call("*", nth, cudaErrorUnknown, 1);
                 MessageResult result;
                 try {
-                    crypt_composed(engine,
-                                   {.mode = ComposedMode::gcm_siv,
-                                    .direction = direction,
-                                    .key = &key_,
-                                    .mac_key = nullptr,
-                                    .iv = iv_,
-                                    .input = buffers.input(),
-                                    .input_length = length,
-                                    .output = buffers.output(),
-                                    .output_capacity = length,
-                                    .aad = {},
-                                    .tag = tag.data(),
-                                    .tag_length = 16},
-                                   result);
+                    const MessageGroup message{.mode = Mode::gcm_siv,
+                                               .direction = direction,
+                                               .length = length,
+                                               .input = {buffers.input(), 0},
+                                               .output = {buffers.output(), 0},
+                                               .iv = Elements::of(iv_.data()),
+                                               .iv_length = iv_.size(),
+                                               .aad = {},
+                                               .tag = {tag.data(), 0},
+                                               .tag_length = 16,
+                                               .key = &key_,
+                                               .keys = {}};
+                    crypt(engine, {.message = message, .output_capacity = length}, result);
                     failed = simt::calls("*") >= static_cast<std::uint64_t>(nth);  // which may fail
                     ASSERT_TRUE(std::equal(sealed.end() - 16, sealed.end(), tag.begin()));
                     ASSERT_EQ(std::memcmp(buffers.output(), (encrypt ? sealed : text_).data(), length), 0);

@@ -6,7 +6,7 @@
 #include "../page_locked.hpp"
 #include "backend/cuda_backend.hpp"
 #include "engine/chain.hpp"
-#include "engine/pipeline/group.hpp"
+#include "engine/run/executor.hpp"
 #include "failures.hpp"
 #include "simt.hpp"
 #include "support.hpp"

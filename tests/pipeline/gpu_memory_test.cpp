@@ -10,7 +10,7 @@
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
-#include "engine/pipeline/group.hpp"
+#include "engine/run/executor.hpp"
 #include "simt.hpp"
 
 namespace warpaes {
@@ -60,14 +60,13 @@ TEST_F(GpuMemory, ManyChunksOfWhichOneEndLiesThere) {
     auto* const there = static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, bytes));
     for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1, Mode::ofb, Mode::ctr}) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-            const std::uint64_t length = mode == Mode::cfb1 ? 8 * bytes : bytes;
             Bytes expected(bytes), here(bytes);
             libcrypto_backend().open_lane(-1, 0)->run(
-                stretch_of(mode, direction, key_, iv, plaintext_.data(), expected.data(), length));
+                stretch_of(mode, direction, key_, iv, plaintext_.data(), expected.data(), bytes));
             cuda_backend().copy(there, plaintext_.data(), bytes, 0, nullptr);
-            run_group(engine, stretch_of(mode, direction, key_, iv, there, here.data(), length), Memory::device, 0);
+            run_group(engine, stretch_of(mode, direction, key_, iv, there, here.data(), bytes), Memory::device, 0);
             EXPECT_TRUE(here == expected) << static_cast<int>(mode) << " from there";
-            run_group(engine, stretch_of(mode, direction, key_, iv, plaintext_.data(), there, length), Memory::device,
+            run_group(engine, stretch_of(mode, direction, key_, iv, plaintext_.data(), there, bytes), Memory::device,
                       0);
             std::fill(here.begin(), here.end(), std::uint8_t{0});
             cuda_backend().copy(here.data(), there, bytes, 0, nullptr);

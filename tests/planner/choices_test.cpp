@@ -153,18 +153,11 @@ TEST_F(ExplainedChoices, AMessageGoesByWhereItLies) {
     std::vector<std::uint8_t> pageable(bytes);
     std::uint8_t* const locked[] = {test::allocate_page_locked(bytes), test::allocate_page_locked(bytes)};
     const auto backend_of = [&](std::uint8_t* input, std::uint8_t* output) {
-        const std::vector<std::uint8_t> iv(16, 2);
+        const Block iv{2};
         MessageResult result;
         crypt(engine,
-              {.mode = Mode::ctr,
-               .direction = Direction::encrypt,
-               .key = &key,
-               .iv = iv,
-               .input = input,
-               .input_length = bytes,
-               .output = output,
-               .output_capacity = bytes,
-               .range = std::nullopt},
+              {.message = stretch_of(Mode::ctr, Direction::encrypt, key, iv, input, output, bytes),
+               .output_capacity = bytes},
               result);
         return result.backend;
     };

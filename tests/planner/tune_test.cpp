@@ -198,10 +198,10 @@ TEST_F(Launches, ATuningTriesEveryValueOfEveryFigure) {
     LaunchTable before = gpu().launches(0).built_in;
     before.own_key_threads = 448;  // which no tuning tries: it is not what the report says
     gpu().use_launches(0, before);
-    const TuningReport report = tune({.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
-                                          steps.push_back(step);
-                                          return true;
-                                      }});
+    const TuningReport report = tune(gpu(), {.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
+                                                 steps.push_back(step);
+                                                 return true;
+                                             }});
     ASSERT_FALSE(steps.empty());
     EXPECT_EQ(steps.back().done, steps.back().total);
     EXPECT_EQ(steps.size(), steps.back().total);
@@ -230,7 +230,7 @@ TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
     table.threads = 512;
     gpu().use_launches(0, table);
     try {
-        (void)tune({.device = 0, .quick = true, .progress = [](const TuningStep&) { return false; }});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = [](const TuningStep&) { return false; }});
         FAIL() << "was not cancelled";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_CANCELLED);
@@ -249,7 +249,7 @@ TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
         });
     });
     try {
-        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = nullptr});
         FAIL() << "took wrong bytes";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
@@ -268,11 +268,11 @@ TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
         next = true;  // the first launch with two tables; the next one fails
         simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
     });
-    const TuningReport report = tune({.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
-                                          if (std::string(step.figure) == "tables" && step.value == 2)
-                                              relative = step.relative;
-                                          return true;
-                                      }});
+    const TuningReport report = tune(gpu(), {.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
+                                                 if (std::string(step.figure) == "tables" && step.value == 2)
+                                                     relative = step.relative;
+                                                 return true;
+                                             }});
     EXPECT_TRUE(next);
     EXPECT_EQ(relative, 0);
     EXPECT_EQ(report.launches.used.tables, built_in.tables);
@@ -284,7 +284,7 @@ TEST_F(Launches, ALaunchThatWritesNothingIsFound) {
         if (c.blockDim.x == 768) const_cast<cudaLaunchConfig_t&>(c).gridDim.x = 0;
     });
     try {
-        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = nullptr});
         FAIL() << "took bytes that another launch has written";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
@@ -296,7 +296,7 @@ TEST_F(Launches, WhatIsInUseHasToRun) {
     const LaunchTable before = gpu().launches(0).used;
     simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
     try {
-        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = nullptr});
         FAIL() << "there is nothing to compare with";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
@@ -317,7 +317,7 @@ TEST_F(Launches, TheLaunchInUseHasToRunWhereOthersAreComparedWithIt) {
         simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
     });
     try {
-        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        (void)tune(gpu(), {.device = 0, .quick = true, .progress = nullptr});
         FAIL() << "there is nothing to compare with";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);

@@ -38,6 +38,20 @@ class Rooms(unittest.TestCase):
             self.assertLess(FLOOR[room], FLOOR.get(other, -1), f"{path} includes a header of src/{other}")
         self.assertLessEqual(len(found), 20, sorted(found))
 
+    def test_the_gpu_is_passed_down(self):
+        """Engine::gpu() is the GPU; engine/memory.hpp reaches memory of any kind. Nothing else asks a global."""
+        found: dict[str, set[str]] = {"cuda_backend": set(), "gpu_memory": set()}
+        for folder in ("src", "provider", "cli", "lab", "python/src"):
+            for path in (ROOT / folder).glob("**/*.[ch]*"):
+                place = str(path.relative_to(ROOT))
+                for name in re.findall(r"\b(cuda_backend|gpu_memory)\(\)", path.read_text()):
+                    if not place.startswith("src/cuda/"):
+                        found[name].add(place)
+        self.assertEqual(found["cuda_backend"], {"src/backend/cuda_backend.hpp", "src/engine/engine.cpp"})
+        self.assertEqual(
+            found["gpu_memory"], {"src/backend/gpu_memory.hpp", "src/engine/memory.cpp", "src/engine/arena.cpp"}
+        )
+
     def test_the_provider_calls_what_is_said(self):
         found = set()
         for path in (ROOT / "provider").glob("*.[ch]pp"):

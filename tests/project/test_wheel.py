@@ -46,7 +46,7 @@ class Wheel(unittest.TestCase):
         said = r"(?<![\d.])(\d+\.\d)a?(?: \([^)]*\))?(?:,| and) "
         for name, before in (
             ("docs/python.md", "machine code for GPUs of compute capability "),
-            ("docs/architecture.md", "Releases have machine code for "),
+            ("docs/kernels.md", "Releases have machine code for "),
             ("CHANGELOG.md", "Releases have machine code for GPUs of compute capability "),
         ):
             words = " ".join((ROOT / name).read_text().split())

@@ -1,7 +1,7 @@
 // The launch table that a tuning stored in this machine's calibration for a GPU.
 #pragma once
 
-#include "backend/cuda_backend.hpp"
+#include "backend/gpu_tuning.hpp"
 #include "engine/cost_model.hpp"
 
 namespace warpaes {

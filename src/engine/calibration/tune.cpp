@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/error.hpp"
+#include "engine/memory.hpp"
 
 namespace warpaes {
 
@@ -108,8 +108,13 @@ constexpr std::size_t iv_bytes = 16, key_bytes = 16;
 /// Buffers for the largest sample, in host memory and on the device.
 class Bench {
 public:
-    Bench(int device, std::uint64_t bytes)
-        : device_(device), input_(bytes), output_(bytes), besides_(beside(bytes)), reference_(bytes + tags(bytes)) {
+    Bench(CudaBackend& gpu, int device, std::uint64_t bytes)
+        : gpu_(gpu),
+          device_(device),
+          input_(bytes),
+          output_(bytes),
+          besides_(beside(bytes)),
+          reference_(bytes + tags(bytes)) {
         std::uint64_t state = 0x9e3779b97f4a7c15;
         const auto fill = [&](std::vector<std::uint8_t>& with) {
             for (std::uint8_t& byte : with) {
@@ -119,11 +124,11 @@ public:
         };
         fill(input_);
         fill(besides_);
-        device_input_ = memory(input_.size());
-        device_output_ = memory(output_.size() + tags(bytes));
-        device_besides_ = memory(besides_.size());
-        copy(device_input_.get(), input_.data(), input_.size());
-        copy(device_besides_.get(), besides_.data(), besides_.size());
+        device_input_ = DeviceBuffer(device_, input_.size());
+        device_output_ = DeviceBuffer(device_, output_.size() + tags(bytes));
+        device_besides_ = DeviceBuffer(device_, besides_.size());
+        copy_memory(device_input_.get(), input_.data(), input_.size(), device_);
+        copy_memory(device_besides_.get(), besides_.data(), besides_.size(), device_);
     }
 
     /// Whether the GPU's output equals the CPU's reference, which is recomputed first if `anew`.
@@ -135,10 +140,10 @@ public:
             const MessageGroup g = group(sample, input_.data(), reference_.data(), besides_.data());
             libcrypto_backend().open_lane(-1, 0)->run(g);
         }
-        cuda_backend().clear(device_output_.get(), bytes + tag_bytes, device_, nullptr);
+        clear_memory(device_output_.get(), bytes + tag_bytes, device_);
         run(sample);
         output_.resize(std::max(output_.size(), bytes + tag_bytes));
-        copy(output_.data(), device_output_.get(), bytes + tag_bytes);
+        copy_memory(output_.data(), device_output_.get(), bytes + tag_bytes, device_);
         return std::memcmp(output_.data(), reference_.data(), bytes + tag_bytes) == 0;
     }
 
@@ -156,20 +161,9 @@ public:
     static constexpr double long_call = 20e-3;
 
 private:
-    struct Free {
-        void operator()(std::uint8_t* pointer) const { cuda_backend().device_free(pointer); }
-    };
-    using DeviceMemory = std::unique_ptr<std::uint8_t, Free>;
-
     static std::size_t most_messages(std::uint64_t bytes) { return static_cast<std::size_t>(bytes / 1500 + 1); }
     static std::size_t tags(std::uint64_t bytes) { return most_messages(bytes) * block_bytes; }
     static std::size_t beside(std::uint64_t bytes) { return most_messages(bytes) * (iv_bytes + key_bytes); }
-    [[nodiscard]] DeviceMemory memory(std::size_t bytes) const {
-        return DeviceMemory(static_cast<std::uint8_t*>(cuda_backend().device_alloc(device_, bytes)));
-    }
-    void copy(void* to, const void* from, std::size_t bytes) const {
-        cuda_backend().copy(to, from, bytes, device_, nullptr);
-    }
 
     /// Tags follow the output. The IV of a single message lies in host memory.
     [[nodiscard]] MessageGroup group(const Sample& sample, std::uint8_t* input, std::uint8_t* output,
@@ -202,24 +196,25 @@ private:
     void run(const Sample& sample) {
         const MessageGroup g = group(sample, device_input_.get(), device_output_.get(), device_besides_.get());
         if (sample.messages == 0) {
-            cuda_backend().enqueue(g, device_, nullptr);
+            gpu_.enqueue(g, device_, nullptr);
         } else {
-            cuda_backend().enqueue({&g, 1}, device_, nullptr);
+            gpu_.enqueue({&g, 1}, device_, nullptr);
         }
-        cuda_backend().synchronize(device_, nullptr);
+        wait_for_device(device_);
     }
 
+    CudaBackend& gpu_;
     int device_;
     std::vector<std::uint8_t> input_, output_, besides_, reference_;
-    DeviceMemory device_input_, device_output_, device_besides_;
+    DeviceBuffer device_input_, device_output_, device_besides_;
     ExpandedKey key_{std::vector<std::uint8_t>(16, 0x5a)};
 };
 
 /// Enough bytes that the fixed cost of a call does not matter; fewer on a slow GPU, such as a simulated one.
-std::uint64_t bytes_to_measure(int device) {
+std::uint64_t bytes_to_measure(CudaBackend& gpu, int device) {
     std::uint64_t bytes = least_bytes;
     for (; bytes < most_bytes; bytes *= 4) {
-        Bench bench(device, bytes);
+        Bench bench(gpu, device, bytes);
         const Sample sample{Mode::ctr, encrypt, bytes};
         (void)bench.seconds(sample);  // the first call includes one-time setup
         if (bench.seconds(sample) > 0.1e-3) break;
@@ -229,13 +224,13 @@ std::uint64_t bytes_to_measure(int device) {
 
 class Tuning {
 public:
-    explicit Tuning(const TuningOptions& options)
-        : options_(options), before_(cuda_backend().launches(options.device)), best_(before_.built_in) {}
+    Tuning(CudaBackend& gpu, const TuningOptions& options)
+        : gpu_(gpu), options_(options), before_(gpu.launches(options.device)), best_(before_.built_in) {}
     Tuning(const Tuning&) = delete;
     Tuning& operator=(const Tuning&) = delete;
     ~Tuning() {
         try {
-            cuda_backend().use_launches(options_.device, before_.used);
+            gpu_.use_launches(options_.device, before_.used);
         } catch (...) {
             // No memory for it: the table in use stays, and it gives the same results.
         }
@@ -243,8 +238,8 @@ public:
 
     TuningReport run() {
         use(best_);
-        const std::uint64_t bytes = bytes_to_measure(options_.device);
-        Bench bench(options_.device, bytes);
+        const std::uint64_t bytes = bytes_to_measure(gpu_, options_.device);
+        Bench bench(gpu_, options_.device, bytes);
         for (const LaunchFigure& figure : launch_figures()) total_ += values_of(figure).size();
         for (const LaunchFigure& figure : launch_figures()) tune(figure, bench, bytes);
         if (best_ != before_.built_in) {
@@ -262,7 +257,7 @@ public:
     }
 
 private:
-    void use(const LaunchTable& table) const { cuda_backend().use_launches(options_.device, table); }
+    void use(const LaunchTable& table) const { gpu_.use_launches(options_.device, table); }
 
     /// The value in use comes first.
     [[nodiscard]] std::vector<std::uint32_t> values_of(const LaunchFigure& figure) const {
@@ -340,6 +335,7 @@ private:
         best_.*figure.value = values[best];
     }
 
+    CudaBackend& gpu_;
     const TuningOptions& options_;
     GpuLaunches before_;
     LaunchTable best_;
@@ -348,8 +344,8 @@ private:
 
 }  // namespace
 
-TuningReport tune(const TuningOptions& options) {
-    return Tuning(options).run();
+TuningReport tune(CudaBackend& gpu, const TuningOptions& options) {
+    return Tuning(gpu, options).run();
 }
 
 }  // namespace warpaes

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "backend/cuda_backend.hpp"
 #include "backend/launch_figures.hpp"
 
 namespace warpaes {
@@ -39,6 +40,6 @@ struct TuningReport {
 /// Tunes each figure in turn, starting from the table of the GPU's architecture, and picks its best value. Before a
 /// value is measured, its output is compared with the CPU's. The launch table that was in use is restored on return and
 /// on an exception: Error{DEVICE} if outputs differ, and whatever launches throw.
-TuningReport tune(const TuningOptions& options);
+TuningReport tune(CudaBackend& gpu, const TuningOptions& options);
 
 }  // namespace warpaes

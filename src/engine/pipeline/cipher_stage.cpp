@@ -84,7 +84,7 @@ void CipherStage::run(Lane& lane, const Chunk& chunk) {
     stretch.data_units = cipher_.data_units;
     stretch.beyond_caches = cipher_.beyond_caches;
     stretch.direct = true;
-    if (cipher_.mode == Mode::cfb1) stretch.length = stretch.length * 8 - (chunk.last ? cipher_.unused_bits : 0);
+    if (chunk.last) stretch.unused_bits = cipher_.unused_bits;
     if (needs().in_turn) {
         *chain = *chain_;
         const ChainAfter after(stretch);

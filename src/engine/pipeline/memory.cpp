@@ -1,11 +1,9 @@
 #include "engine/pipeline/memory.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <span>
 
-#include "backend/cuda_backend.hpp"
 #include "backend/group.hpp"
 #include "base/secret.hpp"
 
@@ -18,30 +16,6 @@ namespace {
 constexpr std::uint64_t copied_by_the_driver = 64 * 1024;
 
 }  // namespace
-
-void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream) {
-    if (bytes == 0) return;
-    if (device >= 0) {
-        cuda_backend().copy(to, from, bytes, device, stream);
-    } else {
-        std::memmove(to, from, bytes);
-    }
-}
-
-void copy_anywhere(void* to, const void* from, std::size_t bytes) {
-    if (bytes == 0) return;
-    const int there = device_of(cuda_backend().place(to)), here = device_of(cuda_backend().place(from));
-    copy_memory(to, from, bytes, there >= 0 ? there : here);
-}
-
-void clear_memory(void* memory, std::size_t bytes, int device) {
-    if (bytes == 0) return;
-    if (device >= 0) {
-        cuda_backend().clear(memory, bytes, device, nullptr);
-    } else {
-        wipe({static_cast<std::uint8_t*>(memory), bytes});
-    }
-}
 
 void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device) {
     if (device >= 0 || bytes < least_shared_bytes) return clear_memory(memory, bytes, device);
@@ -71,8 +45,8 @@ void clear_after_failure(Engine& engine, void* memory, std::size_t bytes, int de
 
 MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, bool parallel) {
     MemoryBuffer buffer{const_cast<std::uint8_t*>(data), bytes, true, -1};
-    if (plan.backend != &cuda_backend()) return buffer;
-    const MemoryPlace place = cuda_backend().place(data);
+    if (!plan.backend->is_gpu()) return buffer;
+    const MemoryPlace place = place_of(data);
     buffer.device = device_of(place);
     if (place.kind == Memory::device) {
         buffer.direct = parallel;  // for a serial mode, the host reads the chaining value from the data

@@ -9,17 +9,7 @@
 
 namespace warpaes {
 
-// Memory may lie on a device. The place of a buffer must be queried before a device fails, because it cannot be queried
-// afterwards. So a place is looked up once and remembered, as the number of the device, or -1 for host memory.
-
-/// Copies `bytes` bytes between two places. At least one of them lies on `device` if that is not -1. Runs after earlier
-/// work on `stream`, and is complete on return.
-void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream = nullptr);
-/// The same, but looks up where the two buffers lie.
-void copy_anywhere(void* to, const void* from, std::size_t bytes);
-/// Overwrites `memory`, which lies on `device` or in host memory, with zeros. No work may be using it.
-void clear_memory(void* memory, std::size_t bytes, int device);
-/// The same by all threads of the engine: what all of them have decrypted, one of them would wipe more slowly.
+/// clear_memory() by all threads of the engine: what all of them have decrypted, one of them would wipe more slowly.
 void clear_memory(Engine& engine, void* memory, std::size_t bytes, int device);
 /// From this length on several threads share that.
 inline constexpr std::size_t least_shared_bytes = std::size_t{1} << 20;
@@ -45,8 +35,7 @@ struct Located {
 
     /// Also for memory that is only read.
     explicit Located(const void* memory)
-        : data(const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(memory))),
-          place(cuda_backend().place(memory)) {}
+        : data(const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(memory))), place(place_of(memory)) {}
     [[nodiscard]] int device() const noexcept { return device_of(place); }
     [[nodiscard]] Located behind(std::uint64_t bytes) const {
         Located rest = *this;

@@ -30,7 +30,7 @@ bool opens(const MessageGroup& g) {
 /// device memory are not looked at.
 bool counter_wraps(const MessageGroup& g, bool on_host) {
     if (g.mode != Mode::ctr || g.length == 0) return false;
-    if (!on_host && cuda_backend().place(g.iv.first).kind == Memory::device) return false;
+    if (!on_host && device_of(g.iv.first) >= 0) return false;
     for (std::uint64_t m = 0; m < g.count; ++m) {
         const std::uint8_t* const iv = g.iv.at(m);
         if (iv[0] != 0xff) continue;
@@ -164,8 +164,8 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
         BatchScratch::Origin origin{.slice = slice};
         if (in_place(g) && !staging.empty()) {
             origin.output = g.output;
-            g.output = {staging.data() + staged, g.bytes()};
-            staged += g.count * g.bytes();
+            g.output = {staging.data() + staged, g.length};
+            staged += g.count * g.length;
         }
         if (opens(g)) {
             origin.failed = flags;
@@ -184,7 +184,7 @@ void Batch::settle(BatchScratch& scratch) {
         const MessageGroup& g = scratch.groups[i];
         const auto& [slice, output, failed] = scratch.origins[i];
         for (std::uint64_t m = 0; output.first != nullptr && m < g.count; ++m) {
-            std::copy_n(g.output.at(m), g.bytes(), output.at(m));
+            std::copy_n(g.output.at(m), g.length, output.at(m));
         }
         if (g.failed == nullptr) continue;
         outcomes_.reject(slice.entry, slice.first, std::span(scratch.failed).subspan(failed, g.count));
@@ -201,7 +201,7 @@ std::size_t Batch::bytes_in_place(std::span<const Slice> slices) const {
     std::uint64_t bytes = 0;
     for (const Slice& s : slices) {
         const MessageGroup g = group(s.entry);
-        if (in_place(g)) bytes += s.count * g.bytes();
+        if (in_place(g)) bytes += s.count * g.length;
     }
     return static_cast<std::size_t>(bytes);
 }
@@ -212,7 +212,7 @@ void Batch::wipe_outputs(std::span<const Slice> slices, bool staged, int device)
         if (!opens(g) || g.output.first == nullptr || (staged && in_place(g))) continue;
         const int its = shapes_[s.entry].output_on_host ? -1 : device;
         for (std::uint64_t m = 0; m < g.count; ++m) {
-            clear_after_failure(engine_, g.output.at(m), static_cast<std::size_t>(g.bytes()), its);
+            clear_after_failure(engine_, g.output.at(m), static_cast<std::size_t>(g.length), its);
         }
     }
 }
@@ -271,27 +271,11 @@ void Batch::run_pieces(Pieces pieces, std::uint64_t bytes, Backend& backend, int
 void Batch::run_solo(std::uint32_t entry, std::uint64_t message) {
     try {
         MessageResult result;
-        const MessageGroup g = group(entry).slice(message, 1);
+        MessageGroup g = group(entry).slice(message, 1);
         const auto own = g.key == nullptr ? keys_.get({g.keys.first, g.key_bytes}) : nullptr;
-        crypt(engine_,
-              {.mode = g.mode,
-               .direction = g.direction,
-               .key = own != nullptr ? own.get() : g.key,
-               .iv = {g.iv.first, g.iv_length},
-               .input = g.input.first,
-               .input_length = g.length,
-               .output = g.output.first,
-               .output_capacity = g.bytes(),
-               .range = std::nullopt,
-               .length_in_bits = g.mode == Mode::cfb1,
-               .aad = g.aad.first,
-               .aad_length = g.aad_length,
-               .tag = g.tag.first,
-               .tag_length = g.tag_length,
-               .tweak_key = g.tweak_key,
-               .data_unit_length = g.data_units.bytes,
-               .data_unit_step = g.mode == Mode::xts ? g.data_units.step : 0},
-              result);
+        if (own != nullptr) g.key = own.get();
+        g.device = -1;
+        crypt(engine_, {.message = g, .output_capacity = g.length}, result);
         notes_ |= result.notes;
         ++(result.device >= 0 ? on_gpu_ : on_cpu_);
         if (result.refusal) outcomes_.reject(entry, message, std::array<std::uint8_t, 1>{1});
@@ -354,7 +338,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
 /// Removes finished pieces from `left`.
 void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool staged, BatchScratch& scratch) {
     const std::size_t room = staged ? staging_bytes() : 0;
-    LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, room);
+    LaneLease& lane = scratch.lane(engine_, engine_.gpu(), device, room);
     lane.used(room);
     const auto most = [&](const Slice& s) { return most_at_once(s, crew_.gpu_task_bytes); };
     for (;;) {
@@ -383,8 +367,8 @@ Batch::Step Batch::run_on_device(int device, std::span<const Slice> slices, Batc
     constexpr std::uint64_t bytes_at_once = std::uint64_t{1} << 33;
     try {
         // A lane's stream does not wait for the default stream, so wait for the work there that concerns the messages.
-        if (!cancelled_) cuda_backend().synchronize(device, nullptr);
-        run_pieces(Pieces(slices), bytes_at_once, cuda_backend(), device, on_gpu_, scratch);
+        if (!cancelled_) wait_for_device(device);
+        run_pieces(Pieces(slices), bytes_at_once, engine_.gpu(), device, on_gpu_, scratch);
     } catch (...) {
         scratch.discard_lane();
         wipe_outputs(slices, false, device);

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "engine/key_table.hpp"
-#include "engine/tasks.hpp"
 #include "message/batch/entries.hpp"
+#include "message/batch/key_table.hpp"
 #include "message/batch/outcomes.hpp"
+#include "message/batch/tasks.hpp"
 
 namespace warpaes {
 

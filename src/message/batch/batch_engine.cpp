@@ -64,7 +64,7 @@ void BatchEngine::stop() noexcept {
 void BatchEngine::flush_keys() {
     const auto now = KeyTable::Clock::now();
     flush_keys_of_host();
-    cuda_backend().wipe_keys_before(now);
+    engine_.gpu().wipe_keys_before(now);
 }
 
 void BatchEngine::flush_keys_of_host() noexcept {
@@ -72,7 +72,7 @@ void BatchEngine::flush_keys_of_host() noexcept {
 }
 
 bool BatchEngine::keeps_keys() const {
-    return keys_.size() != 0 || cuda_backend().keeps_keys();
+    return keys_.size() != 0 || engine_.gpu().keeps_keys();
 }
 
 void BatchEngine::look_after_keys(std::unique_lock<std::mutex>& lock) noexcept {
@@ -83,7 +83,7 @@ void BatchEngine::look_after_keys(std::unique_lock<std::mutex>& lock) noexcept {
     lock.unlock();
     keys_.let_go_before(now - kept);
     try {
-        cuda_backend().wipe_keys_before(now - kept);
+        engine_.gpu().wipe_keys_before(now - kept);
     } catch (...) {
         // The next look tries again.
     }
@@ -104,8 +104,7 @@ void BatchEngine::submit(BatchRequest request, std::shared_ptr<Batch>& batch) {
 
 BatchEngine::Team& BatchEngine::team_for(const BatchRequest& request) {
     if (gpus_.empty() || request.count == 0) return cpu_;
-    const int device =
-        request.offsets ? request.arena->device() : device_of(cuda_backend().place(request.entry(0).input.at.pointer));
+    const int device = request.offsets ? request.arena->device() : device_of(request.entry(0).input.at.pointer);
     const auto gpu = gpus_.find(device);
     return gpu != gpus_.end() && gpu->second.fresh.size() < gpu->second.idle ? gpu->second : cpu_;
 }

@@ -19,11 +19,10 @@ void refuse(const std::string& sentence) {
 /// that of the text, or of what is written if there is no text.
 int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked) {
     const MessageGroup& g = checked.group;
-    const auto place_of = [](const void* pointer) { return device_of(cuda_backend().place(pointer)); };
     const bool opens = uses_tag(g.mode) && g.direction == Direction::decrypt;
     // The checker has looked at all parts except for the statuses.
-    const int device = checked.device < 0 && g.length == 0 && opens ? place_of(e.statuses) : checked.device;
-    const auto lies_there = [&](const void* pointer) { return device >= 0 && place_of(pointer) == device; };
+    const int device = checked.device < 0 && g.length == 0 && opens ? device_of(e.statuses) : checked.device;
+    const auto lies_there = [&](const void* pointer) { return device >= 0 && device_of(pointer) == device; };
     // Unless the entry is split, all parts that the checker looked at lie on the device.
     const auto is_here = [&](const void* pointer) { return device >= 0 && (!checked.split || lies_there(pointer)); };
     if (g.length != 0 && (!is_here(g.input.first) || (g.output.first != nullptr && !is_here(g.output.first)))) {
@@ -74,7 +73,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
                                        "entry " + std::to_string(i) + ": output, tag: overlap those of another entry");
                        });
     static_assert(sizeof(warpaes_status) == sizeof(std::int32_t));
-    if (!groups.empty()) cuda_backend().enqueue(groups, *device, stream);
+    if (!groups.empty()) engine.gpu().enqueue(groups, *device, stream);
 }
 
 }  // namespace warpaes

@@ -24,6 +24,7 @@ struct Part {
     const char* name;
 };
 
+/// Entries of CFB1 count bits.
 std::uint64_t data_bytes(const warpaes_batch_entry& e, Mode mode) {
     return mode == Mode::cfb1 ? e.length / 8 + (e.length % 8 != 0) : e.length;
 }
@@ -79,7 +80,8 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
     MessageGroup group{.mode = mode,
                        .direction = static_cast<Direction>(e.direction),
                        .count = e.count,
-                       .length = e.length,
+                       .length = data_bytes(e, mode),
+                       .unused_bits = mode == Mode::cfb1 ? static_cast<std::uint32_t>(-e.length % 8) : 0,
                        .input = given(e.input, data),
                        .output = given(e.output, data && mode != Mode::cmac),
                        .iv = given(e.iv, e.iv_len != 0),
@@ -107,7 +109,7 @@ std::span<warpaes_status> statuses_of(const warpaes_batch_entry& e) noexcept {
 
 std::array<Strip, 2> writes_of(const MessageGroup& g) {
     const bool tags = g.direction == Direction::encrypt && g.tag_length != 0;
-    return {strip_of(g.output, g.count, g.output.first != nullptr ? g.bytes() : 0),
+    return {strip_of(g.output, g.count, g.output.first != nullptr ? g.length : 0),
             strip_of(g.tag, g.count, tags ? g.tag_length : 0)};
 }
 
@@ -124,8 +126,8 @@ EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     const Mode mode = checked_mode(e.mode);
     (void)checked_direction(e.direction);
     check_count(e);
-    check_fields(e.mode, {.tagged = (e.aad_len | e.tag_len) != 0,
-                          .data_units = e.tweak_key != nullptr || (e.data_unit_len | e.data_unit_step) != 0});
+    check_fields(mode, {.tagged = (e.aad_len | e.tag_len) != 0,
+                        .data_units = e.tweak_key != nullptr || (e.data_unit_len | e.data_unit_step) != 0});
     check_iv_length(mode, e.iv_len, "iv_len");
     check_tag(e, mode);
     check_length(e, mode);
@@ -140,7 +142,7 @@ EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     Checked checked{group_of(request_, e), -1};
     check_overlaps(checked.group);
     place(checked);
-    if (checked.device >= 0 && engine_.forced() != nullptr && engine_.forced() != &cuda_backend()) {
+    if (checked.device >= 0 && !engine_.may_use_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(engine_.forced()->name()) +
                                                "' was asked for, but the data lies in device memory");
     }
@@ -207,7 +209,7 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
         throw Error(WARPAES_ERROR_OVERLAP,
                     "tag: a stride of " + to_string(tag.stride) + " bytes is less than a tag has");
     }
-    const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.bytes() : 0);
+    const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.length : 0);
     if (meet(output, tag) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
     const bool in_place = g.input.first == g.output.first && (g.count == 1 || g.input.stride == g.output.stride);
     const struct {
@@ -240,7 +242,7 @@ int EntryChecker::place(const void* pointer, MemoryStretch& last) {
         constexpr unsigned few = 64;
         const auto there = std::find_if(places_.begin(), places_.end(),
                                         [&](const MemoryStretch& stretch) { return stretch.holds(pointer); });
-        known = there != places_.end() ? *there : cuda_backend().stretch(pointer, asked_++ < few);
+        known = there != places_.end() ? *there : stretch_of(pointer, asked_++ < few);
     }
     last = known;
     return known.device;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/secret.hpp"
-#include "engine/key_table.hpp"
+#include "message/batch/key_table.hpp"
 
 namespace warpaes {
 
@@ -20,21 +20,18 @@ public:
     [[nodiscard]] const std::uint8_t* at(std::uint64_t i) const noexcept { return elements_.at(i); }
 
 private:
-    static bool in_host(const Elements& elements) {
-        return cuda_backend().place(elements.first).kind != Memory::device;
-    }
+    static bool in_host(const Elements& elements) { return device_of(elements.first) < 0; }
     HostView(const Elements& elements, std::uint64_t bytes, std::uint64_t count, int device, bool as_they_lie)
         : elements_(elements), copy_(as_they_lie ? 0 : static_cast<std::size_t>(bytes * count)) {
         if (as_they_lie) return;
         const bool shared = elements.stride == 0;
         const auto rows = static_cast<std::size_t>(shared ? 1 : count), size = static_cast<std::size_t>(bytes);
         if (rows == 1 || elements.stride >= bytes) {
-            cuda_backend().copy_rows(copy_.data(), size, elements.first,
-                                     rows == 1 ? size : static_cast<std::size_t>(elements.stride), size, rows, device,
-                                     nullptr);
+            gather_rows(copy_.data(), elements.first, rows == 1 ? size : static_cast<std::size_t>(elements.stride),
+                        size, rows, device);
         } else {
             for (std::size_t i = 0; i < rows; ++i) {
-                cuda_backend().copy(copy_.data() + i * size, elements.at(i), size, device, nullptr);
+                copy_memory(copy_.data() + i * size, elements.at(i), size, device);
             }
         }
         elements_ = {copy_.data(), shared ? 0 : bytes};

@@ -38,7 +38,7 @@ std::size_t class_of(const MessageGroup& g) {
     const auto rounds = static_cast<std::size_t>((g.rounds() - 10) / 2);
     std::size_t length = 0;
     if (!is_parallel(g.mode, g.direction)) {
-        const std::uint64_t n = g.bytes() + 8;  // four classes between powers of two
+        const std::uint64_t n = g.length + 8;  // four classes between powers of two
         const auto width = static_cast<unsigned>(std::bit_width(n));
         length = lengths - 1 - (4 * std::size_t{width} + static_cast<std::size_t>((n >> (width - 3)) & 3));
     }
@@ -57,7 +57,7 @@ void add_saturating(std::uint64_t& sum, std::uint64_t more) {
 
 /// Bytes that must be processed.
 std::uint64_t work_of(const MessageGroup& g) {
-    return g.bytes() + g.aad_length;
+    return g.length + g.aad_length;
 }
 
 bool has_work(const MessageGroup& g) {
@@ -102,7 +102,7 @@ struct Batch::Survey {
     }
 
 private:
-    static Memory memory_of(const std::uint8_t* input) { return cuda_backend().place(input).kind; }
+    static Memory memory_of(const std::uint8_t* input) { return place_of(input).kind; }
     static Memory memory_of(Memory memory) { return memory; }
 
     /// `lies`: a kind of memory, or a pointer into it. The memory of a part's first message stands for all of them.
@@ -171,7 +171,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
                           .place = static_cast<std::int16_t>(device),
                           .work = !has_work(g)                        ? Shape::Work::none
                                   : !is_parallel(g.mode, g.direction) ? Shape::Work::serial
-                                  : in_host && g.bytes() > solo_bytes ? Shape::Work::solo
+                                  : in_host && g.length > solo_bytes  ? Shape::Work::solo
                                                                       : Shape::Work::parallel,
                           .split = split,
                           .output_on_host = output_on_host};

@@ -1,4 +1,4 @@
-#include "engine/tasks.hpp"
+#include "message/batch/tasks.hpp"
 
 #include <algorithm>
 #include <limits>

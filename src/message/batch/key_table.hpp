@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backend/backend.hpp"
 #include "base/process.hpp"
 #include "base/siphash.hpp"
+#include "engine/engine.hpp"
 
 namespace warpaes {
 

@@ -1,14 +1,17 @@
-// Runs stretches of a message wherever its buffers lie, so that callers need not distinguish kinds of memory.
+// Runs messages, or stretches of one, wherever their buffers lie: the way from a message to the lanes. It plans, cuts a
+// long message and spreads it over the plan's lanes, repeats what a GPU failed to do, and settles the tag.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "backend/mac.hpp"
+#include "backend/tag.hpp"
 #include "engine/engine.hpp"
 #include "engine/pipeline/memory.hpp"
-#include "message/message.hpp"
 
 namespace warpaes {
 
@@ -23,13 +26,44 @@ void by_blocks(std::size_t used, std::uint64_t length, const Partial& partial, c
     if (rest != 0) partial(static_cast<std::size_t>(rest));
 }
 
+/// Runs a single message, or a stretch of one, under an expanded key. `memory`: the slower place of input and output;
+/// with Memory::device at least one of them lies on `device`. A GCM message must have the digest of its associated
+/// data, and its J0 if its IV is not 12 bytes. Tags, IVs and associated data lie in host memory. Thread-safe.
+/// Everything is complete on return; after an exception the output is undefined.
+Outcome run_group(Engine& engine, MessageGroup group, Memory memory = Memory::pageable, int device = -1);
+
+/// Calls `work(lane, i)` once for each i below `parts`, on lanes of the plan, in parallel where that pays.
+template <typename Work>
+void for_each_part(Engine& engine, const Plan& plan, std::uint64_t parts, const Work& work) {
+    std::atomic<std::uint64_t> next{0};
+    const auto take = [&](std::size_t worker) {
+        std::uint64_t i = next++;
+        if (i >= parts) return;
+        const LaneLease lane = engine.lease(plan, static_cast<unsigned>(worker), 0);
+        for (; i < parts; i = next++) work(*lane, i);
+    };
+    const auto lanes = static_cast<std::size_t>(std::min<std::uint64_t>(plan.lanes, parts));
+    if (lanes <= 1) return take(0);
+    engine.pool().for_each(lanes, take);
+}
+
+/// Encrypts one block on a CPU, without a plan or a lane.
+void encrypt_block(const Engine& engine, const ExpandedKey& key, const Block& in, Block& out);
+
+/// The stream of a caller who does not wait.
+struct CallerStream {
+    void* stream = nullptr;
+};
+
 /// The memory of one message's buffers, and the backends and device that run its stretches there.
 class Executor {
 public:
-    /// Finds out where the buffers lie; `input_device` as in MessageRequest. Throws Error{ARGUMENT, BACKEND} if no
-    /// backend can reach both.
-    Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output, std::optional<CallerStream> stream,
-             int input_device = -1);
+    /// For buffers in host memory; does not call CUDA to find out.
+    explicit Executor(Engine& engine) : engine_(engine) {}
+    /// Finds out where the buffers lie; `input_device`: the device where the input lies, or -1: not yet known. Throws
+    /// Error{ARGUMENT, BACKEND} if no backend can reach both.
+    Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
+             std::optional<CallerStream> stream = std::nullopt, int input_device = -1);
 
     /// Runs a message, or a stretch of one, whose buffers lie in the same memory as the constructor's: see run_group().
     /// On a caller's stream the tag must be in memory that the device can write.
@@ -38,8 +72,6 @@ public:
     Block run_and_chain(const MessageGroup& stretch);
     /// Runs a stretch of one block in host memory, on the same backend and device as the message.
     void run_local(MessageGroup stretch, const Block& in, Block& out);
-    /// Encrypts one block with the block cipher alone, like run_local().
-    void encrypt_block(const ExpandedKey& key, const Block& in, Block& out);
 
     /// Copy between the message's memory and host memory.
     void read(void* to, const std::uint8_t* from, std::size_t bytes);

@@ -1,17 +1,20 @@
-#include "engine/pipeline/group.hpp"
+#include "engine/run/executor.hpp"
 
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <new>
 #include <span>
 #include <vector>
 
-#include "backend/cuda_backend.hpp"
+#include "aes/xts.hpp"
+#include "base/error.hpp"
+#include "engine/chain.hpp"
 #include "engine/pipeline/cipher_stage.hpp"
-#include "engine/pipeline/memory.hpp"
 #include "engine/pipeline/worker_lane.hpp"
+#include "engine/short_ways.hpp"
 
 namespace warpaes {
 
@@ -92,14 +95,11 @@ public:
             return;
         }
         const Secret<Block> tag(gcm_tag(*g.key, j0_, *g.aad_digest, g.aad_length, sum, g.length));
-        if (g.direction == Direction::encrypt) {
-            std::copy_n(tag->begin(), g.tag_length, g.tag.first);
-        } else if (!is_tag(*tag, {g.tag.first, g.tag_length})) {
-            *g.failed = 1;
+        settle_tag(g, *tag, [&](auto) {
             const auto bytes = static_cast<std::size_t>(output.bytes);
             if (output.device >= 0) return clear_memory(output.data, bytes, output.device);
             wipe_.run(engine, {output.data, bytes}, static_cast<std::size_t>(chunk_blocks_ * block_bytes));
-        }
+        });
     }
 
 private:
@@ -139,7 +139,7 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
                   .key = g.key,
                   .iv = {},
                   .pkcs7 = false,
-                  .unused_bits = g.mode == Mode::cfb1 ? static_cast<unsigned>(g.bytes() * 8 - g.length) : 0,
+                  .unused_bits = g.unused_bits,
                   .in_place = g.input.first == g.output.first,
                   .tweak_key = g.tweak_key,
                   .data_units = g.data_units,
@@ -157,10 +157,37 @@ constexpr std::uint64_t most_zero_copy_bytes(Mode mode, Direction direction) {
     return std::uint64_t{mode == Mode::ctr ? 8U : 16U} << 20;
 }
 
+/// The encrypted numbers of XTS data units, if the message has few: the CPU encrypts them in less time than the GPU
+/// kernel, which otherwise does so first.
+class FewTweaks {
+public:
+    explicit FewTweaks(const MessageGroup& g) {
+        if (g.mode != Mode::xts) return;
+        const std::uint64_t units = (g.length + g.data_units.bytes - 1) / g.data_units.bytes;
+        if (units > most || g.length > most_bytes) return;
+        std::array<Block, most>& blocks = tweaks_.emplace();
+        const Tweak first = load_tweak(*reinterpret_cast<const Block*>(g.iv.first));
+        for (std::uint64_t u = 0; u < units; ++u) blocks[u] = store_tweak(add_units(first, u, g.data_units.step));
+        used_ = static_cast<std::size_t>(units) * block_bytes;
+        run_blocks(best_cpu_backend(), Direction::encrypt, *g.tweak_key, {blocks[0].data(), used_});
+    }
+    FewTweaks(const FewTweaks&) = delete;
+    FewTweaks& operator=(const FewTweaks&) = delete;
+    ~FewTweaks() {
+        if (tweaks_) wipe({tweaks_->front().data(), used_});
+    }
+    [[nodiscard]] const Block* get() const noexcept { return tweaks_ ? tweaks_->data() : nullptr; }
+
+private:
+    static constexpr std::size_t most = 32, most_bytes = 1 << 20;
+    std::optional<std::array<Block, most>> tweaks_;
+    std::size_t used_ = 0;
+};
+
 }  // namespace
 
 Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
-    const auto bytes = static_cast<std::size_t>(g.bytes());
+    const auto bytes = static_cast<std::size_t>(g.length);
     const bool chained = g.mode == Mode::ccm || g.mode == Mode::cmac;
     Ends ends = plan_ends(engine,
                           {.mode = g.mode,
@@ -174,7 +201,7 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     // CCM and CMAC do not start on a GPU that the CPU may have to replace, because the work could not be repeated.
     if (chained && plan.replaceable) plan = Engine::replacement(plan);
     // Cutting a message pays if its chunks run in parallel, or if they are copied to a GPU and back.
-    const bool on_cpu = plan.backend != &cuda_backend();
+    const bool on_cpu = !plan.backend->is_gpu();
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
     const bool one_lane = on_cpu && (plan.lanes == 1 || !is_parallel(g.mode, g.direction));
     g.direct = !chained && ends.in.direct && ends.out.direct;
@@ -191,6 +218,110 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     worker.run([&](Lane& lane) { lane.run(g); });
     const auto notes = worker.device_failed() ? std::uint32_t{WARPAES_NOTE_DEVICE_FAILED} : 0;
     return {plan.backend->name(), plan.devices.front(), notes};
+}
+
+Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
+                   std::optional<CallerStream> stream, int input_device)
+    : engine_(engine), stream_(stream) {
+    const MemoryPlace in = input_device >= 0 ? MemoryPlace{Memory::device, input_device} : place_of(input);
+    const MemoryPlace out = output == input ? in : place_of(output);
+    const bool in_device = in.kind == Memory::device, out_device = out.kind == Memory::device;
+    if (in_device && out_device && in.device != out.device) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "output: lies on another device than input");
+    }
+    device_only_ = in_device && out_device;
+    output_device_ = device_of(out);
+    if (in_device || out_device) {
+        device_ = in_device ? in.device : out.device;
+        memory_ = Memory::device;
+        engine.require_gpu();
+    } else if (in.kind == Memory::page_locked && out.kind == Memory::page_locked) {
+        memory_ = Memory::page_locked;
+    }
+    if (stream_ && !device_only_) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "input, output: an asynchronous call takes buffers in device memory");
+    }
+}
+
+void Executor::run(const MessageGroup& message) {
+    MessageGroup group = message;
+    const bool tagged = uses_tag(group.mode);
+    if (group.length == 0 && !tagged) return;
+    if (!device_only_ || (tagged && (group.mode != Mode::gcm || group.digest != nullptr) && !stream_)) {
+        wait_for_buffers();
+        return run_here(group);
+    }
+    CudaBackend& gpu = engine_.gpu();
+    ran_.add({gpu.name(), device_});
+    const FewTweaks tweaks(group);
+    group.tweaks = tweaks.get();
+    if (stream_) return gpu.enqueue(group, device_, stream_->stream);
+    gpu.run(group, device_);
+}
+
+void Executor::clear(std::uint8_t* output, std::uint64_t bytes) noexcept {
+    clear_after_failure(engine_, output, static_cast<std::size_t>(bytes), output_device_);
+}
+
+void Executor::wait_for_buffers() const {
+    wait_for_device(device_);
+}
+
+void Executor::run_here(const MessageGroup& group) {
+    ran_.add(run_group(engine_, group, memory_, device_));
+}
+
+Block Executor::run_and_chain(const MessageGroup& stretch) {
+    if (!on_device()) {
+        const ChainAfter after(stretch);
+        run(stretch);
+        return after.value(stretch);
+    }
+    // Copy the last 16 bytes of input and output to host memory, where the chaining value is computed.
+    const std::uint64_t bytes = stretch.length;
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, block_bytes));
+    Secret<Block> in, out;
+    MessageGroup tail = stretch;
+    tail.input = Elements::of(in->data());
+    tail.output = Elements::of(out->data());
+    tail.length = n;
+    read(in->data(), stretch.input.first + (bytes - n), n);
+    run(stretch);
+    read(out->data(), stretch.output.first + (bytes - n), n);
+    if (stretch.mode == Mode::ctr) return ChainAfter(stretch).value(stretch);
+    return ChainAfter(tail).value(tail);
+}
+
+void Executor::run_local(MessageGroup stretch, const Block& in, Block& out) {
+    stretch.input = Elements::of(in.data());
+    stretch.output = {out.data(), 0};
+    stretch.length = block_bytes;
+    run_here(stretch);
+}
+
+void Executor::read(void* to, const std::uint8_t* from, std::size_t bytes) {
+    copy_memory(to, from, bytes, device_, stream_ ? stream_->stream : nullptr);
+}
+
+void Executor::write(std::uint8_t* to, const void* from, std::size_t bytes) {
+    copy_memory(to, from, bytes, device_, stream_ ? stream_->stream : nullptr);
+}
+
+void encrypt_block(const Engine& engine, const ExpandedKey& key, const Block& in, Block& out) {
+    const bool cpu_forced = engine.forced() != nullptr && !engine.forced_is_gpu();
+    out = in;
+    run_blocks(cpu_forced ? *engine.forced() : best_cpu_backend(), Direction::encrypt, key, out);
+}
+
+void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks) {
+    (void)backend.short_function(Mode::ecb, direction, key.rounds())({.mode = Mode::ecb,
+                                                                      .direction = direction,
+                                                                      .key = &key,
+                                                                      .round_keys = round_keys_of(key),
+                                                                      .iv = nullptr,
+                                                                      .input = blocks.data(),
+                                                                      .output = blocks.data(),
+                                                                      .length = blocks.size()});
 }
 
 }  // namespace warpaes

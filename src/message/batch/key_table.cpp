@@ -1,4 +1,4 @@
-#include "engine/key_table.hpp"
+#include "message/batch/key_table.hpp"
 
 #include <openssl/crypto.h>
 

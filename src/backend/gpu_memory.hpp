@@ -1,0 +1,68 @@
+// The memory of devices: an interface. Callers use the functions of engine/memory.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace warpaes {
+
+/// Where a buffer lies.
+enum class Memory { pageable, page_locked, device };
+
+struct MemoryPlace {
+    Memory kind = Memory::pageable;
+    int device = -1;  ///< for Memory::device
+};
+
+/// The device whose memory it is, or -1 for host memory.
+constexpr int device_of(const MemoryPlace& place) {
+    return place.kind == Memory::device ? place.device : -1;
+}
+
+/// Memory [first, first + bytes), which lies entirely on one device or entirely in host memory.
+struct MemoryStretch {
+    int device = -1;
+    std::uintptr_t first = 0;
+    std::uintptr_t bytes = 0;
+
+    [[nodiscard]] bool holds(const void* pointer) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(pointer) - first < bytes;
+    }
+};
+
+/// The memory of the devices of one kind. engine/memory.cpp calls it.
+class GpuMemory {
+public:
+    /// Where `pointer` lies; pageable if there is no usable device. Never creates a CUDA context. Thread-safe.
+    [[nodiscard]] virtual MemoryPlace place(const void* pointer) noexcept = 0;
+    /// The memory around `pointer` that lies in the same place. `far`: on a device, its whole allocation, which takes
+    /// longer to find.
+    [[nodiscard]] virtual MemoryStretch stretch(const void* pointer, bool far) noexcept = 0;
+    /// Waits for everything enqueued on `stream` (a cudaStream_t, null for the default stream). This and the following
+    /// functions throw Error{STATE} if it is in capture.
+    virtual void synchronize(int device, void* stream) = 0;
+    /// Copies `bytes` bytes between any two places. Complete on return, after earlier work on `stream`.
+    virtual void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) = 0;
+    /// Copies `rows` rows of `bytes` bytes, which begin `to_stride` and `from_stride` bytes apart.
+    virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                           std::size_t bytes, std::size_t rows, int device, void* stream) = 0;
+    /// Writes zeros. Complete on return, after earlier work on `stream`.
+    virtual void clear(void* memory, std::size_t bytes, int device, void* stream) = 0;
+    /// Locks the pages of the caller's memory. Every device can copy from and to them until they are unregistered.
+    virtual void host_register(void* pointer, std::size_t bytes) = 0;
+    virtual void host_unregister(void* pointer) noexcept = 0;
+    [[nodiscard]] virtual void* device_alloc(int device, std::size_t bytes) = 0;
+    /// Overwrites the memory first.
+    virtual void device_free(void* pointer) noexcept = 0;
+
+protected:
+    ~GpuMemory() = default;
+};
+
+/// The memory of CUDA devices; in a build without CUDA, of none. Only for engine/memory.cpp and tests.
+GpuMemory& gpu_memory();
+
+/// Whether no pointer can lie on a device at present. Thread-safe.
+bool all_memory_is_the_hosts() noexcept;
+
+}  // namespace warpaes

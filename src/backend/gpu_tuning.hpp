@@ -1,0 +1,50 @@
+// The launch figures of GPUs, which can be changed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "backend/launch_table.hpp"
+
+namespace warpaes {
+
+/// The properties of a GPU that matter for launches.
+struct GpuShape {
+    std::string name;  ///< the name of its cost table (CostModel::table_name)
+    std::uint32_t compute_capability = 0;
+    std::uint32_t multiprocessors = 0;
+    std::uint32_t shared_bytes = 0;  ///< maximum for one thread block
+    BitProducts bit_products = BitProducts::none;
+};
+
+/// The launch figures of a GPU.
+struct GpuLaunches {
+    GpuShape gpu;
+    LaunchTable built_in;  ///< of the GPU's architecture
+    LaunchTable used;
+    std::string note;  ///< why `used` is not the stored table, if one is stored
+};
+
+/// What a tuning stored for a GPU: a table that has passed every check, or else possibly a note why there is none.
+struct StoredLaunches {
+    std::optional<LaunchTable> table;
+    std::string note;
+};
+
+class GpuTuning {
+public:
+    /// Sets the function that looks up stored launch tables. It is called once for each GPU, on first use; nothing is
+    /// launched before that. Thread-safe.
+    virtual void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept = 0;
+    /// The launch figures of a device. Thread-safe. Throws Error{BACKEND}.
+    [[nodiscard]] virtual GpuLaunches launches(int device) = 0;
+    /// Sets the launch table for lanes that are opened after this call; std::nullopt restores the architecture's.
+    /// Thread-safe. Throws Error{ARGUMENT} with the objection to the table, Error{BACKEND}.
+    virtual void use_launches(int device, const std::optional<LaunchTable>& table) = 0;
+
+protected:
+    ~GpuTuning() = default;
+};
+
+}  // namespace warpaes

@@ -1,0 +1,51 @@
+// Memory of any kind: where it lies, and how to copy and overwrite it. Where a pointer lies is a property of the
+// process, so these are functions and need no engine. A device is given by its number, host memory by -1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "backend/gpu_memory.hpp"
+
+namespace warpaes {
+
+/// See GpuMemory. A place must be queried before a device fails, because it cannot be queried afterwards.
+[[nodiscard]] MemoryPlace place_of(const void* pointer) noexcept;
+[[nodiscard]] MemoryStretch stretch_of(const void* pointer, bool far) noexcept;
+/// The device where `pointer` lies, or -1.
+[[nodiscard]] inline int device_of(const void* pointer) noexcept {
+    return device_of(place_of(pointer));
+}
+
+/// Copies `bytes` bytes between two places. At least one of them lies on `device` if that is not -1. Runs after earlier
+/// work on `stream`, and is complete on return.
+void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream = nullptr);
+/// The same, but looks up where the two buffers lie.
+void copy_anywhere(void* to, const void* from, std::size_t bytes);
+/// Copies rows of `bytes` bytes from `device` to host memory, where they follow each other without gaps.
+void gather_rows(void* to, const void* from, std::size_t from_stride, std::size_t bytes, std::size_t rows, int device);
+/// Overwrites `memory`, which lies on `device` or in host memory, with zeros. No work may be using it.
+void clear_memory(void* memory, std::size_t bytes, int device);
+/// Waits for the work on the default stream of `device`; host memory needs no wait.
+void wait_for_device(int device);
+
+/// Memory of a device, wiped and freed on destruction.
+class DeviceBuffer {
+public:
+    DeviceBuffer() = default;
+    /// Throws Error{DEVICE_MEMORY, DEVICE}.
+    DeviceBuffer(int device, std::size_t bytes);
+    DeviceBuffer(DeviceBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+    DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+        std::swap(data_, other.data_);
+        return *this;
+    }
+    ~DeviceBuffer();
+    [[nodiscard]] std::uint8_t* get() const noexcept { return data_; }
+
+private:
+    std::uint8_t* data_ = nullptr;
+};
+
+}  // namespace warpaes

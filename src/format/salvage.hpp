@@ -1,0 +1,15 @@
+// What is left of a damaged file of authenticated segments.
+#pragma once
+
+#include <memory>
+
+#include "format/streaming_aead.hpp"
+
+namespace warpaes {
+
+/// Decrypts every segment that is authentic, and writes zeros in the place of the others. job.hole is told of each range
+/// of zeros. `job` must outlive the result. Throws Error{ARGUMENT, KEYSET}; open() throws Error{AUTHENTICATION} if no
+/// segment opens with any key, and Error{ARGUMENT} for an input that cannot seek.
+std::unique_ptr<FileFormat> salvage_format(const FileJob& job, const AeadOptions& options);
+
+}  // namespace warpaes
