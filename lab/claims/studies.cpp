@@ -13,7 +13,7 @@ struct Recovered {
 
 Recovered recovered(const Figures& figures, const std::string& victim) {
     const auto fact = [&](const char* what) {
-        return figures.fact("K.last-round", fmt::format("{}, {}", what, victim));
+        return figures.fact("K.last_round", fmt::format("{}, {}", what, victim));
     };
     return {fact("traces"), fact("right bytes"), fact("mean rank")};
 }

@@ -1,4 +1,4 @@
-// K.last-round: the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each lane,
+// K.last_round: the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each lane,
 // and the clocks that the warp took, which is more than [K] has: the time of a whole launch. The lookups of the last
 // round make the warp wait as often as the right key byte predicts.
 #include <algorithm>
@@ -176,7 +176,7 @@ Result run_last_round(const Context& context) {
 
 }  // namespace
 
-const Experiment k_last_round{"K.last-round",
+const Experiment k_last_round{"K.last_round",
                               Paper::jiang,
                               "The last round key, from times",
                               "How many times of a warp does it take to recover the key?",

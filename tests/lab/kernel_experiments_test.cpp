@@ -13,7 +13,7 @@ namespace {
 const std::vector<std::string> keys{
     "N.implementations", "N.granularity", "N.tables",  "N.layout", "N.persistent", "N.baselines",
     "G.schemes",         "G.tables",      "P.threads", "P.memory", "D.occupancy",  "D.memory",
-    "H.tables",          "K.last-round",  "T.designs", "F.dpf",    "W.leakage",    "W.contenders"};
+    "H.tables",          "K.last_round",  "T.designs", "F.dpf",    "W.leakage",    "W.contenders"};
 
 Context context_of(int gpu) {
     Context context;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from record_figures import NO, PARTLY, YES, MissingError, Record, Series, gain, over, same
 
-EXPERIMENT = "K.last-round"
+EXPERIMENT = "K.last_round"
 
 
 def k_key_recovered(r: Record):

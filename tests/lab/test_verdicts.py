@@ -116,7 +116,7 @@ MADE = {
 
 
 def made_attack(generator: random.Random) -> list[dict]:
-    """The facts of K.last-round, as an attack that succeeds on any victim or on none."""
+    """The facts of K.last_round, as an attack that succeeds on any victim or on none."""
     facts = []
     victims = ("shared memory", "constant memory", "global memory", "texture memory")
     for victim in (*victims, "production's functions", "bitsliced"):
@@ -135,7 +135,7 @@ def shaken(record: dict, seed: int) -> dict:
     generator = random.Random(seed)
     entries = {e["key"]: e for e in record["experiments"]}
     record["machine"]["gpu"]["name"] = generator.choice(("NVIDIA H200", "NVIDIA GeForce RTX 4090"))
-    for key, panels in [*MADE.items(), ("K.last-round", []), ("P.encryption", []), ("P.decryption", [])]:
+    for key, panels in [*MADE.items(), ("K.last_round", []), ("P.encryption", []), ("P.decryption", [])]:
         if key not in entries:
             entries[key] = {**record["experiments"][0], "key": key, "status": "measured", "load": None}
             entries[key]["result"] = {"panels": [], "facts": [], "verdicts": [], "notes": []}
@@ -150,7 +150,7 @@ def shaken(record: dict, seed: int) -> dict:
                     one["series"] += [copied] if name not in named else []
         have = {p["title"] for p in entries[key]["result"]["panels"]}
         entries[key]["result"]["panels"] += [json.loads(json.dumps(p)) for p in panels if p["title"] not in have]
-    entries["K.last-round"]["result"]["facts"] = made_attack(random.Random(seed))
+    entries["K.last_round"]["result"]["facts"] = made_attack(random.Random(seed))
     for experiment in record["experiments"]:
         for one in experiment["result"]["panels"]:
             for series in one["series"]:
