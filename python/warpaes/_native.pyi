@@ -1311,7 +1311,7 @@ def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
 def parquet_walk(
     modules: Buffer, ctr: bool, dictionary: bool, row_group: int, column: int, first_page: int
 ) -> list[tuple[int, int]]:
-    """Return the bytes of header module and page module of the complete pages in ``modules``.
+    """Return the bytes of header module and page module of the complete pages in modules.
 
     Args:
         modules: Bytes of a column chunk, from the header module of a page on.

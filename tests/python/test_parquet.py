@@ -232,6 +232,54 @@ class Reads(unittest.TestCase):
         self.assertLessEqual(file.count - footer, 1.1 * chunk)
 
 
+class OnS3(unittest.TestCase):
+    """Ranges of an object."""
+
+    def test_a_projection_fetches_one_column(self):
+        support.needed("boto3")
+        support.needed("moto")
+        from s3_here import Here
+
+        data = hundred_columns()
+        store = Here()
+        self.addCleanup(store.close)
+        store.put("t.parquet", data)
+        fetched = []
+
+        class Object(io.RawIOBase):
+            at = 0
+
+            def readable(self):
+                return True
+
+            def seekable(self):
+                return True
+
+            def tell(self):
+                return self.at
+
+            def seek(self, offset, whence=0):
+                self.at = offset + (0, self.at, len(data))[whence]
+                return self.at
+
+            def readinto(self, buffer):
+                span = f"bytes={self.at}-{self.at + len(buffer) - 1}"
+                answer = store.client.get_object(Bucket=store.bucket, Key="t.parquet", Range=span)["Body"].read()
+                buffer[: len(answer)] = answer
+                self.at += len(answer)
+                fetched.append(len(answer))
+                return len(answer)
+
+        with wp.open(Object(), KEY) as view:
+            footer, requests = sum(fetched), len(fetched)
+            chunk = view.footer.chunks[0][42].length
+            got = pq.ParquetFile(view).read(columns=["c42"])
+            self.assertLess(footer, len(data) - view.footer.start + 100)
+        self.assertEqual(got.column(0).to_pylist()[5], (42 * 37 + 25) % 100_003)
+        self.assertLessEqual(sum(fetched) - footer, 1.1 * chunk)
+        self.assertLessEqual(len(fetched) - requests, 2)
+
+
 class Hostile(unittest.TestCase):
     """Someone alters files, or has other keys."""
 
