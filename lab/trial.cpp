@@ -6,6 +6,7 @@
 
 #include "lab/gpu/bitsliced.hpp"
 #include "lab/gpu/cached_counter.hpp"
+#include "lab/gpu/grouped.hpp"
 #include "lab/production.hpp"
 #include "lab/reference.hpp"
 
@@ -85,6 +86,12 @@ Trial::Work Trial::cached_counter() const {
     auto cached = std::make_shared<const gpu::CachedCounter>(key_, counter_, bytes_);
     return [this, cached](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
         cached->run(in, out, bytes, stream_);
+    };
+}
+
+Trial::Work Trial::grouped(unsigned blocks_of_group) const {
+    return [this, blocks_of_group](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+        gpu::run_grouped(key_, blocks_of_group, in, out, bytes, stream_);
     };
 }
 

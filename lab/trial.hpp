@@ -55,6 +55,9 @@ public:
     /// The counter mode with a cached first round; AES-128 in CTR.
     [[nodiscard]] Work cached_counter() const;
 
+    /// [G]'s third scheme with 4 or 8 blocks a group; AES-128 encryption in ECB.
+    [[nodiscard]] Work grouped(unsigned blocks_of_group) const;
+
     /// Enqueues `work` on the whole text.
     void enqueue(const Work& work) const { work(input_.get(), output_.get(), bytes_); }
     /// Runs `work` on the first `bytes` bytes. Throws Mismatch, with `what`, unless the output equals the expected one

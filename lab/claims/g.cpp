@@ -62,6 +62,24 @@ Verdict third_scheme(const Figures& figures) {
                     gb_per_s(of.two[last])));
 }
 
+Verdict third_scheme_in_groups(const Figures& figures) {
+    const char* title = "The third scheme by blocks a group";
+    const Row four = figures.row("G.schemes", title, "3: 4 blocks a group"),
+              eight = figures.row("G.schemes", title, "3: 8 blocks a group"),
+              two = figures.row("G.schemes", title, "2: four threads a block, no barrier");
+    Count behind;
+    const auto both = sizes_of_the_paper(two);
+    for (const auto& [i, unused] : both) {
+        behind.add_behind(order_of(four[i].value > eight[i].value ? four[i] : eight[i], two[i]));
+    }
+    const std::size_t last = both.back().first;
+    return verdict(by_count(behind),
+                   fmt::format("With 4 or 8 blocks a group the third scheme is behind the second at {} of {} of the "
+                               "paper's sizes; at {} it does {} and {} against {}.",
+                               behind.is, behind.of, size_of(two.x()[last]), gb_per_s(four[last]),
+                               gb_per_s(eight[last]), gb_per_s(two[last])));
+}
+
 Verdict no_barrier(const Figures& figures) {
     const char* title = "Bytes a thread, by how threads share a block";
     const Figure warp = figures.row("N.granularity", title, "shared memory, warp waits").at("4"),
@@ -232,6 +250,7 @@ std::vector<Rule> rules_of_gu() {
     return {
         {"G.schemes", schemes},
         {"G.third-scheme", third_scheme},
+        {"G.scheme-3-groups", third_scheme_in_groups},
         {"G.no-barrier", no_barrier},
         {"G.constant-peak", constant_peak},
         {"G.texture-no-peak", texture_no_peak},

@@ -62,6 +62,20 @@ constexpr std::array<const char*, 3> scheme_names{"1: a thread a block, text mov
 
 // ------------------------------------------------------------------------------------------------------------ schemes
 
+/// The third scheme with groups that leave after 1, 4 and 8 blocks, and the second.
+Panel measure_groups(const Context& context, const std::vector<std::size_t>& over) {
+    const Trial trial({}, over.back());
+    Panel panel = lines("The third scheme by blocks a group", sizes("text", over), throughput(),
+                        "AES-128-ECB, kernels alone, 256 threads a thread block, four tables in constant memory. A "
+                        "group of sixteen threads loads 16, 64 or 128 bytes at once.");
+    panel.series = {measured("3: 1 block a group"), measured("3: 4 blocks a group"), measured("3: 8 blocks a group"),
+                    measured(scheme_names[1])};
+    run_lengths(context, trial, over, panel.series,
+                {trial.variant(gpu::schemes[2]), trial.grouped(4), trial.grouped(8), trial.variant(gpu::schemes[1])},
+                0.75, 1);
+    return panel;
+}
+
 Result run_schemes(const Context& context) {
     use_gpu(context);
     const std::vector<std::size_t> over = lengths_of_the_paper(context);
@@ -82,7 +96,7 @@ Result run_schemes(const Context& context) {
         for (const char* name : scheme_names) panel.series.push_back(measured(name));
         std::vector<Trial::Work> works;
         for (const gpu::Variant& v : variants) works.push_back(trial.variant(v));
-        run_lengths(context, trial, over, panel.series, works, part / 3.0, (part + 1) / 3.0);
+        run_lengths(context, trial, over, panel.series, works, part / 4.0, (part + 1) / 4.0);
         return panel;
     };
     const std::string note = "AES-128, kernels alone, 256 threads a thread block, four tables in ";
@@ -91,6 +105,7 @@ Result run_schemes(const Context& context) {
         measure("Three schemes, ECB", {}, gpu::schemes, note + "constant memory, as published.", 0),
         measure("Three schemes, CTR", {.counter = true}, gpu::schemes, note + "constant memory.", 1),
         measure("Three schemes, tables in shared memory", {}, gpu::schemes_in_shared, note + "shared memory.", 2)};
+    result.panels.push_back(measure_groups(context, over));
     double best = 0;
     for (const Panel& panel : result.panels) {
         for (const Series& s : panel.series) {

@@ -4,6 +4,7 @@
 #include "lab/gpu/cached_counter.hpp"
 #include "lab/gpu/device.hpp"
 #include "lab/gpu/dpf.hpp"
+#include "lab/gpu/grouped.hpp"
 #include "lab/gpu/leakage.hpp"
 #include "lab/gpu/memory_reads.hpp"
 #include "lab/gpu/payload.hpp"
@@ -202,6 +203,11 @@ void run_bitsliced(std::span<const std::uint8_t>, std::span<const std::uint8_t>,
 }
 
 Resources bitsliced_resources(bool) {
+    leave_out();
+}
+
+void run_grouped(std::span<const std::uint8_t>, unsigned, const std::uint8_t*, std::uint8_t*, std::size_t,
+                 const Stream&) {
     leave_out();
 }
 

@@ -4,6 +4,7 @@ set(WARPAES_LAB_GPU_SOURCES
     cached_counter.cu
     device.cpp
     dpf.cu
+    grouped.cu
     leakage.cu
     memory_reads.cu
     payload.cu

@@ -6,6 +6,7 @@
 #include "lab/gpu/bitsliced.hpp"
 #include "lab/gpu/cached_counter.hpp"
 #include "lab/gpu/dpf.hpp"
+#include "lab/gpu/grouped.hpp"
 #include "lab/gpu/leakage.hpp"
 
 namespace lab::gpu {
@@ -55,6 +56,32 @@ TEST(Bitsliced, Refuses) {
     EXPECT_THROW(run(16, Bytes(15), 64), std::invalid_argument);
     EXPECT_THROW(run(16, Bytes(16, 1), 64), std::invalid_argument);
     EXPECT_GE(bitsliced_resources(true).blocks_per_multiprocessor, 1);
+}
+
+TEST(Grouped, AllSizesRoundGroupsAndThreadBlocks) {
+    const Bytes key = some_bytes(16, 6);
+    const Stream stream;
+    for (const unsigned of_group : {4u, 8u}) {
+        for (const std::size_t blocks : {1u, 3u, 4u, 5u, 8u, 9u, 63u, 64u, 65u, 127u, 128u, 129u, 300u}) {
+            Bytes text = some_bytes(16 * blocks, static_cast<unsigned>(blocks));
+            const Bytes wanted = *oracle::evp("ECB", true, key, {}, text);
+            text.resize(text.size() + 64, 0xc3);
+            const DeviceMemory input = on_device(text), output(text.size());
+            fill(output.get(), 0xc3, output.size());
+            run_grouped(key, of_group, input.get(), output.get(), 16 * blocks, stream);
+            stream.synchronize();
+            const Bytes result = fetch(output);
+            EXPECT_EQ(Bytes(result.begin(), result.end() - 64), wanted) << of_group << ' ' << blocks;
+            EXPECT_EQ(Bytes(result.end() - 64, result.end()), Bytes(64, 0xc3)) << of_group << ' ' << blocks;
+            run_grouped(key, of_group, input.get(), input.get(), 16 * blocks, stream);
+            stream.synchronize();
+            EXPECT_EQ(fetch(input), result) << "in place";
+        }
+    }
+    DeviceMemory text(64);
+    EXPECT_THROW(run_grouped(key, 2, text.get(), text.get(), 64, stream), std::invalid_argument);
+    EXPECT_THROW(run_grouped(Bytes(32), 4, text.get(), text.get(), 64, stream), std::invalid_argument);
+    EXPECT_THROW(run_grouped(key, 4, text.get(), text.get(), 63, stream), std::invalid_argument);
 }
 
 TEST(CachedCounter, CarriesAndSizes) {

@@ -58,6 +58,15 @@ def third_is_worse(r: Record):
     return everywhere([order(three[x], two[x]) for x in of_the_paper(two)], "behind")
 
 
+def third_in_groups(r: Record):
+    title = "The third scheme by blocks a group"
+    four, eight, two = (
+        r.series("G.schemes", title, name)
+        for name in ("3: 4 blocks a group", "3: 8 blocks a group", "2: four threads a block, no barrier")
+    )
+    return everywhere([order(max(four[x], eight[x]), two[x]) for x in of_the_paper(two)], "behind")
+
+
 def no_barrier(r: Record):
     title = "Bytes a thread, by how threads share a block"
     warp = r.series("N.granularity", title, "shared memory, warp waits")["4"]
@@ -147,6 +156,7 @@ def encryption_share(r: Record):
 RULES = {
     "G.schemes": second_is_best,
     "G.third-scheme": third_is_worse,
+    "G.scheme-3-groups": third_in_groups,
     "G.no-barrier": no_barrier,
     "G.constant-peak": constant_peak,
     "G.texture-no-peak": texture_no_peak,

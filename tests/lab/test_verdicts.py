@@ -83,6 +83,13 @@ MADE = {
         panel("Speed by key size", ["AES-128", "AES-256"], ["from host to host", DESIGNS[1]]),
     ],
     "P.memory": [panel("From disk to disk, by kernel", KERNELS, ["speed"])],
+    "G.schemes": [
+        panel(
+            "The third scheme by blocks a group",
+            [2048, 65536, 8388608, 134217728],
+            ["3: 4 blocks a group", "3: 8 blocks a group", "2: four threads a block, no barrier"],
+        )
+    ],
     "F.dpf": [panel("Evaluations of distributed point functions", [2**14, 2**20], ["AES-128", "ChaCha20"])],
     "D.memory": [
         panel(
@@ -232,6 +239,7 @@ class Verdicts(unittest.TestCase):
         # is too far from any limit, or needs many figures to move together.
         fixed = {
             "D.calculator",
+            "D.combinations",
             "D.both-platforms",
             "D.model",
             "W.tables-tell",
