@@ -189,6 +189,11 @@ class Written(unittest.TestCase):
                 self.assertTrue(pq.read_table(view).equals(table()))
 
 
+def hundred_columns():
+    columns = {f"c{i}": pa.array([(i * 37 + j * j) % 100_003 for j in range(20_000)]) for i in range(100)}
+    return written(pa.table(columns), use_dictionary=False, data_page_size=8192)
+
+
 class Reads(unittest.TestCase):
     """Any range of the view is the same."""
 
@@ -206,8 +211,7 @@ class Reads(unittest.TestCase):
                 self.assertEqual(view.read_at(offset, length), whole[offset : offset + length])
 
     def test_a_projection_reads_one_column(self):
-        columns = {f"c{i}": pa.array([(i * 37 + j * j) % 100_003 for j in range(20_000)]) for i in range(100)}
-        data = written(pa.table(columns), use_dictionary=False, data_page_size=8192)
+        data = hundred_columns()
 
         class Counting(io.BytesIO):
             count = 0
