@@ -64,7 +64,7 @@ void BatchEngine::stop() noexcept {
 void BatchEngine::flush_keys() {
     const auto now = KeyTable::Clock::now();
     flush_keys_of_host();
-    engine_.gpu().wipe_keys_before(now);
+    gpu_.wipe_keys_before(now);
 }
 
 void BatchEngine::flush_keys_of_host() noexcept {
@@ -72,7 +72,7 @@ void BatchEngine::flush_keys_of_host() noexcept {
 }
 
 bool BatchEngine::keeps_keys() const {
-    return keys_.size() != 0 || engine_.gpu().keeps_keys();
+    return keys_.size() != 0 || gpu_.keeps_keys();
 }
 
 void BatchEngine::look_after_keys(std::unique_lock<std::mutex>& lock) noexcept {
@@ -83,7 +83,7 @@ void BatchEngine::look_after_keys(std::unique_lock<std::mutex>& lock) noexcept {
     lock.unlock();
     keys_.let_go_before(now - kept);
     try {
-        engine_.gpu().wipe_keys_before(now - kept);
+        gpu_.wipe_keys_before(now - kept);
     } catch (...) {
         // The next look tries again.
     }

@@ -22,7 +22,7 @@ namespace warpaes {
 /// us. Thread-safe. A child process after fork() has none of the threads: there, only keys may be wiped.
 class BatchEngine {
 public:
-    explicit BatchEngine(Engine& engine) : engine_(engine) {}
+    explicit BatchEngine(Engine& engine) : engine_(engine), gpu_(engine.gpu()) {}
     BatchEngine(const BatchEngine&) = delete;
     BatchEngine& operator=(const BatchEngine&) = delete;
     ~BatchEngine() { stop(); }
@@ -104,7 +104,8 @@ private:
     void wake_all() noexcept;
     [[nodiscard]] bool may_leave() const noexcept { return stopping_ && open_ == 0; }
 
-    Engine& engine_;
+    Engine& engine_;    ///< may be gone when stop() has returned
+    CudaBackend& gpu_;  ///< stays: the last batch ends this object after the engine
     KeyTable keys_;
     std::mutex mutex_;
     Team cpu_;
