@@ -65,14 +65,16 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
     }
     if constexpr (chained) carried = shuffle(carried, 0);
 
-    // A block is loaded while the one before it is encrypted or decrypted.
+    // A block is loaded while the one before it is encrypted or decrypted. Under one key, twice as many threads hide
+    // the time of a load, and have no registers for a second block.
+    constexpr bool early = !OneKey;
     KeptKeyOf<OneKey, Rounds> key;
     BlockPlace next(p.batch, walk, unit < p.batch.units, partial);
-    uint4 next_text = next.load();
+    uint4 next_text = early ? next.load() : uint4{};
     for (std::uint64_t first = stretch.first; first < stretch.last; first += warp_lanes) {
         const bool works = unit < p.batch.units;
         const BlockPlace here = next;
-        const uint4 text = next_text;
+        const uint4 text = early ? next_text : here.load();
         uint4 previous{};
         if constexpr (chained) {
             previous = shuffle(lane == warp_lanes - 1 ? carried : text,
@@ -87,10 +89,13 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
             if (partial) rest = static_cast<unsigned>(g.length % block_bytes);
         }
         unit += warp_lanes;
-        const bool goes_on = unit < p.batch.units && first + warp_lanes < stretch.last;
-        if (goes_on) walk.advance(p.batch, unit, blocks_of);
-        next = BlockPlace(p.batch, walk, goes_on, partial);
-        next_text = next.load();
+        const auto advance = [&] {
+            const bool goes_on = unit < p.batch.units && first + warp_lanes < stretch.last;
+            if (goes_on) walk.advance(p.batch, unit, blocks_of);
+            next = BlockPlace(p.batch, walk, goes_on, partial);
+            if constexpr (early) next_text = next.load();
+        };
+        if constexpr (early) advance();
         if (works) {
             if constexpr (M == Mode::ecb) {
                 store_block(here.out, cipher_with<inverse, Rounds>(tables, text, key), here.alignment());
@@ -105,6 +110,7 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
                 }
             }
         }
+        if constexpr (!early) advance();
         __syncwarp();
     }
 }

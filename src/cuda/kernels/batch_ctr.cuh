@@ -109,11 +109,13 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
     std::uint32_t at = first;
     const std::uint8_t* in = text.in + first * block_bytes;
     std::uint8_t* out = text.out + first * block_bytes;
-    // Each block is loaded while the one before it is encrypted or decrypted.
+    // Under several keys, each block is loaded while the one before it is encrypted or decrypted; the threads
+    // of one key, twice as many, have no registers for that.
+    constexpr bool early = !OneKey;
     const auto load = [&](std::uint32_t block, const std::uint8_t* from) {
         return block < whole ? load_block_early(from, text.alignment) : uint4{};
     };
-    uint4 next = load(at, in);
+    uint4 next = early ? load(at, in) : uint4{};
 
     const auto key = key_of<OneKey>(p.batch, group, message);
     const auto later_key = at_hand<Rounds, 3>(key);
@@ -126,8 +128,8 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
     uint4 b{};
     std::uint32_t prefix_of = ~0u, b_of = ~0u;
     for (; at < blocks; at += step, in += step * block_bytes, out += step * block_bytes) {
-        const uint4 loaded = next;
-        next = load(at + step, in + step * block_bytes);
+        const uint4 loaded = early ? next : load(at, in);
+        if constexpr (early) next = load(at + step, in + step * block_bytes);
         const std::uint32_t place = low + at;
         if ((place >> 8) != b_of) {
             b_of = place >> 8;
