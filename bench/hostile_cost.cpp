@@ -28,9 +28,12 @@
 #include <thread>
 #include <vector>
 
+#include "handles.hpp"
 #include "zeros.hpp"
 
 namespace {
+
+using namespace bench;
 
 struct Options {
     std::string json;
@@ -39,13 +42,6 @@ struct Options {
     double seconds = 0.25;  ///< for a row, at least; three samples are taken in any case
     bool device_only = false;
 };
-
-void expect(bool right, const std::string& what) {
-    if (!right) throw std::runtime_error(what);
-}
-void check(warpaes_status status) {
-    if (status != WARPAES_OK) throw std::runtime_error(warpaes_last_error());
-}
 
 constexpr std::uint64_t least_judged = 64 << 10;
 
@@ -56,41 +52,6 @@ struct Row {
     double zeros = 0;  ///< 0: not measured, because the output is in device memory or there is none
     [[nodiscard]] double ratio() const { return forged / authentic; }
     [[nodiscard]] double least_ratio() const { return (authentic + zeros) / authentic; }
-};
-
-class Engine {
-public:
-    explicit Engine(const char* backend, unsigned threads = 0) {
-        warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-        options.backend = backend;
-        options.threads = threads;
-        check(warpaes_engine_create(&options, &engine_));
-        threads_ = threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
-    }
-    Engine(const Engine&) = delete;
-    Engine& operator=(const Engine&) = delete;
-    ~Engine() { warpaes_engine_destroy(engine_); }
-    [[nodiscard]] warpaes_engine* get() const { return engine_; }
-    [[nodiscard]] unsigned threads() const { return threads_; }
-
-private:
-    warpaes_engine* engine_ = nullptr;
-    unsigned threads_ = 1;
-};
-
-class Memory {
-public:
-    Memory(const Engine& engine, warpaes_memory kind, std::uint64_t bytes) : engine_(engine.get()) {
-        check(warpaes_alloc(engine_, kind, 0, std::max<std::uint64_t>(bytes, 16), &data_));
-    }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    ~Memory() { warpaes_free(engine_, data_); }
-    [[nodiscard]] std::uint8_t* get() const { return static_cast<std::uint8_t*>(data_); }
-
-private:
-    warpaes_engine* engine_;
-    void* data_ = nullptr;
 };
 
 /// What a way of calling works on: `count` messages, sealed, with right tags and with wrong ones.
@@ -467,10 +428,6 @@ void on_cpu(Table& table, const Options& o) {
 // ------------------------------------------------------------------------------------------------------------ on a GPU
 
 #ifdef WARPAES_WITH_CUDA
-
-void check(cudaError_t error) {
-    if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
-}
 
 /// Ways in which the caller's stream does the work.
 void on_stream(Table& table, const Engine& engine, warpaes_mode mode, std::uint64_t count, std::uint64_t bytes) {

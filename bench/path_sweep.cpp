@@ -27,37 +27,12 @@
 #include <string>
 #include <vector>
 
+#include "handles.hpp"
+
 namespace {
 
+using namespace bench;
 using Strings = std::vector<std::string>;
-
-void expect(bool right, const std::string& what) {
-    if (!right) throw std::runtime_error(what);
-}
-void check(warpaes_status status) {
-    if (status != WARPAES_OK) throw std::runtime_error(warpaes_last_error());
-}
-#ifdef WARPAES_WITH_CUDA
-void check(cudaError_t status) {
-    if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
-#endif
-
-class Engine {
-public:
-    explicit Engine(const char* backend) {
-        warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-        options.backend = backend;
-        check(warpaes_engine_create(&options, &engine_));
-    }
-    Engine(const Engine&) = delete;
-    Engine& operator=(const Engine&) = delete;
-    ~Engine() { warpaes_engine_destroy(engine_); }
-    [[nodiscard]] warpaes_engine* get() const { return engine_; }
-
-private:
-    warpaes_engine* engine_ = nullptr;
-};
 
 struct Mode {
     const char* name;
@@ -181,23 +156,10 @@ void run_batch(const Engine& engine, const std::vector<warpaes_batch_entry>& ent
     if (status != expected) throw std::runtime_error(warpaes_status_message(status));
 }
 
-class Memory {
-public:
-    Memory(const Engine& engine, const std::string& place, std::uint64_t bytes) : engine_(engine.get()) {
-        const warpaes_memory kind = place == "device"        ? WARPAES_MEMORY_DEVICE
-                                    : place == "page-locked" ? WARPAES_MEMORY_PAGE_LOCKED
-                                                             : WARPAES_MEMORY_PAGEABLE;
-        check(warpaes_alloc(engine_, kind, kind == WARPAES_MEMORY_DEVICE ? 0 : -1, bytes, &data_));
-    }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    ~Memory() { warpaes_free(engine_, data_); }
-    [[nodiscard]] std::uint8_t* get() const { return static_cast<std::uint8_t*>(data_); }
-
-private:
-    warpaes_engine* engine_;
-    void* data_ = nullptr;
-};
+warpaes_memory memory_of(const std::string& place) {
+    if (place == "device") return WARPAES_MEMORY_DEVICE;
+    return place == "page-locked" ? WARPAES_MEMORY_PAGE_LOCKED : WARPAES_MEMORY_PAGEABLE;
+}
 
 /// Host memory for a case, kept from case to case, because touching new memory takes longer than most cases.
 struct HostMemory {
@@ -229,8 +191,8 @@ public:
           case_(c),
           layout_(c),
           keys_(c.own_keys() ? 0 : c.key_count(), c.key_bits),
-          memory_(engine, c.place, layout_.all),
-          statuses_(engine, c.place, c.messages * sizeof(warpaes_status)),
+          memory_(engine, memory_of(c.place), layout_.all),
+          statuses_(engine, memory_of(c.place), c.messages * sizeof(warpaes_status)),
           got_(host.got),
           before_(host.before),
           after_(host.after) {

@@ -85,7 +85,7 @@ Examples
   warpaes decrypt -k keyset.json photos.tar.warpaes | tar x
   warpaes decrypt -k keyset.json -r 1000000:1000099 disk.img.warpaes
   warpaes decrypt -k keyset.json --output-dir restored backup/photos
-  warpaes decrypt -k keyset.json --salvage -o what-is-left disk.img.warpaes
+  warpaes decrypt -k keyset.json --salvage -o recovered disk.img.warpaes
 )";
 
 constexpr const char* cat_text = R"(Usage: warpaes cat [-k KEYS] [-r RANGE] FILE...

@@ -1,4 +1,4 @@
-// What is left of a damaged file of authenticated segments.
+// The authentic segments of a damaged file.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-"""Commands that are written in Python, through the program: with the package, without it, and beside a planted one."""
+"""Commands written in Python, run by the program: with the package, without it, and with a planted module."""
 
 import os
 import sys

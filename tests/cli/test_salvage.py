@@ -1,4 +1,4 @@
-"""`warpaes decrypt --salvage`: what is left of damaged files, and what is said of the rest."""
+"""`warpaes decrypt --salvage`: damaged files keep their authentic segments, and the other ranges are listed."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-// What is left of damaged files: any segments altered, the end cut off anywhere, bytes appended.
+// Damaged files keep their authentic segments: any segments altered, the end cut off anywhere, bytes appended.
 #include "format/salvage.hpp"
 
 #include <unistd.h>
@@ -141,7 +141,7 @@ TEST_F(Salvage, FilesThatWereCutOffAnywhere) {
     }
 }
 
-TEST_F(Salvage, WholeFilesAndFilesWithMoreBehindThem) {
+TEST_F(Salvage, WholeFilesAndFilesWithBytesAppended) {
     for (const SegmentCase& c : segment_cases) {
         SCOPED_TRACE(c.name);
         const Keyset keyset = keyset_of({key_of(c)});

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._output import Output
-from .._typing import Buffer
 from ..aead import AESGCM
 from ..exceptions import FormatError, InvalidTag
 from ._keys import IcebergKeyMetadata
+from ._plain import PlainFile
 from ._tables import buffered
 from ._view import Source, open_source
 
@@ -33,7 +33,7 @@ def _aad(prefix: bytes, block: int) -> bytes:
     return prefix + block.to_bytes(4, "little")
 
 
-class Ags1Reader(io.RawIOBase):
+class Ags1Reader(PlainFile):
     """The plaintext of an AGS1 stream, read at any position. Nothing is returned that is not authentic.
 
     Only the blocks under a read are fetched. The file's length must come from trusted metadata: blocks cut off at the
@@ -57,46 +57,12 @@ class Ags1Reader(io.RawIOBase):
             raise FormatError(f"the AGS1 stream is damaged: its block size is {self.block_size}")
         sealed = source.size - _HEADER_BYTES
         self._blocks = -(-sealed // (self.block_size + _OVERHEAD))
-        self.size = sealed - self._blocks * _OVERHEAD
+        self._size = sealed - self._blocks * _OVERHEAD
         last = self.size - (self._blocks - 1) * self.block_size
         if last < 0 or (last == 0 and self._blocks > 1) or self._blocks > 1 << 32:
             raise FormatError("the AGS1 stream is damaged: its last block is cut off")
         self._kept: tuple[int, bytes] | None = None
-        self._position = 0
         self._read_blocks(self._blocks - 1, self._blocks)  # the key is right
-
-    def readable(self) -> bool:
-        """Whether the file object can be read: always."""
-        return True
-
-    def seekable(self) -> bool:
-        """Whether the file object can seek: always."""
-        return True
-
-    def tell(self) -> int:
-        """Return the position."""
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.size}.get(whence)
-        if base is None or base + offset < 0:
-            raise ValueError("offset: the position lies before the file, or whence is not 0, 1 or 2")
-        self._position = base + offset
-        return self._position
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Read up to ``size`` bytes from the position; all of the rest if it is negative or None."""
-        data = self.read_at(self._position, self.size if size is None or size < 0 else size)
-        self._position += len(data)
-        return data
-
-    def readinto(self, buffer: Buffer) -> int:
-        """Read into a buffer, and return how many bytes."""
-        with memoryview(buffer).cast("B") as to:
-            data = self.read(len(to))
-            to[: len(data)] = data
-            return len(data)
 
     def close(self) -> None:
         """Close the file object, and the file if ``open_ags1`` has opened it."""
@@ -110,8 +76,7 @@ class Ags1Reader(io.RawIOBase):
         Raises:
             InvalidTag: A block is not authentic.
         """
-        if self.closed:
-            raise ValueError("the file object is closed")
+        self._check_open()
         end = min(offset + length, self.size)
         if offset >= end:
             return b""

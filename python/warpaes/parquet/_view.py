@@ -12,11 +12,11 @@ from typing import Any
 from .. import _native
 from .._file_objects import can_seek, check_binary
 from .._file_objects import read_at as positional
-from .._typing import Buffer
 from ..exceptions import FormatError, InvalidTag
 from . import _footer, _modules, _thrift
 from ._footer import Chunk, Footer, Span
 from ._keys import KeyRing
+from ._plain import PlainFile
 
 #: Bytes of pages that are read and decrypted at a time, if pages are shorter: they stay in a processor's caches.
 _WINDOW_BYTES = 2 << 20
@@ -80,7 +80,7 @@ class Source:
             self._file.close()
 
 
-class PlainView(io.RawIOBase):
+class PlainView(PlainFile):
     """An encrypted Parquet file as the plain file that its readers expect.
 
     Every page stays at its offset, so that a reader fetches and decrypts only what it reads. Nothing is returned that
@@ -98,7 +98,6 @@ class PlainView(io.RawIOBase):
         """Read and verify the footer; see ``warpaes.parquet.open``."""
         super().__init__()
         self._source = source
-        self._position = 0
         self._own = threading.local()  # a thread's position and window
         self.footer: Footer = _footer.read_footer(
             lambda offset, length: bytes(source.read(offset, length)), source.size, keys, aad_prefix
@@ -139,21 +138,8 @@ class PlainView(io.RawIOBase):
             {one.place.path for row in self.footer.chunks for one in row if one.encrypted and one.key is None}
         )
 
-    def readable(self) -> bool:
-        """Whether the file object can be read: always."""
-        return True
-
-    def seekable(self) -> bool:
-        """Whether the file object can seek: always."""
-        return True
-
     def __len__(self) -> int:
         """Return the size of the plain file in bytes."""
-        return self._size
-
-    @property
-    def size(self) -> int:
-        """The size of the plain file in bytes."""
         return self._size
 
     def tell(self) -> int:
@@ -166,39 +152,15 @@ class PlainView(io.RawIOBase):
 
         Readers with several threads seek and read in two calls; so a thread that seeks keeps a position of its own.
         """
-        self._check_open()
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._size}.get(whence)
-        if base is None:
-            raise ValueError(f"whence: must be 0, 1 or 2, got {whence}")
-        if base + offset < 0:
-            raise ValueError(f"offset: position {base + offset} lies before the file")
-        self._position = self._own.at = base + offset
-        return base + offset
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ValueError("the file object is closed")
+        self._own.at = at = super().seek(offset, whence)
+        return at
 
     def read(self, size: int | None = -1) -> bytes:
         """Read up to ``size`` bytes from the position; all of the rest if it is negative or None."""
-        size = self._size if size is None or size < 0 else size
-        position = self.tell()
-        data = self.read_at(position, size)
-        self._position = position + len(data)
+        data = super().read(size)
         if hasattr(self._own, "at"):
-            self._own.at = self._position
+            self._own.at += len(data)
         return data
-
-    def readall(self) -> bytes:
-        """Read the rest."""
-        return self.read()
-
-    def readinto(self, buffer: Buffer) -> int:
-        """Read into a buffer, and return how many bytes."""
-        with memoryview(buffer).cast("B") as to:
-            data = self.read(len(to))
-            to[: len(data)] = data
-            return len(data)
 
     def close(self) -> None:
         """Close the file object, and the file if ``open`` has opened it."""

@@ -1,0 +1,72 @@
+"""Plaintext as a file object that can seek."""
+
+from __future__ import annotations
+
+import abc
+import io
+
+from .._typing import Buffer
+
+
+class PlainFile(io.RawIOBase):
+    """A file object over ``read_at``."""
+
+    def __init__(self) -> None:
+        """Begin at the position 0."""
+        super().__init__()
+        self._position = 0
+        self._size = 0
+
+    @abc.abstractmethod
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Read up to ``length`` bytes from an offset, without the position."""
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self._size
+
+    def readable(self) -> bool:
+        """Whether the file object can be read: always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether the file object can seek: always."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Set the position."""
+        self._check_open()
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._size}.get(whence)
+        if base is None:
+            raise ValueError(f"whence: must be 0, 1 or 2, got {whence}")
+        if base + offset < 0:
+            raise ValueError(f"offset: position {base + offset} lies before the file")
+        self._position = base + offset
+        return base + offset
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read up to ``size`` bytes from the position; all of the rest if it is negative or None."""
+        position = self.tell()
+        data = self.read_at(position, self._size if size is None or size < 0 else size)
+        self._position = position + len(data)
+        return data
+
+    def readall(self) -> bytes:
+        """Read the rest."""
+        return self.read()
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Read into a buffer, and return how many bytes."""
+        with memoryview(buffer).cast("B") as to:
+            data = self.read(len(to))
+            to[: len(data)] = data
+            return len(data)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ValueError("the file object is closed")
