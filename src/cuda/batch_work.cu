@@ -174,6 +174,7 @@ void BatchWork::fill() {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
         if (bucket_of_[i] != no_bucket) fill(plans_[bucket_of_[i]], i, groups_[i]);
     }
+    BatchKeys::finish_filling(plans_);
     data_.finish_placing();
 }
 
@@ -200,8 +201,10 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     d.aad_length = g.aad_length;
     d.iv_length = static_cast<std::uint32_t>(g.iv_length);
     d.tag_length = static_cast<std::uint32_t>(g.tag_length);
-    d.alignment = alignment_of(reinterpret_cast<std::uintptr_t>(d.input) | reinterpret_cast<std::uintptr_t>(d.output) |
+    const std::uint32_t alignment =
+        alignment_of(reinterpret_cast<std::uintptr_t>(d.input) | reinterpret_cast<std::uintptr_t>(d.output) |
                                (g.count > 1 ? d.input_stride | d.output_stride : 0));
+    d.alignment = static_cast<std::uint16_t>(alignment);
     if (plan.slots) keys_.fill(plan, g, d);
     if (g.mode == Mode::xts) {
         XtsPart& part = plan.bucket.xts[plan.filled];

@@ -32,8 +32,9 @@ struct alignas(16) BatchGroup {
     std::uint64_t first_unit;     ///< units of the launch's groups before it; each kernel has its own kind of unit
     std::uint32_t iv_length;
     std::uint32_t tag_length;
-    std::uint32_t alignment;  ///< of inputs, outputs and their strides: 16, 4 or 1
-    std::uint32_t lanes;      ///< log2 of the threads that share a message, for kernels that need it
+    std::uint16_t alignment;   ///< of inputs, outputs and their strides: 16, 4 or 1
+    std::uint16_t lanes;       ///< log2 of the threads that share a message, for kernels that need it
+    std::uint32_t key_number;  ///< in FewKeys
 };
 
 /// One launch: groups of one mode, direction and key length.
@@ -45,6 +46,12 @@ struct BatchParams {
     std::uint64_t units;     ///< of all groups
     unsigned long long* ticket;  ///< the next unit of work, zero at first; for kernels that hand units out
     std::uint32_t round_keys[60];
+};
+
+/// Round keys of a batch with a few keys, as parameters of their own.
+struct FewKeys {
+    static constexpr unsigned most = 64;
+    std::uint32_t words[most][60];
 };
 
 /// Blocks (batch_blocks.cuh).
