@@ -163,8 +163,7 @@ void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStre
     p->gcm = bucket.mode == Mode::gcm ? 1 : 0;
     p->at_once = bucket.at_once;
     p->pads = pads;
-    const LaunchShape shape =
-        launch_shape(device, tasks, BatchCounters::threads(device, bucket.keys_are_parameters()));
+    const LaunchShape shape = launch_shape(device, tasks, BatchCounters::threads(device, bucket.keys_are_parameters()));
     if (!bucket.few_keys.empty()) {
         launch(batch_ctr_few_kernel_for(bucket.rounds, shape.tables, bucket.long_messages), shape, stream, *p,
                *few_keys_of(bucket));

@@ -27,8 +27,8 @@ struct Bucket {
     /// The key of all messages, or null. Modes that `needs_slots` names have slots of keys even with one key.
     const ExpandedKey* one_key = nullptr;
     const ExpandedKey* one_tweak_key = nullptr;
-    /// The keys of all messages in the order of BatchGroup::key_number, if they are few and the batch is worth the copy;
-    /// otherwise empty.
+    /// The keys of all messages in the order of BatchGroup::key_number, if they are few and the batch is worth the
+    /// copy; otherwise empty.
     std::span<const ExpandedKey* const> few_keys;
 
     /// Descriptors in host memory. They are copied after `prepare`, which may sort them and which sets first_message

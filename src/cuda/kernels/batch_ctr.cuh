@@ -109,8 +109,8 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
     std::uint32_t at = first;
     const std::uint8_t* in = text.in + first * block_bytes;
     std::uint8_t* out = text.out + first * block_bytes;
-    // Threads that keep keys in registers load each block while the one before it is encrypted or decrypted; the others,
-    // twice as many, have no registers for that.
+    // Threads that keep keys in registers load each block while the one before it is encrypted or decrypted; the
+    // others, twice as many, have no registers for that.
     constexpr bool early = Keys::in_registers;
     const auto load = [&](std::uint32_t block, const std::uint8_t* from) {
         return block < whole ? load_block_early(from, text.alignment) : uint4{};
