@@ -15,6 +15,8 @@ using parquet::place;
 namespace {
 
 constexpr std::uint64_t longest_aad = 65536;
+/// Fewer bytes are not shared among threads: readers of Parquet have threads of their own, which decrypt at once.
+constexpr std::uint64_t most_bytes_of_one_thread = 4 << 20;
 
 warpaes_parquet_chunk checked(const warpaes_parquet_chunk* given) {
     const warpaes_parquet_chunk chunk = read_struct(given, "chunk");
@@ -114,12 +116,15 @@ warpaes_batch_entry page_entry(const Pages& pages, const warpaes_parquet_page& p
     return entry;
 }
 
-void rewrite_headers(const Pages& pages, std::uint8_t* view) {
-    for (const auto& page : pages.list) {
-        parquet::rewrite_header({view + page.offset, static_cast<std::size_t>(pages.header_room(page))},
-                                page.header_bytes - parquet::gcm_overhead, page.page_bytes, pages.plain_bytes(page),
-                                page.ordinal < 0, place(pages.chunk, page.ordinal));
-    }
+void rewrite_header(const Pages& pages, const warpaes_parquet_page& page, std::uint8_t* view) {
+    parquet::rewrite_header({view + page.offset, static_cast<std::size_t>(pages.header_room(page))},
+                            page.header_bytes - parquet::gcm_overhead, page.page_bytes, pages.plain_bytes(page),
+                            page.ordinal < 0, place(pages.chunk, page.ordinal));
+}
+
+[[noreturn]] void refuse_tag(const Pages& pages, const warpaes_parquet_page& page, const char* module) {
+    throw Error(WARPAES_ERROR_AUTHENTICATION, place(pages.chunk, page.ordinal) + ": the " + module +
+                                                  " is not authentic: wrong key or AAD prefix, or an altered file");
 }
 
 /// Runs entries, one for each page. Throws for the first page that is not authentic.
@@ -134,16 +139,12 @@ void run(warpaes_engine* engine, const Pages& pages, const std::vector<warpaes_b
     if (status == WARPAES_OK) status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
     if (status == WARPAES_OK) return;
     for (std::size_t i = 0; i < results.size(); ++i) {
-        if (results[i].status == WARPAES_ERROR_AUTHENTICATION) {
-            throw Error(WARPAES_ERROR_AUTHENTICATION,
-                        place(pages.chunk, pages.list[i].ordinal) + ": the " + module +
-                            " is not authentic: wrong key or AAD prefix, or an altered file");
-        }
+        if (results[i].status == WARPAES_ERROR_AUTHENTICATION) refuse_tag(pages, pages.list[i], module);
     }
     throw Error(status, warpaes_last_error());
 }
 
-void decrypt(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
+void decrypt_as_batch(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
     const std::size_t stride = WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len));
     std::vector<std::uint8_t> scratch(stride * pages.list.size());
     std::vector<warpaes_batch_entry> entries(pages.list.size());
@@ -151,11 +152,49 @@ void decrypt(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
         entries[i] = header_entry(pages, pages.list[i], view, scratch.data() + i * stride);
     }
     run(engine, pages, entries, "page header");
-    rewrite_headers(pages, view);
+    for (const auto& page : pages.list) rewrite_header(pages, page, view);
     for (std::size_t i = 0; i < entries.size(); ++i) {
         entries[i] = page_entry(pages, pages.list[i], pages.modules(), view, scratch.data() + i * stride);
     }
     run(engine, pages, entries, "page");
+}
+
+void run(warpaes_engine* engine, const Pages& pages, const warpaes_parquet_page& page, const warpaes_batch_entry& entry,
+         const char* module) {
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = entry.mode;
+    message.direction = entry.direction;
+    message.key = entry.key;
+    message.iv = static_cast<const std::uint8_t*>(entry.iv.at.pointer);
+    message.iv_len = entry.iv_len;
+    message.input = entry.input.at.pointer;
+    message.input_len = entry.length;
+    message.output = entry.output.at.pointer;
+    message.output_capacity = entry.length;
+    message.aad = entry.aad.at.pointer;
+    message.aad_len = entry.aad_len;
+    message.tag = entry.tag.at.pointer;
+    message.tag_len = entry.tag_len;
+    const warpaes_status status = warpaes_crypt(engine, &message, nullptr);
+    if (status == WARPAES_ERROR_AUTHENTICATION) refuse_tag(pages, page, module);
+    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+}
+
+/// Page after page, on this thread: each page is in the processor's caches once, and no other thread is woken.
+void decrypt_in_turn(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
+    std::vector<std::uint8_t> scratch(WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len)));
+    for (const auto& page : pages.list) {
+        run(engine, pages, page, header_entry(pages, page, view, scratch.data()), "page header");
+        rewrite_header(pages, page, view);
+        run(engine, pages, page, page_entry(pages, page, pages.modules(), view, scratch.data()), "page");
+    }
+}
+
+void decrypt(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
+    std::uint64_t bytes = 0;
+    for (const auto& page : pages.list) bytes += page.page_bytes;
+    const bool alone = engine->impl.options().threads == 1 || bytes <= most_bytes_of_one_thread;
+    (alone ? decrypt_in_turn : decrypt_as_batch)(engine, pages, view);
 }
 
 }  // namespace
@@ -206,7 +245,8 @@ warpaes_status warpaes_parquet_rewrite_headers(const warpaes_parquet_chunk* chun
         const Pages checked_pages(chunk, pages, count);
         if (count == 0) return;
         require(view, "view");
-        rewrite_headers(checked_pages, static_cast<std::uint8_t*>(view));
+        for (const auto& page : checked_pages.list)
+            rewrite_header(checked_pages, page, static_cast<std::uint8_t*>(view));
     });
 }
 

@@ -194,6 +194,22 @@ def hundred_columns():
     return written(pa.table(columns), use_dictionary=False, data_page_size=8192)
 
 
+class Counting(io.BytesIO):
+    """Counts the bytes that are read."""
+
+    count = 0
+
+    def readinto(self, buffer):
+        got = super().readinto(buffer)
+        self.count += got
+        return got
+
+    def read(self, size=-1):
+        got = super().read(size)
+        self.count += len(got)
+        return got
+
+
 class Reads(unittest.TestCase):
     """Any range of the view is the same."""
 
@@ -210,21 +226,52 @@ class Reads(unittest.TestCase):
                     view = wp.open(io.BytesIO(data), KEY)
                 self.assertEqual(view.read_at(offset, length), whole[offset : offset + length])
 
+    def test_a_read_in_the_middle(self):
+        """A page is found by the OffsetIndex, or by two length fields a page: not by reading all before it."""
+        values = pa.table({"a": pa.array([f"value {i}" for i in range(100_000)])})
+        for index in (True, False):
+            for dictionary in (True, False):
+                data = written(
+                    values,
+                    data_page_size=4096,
+                    write_batch_size=100,
+                    write_page_index=index,
+                    use_dictionary=dictionary,
+                    dictionary_pagesize_limit=5000,
+                    compression="none",
+                )
+                with wp.open(io.BytesIO(data), KEY) as view:
+                    whole = view.read()
+                file = Counting(data)
+                with wp.open(file, KEY) as view:
+                    chunk = view.footer.chunks[0][0]
+                    self.assertEqual(chunk.dictionary, dictionary)
+                    self.assertGreater(chunk.length, 1 << 20)
+                    before = file.count
+                    at = chunk.start + chunk.length * 9 // 10
+                    self.assertEqual(view.read_at(at, 100), whole[at : at + 100])
+                    self.assertLess(file.count - before, chunk.length // (20 if index else 9))
+
+    def test_an_index_that_does_not_fit_is_not_used(self):
+        """Its writer has the key, so it is no attack; but it need not be right."""
+        data = written(data_page_size=300, write_batch_size=20, write_page_index=True)
+        with wp.open(io.BytesIO(data), KEY) as view:
+            whole = view.read()
+        for shift in (-1, 1, 1000):
+            view = wp.open(io.BytesIO(data), KEY)
+            find = wp._pages._thrift.need
+
+            def wrong(struct, number, kind, what, find=find, shift=shift):
+                return find(struct, number, kind, what) + (shift if "offset index" in what and number == 1 else 0)
+
+            wp._pages._thrift.need = wrong
+            try:
+                self.assertEqual(view.read_at(len(whole) // 2, 99), whole[len(whole) // 2 :][:99])
+            finally:
+                wp._pages._thrift.need = find
+
     def test_a_projection_reads_one_column(self):
         data = hundred_columns()
-
-        class Counting(io.BytesIO):
-            count = 0
-
-            def readinto(self, buffer):
-                got = super().readinto(buffer)
-                self.count += got
-                return got
-
-            def read(self, size=-1):
-                got = super().read(size)
-                self.count += len(got)
-                return got
 
         file = Counting(data)
         with wp.open(file, KEY) as view:
@@ -345,7 +392,9 @@ class Hostile(unittest.TestCase):
         with wp.open(io.BytesIO(data), KEY) as view:
             groups = view.footer.chunks
             chunk = groups[0][0]
-            pages = wp._view._native.parquet_walk(data[chunk.start : chunk.start + chunk.length], False, False, 0, 0, 0)
+            pages = wp._pages._native.parquet_walk(
+                data[chunk.start : chunk.start + chunk.length], False, False, 0, 0, 0
+            )
         self.assertGreater(len(pages), 2)
         size = sum(pages[0])
         self.assertEqual(size, sum(pages[1]))
@@ -381,7 +430,23 @@ class Hostile(unittest.TestCase):
                 others = [name for name in table().column_names if name != "number"]
                 self.assertTrue(pq.read_table(view, columns=others).equals(table().select(others)))
                 with self.assertRaisesRegex(Exception, r"column 0 \(number\)"):
-                    pq.read_table(view, columns=["number"])
+                    pq.ParquetFile(view, pre_buffer=False).read(columns=["number"])
+                # No byte of it is made up: a read over it is refused, in whatever way it is read.
+                for chunk in (row[0] for row in view.footer.chunks):
+                    for offset, length in (
+                        (chunk.start, 1),
+                        (chunk.start - 9, 10),
+                        (chunk.start + chunk.length - 1, 9),
+                    ):
+                        with self.assertRaisesRegex(KeyError, "(number)"):
+                            view.read_at(offset, length)
+                        view.seek(offset)
+                        buffer = bytearray(b"?" * length)
+                        with self.assertRaisesRegex(KeyError, "(number)"):
+                            view.readinto(buffer)
+                        self.assertEqual(buffer, bytes(length))
+                with self.assertRaisesRegex(KeyError, "(number)"):
+                    view.read_at(0, view.size)
 
     def test_gcm_renamed_ctr(self):
         data = written(self.small, compression="snappy")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ._keys import IcebergKeyMetadata, KeysLike, key_ring
-from ._view import PlainView, open_source
+from ._source import open_source
+from ._view import PlainView
 
 
 def open(
