@@ -110,6 +110,52 @@ WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const
                                                    const warpaes_parquet_page* pages, uint64_t count, void* view,
                                                    uint64_t view_len);
 
+/*
+ * The same for a GPU, with one copy of a chunk and one buffer on it:
+ *
+ *  1. Read the modules into host memory, WARPAES_PARQUET_SHIFT(flags) bytes behind the start of an image of
+ *     modules_len + 16 bytes (page-locked memory is the fastest to copy).
+ *  2. warpaes_parquet_walk, and warpaes_parquet_stage: the image becomes the plain view, except that the pages in it
+ *     are still ciphertext.
+ *  3. Copy modules_len bytes of the image to device memory.
+ *  4. warpaes_parquet_staged_entries and warpaes_batch_enqueue on the stream of the copy, with statuses on the device;
+ *     or warpaes_parquet_decrypt_staged, which waits and names what is not authentic.
+ */
+
+/** Bytes between the image and the modules in it: what a page's text moves by. */
+#define WARPAES_PARQUET_SHIFT(flags) (((flags)&WARPAES_PARQUET_CTR_PAGES) != 0 ? 0 : 16)
+/** Bytes of `seals` for each page: its IV, and its tag. */
+#define WARPAES_PARQUET_SEAL_BYTES 32
+
+/**
+ * Decrypts the page headers of `image`, in host memory, in which the chunk's modules lie at WARPAES_PARQUET_SHIFT, and
+ * puts the headers of plain pages in their place. `seals` gets WARPAES_PARQUET_SEAL_BYTES for each page, which the
+ * headers overwrite in the image. `chunk->modules` is used up. Errors as warpaes_parquet_decrypt; the image and `seals`
+ * then are of no use.
+ */
+WARPAES_API warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
+                                                 const warpaes_parquet_page* pages, uint64_t count, void* image,
+                                                 void* seals);
+
+/**
+ * Writes `count` batch entries that decrypt the pages of a staged image where they lie. `image` is a copy of it, in
+ * device or host memory. `scratch`, `statuses`: as for warpaes_parquet_page_entries. `seals`: of warpaes_parquet_stage,
+ * or a copy in device memory. `chunk->modules` only says how long the modules are.
+ */
+WARPAES_API warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_chunk* chunk,
+                                                          const warpaes_parquet_page* pages, uint64_t count,
+                                                          void* image, const void* seals, void* scratch,
+                                                          warpaes_status* statuses, warpaes_batch_entry* entries);
+
+/**
+ * Decrypts the pages of a staged image, in device or host memory, and returns when it is the plain view. If a page is
+ * not authentic, the call returns WARPAES_ERROR_AUTHENTICATION with a sentence that names it. After any failure the
+ * image is wiped.
+ */
+WARPAES_API warpaes_status warpaes_parquet_decrypt_staged(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
+                                                          const warpaes_parquet_page* pages, uint64_t count,
+                                                          void* image, const void* seals);
+
 #ifdef __cplusplus
 }
 #endif

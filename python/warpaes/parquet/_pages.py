@@ -39,6 +39,47 @@ class Pages:
         self._lock = threading.Lock()
         self._overhead = _modules.CTR_OVERHEAD if footer.ctr else _modules.OVERHEAD
 
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk that they are of."""
+        return self._chunk
+
+    def move(self, to: Any, piece_bytes: int) -> None:
+        """Make the plain view of the whole chunk in host or device memory; plaintext is nowhere else.
+
+        Raises:
+            InvalidTag: A module is not authentic; ``to`` then holds no unauthentic byte.
+            FormatError: The chunk is damaged.
+        """
+        chunk, shift = self._chunk, 0 if self._footer.ctr else _modules.TAG_BYTES
+        at, page, want = 0, 0, piece_bytes
+        memory: Any = None
+        while at < chunk.length:
+            if self._ordinal(page) > _MAX_ORDINAL:
+                raise FormatError(f"{chunk.place}: a column chunk has at most 32,768 data pages")
+            size = min(want, chunk.length - at)
+            if memory is None or len(memory) < shift + size:
+                memory = _native.Memory(shift + size)
+            image = memoryview(memory)[: shift + size]
+            self._source.read_into(chunk.start + at, image[shift:])
+            self._refuse_renamed(image[shift:], page)
+            done, pages = _native.parquet_move(
+                chunk.key or b"",
+                self._footer.aad,
+                image,
+                to,
+                at,
+                self._footer.ctr,
+                chunk.dictionary and page == 0,
+                chunk.place.row_group,
+                chunk.place.column,
+                self._ordinal(page),
+            )
+            if not done and size == chunk.length - at:
+                raise FormatError(f"{chunk.place}: the last page reaches beyond the column chunk")
+            want = piece_bytes if done else 2 * want
+            at, page = at + done, page + pages
+
     def forget(self) -> None:
         """Drop plaintext."""
         self._kept = None
@@ -192,8 +233,7 @@ class Pages:
 
     def _decrypt(self, modules: memoryview, to: memoryview, page: int) -> None:
         chunk = self._chunk
-        if self._footer.ctr and not self._checked:
-            self._refuse_renamed(modules, page)
+        self._refuse_renamed(modules, page)
         _native.parquet_decrypt(
             chunk.key or b"",
             self._footer.aad,
@@ -209,10 +249,13 @@ class Pages:
     def _refuse_renamed(self, modules: Any, page: int) -> None:
         """Refuse pages of AES_GCM_V1 in a file whose algorithm, which nothing authenticates, was changed to CTR."""
         chunk = self._chunk
+        header = 4 + int.from_bytes(modules[:4], "little")
+        end = header + 4 + int.from_bytes(modules[header : header + 4], "little")
+        if not self._footer.ctr or self._checked or end > len(modules):
+            return
         dictionary = chunk.dictionary and page == 0
         kind = _modules.DICTIONARY_PAGE if dictionary else _modules.DATA_PAGE
-        header = 4 + int.from_bytes(modules[:4], "little")
-        module = bytes(modules[header : self._starts[page + 1] - self._starts[page]])
+        module = bytes(modules[header:end])
         self._checked = True
         with contextlib.suppress(InvalidTag, FormatError):
             _modules.open_module(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import bisect
 import io
 import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .. import _native
 from .._typing import Buffer
 from ..exceptions import FormatError
-from . import _footer, _modules, _thrift
+from . import _device, _footer, _modules, _thrift
+from ._device import DeviceSpan
 from ._footer import Chunk, Footer, Span
 from ._keys import KeyRing
 from ._pages import Pages, copy
@@ -226,6 +228,54 @@ class PlainView(PlainFile):
         if plain is None and part.span is not None:
             plain = part.plain = self._plain_span(part.span, part.chunk.key)
         return copy(memoryview(plain or b"")[begin:], to)
+
+    # ------------------------------------------------------------------------------------------------------- for GPUs
+
+    @property
+    def footer_bytes(self) -> bytes:
+        """The plain footer (FileMetaData) without length and magic bytes, as cuDF's HybridScanReader takes it."""
+        return self._tail[_GAP_BYTES:-8]
+
+    def column_chunks(
+        self,
+        row_groups: Sequence[int] | None = None,
+        columns: Sequence[str] | None = None,
+        device: int | str = "cuda",
+    ) -> list[DeviceSpan]:
+        """Decrypt column chunks in the memory of a GPU, which they reach as ciphertext.
+
+        The spans have ``ptr`` and ``size`` and are complete on return. They come row group by row group, in each the
+        columns in the order of the file: the order of HybridScanReader's ``all_column_chunks_byte_ranges``.
+
+        Args:
+            row_groups: Numbers of row groups; None for all.
+            columns: Paths of columns, or of groups above them; None for all.
+            device: ``"cuda"``, ``"cuda:1"``, the number of a device, or ``"cpu"`` for page-locked host memory.
+
+        Raises:
+            InvalidTag: A module is not authentic.
+            KeyError: There is no key for a column.
+            ValueError: There is no such row group or column, or ``device`` is no name of one.
+            Error: There is no such device.
+        """
+        return self.to_device(_device.chosen(self, row_groups, columns), device)
+
+    def to_device(self, ranges: Iterable[tuple[int, int]], device: int | str = "cuda") -> list[DeviceSpan]:
+        """Fetch ranges of the plain file to the memory of a GPU: those that HybridScanReader asks for.
+
+        A whole column chunk is decrypted there; other ranges are decrypted by the processor and copied. Raises as
+        ``column_chunks``.
+
+        Args:
+            ranges: Offset and size in bytes of each.
+            device: As for ``column_chunks``.
+        """
+        self._check_open()
+        return _device.spans(self, ranges, device)
+
+    def column_pages(self) -> list[Pages]:
+        """Return the encrypted chunks with keys, in the order of the file."""
+        return [part.pages for part in self._parts if part.pages is not None]
 
     def _plain_span(self, span: Span, key: bytes) -> bytes:
         """Decrypt an index, or a Bloom filter's two modules, to as many bytes."""
