@@ -11,8 +11,9 @@
  * a binary field that no reader knows fills the rest. So offsets and sizes in footers and indexes stay true, and any
  * Parquet reader reads the view.
  *
- * These functions do no cryptography, except warpaes_parquet_decrypt. They write batch entries, which the caller passes
- * to warpaes_batch_submit (host memory) or warpaes_batch_enqueue (device memory). All are thread-safe.
+ * These functions do no cryptography, except warpaes_parquet_decrypt, warpaes_parquet_stage and
+ * warpaes_parquet_decrypt_staged. They write batch entries, which the caller passes to warpaes_batch_submit (host
+ * memory) or warpaes_batch_enqueue (device memory). All are thread-safe.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
