@@ -12,7 +12,7 @@ from typing import Any
 from .. import _native
 from .._typing import Buffer
 from ..exceptions import FormatError
-from . import _device, _footer, _modules, _thrift
+from . import _device, _footer, _modules, _prune, _thrift
 from ._device import DeviceSpan
 from ._footer import Chunk, Footer, Span
 from ._keys import KeyRing
@@ -52,6 +52,7 @@ class PlainView(PlainFile):
         aad_prefix: bytes | None = None,
         require_gcm: bool = False,
         allow_plaintext: bool = False,
+        drop_missing: bool = False,
     ) -> None:
         """Read and verify the footer; see ``warpaes.parquet.open``."""
         super().__init__()
@@ -64,6 +65,11 @@ class PlainView(PlainFile):
             raise ValueError("file: it is not encrypted; with allow_plaintext=True it is opened as it is")
         if require_gcm and self.footer.ctr:
             raise ValueError("require_gcm: the file's pages are AES_GCM_CTR_V1, which does not authenticate them")
+        self._missing = sorted(
+            {one.place.path for row in self.footer.chunks for one in row if one.encrypted and one.key is None}
+        )
+        if drop_missing:
+            _prune.drop_missing(self.footer)
         self._parts = self._make_parts()
         self._offsets = [part.start for part in self._parts]
         footer = _thrift.write(self.footer.metadata)
@@ -80,17 +86,18 @@ class PlainView(PlainFile):
                 if not chunk.encrypted or not chunk.length:
                     continue
                 if chunk.key is None:
-                    self._move_away(column, chunk)
+                    self._move_away(column, chunk, sum(one.length for one in row))
                     parts.append(_Part(chunk.start, chunk.length, chunk))
                 else:
                     pages = Pages(self._source, self.footer, chunk, indexes.get(id(chunk)))
                     parts.append(_Part(chunk.start, chunk.length, chunk, pages=pages))
         return sorted((part for part in parts if part.length), key=lambda part: part.start)
 
-    def _move_away(self, column: _thrift.Struct, chunk: Chunk) -> None:
-        """Place a chunk without a key after all others.
+    def _move_away(self, column: _thrift.Struct, chunk: Chunk, group_bytes: int) -> None:
+        """Place a chunk without a key after all others, as a long one.
 
-        Readers of other columns read over small gaps. No gap that they read over may be a column that cannot be read.
+        Readers of other columns read over small gaps, and DuckDB reads a whole row group if little of it is left out.
+        Nothing that they read over may be a column that cannot be read.
         """
         meta: _thrift.Struct = column[_footer.META_DATA][1]
         moved = self._data_end - chunk.start
@@ -99,7 +106,8 @@ class PlainView(PlainFile):
                 meta[number] = (_thrift.I64, meta[number][1] + moved)
         if column.get(_footer.FILE_OFFSET, (_thrift.I64, 0))[1]:
             column[_footer.FILE_OFFSET] = (_thrift.I64, self._data_end)
-        chunk.start = self._data_end
+        chunk.start, chunk.length = self._data_end, group_bytes
+        meta[_footer.COMPRESSED_SIZE] = (_thrift.I64, chunk.length)
         self._data_end += chunk.length
 
     @property
@@ -109,10 +117,8 @@ class PlainView(PlainFile):
 
     @property
     def missing_columns(self) -> list[str]:
-        """Paths of the columns for which there is no key: reading one raises KeyError."""
-        return sorted(
-            {one.place.path for row in self.footer.chunks for one in row if one.encrypted and one.key is None}
-        )
+        """Paths of the columns for which there is no key: reading one raises KeyError, unless they are left out."""
+        return list(self._missing)
 
     def __len__(self) -> int:
         """Return the size of the plain file in bytes."""
