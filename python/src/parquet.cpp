@@ -95,7 +95,8 @@ Object parquet_move(PyObject*, const Call& call) {
     const Key key(key_bytes.bytes(), key_bytes.size());
     const bool in_ctr = PyObject_IsTrue(ctr) == 1;
     warpaes_parquet_chunk chunk = chunk_of(image, dictionary, row_group, column, first_page);
-    const std::size_t shift = WARPAES_PARQUET_SHIFT(in_ctr ? WARPAES_PARQUET_CTR_PAGES : 0U);
+    if (in_ctr) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
+    const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
     if (image.size() < shift) raise(PyExc_ValueError, "image: has no room for modules");
     chunk.modules = image.bytes() + shift;
     chunk.modules_len = image.size() - shift;
