@@ -47,6 +47,24 @@ void seal(warpaes_engine* engine, const Key& key, const Bytes& text, std::uint8_
     for (const Bytes* part : {&nonce, &out, &tag}) to.insert(to.end(), part->begin(), part->end());
 }
 
+/// Stages a chunk's image and decrypts it where it is: whether that is possible. Then it is `view`.
+bool stage(warpaes_engine* engine, warpaes_parquet_chunk chunk, const std::vector<warpaes_parquet_page>& pages,
+           const Bytes& view) {
+    const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
+    Bytes image(shift + chunk.modules_len), seals(pages.size() * WARPAES_PARQUET_SEAL_BYTES);
+    if (chunk.modules_len != 0) std::memcpy(image.data() + shift, chunk.modules, chunk.modules_len);
+    chunk.modules = image.data() + shift;
+    warpaes_status status =
+        warpaes_parquet_stage(engine, &chunk, pages.data(), pages.size(), image.data(), seals.data());
+    if (status == WARPAES_OK) {
+        status = warpaes_parquet_decrypt_staged(engine, &chunk, pages.data(), pages.size(), image.data(), seals.data());
+    }
+    if (status != WARPAES_OK) return false;
+    image.resize(view.size());
+    require(image == view, "a staged image that is not the view");
+    return true;
+}
+
 /// Lists and decrypts; the view's size is exact, so that sanitizers see what is written beyond it.
 warpaes_status decrypt(warpaes_engine* engine, const warpaes_parquet_chunk& chunk, Bytes& view) {
     std::uint64_t count = 0, walked = 0;
@@ -61,6 +79,8 @@ warpaes_status decrypt(warpaes_engine* engine, const warpaes_parquet_chunk& chun
     expect_ok(warpaes_parquet_walk(&chunk, pages.data(), count, nullptr, nullptr), "walk");
     view.assign(walked, 0xaa);
     status = warpaes_parquet_decrypt(engine, &chunk, pages.data(), count, view.data(), view.size());
+    const bool staged = stage(engine, chunk, pages, status == WARPAES_OK ? view : Bytes());
+    require(staged == (status == WARPAES_OK), "a staged image of another status");
     if (status == WARPAES_OK || count == 0) return status;
     require(status == WARPAES_ERROR_AUTHENTICATION || status == WARPAES_ERROR_FORMAT, "another status");
     require(std::strncmp(warpaes_last_error(), "row group 0, column 0, ", 23) == 0, "an error without its place");

@@ -82,6 +82,44 @@ Object parquet_decrypt(PyObject*, const Call& call) {
     return none();
 }
 
+/// Whole pages of an image of modules, through host memory as ciphertext, to where the view lies.
+Object parquet_move(PyObject*, const Call& call) {
+    const auto [key_object, aad_object, image_object, to_object, offset_object, ctr, dictionary, row_group, column,
+                first_page] =
+        arguments(call, "parquet_move",
+                  {"key", "aad", "image", "to", "offset", "ctr", "dictionary", "row_group", "column", "first_page"});
+    const View key_bytes = host_view(key_object, "key"), aad = host_view(aad_object, "aad");
+    const View image = host_view(image_object, "image", Access::write);
+    const View to(to_object, "to", Access::write);
+    const std::uint64_t offset = to_u64(offset_object, "offset");
+    const Key key(key_bytes.bytes(), key_bytes.size());
+    const bool in_ctr = PyObject_IsTrue(ctr) == 1;
+    warpaes_parquet_chunk chunk = chunk_of(image, dictionary, row_group, column, first_page);
+    if (in_ctr) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
+    const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
+    if (image.size() < shift) raise(PyExc_ValueError, "image: has no room for modules");
+    chunk.modules = image.bytes() + shift;
+    chunk.modules_len = image.size() - shift;
+    chunk.key = key.get();
+    chunk.aad = aad.data();
+    chunk.aad_len = aad.size();
+    std::uint64_t walked = 0;
+    const auto pages = walk(chunk, in_ctr, walked);
+    if (offset > to.size() || walked > to.size() - offset) raise(PyExc_ValueError, "to: has no room for the pages");
+    std::uint8_t* const there = to.bytes() + offset;
+    warpaes_engine* with = engine();
+    check(unlocked([&] {
+        std::vector<std::uint8_t> seals(pages.size() * WARPAES_PARQUET_SEAL_BYTES);
+        const auto count = static_cast<std::uint64_t>(pages.size());
+        warpaes_status status = warpaes_parquet_stage(with, &chunk, pages.data(), count, image.data(), seals.data());
+        if (status == WARPAES_OK) status = warpaes_copy(with, there, image.data(), static_cast<std::size_t>(walked));
+        if (status != WARPAES_OK) return status;
+        return warpaes_parquet_decrypt_staged(with, &chunk, pages.data(), count, there, seals.data());
+    }));
+    const Object bytes = number(walked), count = number(pages.size());
+    return Object(PyTuple_Pack(2, bytes.get(), count.get()));
+}
+
 Object parquet_buffer(PyObject*, const Call& call) {
     const auto [length] = arguments(call, "parquet_buffer", {"length"});
     const Object bytes = new_bytes(static_cast<std::size_t>(to_u64(length, "length")));
@@ -97,6 +135,10 @@ PyMethodDef parquet_functions[] = {
         "parquet_decrypt",
         "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"
         "Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages."),
+    method_def<parquet_move>(
+        "parquet_move",
+        "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"
+        "Decrypt the whole pages of an image of modules where the view lies; return their bytes and their number."),
     method_def<parquet_buffer>("parquet_buffer",
                                "parquet_buffer(length)\n--\n\nReturn new bytes and a view to fill them."),
     end_of_methods,

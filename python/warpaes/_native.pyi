@@ -173,6 +173,9 @@ class Memory:
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
+    def address(self) -> int:
+        """The address of the first byte: of the host or, for device memory, of the device."""
+    @property
     def device(self) -> int:
         """The number of the device, or -1.
 
@@ -1356,6 +1359,40 @@ def parquet_decrypt(
         InvalidTag: A module is not authentic; the sentence names row group, column and page.
         FormatError: A module or a page header is damaged.
         ValueError: The key or the buffer has another length, an ordinal is above 32,767, or the last module is cut off.
+    """
+
+def parquet_move(
+    key: Buffer,
+    aad: Buffer,
+    image: Buffer,
+    to: Data,
+    offset: int,
+    ctr: bool,
+    dictionary: bool,
+    row_group: int,
+    column: int,
+    first_page: int,
+) -> tuple[int, int]:
+    """Make the plain view of whole pages in host or device memory, which they reach as ciphertext.
+
+    Args:
+        key: The column's key.
+        aad: AAD prefix and aad_file_unique.
+        image: Host memory, which is used up: the modules, with 16 bytes before them unless pages are AES-CTR.
+        to: Where the view goes.
+        offset: The offset in ``to``.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is the dictionary page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
+
+    Returns:
+        The bytes of the whole pages in ``image``, and the number of pages.
+
+    Raises:
+        InvalidTag: A module is not authentic.
+        FormatError: A page header is damaged.
     """
 
 def parquet_buffer(length: int) -> tuple[bytes, memoryview]:

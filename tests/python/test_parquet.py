@@ -91,6 +91,14 @@ def with_column_keys(double=True, plaintext=False, algorithm="AES_GCM_V1", bits=
     return out.getvalue()
 
 
+def missing(column):
+    """All keys but one column's."""
+    ring = wp.KeyMaterial(Kms())
+    keep = ring.column
+    ring.column = lambda path, metadata: None if path == column else keep(path, metadata)
+    return ring
+
+
 class Written(unittest.TestCase):
     """Files of pyarrow."""
 
@@ -189,9 +197,29 @@ class Written(unittest.TestCase):
                 self.assertTrue(pq.read_table(view).equals(table()))
 
 
+def hundred_rows():
+    return pa.table({"a": pa.array([bytes([i]) * (i * 97 % 3000) for i in range(100)])})
+
+
 def hundred_columns():
     columns = {f"c{i}": pa.array([(i * 37 + j * j) % 100_003 for j in range(20_000)]) for i in range(100)}
     return written(pa.table(columns), use_dictionary=False, data_page_size=8192)
+
+
+class Counting(io.BytesIO):
+    """Counts the bytes that are read."""
+
+    count = 0
+
+    def readinto(self, buffer):
+        got = super().readinto(buffer)
+        self.count += got
+        return got
+
+    def read(self, size=-1):
+        got = super().read(size)
+        self.count += len(got)
+        return got
 
 
 class Reads(unittest.TestCase):
@@ -210,21 +238,52 @@ class Reads(unittest.TestCase):
                     view = wp.open(io.BytesIO(data), KEY)
                 self.assertEqual(view.read_at(offset, length), whole[offset : offset + length])
 
+    def test_a_read_in_the_middle(self):
+        """A page is found by the OffsetIndex, or by two length fields a page: not by reading all before it."""
+        values = pa.table({"a": pa.array([f"value {i}" for i in range(100_000)])})
+        for index in (True, False):
+            for dictionary in (True, False):
+                data = written(
+                    values,
+                    data_page_size=4096,
+                    write_batch_size=100,
+                    write_page_index=index,
+                    use_dictionary=dictionary,
+                    dictionary_pagesize_limit=5000,
+                    compression="none",
+                )
+                with wp.open(io.BytesIO(data), KEY) as view:
+                    whole = view.read()
+                file = Counting(data)
+                with wp.open(file, KEY) as view:
+                    chunk = view.footer.chunks[0][0]
+                    self.assertEqual(chunk.dictionary, dictionary)
+                    self.assertGreater(chunk.length, 1 << 20)
+                    before = file.count
+                    at = chunk.start + chunk.length * 9 // 10
+                    self.assertEqual(view.read_at(at, 100), whole[at : at + 100])
+                    self.assertLess(file.count - before, chunk.length // (20 if index else 9))
+
+    def test_an_index_that_does_not_fit_is_not_used(self):
+        """Its writer has the key, so it is no attack; but it need not be right."""
+        data = written(data_page_size=300, write_batch_size=20, write_page_index=True)
+        with wp.open(io.BytesIO(data), KEY) as view:
+            whole = view.read()
+        for shift in (-1, 1, 1000):
+            view = wp.open(io.BytesIO(data), KEY)
+            find = wp._pages._thrift.need
+
+            def wrong(struct, number, kind, what, find=find, shift=shift):
+                return find(struct, number, kind, what) + (shift if "offset index" in what and number == 1 else 0)
+
+            wp._pages._thrift.need = wrong
+            try:
+                self.assertEqual(view.read_at(len(whole) // 2, 99), whole[len(whole) // 2 :][:99])
+            finally:
+                wp._pages._thrift.need = find
+
     def test_a_projection_reads_one_column(self):
         data = hundred_columns()
-
-        class Counting(io.BytesIO):
-            count = 0
-
-            def readinto(self, buffer):
-                got = super().readinto(buffer)
-                self.count += got
-                return got
-
-            def read(self, size=-1):
-                got = super().read(size)
-                self.count += len(got)
-                return got
 
         file = Counting(data)
         with wp.open(file, KEY) as view:
@@ -234,6 +293,102 @@ class Reads(unittest.TestCase):
             self.assertLess(footer, len(data) - view.footer.start + 100)
         self.assertEqual(got.column(0).to_pylist()[5], (42 * 37 + 25) % 100_003)
         self.assertLessEqual(file.count - footer, 1.1 * chunk)
+
+
+def content(span):
+    """The bytes of a span, wherever they are."""
+    from warpaes import _native
+
+    whole = bytearray(len(span.memory))
+    _native.copy(whole, span.memory)
+    return bytes(whole[: span.size])
+
+
+class ColumnChunks(unittest.TestCase):
+    """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory; all else is the same."""
+
+    def setUp(self):
+        import warpaes
+
+        self.device = "cuda" if any(one["name"] == "cuda" and one["usable"] for one in warpaes.backends()) else "cpu"
+
+    def test_spans(self):
+        for algorithm, dictionary in itertools.product(("AES_GCM_V1", "AES_GCM_CTR_V1"), (True, False)):
+            data = written(
+                properties={"encryption_algorithm": algorithm},
+                use_dictionary=dictionary,
+                data_page_size=300,
+                write_batch_size=20,
+                row_group_size=200,
+                write_page_index=True,
+            )
+            with wp.open(io.BytesIO(data), KEY) as view:
+                whole = view.read()
+                footer = pq.read_metadata(io.BytesIO(whole))
+                # HybridScanReader's contract: the footer's bytes, and for each chunk the bytes from its first page on.
+                self.assertEqual(whole[-8 - len(view.footer_bytes) : -8], view.footer_bytes)
+                expected = []
+                for group in range(footer.num_row_groups):
+                    for column in range(footer.num_columns):
+                        one = footer.row_group(group).column(column)
+                        first = one.dictionary_page_offset if one.has_dictionary_page else one.data_page_offset
+                        expected.append((first, one.total_compressed_size))
+                spans = view.column_chunks(device=self.device)
+                self.assertEqual([(span.offset, span.size) for span in spans], expected)
+                for span in spans:
+                    self.assertEqual(content(span), whole[span.offset : span.offset + span.size])
+                    self.assertTrue(span.ptr)
+                some = view.column_chunks([1, 0], ["deep", "text"], self.device)
+                columns = footer.num_columns
+                order = [columns * group + column for group in (1, 0) for column in (1, 6, 7)]
+                self.assertEqual([span.offset for span in some], [expected[i][0] for i in order])
+                ranges = [(expected[3][0] + 5, 77), (0, 4), (view.size - 8, 8), (10, 0), expected[2]]
+                for span, (offset, size) in zip(view.to_device(ranges, self.device), ranges, strict=True):
+                    self.assertEqual(content(span), whole[offset : offset + size])
+
+    def test_pieces(self):
+        """A chunk that is longer than what is moved at a time, and a page that is."""
+        from warpaes.parquet import _device
+
+        data = written(hundred_rows(), use_dictionary=False, compression="none", data_page_size=5000)
+        keep = _device._PIECE_BYTES
+        self.addCleanup(setattr, _device, "_PIECE_BYTES", keep)
+        for piece in (1, 100, 5000, 12_345, 1 << 20):
+            _device._PIECE_BYTES = piece
+            with wp.open(io.BytesIO(data), KEY) as view:
+                for span in view.column_chunks(device=self.device):
+                    self.assertEqual(content(span), view.read_at(span.offset, span.size))
+
+    def test_refusals(self):
+        data = written(data_page_size=300, write_batch_size=20)
+        with wp.open(io.BytesIO(data), KEY) as view:
+            for wrong, sentence in (
+                ({"row_groups": [1]}, "row_groups: there is no row group 1"),
+                ({"columns": ["nothing"]}, "columns: the file has no column nothing"),
+                ({"device": "tpu"}, "device: must be"),
+                ({"device": "cuda:"}, "device: must be"),
+            ):
+                with self.assertRaisesRegex(ValueError, sentence):
+                    view.column_chunks(**{"device": self.device} | wrong)
+            with self.assertRaisesRegex(ValueError, "ranges"):
+                view.to_device([(view.size, 1)], self.device)
+            chunk = view.footer.chunks[0][1]
+        altered = bytearray(data)
+        altered[chunk.start + chunk.length // 2] ^= 1
+        with wp.open(io.BytesIO(altered), KEY) as view:
+            with self.assertRaises((InvalidTag, FormatError)):
+                view.column_chunks(columns=["text"], device=self.device)
+            self.assertEqual(len(view.column_chunks(columns=["number"], device=self.device)), 1)
+        renamed = bytearray(data)
+        at = data.index(b"\x1c\x1c", wp.open(io.BytesIO(data), KEY).footer.start)
+        renamed[at + 1] = 0x2C
+        refused = self.assertRaisesRegex(ValueError, "altered to AES_GCM_CTR_V1")
+        with wp.open(io.BytesIO(renamed), KEY) as view, refused:
+            view.column_chunks(device=self.device)
+        with wp.open(io.BytesIO(with_column_keys()), missing("number")) as view:
+            with self.assertRaisesRegex(KeyError, "number"):
+                view.column_chunks(device=self.device)
+            self.assertEqual(len(view.column_chunks(columns=["text"], device=self.device)), 1)
 
 
 class OnS3(unittest.TestCase):
@@ -345,7 +500,9 @@ class Hostile(unittest.TestCase):
         with wp.open(io.BytesIO(data), KEY) as view:
             groups = view.footer.chunks
             chunk = groups[0][0]
-            pages = wp._view._native.parquet_walk(data[chunk.start : chunk.start + chunk.length], False, False, 0, 0, 0)
+            pages = wp._pages._native.parquet_walk(
+                data[chunk.start : chunk.start + chunk.length], False, False, 0, 0, 0
+            )
         self.assertGreater(len(pages), 2)
         size = sum(pages[0])
         self.assertEqual(size, sum(pages[1]))
@@ -373,15 +530,28 @@ class Hostile(unittest.TestCase):
         for plaintext in (False, True):
             data = with_column_keys(plaintext=plaintext)
 
-            ring = wp.KeyMaterial(Kms())
-            keep = ring.column
-            ring.column = lambda path, metadata, keep=keep: None if path == "number" else keep(path, metadata)
-            with wp.open(io.BytesIO(data), ring) as view:
+            with wp.open(io.BytesIO(data), missing("number")) as view:
                 self.assertEqual(view.missing_columns, ["number"])
                 others = [name for name in table().column_names if name != "number"]
                 self.assertTrue(pq.read_table(view, columns=others).equals(table().select(others)))
                 with self.assertRaisesRegex(Exception, r"column 0 \(number\)"):
-                    pq.read_table(view, columns=["number"])
+                    pq.ParquetFile(view, pre_buffer=False).read(columns=["number"])
+                # No byte of it is made up: a read over it is refused, in whatever way it is read.
+                for chunk in (row[0] for row in view.footer.chunks):
+                    for offset, length in (
+                        (chunk.start, 1),
+                        (chunk.start - 9, 10),
+                        (chunk.start + chunk.length - 1, 9),
+                    ):
+                        with self.assertRaisesRegex(KeyError, "(number)"):
+                            view.read_at(offset, length)
+                        view.seek(offset)
+                        buffer = bytearray(b"?" * length)
+                        with self.assertRaisesRegex(KeyError, "(number)"):
+                            view.readinto(buffer)
+                        self.assertEqual(buffer, bytes(length))
+                with self.assertRaisesRegex(KeyError, "(number)"):
+                    view.read_at(0, view.size)
 
     def test_gcm_renamed_ctr(self):
         data = written(self.small, compression="snappy")

@@ -18,8 +18,8 @@ from ._inspect import describe, describe_view, verify
 from ._keys import Keys
 from ._open import open as open_view
 from ._rewrite import Encryption, rewrite
+from ._source import open_source
 from ._tables import buffered
-from ._view import open_source
 
 # The command's exit statuses (docs/command-line.md).
 EXIT_STATUSES: list[tuple[type[BaseException], int]] = [

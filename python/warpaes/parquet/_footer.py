@@ -27,7 +27,7 @@ OFFSET_INDEX_OFFSET, OFFSET_INDEX_LENGTH, COLUMN_INDEX_OFFSET, COLUMN_INDEX_LENG
 CRYPTO, ENCRYPTED_META_DATA = 8, 9
 # ColumnMetaData
 TYPE, ENCODINGS, PATH, CODEC, NUM_VALUES, UNCOMPRESSED_SIZE, COMPRESSED_SIZE = 1, 2, 3, 4, 5, 6, 7
-DATA_OFFSET, DICTIONARY_OFFSET, BLOOM_OFFSET, BLOOM_LENGTH = 9, 11, 14, 15
+DATA_OFFSET, INDEX_PAGE_OFFSET, DICTIONARY_OFFSET, BLOOM_OFFSET, BLOOM_LENGTH = 9, 10, 11, 14, 15
 
 
 @dataclass(slots=True)
@@ -318,7 +318,8 @@ class _Column:
         footer.spans.append(Span(start, length, chunk, _modules.BLOOM_HEADER))
 
 
-#: The offset of a chunk without metadata: the view puts all such chunks after the data, and refuses to read them.
+#: The offset of a chunk without metadata. The view puts all chunks without a key after the data, and refuses to read
+#: them.
 HIDDEN_OFFSET = 1 << 62
 HIDDEN_BYTES = 64
 

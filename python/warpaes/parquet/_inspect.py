@@ -6,8 +6,9 @@ from typing import Any
 
 from ..exceptions import FormatError
 from . import _footer, _thrift
+from ._source import Source
 from ._thrift import BINARY, STRUCT, Struct
-from ._view import PlainView, Source
+from ._view import PlainView
 
 _STEP_BYTES = 8 << 20
 
