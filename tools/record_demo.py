@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the README's commands on a terminal and records in bench/results/demo what is seen: docs/demo.svg.
+"""Runs the README's commands on a terminal and records the session in bench/results/demo: docs/demo.svg.
 
-They are run twice, and the second time is recorded, when the system has given out memory for files before.
+The commands run twice, and the second run is recorded: the page cache has its memory by then.
 
 tools/record_demo.py [--mib 2048]
 """
@@ -26,14 +26,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from recording import ROOT, file_for, processor, stamp
 
-COLUMNS = 62
-#: What is shown, in order; the file is there before, and nothing else.
+COLUMNS = 80
+#: The commands, in order. Only disk.img exists before.
 STEPS = (
     "warpaes keygen -o keyset.json",
     "warpaes encrypt -k keyset.json disk.img",
     "warpaes verify -k keyset.json disk.img.warpaes",
-    "warpaes decrypt -k keyset.json \\\n    -r 2100000000:2100000020 disk.img.warpaes",
-    "printf X | dd of=disk.img.warpaes bs=1 seek=5000 \\\n    conv=notrunc status=none   # somebody alters a byte",
+    "warpaes decrypt -k keyset.json -r 2100000000:2100000020 disk.img.warpaes",
+    "printf X | dd of=disk.img.warpaes bs=1 seek=5000 conv=notrunc status=none",
     "warpaes decrypt -k keyset.json -o copy.img disk.img.warpaes",
     "ls",
 )
