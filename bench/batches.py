@@ -52,7 +52,7 @@ def batches_section(record: dict) -> list[str]:
 
 
 def gpus_section(record: dict) -> list[str]:
-    """Throughput from host memory to host memory with several GPUs, beside that of copies alone."""
+    """Throughput from host memory to host memory with several GPUs, next to that of copies only."""
     rows = record.get("gpus", [])
     if not rows:
         return []

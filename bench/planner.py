@@ -1,4 +1,4 @@
-"""The planner's choices beside the times of all backends: text and plots from the records in bench/results/planner."""
+"""The planner's choices next to the times of all backends: text and plots from the records in bench/results/planner."""
 
 from __future__ import annotations
 

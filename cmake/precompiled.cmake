@@ -24,7 +24,7 @@ endfunction()
 
 # compile_together(target…): with WARPAES_UNITY, six files at a time, which takes less than half as long: templates of the
 # standard library and of GoogleTest are made once. Calls take as long as before. For targets of which no two files define
-# the same name. Files with options of their own are compiled alone, as ever.
+# the same name. Files with options of their own are compiled separately.
 # The presets arm64 and clang compile every file alone, so that each has all the headers that it needs.
 function(compile_together)
   if(WARPAES_UNITY)

@@ -1,4 +1,4 @@
-# libwarpaes.a for who wants one program and no library beside it: all rooms in one object, which shows what the shared
+# libwarpaes.a for who wants one program and no library next to it: all rooms in one object, which shows what the shared
 # library shows (src/capi/exports.map), so that nothing in it meets a name of the program's.
 # (Inline variables stay visible, by names of C++ that are nobody else's.)
 set(rooms warpaes_format warpaes_message warpaes_engine warpaes_cpu warpaes_cuda warpaes_os warpaes_backend warpaes_base)
@@ -9,7 +9,7 @@ endif()
 set(archive ${PROJECT_BINARY_DIR}/libwarpaes.a)
 add_custom_command(
   OUTPUT ${archive}
-  # Templates of the standard library are taken out of their groups: whoever has the same would otherwise replace ours,
+  # Templates of the standard library are taken out of their groups: anyone who has the same would otherwise replace ours,
   # to which nothing could refer any more.
   COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o warpaes.o $<TARGET_OBJECTS:warpaes_capi> --whole-archive
           ${archives} --no-whole-archive ${cudart}

@@ -19,7 +19,7 @@ NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 CIPHERS = [
     f"-aes-{bits}-{mode}" for bits in (128, 192, 256) for mode in ["ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr"]
 ]
-#: What comes next behind a command.
+#: What comes next after a command.
 WORDS = {
     "enc": CIPHERS,
     "keys": ["list", "add", "promote", "disable", "enable", "destroy", "remove", "passphrase"],

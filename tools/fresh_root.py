@@ -40,7 +40,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: The file that the README's commands name.
 README_FILES = "head -c 2500000 /dev/urandom > disk.img\n"
-#: How it says that programs are built against an installation in a prefix of one's own.
+#: How it says that programs are built against an installation in a prefix of your own.
 BUILD_C = """\
 export PKG_CONFIG_PATH=~/.local/lib/pkgconfig LD_LIBRARY_PATH=~/.local/lib
 {compiler} program{suffix} $(pkg-config --cflags --libs warpaes) -o program && ./program

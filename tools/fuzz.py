@@ -45,7 +45,7 @@ RESULTS = ROOT / "bench/results/robustness"
 MOST_FILES, MOST_BYTES = 150, 1024
 # Of inputs: what a target does not read is not worth changing, and two sequences find more than one as long as both.
 MOST_READ = {"batch": 512, "sequence": 1024, "sequence_gpu": 1024}
-# With --cores: executions a target, and seconds of a process until somebody else may have its core.
+# With --cores: executions a target, and seconds of a process until someone else may have its core.
 ENOUGH, PART = 10_000_000, 150
 
 

@@ -183,7 +183,7 @@ def run_device_calls(build: Path, environment: dict) -> list[dict]:
 
 
 def run_device_bench(build: Path, environment: dict) -> list[dict]:
-    """Blocks a second in kernels of one's own, by bench/device_bench, which has verified them."""
+    """Blocks a second in your own kernels, by bench/device_bench, which has verified them."""
     done = subprocess.run(
         [build / "bench/device_bench"], env=environment, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     )

@@ -1,5 +1,5 @@
 """Which mutants the tests notice (switched_tests.py): each is run alone with the quickest tests of its room, then those
-that live, all at a time, with all other tests of all rooms; what fails then is run with each of them alone."""
+that live, all at a time, with all other tests of all rooms; what fails then is run with each of them only."""
 
 from __future__ import annotations
 

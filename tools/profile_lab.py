@@ -87,7 +87,7 @@ def find_ncu() -> str | None:
 
 
 def known_metrics(text: str) -> set[str]:
-    """The names that `ncu --query-metrics` lists, which have no ".sum" and the like behind them."""
+    """The names that `ncu --query-metrics` lists, which have no ".sum" and the like after them."""
     return set(re.findall(r"^\s*(\w+__\w+)\b", text, re.MULTILINE))
 
 

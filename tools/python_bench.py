@@ -45,8 +45,8 @@ CORES = len(os.sched_getaffinity(0))
 def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: bool = False) -> dict:
     """The shortest of samples of each, taken in turns: what else the machine does only makes them longer.
 
-    ``repeated``: each is called once more before it is measured, and so gets the pages that it has given back. The
-    host of a virtual machine takes free memory away; whoever comes first after another would measure that.
+    ``repeated``: each is called again before it is measured, and so gets the pages that it has given back. The
+    host of a virtual machine takes free memory away; anyone who comes first after another would measure that.
     """
     taken: dict = {name: [] for name in actions}
     for _ in range(samples):
@@ -152,7 +152,7 @@ def read_in_pieces(file: BinaryIO, size: int) -> None:
 
 
 def stream_rows() -> list[dict]:
-    """Reading by every call that reads, from memory and from a path, beside the same of a file in clear."""
+    """Reading by every call that reads, from memory and from a path, next to the same of a file in clear."""
     from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 
     streaming_aead.register()

@@ -218,7 +218,7 @@ class Tests:
         found = outcome_of_gtest(output) if program.kind == "gtest" else outcome_of_unittest(output, cases)
         found = Outcome(found.passed & set(cases), found.failed & set(cases))
         if not found.failed:
-            # Before the first case, or behind the last.
+            # Before the first case, or after the last.
             found.failed.add(cases[-1])
             found.passed.discard(cases[-1])
         return found

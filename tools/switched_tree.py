@@ -53,7 +53,7 @@ class Tree:
         slot.ways = []
 
     def settle(self, slot: Slot) -> bool:
-        """Takes the first candidate that has a switch beside the others'."""
+        """Takes the first candidate that has a switch next to the others'."""
         while slot.candidates:
             mutant = slot.mutant
             if not slot.ways:

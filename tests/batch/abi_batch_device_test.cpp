@@ -1,4 +1,4 @@
-// Batches whose messages lie in device memory, alone and beside others in host memory.
+// Batches whose messages lie in device memory, alone and next to others in host memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -125,7 +125,7 @@ TEST_P(AbiBatchDevice, WhatDoesNotLieOnTheDeviceComesThere) {
     EXPECT_EQ(here, expected);
 }
 
-// What lies between them is somebody else's: a record's tag, or another entry's messages.
+// What lies between them is someone else's: a record's tag, or another entry's messages.
 TEST_P(AbiBatchDevice, OfMessagesThatAreRefusedNothingElseIsWiped) {
     constexpr std::size_t count = 4, length = 4096;
     for (const std::size_t gap : {std::size_t{0}, std::size_t{1}, std::size_t{32}, length}) {

@@ -126,7 +126,7 @@ TEST_P(AbiBatchErrors, EntriesThatWriteTheSameBytes) {
               (std::vector{WARPAES_ERROR_OVERLAP, WARPAES_ERROR_OVERLAP, WARPAES_OK, WARPAES_OK, WARPAES_OK}));
 }
 
-// Messages of two entries that lie between each other's are no overlap.
+// Messages of two entries that lie between each other's are not overlap.
 TEST_P(AbiBatchErrors, RecordsOfTwoFields) {
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0, 4),
                                              entry(WARPAES_CTR, WARPAES_ENCRYPT, 1, 4)};
@@ -173,7 +173,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_NE(sentences_[5].find("of 2 messages 2 are not authentic, the first is message 0"), std::string::npos);
 }
 
-// That a tag is wrong is its message's own affair, behind an entry that was refused too.
+// That a tag is wrong is its message's own affair, after an entry that was refused too.
 TEST_P(AbiBatchErrors, OneOfThreeMessagesIsNotAuthentic) {
     for (const bool refused : {false, true}) {
         std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0),

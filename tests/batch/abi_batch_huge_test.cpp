@@ -95,7 +95,7 @@ TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     EXPECT_EQ(one, WARPAES_ERROR_STATE);
 }
 
-// An entry that would take years ends when it is cancelled, whether it lies beside others, and whoever works on it.
+// An entry that would take years ends when it is cancelled, whether it lies next to others, and anyone who works on it.
 TEST_P(AbiBatchHuge, AnEntryWithoutEndIsCancelled) {
     for (const warpaes_mode mode : {WARPAES_CMAC, WARPAES_GCM}) {
         for (const bool at_once : {true, false}) {

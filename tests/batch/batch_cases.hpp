@@ -38,7 +38,7 @@ private:
     std::uint64_t state_;
 };
 
-/// Random numbers from whoever has some: a generator, which it leaves where it is, or the bytes of a fuzzer.
+/// Random numbers from anyone who has some: a generator, which it leaves where it is, or the bytes of a fuzzer.
 class Random {
 public:
     template <std::uniform_random_bit_generator Generator>
@@ -63,7 +63,7 @@ public:
     explicit KeyPool(std::uint32_t seed);
     [[nodiscard]] const ExpandedKey& key(std::size_t bytes, unsigned number) const { return *place(bytes, number); }
     [[nodiscard]] bool owns(const ExpandedKey& key) const;
-    /// Another one in its place, or the same bytes once more.
+    /// Another one in its place, or the same bytes again.
     void renew(std::size_t bytes, unsigned number, Random random);
     void make_again(std::size_t bytes, unsigned number);
 
@@ -101,7 +101,7 @@ struct GroupSpec {
     unsigned wrong_tags = 0;     ///< of 100 messages, on decryption
     std::size_t gap = 0;         ///< bytes between messages, and between what else they have
     std::size_t shift = 0;       ///< bytes before the first message
-    /// Which of the pool's; none: one of them, or now and then another. Not for raw keys.
+    /// Which of the pool's; none: one of them, or sometimes another. Not for raw keys.
     std::optional<unsigned> key = std::nullopt;
 };
 

@@ -11,7 +11,7 @@
 namespace warpaes {
 namespace {
 
-/// Of strips that each begin behind the one before, as those of most clients do.
+/// Of strips that each begin after the one before, as those of most clients do.
 std::set<std::uint32_t> clashes_of(const std::vector<Strip>& strips, std::uint32_t cut) {
     const auto writes = [&](std::uint32_t i) { return std::array<Strip, 2>{strips[i], Strip{}}; };
     Clashes clashes, rest;

@@ -37,7 +37,7 @@ public:
     void release(std::uint8_t* memory, std::size_t) noexcept override { free_page_locked(memory); }
 };
 
-/// One piece of memory out of which all groups get theirs, one behind the other, as in a client's arena.
+/// One piece of memory out of which all groups get theirs, one after the other, as in a client's arena.
 class Arena final : public BatchMemory {
 public:
     explicit Arena(BatchMemory& memory) : memory_(memory), base_(memory.allocate(bytes_)) {}
@@ -499,7 +499,7 @@ TEST(CudaStreamBatch, ForgedMessagesOfAllLengths) {
 INSTANTIATE_TEST_SUITE_P(All, CudaBatch, testing::ValuesIn(all_places()),
                          [](const auto& info) { return std::string(info.param.label); });
 
-/// Groups that lie one behind the other in one allocation are copied together.
+/// Groups that lie one after the other in one allocation are copied together.
 TEST(CudaBatchArena, GroupsAreCopiedTogether) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);

@@ -195,7 +195,7 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
     EXPECT_GT(failed, 20U) << "nothing has failed: this tests nothing";
 }
 
-// Nor between a GPU's failure and the time when somebody else does the work again, before which it may be cancelled.
+// Nor between a GPU's failure and the time when someone else does the work again, before which it may be cancelled.
 TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     unsigned failed = 0;
     for (const char* const function : {"cudaEventRecord", "cudaEventSynchronize", "cudaMemcpyAsync"}) {

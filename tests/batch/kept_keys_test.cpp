@@ -256,7 +256,7 @@ TEST_F(KeptKeys, AFlushSaysIfItFails) {
 TEST_F(KeptKeys, WhatNobodyUsesGoesByItself) {
     for (const bool with_handles : {false, true}) {
         const AbiEngine engine = make(std::chrono::milliseconds(20));
-        // And is made anew, and goes again.
+        // And is made again, and goes again.
         for (int time = 0; time < 4; ++time) {
             (void)run(engine, with_handles);
             const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);

@@ -183,7 +183,7 @@ TEST(Rectangles, OfWhichOwnersOverlap) {
     EXPECT_LT(clean + all, rounds - rounds / 20);
 }
 
-// Columns of a table, any number of them, each some rows of it; and now and then one message, or several without gaps,
+// Columns of a table, any number of them, each some rows of it; and sometimes one message, or several without gaps,
 // in between. Mostly room for all, so that few overlap.
 TEST(Clashes, OfColumnsBetweenEachOther) {
     std::mt19937 random(9);
@@ -288,7 +288,7 @@ TEST(Clashes, ListEntriesByAddressUnlessTheyAreInOrder) {
         Clashes clashes;
         std::vector<std::array<Strip, 2>> writes(by_address.size());
         for (std::uint32_t place = 0; place < by_address.size(); ++place) {
-            // A tag behind each text: two writes, one entry.
+            // A tag after each text: two writes, one entry.
             const std::uintptr_t text = 1000 + 100 * std::uintptr_t{place};
             writes[by_address[place]] = {Strip{text, 0, 1, 84}, Strip{text + 84, 0, 1, 16}};
         }

@@ -70,7 +70,7 @@ def main():
 
 
 def wait_until_read(pipe, seconds=20):
-    """Until whoever reads the other end has taken all that was written."""
+    """Until anyone who reads the other end has taken all that was written."""
     left = array.array("i", [1])
     deadline = time.monotonic() + seconds
     while left[0] != 0 and time.monotonic() < deadline:

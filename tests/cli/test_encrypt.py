@@ -375,7 +375,7 @@ class Outputs(KeyedTest):
 
 
 class Names(KeyedTest):
-    """Names that mean something to somebody else."""
+    """Names that mean something to someone else."""
 
     def test_brackets_are_part_of_a_name(self):
         self.write("a", b"one")

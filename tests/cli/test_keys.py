@@ -419,7 +419,7 @@ class NearMisses(CommandTest):
         self.warpaes("keygen", "-o", "keyset")
         for name in ("keyset.json", "/home/nobody/my-keys/keyset2025", "1234567", "backup_keyset_of_december_2025"):
             self.refused(NOT_FOUND, f"'{name}'", "encrypt", "-k", name)
-        # What is too short for a key, or of digits alone and a number; one character more is not repeated.
+        # What is too short for a key, or of digits only and a number; one character more is not repeated.
         for longest, after in (("ab0123456789cde", "f"), ("2025" * 5 + "123", "4"), ("Ab0-" * 5 + "A", "b")):
             self.refused(NOT_FOUND, f"'{longest}'", "encrypt", "-k", longest)
             result = self.refused(ARGUMENT, "looks like a key", "encrypt", "-k", longest + after)

@@ -140,7 +140,7 @@ class Provider(CommandTest):
         }
         for name, text in configs.items():
             with self.subTest(name):
-                # Twice: the block is written anew.
+                # Twice: the block is written again.
                 for _ in range(2):
                     self.install(text)
                     text_with = Path("openssl.cnf").read_text()

@@ -289,7 +289,7 @@ class _Kme:
 
 
 class Letter(Format):
-    """A file under a QKD key with the line beside it, or in one stream. The genuine one opens after an altered one."""
+    """A file under a QKD key with the line next to it, or in one stream. The genuine one opens after an altered one."""
 
     refusals = (
         exceptions.InvalidTag,

@@ -1,4 +1,4 @@
-"""moto's S3 server behind a proxy that does what networks and object stores do: resets, 503, answers that are slow,
+"""moto's S3 server after a proxy that does what networks and object stores do: resets, 503, answers that are slow,
 cut short or lost after the request was carried out. It also keeps a promise that moto does not: a write depends on
 what is there at that moment, also for `If-Match` of CompleteMultipartUpload.
 """

@@ -153,7 +153,7 @@ class Ends(Case):
 
 
 class Lists(Case):
-    """Lists of names, which somebody else has made."""
+    """Lists of names, which someone else has made."""
 
     def listed(self, *names: str) -> pathlib.Path:
         path = self.folder / "names"

@@ -1,4 +1,4 @@
-"""warpaes bulk on moto's S3 server, behind a proxy that fails where a test wants it."""
+"""warpaes bulk on moto's S3 server, after a proxy that fails where a test wants it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST = 1024
 
 
 class ObjectStore(Case):
-    """S3, by moto, behind a proxy that fails where a test wants it."""
+    """S3, by moto, after a proxy that fails where a test wants it."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -341,7 +341,7 @@ class ObjectStore(Case):
 
 
 class Signatures(unittest.TestCase):
-    """moto looks at no signature: here they are computed once more, by AWS's description of version 4."""
+    """moto looks at no signature: here they are computed again, by AWS's description of version 4."""
 
     def setUp(self) -> None:
         self.made: dict[str | None, Any] = {}

@@ -198,7 +198,7 @@ class Definition(unittest.TestCase):
 
 
 class Distribution(unittest.TestCase):
-    """Of a million, within six standard deviations; the definitions are what says that these are no accident."""
+    """Of a million, within six standard deviations; the definitions are what says that these are not accident."""
 
     def test_uniform_numbers_lie_below_their_bound(self) -> None:
         for dtype in FLOATS:

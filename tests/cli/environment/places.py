@@ -312,7 +312,7 @@ def watched():
 
 
 def memory():
-    """It belongs to root, whoever runs it: no other process of the user's may look into it, and nothing dumps it."""
+    """It belongs to root, anyone who runs it: no other process of the user's may look into it, and nothing dumps it."""
 
     def drive(world, process):
         feed(process, world.template.plain)
