@@ -91,10 +91,10 @@ def better(record: dict) -> list[str]:
 def figures(record: dict) -> str:
     return "\n\n".join(
         [
-            f"{human_bytes(record['bytes'])} of this system's programs, libraries and texts, from start to exit; what "
-            "is read and what is written lie in memory (tmpfs).",
+            f"{human_bytes(record['bytes'])} of this system's programs, libraries and texts, from start to exit; "
+            "input and output lie in memory (tmpfs).",
             speeds(record),
-            f"*{source(record)}. The shortest of {record['rounds']} rounds in which all take turns; everything that "
+            f"*{source(record)}. The shortest of {record['rounds']} rounds and all tools take turns; everything that "
             f"was encrypted is decrypted and compared.{others(record)}*",
             "Where another tool is ahead of the same work of warpaes:",
             "\n".join(better(record)),

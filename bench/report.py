@@ -126,7 +126,7 @@ def calls_section(record: dict) -> list[str]:
     return [
         "### A call and its end, device memory",
         "Microseconds from the call to its return, with the result there, and how many times those of an empty kernel "
-        f"and the wait for it, measured beside each row: {empty:.1f} in the middle.",
+        f"and the wait for it, measured with each row: {empty:.1f} in the median.",
         table(["", *map(human_bytes, sizes)], lines),
         f"*{gpu_of(record)}; {stamp(rows[0])}. XTS has data units of 4 KiB.*",
     ]
@@ -153,7 +153,7 @@ def cpu_section(record: dict) -> list[str]:
                 lines.append(cells)
         threads = ", ".join(str(t) for t in sorted({row["threads"] for row in rows}))
         out += [
-            f"### `{backend}` beside libcrypto, {threads} thread{'' if threads == '1' else 's'}",
+            f"### `{backend}` compared with libcrypto, {threads} thread{'' if threads == '1' else 's'}",
             "Each cell: GB/s of warpaes / GB/s of libcrypto's EVP in the same run, and their ratio.",
             table(["", *map(human_bytes, sizes)], lines),
             caption(record, rows),

@@ -79,7 +79,7 @@ ROOMS = {
 }
 # Lines of declarations only, of the lab, of benchmarks and of other people's kernels.
 NOT_HERE = re.compile(r"include/warpaes/device|include/warpaes/warpaes\.h$|cli/bench")
-# Lines that overwrite what was secret; without them something stays.
+# Lines that overwrite secrets; without them something remains.
 WIPING = re.compile(
     r"((?:\(void\)|check\()?(?:\w|\.|->|::)*\b"
     r"(?:wipe|clear_memory|clear_after_failure|clear_rows|clear_vector_registers|end_clean_stack|explicit_bzero|cudaMemset"
@@ -287,7 +287,7 @@ def main() -> int:
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
-    # Of a job in the background shells have it ignored, and tests that are to be interrupted would be, too.
+    # Shells start background jobs with SIGINT ignored; restore it for tests that send SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     subprocess.run([ROOT / "tools/setup", "mutants"], check=True)
     BUILD.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the Python package beside pyca/cryptography, Tink's library and cryptotensors, in one process.
+"""Compares the Python package with pyca/cryptography, Tink's library and cryptotensors, in one process.
 
 Prints the table; the record goes to bench/results/python.
 
@@ -91,7 +91,7 @@ def by_all_cores(size: int, move: Callable[[int, int], None]) -> None:
 
 
 def large_pages(size: int) -> mmap.mmap:
-    """Memory that nobody has touched, in large pages where the system has them."""
+    """Allocate untouched memory, in large pages if the system has them."""
     room = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     room.madvise(mmap.MADV_HUGEPAGE)
     return room
@@ -236,7 +236,7 @@ def weights_rows() -> list[dict]:
 
 
 def model_rows(count: int, keys: dict, save_file: Any, load_file: Any) -> list[dict]:
-    """Of a model of so many equal tensors."""
+    """The header of a model with this number of equal tensors."""
     import numpy as np
 
     tensors = {f"layer {i}": np.frombuffer(os.urandom(MODEL_BYTES // count), "f4") for i in range(count)}

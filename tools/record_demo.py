@@ -54,7 +54,7 @@ def run_on_terminal(command: str, folder: Path, environment: dict) -> tuple[list
                 raise RuntimeError(f"says nothing for a minute: {command}")
             try:
                 piece = os.read(master, 65536)
-            except OSError:  # nobody holds the other end any more
+            except OSError:  # no process holds the other end
                 break
             if not piece:
                 break
@@ -92,7 +92,7 @@ def main() -> int:
     for step in steps:
         print(f"$ {step['command']}\n{''.join(text for _, text in step['events'])}", end="")
     if [step["status"] for step in steps] != [0, 0, 0, 0, 0, 22, 0]:
-        raise RuntimeError(f"not what was to be shown: {[(step['command'], step['status']) for step in steps]}")
+        raise RuntimeError(f"unexpected exit statuses: {[(step['command'], step['status']) for step in steps]}")
     host = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
     record = {"schema": 1} | stamp() | {"host": host, "columns": COLUMNS, "bytes": size, "steps": steps}
     folder = ROOT / "bench/results/demo"

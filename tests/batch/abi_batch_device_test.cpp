@@ -58,7 +58,7 @@ TEST_P(AbiBatchDevice, BesideMessagesElsewhere) {
     for (const auto& c : cases) EXPECT_EQ(c->complaints(), "");
 }
 
-// Chains of many blocks are a task of their own beside so many others; entries of one shape in any order are a group.
+// Chains of many blocks are tasks of their own among many others. Entries of one shape form a group in any order.
 TEST_P(AbiBatchDevice, LongChainsAmongManyEntriesInAnyOrder) {
     std::mt19937 random(4);
     std::vector<GroupSpec> specs(300, {.mode = Mode::ctr, .count = 1, .length = 64, .iv_length = 16});

@@ -165,7 +165,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_EQ(run(entries, flags)[4], WARPAES_ERROR_IV_REUSED);
     raw[31] = 0;
     EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
-    // Decryption repeats what it likes; within one entry counts, too.
+    // Decryption may repeat a nonce. Nonces within one entry also count.
     std::memcpy(iv(5, 1), iv(5, 0), 12);
     EXPECT_EQ(run(entries, flags)[5], WARPAES_ERROR_IV_REUSED);
     entries[5].direction = WARPAES_DECRYPT;
@@ -173,7 +173,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_NE(sentences_[5].find("of 2 messages 2 are not authentic, the first is message 0"), std::string::npos);
 }
 
-// That a tag is wrong is its message's own affair, after an entry that was refused too.
+// A wrong tag concerns its own message only, also after a refused entry.
 TEST_P(AbiBatchErrors, OneOfThreeMessagesIsNotAuthentic) {
     for (const bool refused : {false, true}) {
         std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0),

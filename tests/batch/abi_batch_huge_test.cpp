@@ -79,7 +79,7 @@ TEST_P(AbiBatchHuge, NumbersAreRefused) {
     }
 }
 
-// Where there can be no memory for statuses nothing is written, and that is said.
+// If statuses cannot be allocated, nothing is written and the call reports it.
 TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0), endless(WARPAES_CMAC, 1)};
     warpaes_status one = WARPAES_ERROR_STATE;
@@ -116,7 +116,7 @@ TEST_P(AbiBatchHuge, AnEntryWithoutEndIsCancelled) {
     }
 }
 
-// Nor do many of them take memory for tasks that nobody will come to.
+// Many of them allocate no memory for tasks that never run.
 TEST_P(AbiBatchHuge, ManyEntriesWithoutEndAreCancelled) {
     std::vector<warpaes_batch_entry> entries;
     for (unsigned i = 0; i < 64; ++i) entries.push_back(endless(WARPAES_CMAC, 1));

@@ -54,8 +54,8 @@ private:
     std::function<std::uint32_t()> next_;
 };
 
-/// A few keys of each length, for groups of one batch and of those after it: so whatever somebody keeps of a key from
-/// batch to batch, for other modes and other directions, is used.
+/// A few keys per length, shared by consecutive batches, so cached key material is reused under other modes and
+/// directions.
 class KeyPool {
 public:
     static constexpr unsigned keys_each = 3;
@@ -74,7 +74,7 @@ private:
     std::vector<std::unique_ptr<const ExpandedKey>> keys_;
 };
 
-/// The process's; nobody changes it.
+/// The process's own; never modified.
 KeyPool& shared_keys();
 
 /// What a group of messages is to look like; contents come from a seed.

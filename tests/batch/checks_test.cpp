@@ -48,7 +48,7 @@ struct Messages {
         g.iv_length = 12;
         return g;
     }
-    /// Of the next message.
+    /// The first byte of the next message.
     void add(std::uint8_t key, std::uint8_t iv) {
         keys.insert(keys.end(), 16, key);
         ivs.insert(ivs.end(), 12, iv);

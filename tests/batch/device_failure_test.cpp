@@ -235,7 +235,7 @@ TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     EXPECT_GT(failed, 2U) << "nothing has failed: this tests nothing";
 }
 
-// On a caller's stream a call that fails says so; what it held is the next one's, which is right.
+// A failed call on a caller's stream reports the failure. The next call reuses its memory and succeeds.
 TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
     std::vector<GroupSpec> specs;
     for (const Mode mode : {Mode::ctr, Mode::cbc, Mode::gcm}) {

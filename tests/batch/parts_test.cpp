@@ -350,7 +350,7 @@ struct OneBatch {
     std::vector<std::vector<warpaes_status>> statuses;
 };
 
-// Whenever nobody can carry out a batch, all of its entries say so, and all of their messages.
+// If no backend can run a batch, all of its entries and messages report it.
 TEST(Batches, SayThatTheyAreAbandoned) {
     Engine engine({.backend = "libcrypto", .threads = 1});
     KeyTable keys;
@@ -397,7 +397,7 @@ TEST(Batches, SayThatTheyAreCancelled) {
     }
 }
 
-// Long messages are tasks of their own; those that nobody has begun are left out all at once.
+// Long messages are tasks of their own. Tasks that have not begun are cancelled at once.
 TEST(Batches, SayThatLongMessagesAreCancelled) {
     constexpr std::size_t length = (std::size_t{16} << 20) + 16, messages = 6;
     const std::unique_ptr<void, decltype(&std::free)> memory(std::calloc(messages, length), &std::free);

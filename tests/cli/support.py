@@ -122,7 +122,7 @@ class CommandTest(unittest.TestCase):
         return self.path(name)
 
     def private(self, name, content):
-        """A file that nobody else may read, as keys are kept."""
+        """Write a file with mode 0600, as for keys."""
         os.chmod(self.write(name, content), 0o600)
 
     def read(self, name):

@@ -1,4 +1,4 @@
-"""Every bad input: an exit code, a message that names the culprit, and no output file left behind."""
+"""Every bad input: an exit status, a message that names the cause, and no output file."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Every block of code in README.md and in the pages for users does what it says, as it is written there."""
+"""Runs every block of code in README.md and in the pages for users, unchanged."""
 
 import hashlib
 import http.server
@@ -23,7 +23,7 @@ TINK = ROOT / ".venv/tests/bin/python3"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 
-#: What a block takes for granted. The end of the program looks at some of what it makes.
+#: Code around a block. The end of the program checks some results.
 C_BEGIN = """
 #include <stdint.h>
 #include <stdio.h>

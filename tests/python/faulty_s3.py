@@ -227,7 +227,7 @@ class Store:
         return [item["Key"] for page in pages for item in page.get("Contents", ())]
 
     def uploads(self) -> list[str]:
-        """Multipart uploads that nobody has ended."""
+        """Return multipart uploads that were never completed or aborted."""
         answer = self.direct.list_multipart_uploads(Bucket=self.bucket)
         return [upload["Key"] for upload in answer.get("Uploads", ())]
 

@@ -21,7 +21,7 @@ from bulk_case import SIZES, Case, bulk, refusal
 from support import needed
 from warpaes.bulk import cli, keys, manifest, storage, stores
 
-#: Of the longest name.
+#: A key of the maximum length.
 LONGEST = 1024
 
 
@@ -256,7 +256,7 @@ class ObjectStore(Case):
         self.assertEqual(len(self.store.get(f"{self.prefix}/raw/x")), 20_000_000)
 
     def test_no_answer_is_longer_than_what_was_asked_for(self) -> None:
-        """Of a store that knows no ranges, or that means ill: memory has a bound."""
+        """A store that ignores ranges, or sends too much: memory stays bounded."""
         self.store.put(f"{self.prefix}/raw/x", bytes(20_000_000))
         raw = stores.open_storage(self.raw, {"endpoint_url": self.store.proxy.url, "tries": 1})
         entry = raw.stat("x")

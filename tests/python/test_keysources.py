@@ -440,7 +440,7 @@ class AwsKms(Sources):
         self.fails(DeniedError, "encrypt is refused: ", lambda: self.source.wrap(DATA_KEY))
 
     def authenticate(self, after: str) -> None:
-        """From so many requests on, moto looks at who asks."""
+        """From this number of requests on, moto checks the caller's identity."""
         request = urllib.request.Request(
             f"{self.endpoint}/moto-api/reset-auth", after.encode(), {"Content-Type": "text/plain"}
         )

@@ -208,7 +208,7 @@ def unreadable():
 # ------------------------------------------------------------------------------------------ inputs that change
 
 
-#: More than a pipe and all buffers of the command hold: while nobody reads the output, the command cannot end.
+#: More than a pipe and all buffers of the command hold: while the output is not read, the command cannot end.
 UNREADABLE_BYTES = 4 << 30
 
 
