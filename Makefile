@@ -31,7 +31,7 @@ gpu-test: ## on a GPU: tests, compute-sanitizer, benchmark; a record in bench/re
 	@tools/setup test
 	@tools/gpu_test.py
 
-bench: ## measure this machine: one core beside ipsec-mb and libcrypto, all beside memcpy, then every backend, mode and size
+bench: ## measure this machine: one core against ipsec-mb and libcrypto, all cores against memcpy, then every backend, mode and size
 	@tools/setup bench
 	@tools/build default one_core all_cores path_sweep warpaes_cli
 	@tools/one_core.py
@@ -44,17 +44,17 @@ compare: ## whole processes over a file of 1 GiB: age, openssl, libsodium, Tink,
 	@tools/build default warpaes_cli
 	@tools/compare.py
 
-python-bench: ## the Python package beside pyca/cryptography, Tink, cryptotensors and NumPy; a record in bench/results
+python-bench: ## compare the Python package with pyca/cryptography, Tink, cryptotensors and NumPy; a record in bench/results
 	@tools/setup test
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/python_bench.py
 
-bulk-bench: ## `warpaes bulk` beside a loop of pyca and boto3, large objects and their memory; a record in bench/results
+bulk-bench: ## compare `warpaes bulk` with a loop of pyca and boto3; measure large objects and their memory; a record in bench/results
 	@tools/setup test
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/bulk_bench.py
 
-provider-bench: ## the provider beside OpenSSL's default one; a record in bench/results
+provider-bench: ## compare the provider with OpenSSL's default one; a record in bench/results
 	@tools/build default warpaes_provider provider_speed
 	@tools/provider_bench.py
 
@@ -96,7 +96,7 @@ tidy: ## what clang-tidy finds (.clang-tidy); PATHS as for clang
 	@tools/setup clang
 	@tools/clang.py tidy $(PATHS)
 
-docs: ## figures of README.md and docs/ anew from bench/results
+docs: ## regenerate the figures of README.md and docs/ from bench/results
 	@python3 -B bench/report.py
 	@python3 -B bench/robustness.py
 
@@ -105,13 +105,13 @@ site: ## the documentation as a site in build/site, with the reference of the he
 	@NO_MKDOCS_2_WARNING=1 .venv/site/bin/mkdocs build --strict --quiet
 	@echo "build/site/index.html; with the search: python3 -m http.server -d build/site"
 
-recording: ## docs/demo.svg anew: the README's commands on a terminal
+recording: ## record the README's commands on a terminal and draw docs/demo.svg
 	@tools/setup demo
 	@tools/build default warpaes_cli
 	@tools/record_demo.py
 	@python3 -B bench/report.py
 
-pages: ## the command's man pages and completions anew from its help
+pages: ## regenerate the command's man pages and completions from its help
 	@tools/setup demo
 	@tools/build default warpaes_cli
 	@tools/command_pages.py
@@ -141,10 +141,10 @@ install: ## library and command into PREFIX (default /usr/local); GPU=yes or GPU
 uninstall: ## remove what `make install` and `make install-lab` have put there
 	@tools/installed remove build/release build/release-lab
 
-deb: ## Debian packages in build/deb, of what is committed: library, development files, command, provider
+deb: ## build Debian packages of the commit in build/deb: library, development files, command, provider
 	@tools/deb
 
-install-lab: ## `warpaes lab` besides
+install-lab: ## also install `warpaes lab`
 	@tools/setup demo
 	@WARPAES_GPU=$(GPU) tools/build release-lab warpaes_lab_program
 	@cmake --install build/release-lab --prefix $(PREFIX) --component lab

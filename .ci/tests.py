@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build/default/junit.xml"
 CLOSING = re.compile(r"^\d+% tests passed, ")
-#: How each kind of test says why it is skipped: GoogleTest behind the place, unittest behind the name of the test.
+#: The form of a skip reason: GoogleTest prints it after the place, unittest after the test's name.
 REASONS = re.compile(r"""^\S+:\d+: Skipped\n(.+)$|\.\.\. skipped ['"](.+)['"]$""", re.MULTILINE)
 
 
@@ -75,7 +75,7 @@ def read_steps(text: str) -> list[tuple[float, float, str]]:
 
 
 def summary_last(closing: list[str]) -> list[str]:
-    """Of ctest's lines from "100% tests passed" on: names of what was skipped or failed stand behind that."""
+    """Return ctest's closing lines with the names of skipped and failed tests moved before the summary."""
     names = next((i for i, line in enumerate(closing) if line.startswith("The following tests")), len(closing))
     return [*closing[names:], *closing[:names]]
 
@@ -92,7 +92,7 @@ def main() -> int:
                 closing.append(line)
             else:
                 print(line, end="", flush=True)
-    steps.append((time.monotonic() - begun, used() - before, "tests, and what they need"))
+    steps.append((time.monotonic() - begun, used() - before, "tests and their build"))
     if RESULTS.exists():
         print(skipped_line(RESULTS.read_text()))
     print(f"\n{table(steps)}\n")

@@ -36,7 +36,7 @@ def batches_section(record: dict) -> list[str]:
         "### Many messages at once",
         table(["", "", "messages", "keys", "memory", "GB/s", ""], lines),
         f"*{stamp(rows[0])}. From submitting to the end of the wait: checking, expanding "
-        "keys that are of one message alone, transfers (host: page-locked arenas; CPU: one thread, pageable), tags "
+        "keys that belong to one message only, transfers (host: page-locked arenas; CPU: one thread, pageable), tags "
         "stored. In device memory four batches are on their way at a time.*",
     ]
     payload = record.get("payload")
@@ -52,7 +52,7 @@ def batches_section(record: dict) -> list[str]:
 
 
 def gpus_section(record: dict) -> list[str]:
-    """Throughput from host memory to host memory with several GPUs, beside that of copies alone."""
+    """Throughput from host memory to host memory with several GPUs, next to that of copies only."""
     rows = record.get("gpus", [])
     if not rows:
         return []
@@ -103,9 +103,9 @@ def kernels_section(record: dict) -> list[str]:
         )
     where = f"{gpu_of(record)}; {stamp(rows[0])}; {human_bytes(16 * rows[0]['blocks'])} of output"
     return [
-        "### In one's own kernels: `warpaes/device.cuh`",
+        "### In your own kernels: `warpaes/device.cuh`",
         table(["", "10^9 blocks/s", "GB/s", "of the limit", "lookups a block", "registers"], lines),
         f"*{where}. Includes: loading the tables, reading keys or blocks from device memory, storing every block.*",
         "Four tables, and a thread for every key or block, where nothing else is said; `encrypt_planes` is bitsliced. "
-        "The limit is that of the lookups alone: multiprocessors x clock x 32 / lookups.",
+        "The limit counts lookups only: multiprocessors x clock x 32 / lookups.",
     ]

@@ -62,7 +62,7 @@ def cpu_of(run: dict) -> float:
 
 
 def local(record: dict) -> str:
-    """Files in memory: what each contender does, and what it takes of the processors."""
+    """Files in memory: the speed of each contender, and the processor time that it takes."""
     part, host = record["local"], record["host"]
     length, runs, costs = part["bytes"] / 1e9, part["runs"], part["costs"]
     start = next(run for run in runs if run["what"] == "start of bulk")
@@ -82,7 +82,7 @@ def local(record: dict) -> str:
             f"before: `cp` and `warpaes encrypt` by {part['processes']} processes at once, bulk by one command and so "
             "many workers:",
             table(header, rows),
-            f"Of the processor time of a GB SHA-256 takes {hashed:.2f} s, AES {1e9 * costs['aes']:.2f} s. A command "
+            f"SHA-256 takes {hashed:.2f} s of the processor time of a GB, AES {1e9 * costs['aes']:.2f} s. A command "
             f"takes {start['seconds']:.2f} s to start, {cpu_of(start):.2f} s of a processor. Without that {cores} "
             f"cores can encrypt {number(cores / steady)} GB/s; they can hash {number(cores / hashed)} GB/s.",
             f"*{host['cpu']}, {cores} cores; medians of {sealed['rounds']} rounds in turns; {record['date'][:10]}, "
@@ -132,7 +132,7 @@ PARTS = {"stores": figures, "local": local, "gpus": gpus, "manifest": lambda rec
 
 
 def newest(records: list[dict], part: str) -> dict | None:
-    """Of a machine that others were using only if there is no other; the first records do not say."""
+    """Prefer records of an idle machine. The first records do not contain its load."""
     found = [record for record in records if part in record]
     return max(found, key=lambda record: (record.get("busy", 0) < QUIET, record["date"]), default=None)
 

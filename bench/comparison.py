@@ -1,10 +1,10 @@
-"""The figures of docs/comparison.md and README.md's plot: the newest record of bench/results/compare, and a GPU's."""
+"""The figures of docs/comparison.md and README.md's plot, from the newest record of bench/results/compare."""
 
 from __future__ import annotations
 
 import plots
-from records import RESULTS, limit, rate, read
-from text import commit_of, human_bytes, number, stamp, table, with_figures
+from records import RESULTS, read
+from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/comparison.md"
 PLOT = "docs/one-file.svg"
@@ -91,10 +91,10 @@ def better(record: dict) -> list[str]:
 def figures(record: dict) -> str:
     return "\n\n".join(
         [
-            f"{human_bytes(record['bytes'])} of this system's programs, libraries and texts, from start to exit; what "
-            "is read and what is written lie in memory (tmpfs).",
+            f"{human_bytes(record['bytes'])} of this system's programs, libraries and texts, from start to exit; "
+            "input and output lie in memory (tmpfs).",
             speeds(record),
-            f"*{source(record)}. The shortest of {record['rounds']} rounds in which all take turns; everything that "
+            f"*{source(record)}. The shortest of {record['rounds']} rounds and all tools take turns; everything that "
             f"was encrypted is decrypted and compared.{others(record)}*",
             "Where another tool is ahead of the same work of warpaes:",
             "\n".join(better(record)),
@@ -126,48 +126,32 @@ def disk_figures(record: dict) -> list[str]:
     ]
 
 
-def plot(record: dict, gpu: dict | None) -> str:
-    """The speed of each tool on the file, in GB/s, and of a GPU on the same segments in memory."""
-    size = record["bytes"]
-
-    def of_file(tool: str) -> float | None:
-        row = row_of(record, tool, "encrypt")
-        return size / row["seconds"] / 1e9 if row else None
-
-    beside, rows = of_file("cp"), []
-    names = {
-        "openssl": "openssl enc, AES-CTR",
-        "Tink": "Tink, in Python",
-        "age": "age",
-        "libsodium": "libsodium",
-        "warpaes": "warpaes",
-    }
-    groups = [(f"a file, on {record['host']['cpu']}, {record['host']['cores']} cores", [])]
-    for tool, name in names.items():
-        if value := of_file(tool):
-            groups[0][1].append((name, value, beside, tool == "warpaes"))
-    notes = [f"{record['date'][:10]}, {commit_of(record)}; mark: cp"]
-    if gpu:
-        work = {"backend": "cuda", "mode": f"gcm/{1 << 20}", "direction": "encrypt", "key_bits": 256, "bytes": 1 << 30}
-        copies = next(
-            (row["gb_per_s"] for row in gpu.get("gpus", []) if row.get("what") == "copies alone" and row["gpus"] == 1),
-            None,
-        )
-        for memory, name, most in (
-            ("page_locked", "warpaes, host to host", copies),
-            ("device", "warpaes, device", limit(gpu, "gcm", 256)),
-        ):
-            if value := rate(gpu, memory=memory, **work):
-                rows.append((name, value, most, True))
-        if rows:
-            groups.append((f"data in memory, on {gpu['gpu']['name']}", rows))
-            notes.append(f"{stamp(gpu)}; marks: copies alone, limit of lookups")
-    title = f"{human_bytes(size)} encrypted, GB/s"
-    return plots.dots(title, notes, groups)
+TOOLS = {
+    "warpaes": "warpaes",
+    "openssl": "openssl enc",
+    "age": "age",
+    "libsodium": "libsodium",
+    "Tink": "Tink, Python",
+}
 
 
-def render(page: str, gpu: dict | None) -> dict[str, str]:
+def speed_of(record: dict, tool: str) -> float | None:
+    """GB/s of encryption."""
+    row = row_of(record, tool, "encrypt")
+    return record["bytes"] / row["seconds"] / 1e9 if row else None
+
+
+def plot(record: dict) -> str:
+    """The speed of each tool that encrypts the file, the fastest first."""
+    rows = [(name, value, tool == "warpaes") for tool, name in TOOLS.items() if (value := speed_of(record, tool))]
+    host = record["host"]
+    title = f"Encrypting a file of {human_bytes(record['bytes'])}, GB/s"
+    note = f"{host['cores']} cores of {host['cpu']}, {record['date'][:10]}; longer is better"
+    return plots.ranking(title, note, sorted(rows, key=lambda row: -row[1]))
+
+
+def render(page: str) -> dict[str, str]:
     record = newest()
     if record is None:
         return {PAGE: with_figures(page, "There is no record yet: `make compare` measures the machine it runs on.")}
-    return {PAGE: with_figures(page, figures(record)), PLOT: plot(record, gpu)}
+    return {PAGE: with_figures(page, figures(record)), PLOT: plot(record)}

@@ -1,4 +1,4 @@
-// Latency of blocking calls for messages in device memory, beside the launch of an empty kernel and the wait for it:
+// Latency of blocking calls for messages in device memory, next to the launch of an empty kernel and the wait for it:
 // the median of `calls` calls one after the other, in microseconds, by the host's clock. Prints one JSON object.
 //
 //     device_calls [CALLS [BYTES…]]
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
                 }
                 const double us =
                     median(calls, [&] { require(warpaes_crypt(engine, &m, nullptr) == WARPAES_OK, "a call"); });
-                // Measured again beside each row, because the machine's speed changes.
+                // Measured again next to each row, because the machine's speed changes.
                 const double empty = median(calls, [] {
                     nothing<<<1, 32>>>();
                     require(cudaStreamSynchronize(nullptr) == cudaSuccess, "waiting");

@@ -429,7 +429,7 @@ void on_cpu(Table& table, const Options& o) {
 
 #ifdef WARPAES_WITH_CUDA
 
-/// Ways in which the caller's stream does the work.
+/// The calls that run the work on the caller's stream.
 void on_stream(Table& table, const Engine& engine, warpaes_mode mode, std::uint64_t count, std::uint64_t bytes) {
     Messages m(engine, WARPAES_MEMORY_DEVICE, mode, count, bytes);
     Memory right(engine, WARPAES_MEMORY_DEVICE, m.tags.size()), wrong(engine, WARPAES_MEMORY_DEVICE, m.tags.size());

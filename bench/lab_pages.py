@@ -97,8 +97,8 @@ def verdict(records: list[dict], summaries: list[dict | None]) -> str:
             theirs = [t for t in said["tallies"] if t["paper"] != "W"]
             counted = tally(theirs).removeprefix("of ")
             return (
-                f"[The lab](docs/lab.md) measures {len(theirs)} published studies of AES on GPUs again: of their "
-                f"{counted} ({name_of(record)}, {record['date'][:10]}, commit {record['commit'][:12] or 'unknown'})."
+                f"[The lab](docs/lab.md) repeats {len(theirs)} published studies of AES on GPUs. Of their {counted} "
+                f"({name_of(record)}, {record['date'][:10]})."
             )
     return ""
 

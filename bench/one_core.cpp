@@ -5,7 +5,7 @@
 //     one_core [--backend NAME] [--mode ctr|gcm] [--key BITS] [--size BYTES] [--aad BYTES] [--rounds N] [--json FILE]
 //
 // All outputs are compared before anything is timed. The subjects run in turns of some hundred microseconds, because
-// the machine may have other work. The best turn counts; the median is written beside it.
+// the machine may have other work. The best turn counts; the median is written next to it.
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sched.h>

@@ -183,7 +183,7 @@ struct HostMemory {
     }
 };
 
-/// A case in memory: what it reads, and what it has to write.
+/// A case in memory: its inputs and outputs.
 class Subject {
 public:
     Subject(const Engine& engine, const Engine& reference, const Case& c, HostMemory& host)

@@ -1,4 +1,4 @@
-"""The planner's choices beside the times of all backends: text and plots from the records in bench/results/planner."""
+"""The planner's choices next to the times of all backends: text and plots from the records in bench/results/planner."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def figures(records: list[dict]) -> str:
         out.append(f"### {hardware(record)}")
         out.append(
             f"{len(record['points'])} points after a calibration of {calibration['seconds']:.0f} s "
-            f"({calibration['measurements']} measurements, of which the model's predictions are off by "
+            f"({calibration['measurements']} measurements; the model's predictions differ from them by "
             f"{100 * calibration['median_error']:.1f} % in the median). The choice costs at most "
             f"{record['good_ratio']:g} times the best backend at **{share(record, record['points'])}** of them, "
             f"{record['worst_ratio']:.2f} times at the worst."

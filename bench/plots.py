@@ -11,7 +11,7 @@ text { font: 12px system-ui, sans-serif; fill: #24292f }
 .title { font-weight: 600; font-size: 14px }
 .note { font-size: 11px; fill: #57606a }
 .head, .ours { font-weight: 600 }
-.stem { stroke: #8c959f; stroke-width: 2 }
+.rest { fill: #8c959f }
 .axis { stroke: #8c959f; stroke-width: 1 }
 .grid { stroke: #8c959f; stroke-opacity: .3 }
 .c0 { fill: #0072b2 } .c1 { fill: #e69f00 } .c2 { fill: #009e73 } .c3 { fill: #cc79a7 }
@@ -103,40 +103,21 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
     return document(width, y, title, note, body)
 
 
-def dots(title: str, notes: list[str], groups: list[tuple[str, list[tuple[str, float, float | None, bool]]]]) -> str:
-    """One dot per row on a common logarithmic axis, with its value at the right. Narrow enough for a phone.
+def ranking(title: str, note: str, rows: list[tuple[str, float, bool]]) -> str:
+    """A bar per row from zero on, with its value at the right. Narrow enough for a phone.
 
-    `groups`: a heading, and rows of a name, a value, a limit that a mark shows, and whether the row is ours.
+    `rows`: name, value, and whether the row is ours.
     """
-    width, left, right, row, top = 440, 160, 62, 22, 30 + 15 * len(notes)
-    values = [x for _, rows in groups for _, value, most, _ in rows for x in (value, most) if x]
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    bottom = top + sum(26 + row * len(rows) for _, rows in groups)
-
-    def at(value: float) -> float:
-        return round(left + (math.log10(value) - low) / (high - low) * (width - left - right), 1)
-
-    body = [text(8, 38 + 15 * i, note, "note") for i, note in enumerate(notes) if i]
-    for power in range(low, high + 1):
-        x = at(10.0**power)
-        body.append(f'<line x1="{x:g}" y1="{top}" x2="{x:g}" y2="{bottom}" class="grid"/>')
-        body.append(text(x, bottom + 16, f"{10.0**power:g}", anchor="middle"))
-    y = top
-    for heading, rows in groups:
-        body.append(text(8, y + 18, heading, "head"))
-        y += 26
-        for name, value, most, ours in rows:
-            kind = "c0" if ours else "c1"
-            body.append(text(left - 10, y + row / 2 + 4, name, "ours" if ours else "", "end"))
-            body.append(
-                f'<line x1="{left}" y1="{y + row / 2:g}" x2="{at(value):g}" y2="{y + row / 2:g}" class="stem"/>'
-                f'<circle cx="{at(value):g}" cy="{y + row / 2:g}" r="5" class="{kind}"/>'
-            )
-            if most:
-                body.append(_mark(at(most), y + 3, row - 6))
-            body.append(text(width - 8, y + row / 2 + 4, _digits(value), "ours" if ours else "", "end"))
-            y += row
-    return document(width, bottom + 26, title, notes[0], body)
+    width, left, right, row, top = 440, 8 + 7.2 * max(len(name) for name, _, _ in rows), 48, 26, 50
+    scale = (width - left - right - 10) / max(value for _, value, _ in rows)
+    body = []
+    for i, (name, value, ours) in enumerate(rows):
+        y = top + row * i
+        place = f'x="{left + 8:.1f}" y="{y + 4:g}" width="{value * scale:.1f}" height="{row - 8}"'
+        body.append(text(left, y + row / 2 + 4, name, "ours" if ours else "", "end"))
+        body.append(f'<rect {place} class="{"c0" if ours else "rest"}"/>')
+        body.append(text(round(left + 14 + value * scale, 1), y + row / 2 + 4, _digits(value), "ours" if ours else ""))
+    return document(width, top + row * len(rows) + 8, title, note, body)
 
 
 def lines(title: str, note: str, series: list[tuple[str, list[tuple[float, float]]]], name_x) -> str:

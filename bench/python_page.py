@@ -36,7 +36,7 @@ def figures(record: dict) -> str:
     about = (
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
         f"{commit_of(record)}. The shortest of samples that {'all' if clear else 'both'} take in turns, in one "
-        "process; whole calls, with what they allocate."
+        "process; whole calls, including their allocations."
     )
     if clear:
         about += " Paths are on tmpfs. In clear: the same bytes by the same calls of Python's own, in one thread"
@@ -62,7 +62,7 @@ def limits(rows: list[dict]) -> list[str]:
     if not lines:
         return []
     return [
-        "The kernel's part, pages and copies of them, is in each of these calls. Where that alone, in clear, is less "
+        "Each of these calls includes the kernel's page handling and copies. Calls whose unencrypted form is less "
         f"than {FAST} times as fast as the other:",
         table(["", "fastest in clear", "times as fast as the other", "warpaes' rate, of that"], lines),
     ]
@@ -80,7 +80,7 @@ def tensors(record: dict) -> str:
             lines.append([row["what"], human_bytes(row["bytes"]), waiting, each])
     return "\n\n".join(
         [
-            "Tensors of a GPU, beside what PyTorch does itself:",
+            "Tensors of a GPU, compared with PyTorch's own operations:",
             table(["", "bytes", "a call", "each of many"], lines),
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
             f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Medians; calls on 4 KiB with a wait "

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import bulk_page
 import comparison
 import demo_svg
+import first_screen
 import lab_pages
 import paths
 import planner
@@ -125,7 +126,7 @@ def calls_section(record: dict) -> list[str]:
     return [
         "### A call and its end, device memory",
         "Microseconds from the call to its return, with the result there, and how many times those of an empty kernel "
-        f"and the wait for it, measured beside each row: {empty:.1f} in the middle.",
+        f"and the wait for it, measured with each row: {empty:.1f} in the median.",
         table(["", *map(human_bytes, sizes)], lines),
         f"*{gpu_of(record)}; {stamp(rows[0])}. XTS has data units of 4 KiB.*",
     ]
@@ -152,7 +153,7 @@ def cpu_section(record: dict) -> list[str]:
                 lines.append(cells)
         threads = ", ".join(str(t) for t in sorted({row["threads"] for row in rows}))
         out += [
-            f"### `{backend}` beside libcrypto, {threads} thread{'' if threads == '1' else 's'}",
+            f"### `{backend}` compared with libcrypto, {threads} thread{'' if threads == '1' else 's'}",
             "Each cell: GB/s of warpaes / GB/s of libcrypto's EVP in the same run, and their ratio.",
             table(["", *map(human_bytes, sizes)], lines),
             caption(record, rows),
@@ -400,33 +401,9 @@ def draw(record: dict) -> dict[str, str]:
     return out
 
 
-def readme_block(records: list[dict], first: str = "") -> str:
-    """The most informative plot, and a link to the rest. `first`: path of a plot that is preferred to a record's."""
-    if first:
-        return (
-            f"![A file encrypted by openssl, Tink, age, libsodium and warpaes]({first})\n\n"
-            "[What is compared, and where the others are better](docs/comparison.md). "
-            "Every figure: [docs/performance.md](docs/performance.md)."
-        )
-    for record in records:
-        drawn = draw(record)
-        for what in ("device", "cpu"):
-            name = plot_name(record, what)
-            if name in drawn:
-                return f"![throughput](docs/{name})\n\nEvery figure: [docs/performance.md](docs/performance.md)."
-    return "No record yet: `make bench` measures the machine it runs on."
-
-
-def render(
-    records: list[dict], readme: str, findings: str = "", first: str = "", sweeps: Sequence[dict] = ()
-) -> dict[str, str]:
-    """Path and content of every generated file. `findings`: the lab's sentence for the README; `first`: its plot;
-    `sweeps`: records of bench/path_sweep."""
-    block = readme_block(records, first) + (f"\n\n{findings}" if findings else "")
-    files = {
-        "docs/performance.md": performance(records, sweeps),
-        "README.md": with_figures(readme, block),
-    }
+def render(records: list[dict], sweeps: Sequence[dict] = ()) -> dict[str, str]:
+    """Path and content of docs/performance.md and its plots. `sweeps`: records of bench/path_sweep."""
+    files = {"docs/performance.md": performance(records, sweeps)}
     for record in records:
         files |= {f"docs/{name}": text for name, text in draw(record).items()}
     for record in sweeps:
@@ -440,12 +417,11 @@ def everything() -> dict[str, str]:
     profile = lab_pages.render(of_lab, studies)
     summaries = [lab_pages.summary_of(record) for record in of_lab]
     beside = lab_pages.summary(of_lab, summaries, bool(profile))
-    said = lab_pages.verdict(of_lab, summaries)
-    records = load()
-    gpu = next((record for record in records if record["gpu"]), None)
-    compared = comparison.render((ROOT / comparison.PAGE).read_text(), gpu)
-    first = comparison.PLOT if comparison.PLOT in compared else ""
-    files = render(records, (ROOT / "README.md").read_text(), said, first, paths.newest()) | compared
+    compared = comparison.render((ROOT / comparison.PAGE).read_text())
+    files = render(load(), paths.newest()) | compared
+    plot = comparison.PLOT if comparison.PLOT in compared else ""
+    screen = first_screen.block(next(iter(of_lab), None), plot, lab_pages.verdict(of_lab, summaries))
+    files["README.md"] = with_figures((ROOT / "README.md").read_text(), screen)
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
     files |= bulk_page.render((ROOT / bulk_page.PAGE).read_text())
     files |= scale_page.render((ROOT / scale_page.PAGE).read_text())

@@ -42,9 +42,9 @@ run made fewer calls than the clean one, so nothing was injected. Everything els
 """
 
 PROCESSES = """
-The command itself, as a process: stopped by a signal before every system call and at random moments, and with a GPU
-each call of which fails. No file under the final name that is not whole, no temporary file (but after SIGKILL), an
-existing file as it was.
+The command as a process: a signal stops it before every system call and at random moments, and every GPU call fails
+once. The final name never holds an incomplete file, no temporary file remains (except after SIGKILL), and existing
+files are unchanged.
 """
 
 ENVIRONMENT = """

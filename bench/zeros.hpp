@@ -34,8 +34,8 @@ inline void clear_around_caches(std::uint8_t* data, std::uint64_t bytes) {
 #endif
 }
 
-/// Seconds in which threads that already run clear a call's output: the faster of cached stores and stores around the
-/// caches.
+/// The time in seconds that running threads need to clear a call's output: the faster of cached stores and non-temporal
+/// stores.
 inline double seconds_of_zeros(const Output& output, const std::function<void()>& call) {
     double best = 1e9;
     for (unsigned sample = 0; sample < 10; ++sample) {

@@ -63,7 +63,7 @@ void warn(const std::string& sentence) {
 }
 
 void warn_of_growth(const std::string& input, std::uint64_t bytes) {
-    warn(fmt::format("{} grew meanwhile: the {} bytes that were there at first are done, and nothing behind them",
+    warn(fmt::format("{} grew during the run: only its first {} bytes were processed",
                      input.empty() ? "standard input" : "'" + input + "'", bytes));
 }
 

@@ -154,7 +154,7 @@ private:
                     ++list_.foreign;
                 }
             } else {
-                warn(fmt::format("'{}' is no regular file: left out", entry.path().string()));
+                warn(fmt::format("'{}' is not a regular file: skipped", entry.path().string()));
             }
         }
     }
@@ -250,7 +250,7 @@ FileList list_files(const CryptOptions& options, bool unmarked) {
     FileList list = lister.take();
     if (list.files.empty()) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      list.foreign == 0 ? "there are no files in what was given"
+                      list.foreign == 0 ? "the arguments contain no files"
                                         : fmt::format("nothing there looks encrypted, of {} file{}; what is named "
                                                       "itself is tried whatever it looks like",
                                                       list.foreign, list.foreign == 1 ? "" : "s"));
@@ -289,7 +289,7 @@ std::string objection_to_result(const CryptOptions& options, const std::string& 
     struct stat status {};
     if (::stat(output.c_str(), &status) != 0) return {};
     if (S_ISDIR(status.st_mode)) return "is a directory";
-    if (!S_ISREG(status.st_mode)) return "is no regular file";
+    if (!S_ISREG(status.st_mode)) return "is not a regular file";
     if (options.action != Action::encrypt) return {};
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
     const char* name = raw_template.empty() ? nullptr : raw_template.c_str();

@@ -59,7 +59,7 @@ warpaes_file_info inspect(const std::string& path, const char* format) {
         throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is a directory: give the files in it", path));
     }
     if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
-        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no regular file: its length says nothing", path));
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a regular file: its length is unknown", path));
     }
     warpaes_file_info info{};
     info.struct_size = sizeof info;

@@ -80,7 +80,8 @@ void check_output(const std::string& path) {
 void put(const std::string& path, std::string_view text, const std::string& what) {
     if (is_file(path)) {
         create_key_file(path, text);
-        say(fmt::format("{} in '{}', for you alone to read: who loses it loses the files\n", what, one_line(path)));
+        say(fmt::format("{} written to '{}'.\nKeep a copy in another place: without it the encrypted files are lost.\n",
+                        what, one_line(path)));
         return;
     }
     warn_if_others_can_read("the file that standard output is", STDOUT_FILENO);

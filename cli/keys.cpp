@@ -114,7 +114,7 @@ std::uint32_t take_id(std::vector<std::string>& words) {
     const char* end = text.data() + text.size();
     const auto [at, error] = std::from_chars(text.data(), end, id);
     if (error != std::errc() || at != end) {
-        throw UsageError(fmt::format("ID: '{}' is no key's number; `warpaes keys list` shows them", text));
+        throw UsageError(fmt::format("ID: '{}' is not the number of a key; `warpaes keys list` shows them", text));
     }
     return id;
 }

@@ -40,9 +40,9 @@ public:
         : path_(path), content_(content), leaf_(std::filesystem::path(path).filename()) {
         const auto folder = std::filesystem::path(path).parent_path();
         folder_ = Descriptor(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY);
-        if (folder_.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
+        if (folder_.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file next to", path);
         Descriptor file(create());
-        if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
+        if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file next to", path);
         if (owner != nullptr && !give_to(*owner, file.get())) give_up("keep the owner of", path);
         // A mount of object storage stores a file when it is closed, and renames none before.
         if (!write(file.get()) || !file.close()) give_up("write", path);
@@ -56,8 +56,7 @@ public:
         refuse_if_interrupted();
         struct stat now {};
         if (::fstatat(folder_.get(), leaf_.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 || !is_same(now, old)) {
-            throw Failure(WARPAES_ERROR_READ,
-                          fmt::format("'{}' was replaced by another file meanwhile; it was left as it is now", path_));
+            throw Failure(WARPAES_ERROR_READ, fmt::format("another process replaced '{}'; it was not changed", path_));
         }
         if (rename(0) != 0) fail(WARPAES_ERROR_WRITE, "replace", path_);
         settle();
@@ -132,7 +131,7 @@ private:
         const bool is_made = file.get() >= 0 && ::fstat(file.get(), &now) == 0 && is_same(now, made) &&
                              now.st_size == 1 && now.st_uid == made.st_uid;
         if (file.get() >= 0 && !is_made) {
-            errno = EEXIST;  // somebody has put another file there since
+            errno = EEXIST;  // another process created a file there
             return -1;
         }
         if (file.get() < 0 || !write(file.get()) || !file.close()) return give_back();

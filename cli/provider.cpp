@@ -111,7 +111,7 @@ Ran openssl(const std::vector<std::string>& arguments, const std::string& config
     ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (ran.status == 127) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      "there is no command openssl; install it, for it tests what is configured");
+                      "the command openssl is missing; install it: it tests the configuration");
     }
     return ran;
 }
@@ -167,7 +167,7 @@ std::string module_of(const ProviderOptions& options) {
         if (fs::is_regular_file(place, unknown)) return fs::canonical(place);
     }
     throw Failure(WARPAES_ERROR_NOT_FOUND, options.module.empty()
-                                               ? "there is no warpaes.so beside this program; give --module FILE"
+                                               ? "there is no warpaes.so next to this program; give --module FILE"
                                                : fmt::format("there is no module '{}'", options.module));
 }
 
@@ -199,7 +199,7 @@ public:
         if (file >= 0) ::close(file);
         if (made) return;
         if (file >= 0) (void)::unlink(name_.c_str());
-        throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write beside '{}': {}; its owner may, as a rule root",
+        throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write next to '{}': {}; its owner may, as a rule root",
                                                        path, std::strerror(error)));
     }
     Replacement(const Replacement&) = delete;
@@ -234,7 +234,7 @@ struct Counts {
         // No process has counted yet, or none since the file was truncated.
         if (data.size() < sizeof numbers && mark.substr(0, data.size()) == data.substr(0, mark.size())) return;
         if (data.size() != sizeof numbers || data.compare(0, mark.size(), mark) != 0) {
-            throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no file of the provider's counters", path));
+            throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a file of the provider's counters", path));
         }
         std::memcpy(numbers.data(), data.data(), sizeof numbers);
     }
@@ -467,7 +467,7 @@ int run_provider(int argc, char** argv) {
     if (o.verb.empty()) throw UsageError("provider: install, check, remove or stats? See `warpaes provider --help`");
     const std::vector<std::string> verbs{"install", "check", "remove", "stats"};
     if (std::find(verbs.begin(), verbs.end(), o.verb) == verbs.end()) {
-        throw UsageError(fmt::format("provider: '{}' is none of install, check, remove and stats{}", o.verb,
+        throw UsageError(fmt::format("provider: '{}' is not install, check, remove or stats{}", o.verb,
                                      did_you_mean(o.verb, verbs)));
     }
     const auto is_for = [&](const char* option, std::initializer_list<std::string_view> taken_by) {

@@ -54,7 +54,7 @@ void refuse_irregular(const std::string& path) {
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
     }
     if (!S_ISREG(status.st_mode)) {
-        throw Failure(WARPAES_ERROR_ARGUMENT, "is no regular file, and cannot be replaced");
+        throw Failure(WARPAES_ERROR_ARGUMENT, "is not a regular file, so it cannot be replaced");
     }
 }
 

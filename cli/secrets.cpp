@@ -131,7 +131,7 @@ void decode_exactly(const std::string& what, std::string_view digits, std::size_
                       fmt::format("{}: must be {} hexadecimal digits ({} bytes), got {}; openssl would {}", what,
                                   2 * bytes, bytes, digits.size(),
                                   digits.size() < 2 * bytes ? "fill it up with zeros: write them if they are meant"
-                                                            : "ignore what is too much: leave it out"));
+                                                            : "ignore the rest: leave it out"));
     }
     decode_hex(digits, out);
 }

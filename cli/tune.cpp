@@ -148,7 +148,7 @@ int run_tune(int argc, char** argv) {
     fmt::print("\n{} measurements in {:.1f} s; {} of {} figures are not the architecture's\n", result.measurements,
                result.seconds, result.changed, figures.size());
     fmt::print("{}\n", record.contains("path")
-                           ? fmt::format("stored in {}; `warpaes calibrate` measures what it costs now",
+                           ? fmt::format("stored in {}; run `warpaes calibrate` to measure the new costs",
                                          one_line(record["path"].get<std::string>()))
                            : "stored nowhere");
     return 0;

@@ -1,5 +1,5 @@
-# Toolchain: 64-bit Arm with Debian's cross compiler, the libraries that tools/setup arm has unpacked, and qemu-user to
-# run what is built.
+# Toolchain for 64-bit Arm: Debian's cross compiler, the libraries that tools/setup arm unpacked, and qemu-user to run
+# the result.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
@@ -12,5 +12,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
-# Headers that are this kind's alone, which find_package does not know of.
+# Headers that exist for this architecture only; find_package does not search them.
 set(CMAKE_CXX_FLAGS_INIT "-isystem ${arm64_root}/usr/include/aarch64-linux-gnu")

@@ -1,4 +1,4 @@
-# Writes OUTPUT, which says of which commit the tree is, with a + if it has more than that; touches it only if it changes.
+# Writes the tree's commit to OUTPUT, with a + if the tree has changes. Touches OUTPUT only if it changes.
 cmake_minimum_required(VERSION 3.22)
 execute_process(COMMAND git rev-parse HEAD OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(commit)

@@ -21,7 +21,7 @@ if(WARPAES_EVERY_GPU AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
                       "Leave it out, or set CMAKE_CUDA_ARCHITECTURES.")
 endif()
 if(WARPAES_EVERY_GPU AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
-  string(APPEND CMAKE_CUDA_FLAGS " --compress-mode=size")  # a tenth of what it is without
+  string(APPEND CMAKE_CUDA_FLAGS " --compress-mode=size")  # a tenth of the size
 elseif(WARPAES_EVERY_GPU)
   string(APPEND CMAKE_CUDA_FLAGS " -Xfatbin=-compress-all")
 endif()

@@ -82,7 +82,7 @@ int fstatat64(int directory, const char* path, struct stat64* result, int flags)
     return ::fstatat(directory, path, reinterpret_cast<struct stat*>(result), flags);
 }
 
-// 2.32. Whether the process has one thread: nobody here hears of the second, so counters are always atomic.
+// 2.32. Whether the process has one thread. Nothing here learns of a second one, so counters are always atomic.
 char __libc_single_threaded = 0;
 
 // 2.36
@@ -122,7 +122,7 @@ int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t* actions
     return 0;
 }
 
-// 2.38. They read binary numbers besides, "0b1", where the base is 0 or 2.
+// 2.38. These also read binary numbers ("0b1") if the base is 0 or 2.
 long strtol_before(const char*, char**, int) __asm__("strtol");
 unsigned long strtoul_before(const char*, char**, int) __asm__("strtoul");
 long long strtoll_before(const char*, char**, int) __asm__("strtoll");

@@ -22,15 +22,15 @@ function(use_precompiled_header name)
   endif()
 endfunction()
 
-# compile_together(target…): with WARPAES_UNITY, six files at a time, which takes less than half as long: templates of the
-# standard library and of GoogleTest are made once. Calls take as long as before. For targets of which no two files define
-# the same name. Files with options of their own are compiled alone, as ever.
-# The presets arm64 and clang compile every file alone, so that each has all the headers that it needs.
+# compile_together(target…): with WARPAES_UNITY, compiles six files at a time, which takes less than half as long,
+# because templates of the standard library and GoogleTest are instantiated once. No two files of such a target may
+# define the same name. Files with their own options are compiled separately. The presets arm64 and clang compile every
+# file separately, so a missing #include shows there.
 function(compile_together)
   if(WARPAES_UNITY)
     foreach(target ${ARGN})
       set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
-      # Of a file that is included g++ takes unnamed namespaces for a mistake.
+      # g++ warns of unnamed namespaces in an included file.
       target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     endforeach()
   endif()

@@ -1,6 +1,6 @@
-# libwarpaes.a for who wants one program and no library beside it: all rooms in one object, which shows what the shared
-# library shows (src/capi/exports.map), so that nothing in it meets a name of the program's.
-# (Inline variables stay visible, by names of C++ that are nobody else's.)
+# libwarpaes.a, for programs that want no shared library: one object that exports what the shared library exports
+# (src/capi/exports.map), so no internal name collides with the program's. (Inline variables stay visible, under C++
+# names that belong to warpaes.)
 set(rooms warpaes_format warpaes_message warpaes_engine warpaes_cpu warpaes_cuda warpaes_os warpaes_backend warpaes_base)
 list(TRANSFORM rooms REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE archives)
 if(WARPAES_CUDA)
@@ -9,8 +9,8 @@ endif()
 set(archive ${PROJECT_BINARY_DIR}/libwarpaes.a)
 add_custom_command(
   OUTPUT ${archive}
-  # Templates of the standard library are taken out of their groups: whoever has the same would otherwise replace ours,
-  # to which nothing could refer any more.
+  # Remove library templates from their COMDAT groups, or the linker may discard our copies and leave dangling
+  # references.
   COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o warpaes.o $<TARGET_OBJECTS:warpaes_capi> --whole-archive
           ${archives} --no-whole-archive ${cudart}
   COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=warpaes_* warpaes.o

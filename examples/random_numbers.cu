@@ -1,6 +1,6 @@
 // Random numbers on a GPU: AES-128 in counter mode (SP 800-38A, 6.5) in a custom kernel, with <warpaes/device.cuh>. The
-// key and the first counter come from the operating system, so no two runs make the same numbers. Whoever knows the key
-// and the counter can reproduce the numbers, for example by encrypting zeros with `openssl enc -aes-128-ctr`.
+// key and the first counter come from the operating system, so no two runs make the same numbers. Anyone who knows the
+// key and the counter can reproduce the numbers, for example by encrypting zeros with `openssl enc -aes-128-ctr`.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures warpaes bulk: many small objects beside a loop of pyca/cryptography and boto3, one large object and the
+"""Measures warpaes bulk: many small objects next to a loop of pyca/cryptography and boto3, one large object and the
 memory that it takes, and N workers on N cores beside one on one; with processor times, for tools/scale_model.py. Prints
 the table; the record goes to bench/results/bulk.
 
@@ -288,7 +288,7 @@ def workers(key: Path, folder: Path) -> dict:
 
 
 def measure(arguments: argparse.Namespace, record: dict) -> None:
-    """Object stores, large objects, and workers beside one."""
+    """Object stores, large objects, and several workers against one."""
     with tempfile.TemporaryDirectory(prefix="bulk-bench-") as name:
         folder = Path(name)
         key = folder / "key.json"

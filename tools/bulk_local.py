@@ -24,7 +24,7 @@ from pathlib import Path
 import warpaes
 
 OBJECT = 128 << 20
-#: Rounds after the first, which nothing is taken from: memory that nobody has touched before is slower.
+#: Rounds after the first one, which is not counted: memory that no process has touched is slower.
 ROUNDS = 5
 #: No round is begun after so many seconds.
 TIME = 45
@@ -36,7 +36,7 @@ def cores() -> int:
 
 
 def room(memory: Path) -> int:
-    """Bytes that the sources may have: they, what is encrypted and what is decrypted lie in memory together."""
+    """The maximum size of the sources in bytes: sources, ciphertexts and plaintexts lie in memory together."""
     fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     available = int(fields["MemAvailable"].split()[0]) << 10
     return min(8 << 30, shutil.disk_usage(memory).free // 4, available // 5)
@@ -75,7 +75,7 @@ def bulk(*arguments: str) -> dict:
 
 
 def costs() -> dict:
-    """Processor seconds of a byte, of what is done to it in a cache: SHA-256, and AES-256-GCM on one thread."""
+    """Processor seconds a byte for work in a cache: SHA-256, and AES-256-GCM on one thread."""
 
     def of(work: Callable[[], object], length: int) -> float:
         taken = []

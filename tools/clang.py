@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What clang says of the sources, none of which it translates: it takes seconds where compiling takes minutes.
+"""Checks the sources with clang without generating code, which takes seconds instead of minutes.
 
     tools/clang.py check [PATH...]    everything compiles without a warning
-    tools/clang.py tidy [PATH...]     clang-tidy has nothing to say (.clang-tidy)
+    tools/clang.py tidy [PATH...]     clang-tidy finds no fault (.clang-tidy)
 
 All files that the preset "clang" compiles, or those below PATH.
 """

@@ -19,7 +19,7 @@ NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 CIPHERS = [
     f"-aes-{bits}-{mode}" for bits in (128, 192, 256) for mode in ["ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr"]
 ]
-#: What comes next behind a command.
+#: What comes next after a command.
 WORDS = {
     "enc": CIPHERS,
     "keys": ["list", "add", "promote", "disable", "enable", "destroy", "remove", "passphrase"],
@@ -76,12 +76,12 @@ def help_of(warpaes: str, *command: str) -> str:
 
 
 def summaries(text: str) -> dict[str, str]:
-    """Of the commands, as `warpaes --help` lists them."""
+    """Return the commands that `warpaes --help` lists."""
     return dict(re.findall(r"^  ([a-z]+) +(\S.*)$", text.split("`warpaes COMMAND")[0], re.MULTILINE))
 
 
 def options_of(text: str) -> list[tuple[str, str]]:
-    """Every name of an option in the help, and what is said of it in the same line."""
+    """Return every option name in the help, with the text of its line."""
     found: dict[str, str] = {"--help": "print the help and exit", "--help-all": "print all of it and exit"}
     for name in NAME.findall(text.partition("\n\n")[0]):  # the usage
         found.setdefault(name, "")

@@ -150,7 +150,7 @@ def measure(folder: Path, size: int, rounds: int) -> tuple[list[dict], dict]:
                 writes.unlink(missing_ok=True)
                 taken.setdefault((name, what), []).append(timed(command(reads, writes)))
             if turn == rounds - 1 and len(commands) == 2 and not filecmp.cmp(source, output, shallow=False):
-                raise RuntimeError(f"{name}: what it decrypts is not what it encrypted")
+                raise RuntimeError(f"{name}: the decrypted file differs from the original")
             output.unlink(missing_ok=True)
             sealed.unlink(missing_ok=True)
     rows = []
@@ -209,7 +209,7 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
     }
     order = ["fio", *commands]
     taken: dict = {name: [] for name in order}
-    for turn in range(rounds + 1):  # the first one's pages may have to be got from a hypervisor
+    for turn in range(rounds + 1):  # the hypervisor may have to supply the first one's pages
         for name in order:
             output.unlink(missing_ok=True)
             os.sync()
@@ -221,7 +221,7 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
                 seconds, _ = timed(command)
             taken[name] += [seconds] if turn else []
-        # What comes behind whom decides what a virtual machine's host still has of a file.
+        # The order decides which pages of a file a virtual machine's host still has.
         order.append(order.pop(0))
     return [{"command": name, "seconds": statistics.median(times)} for name, times in taken.items()]
 

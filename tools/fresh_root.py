@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Follows README.md and docs/tutorial.md to the letter in a root that has nothing: what they say of a bare system.
+"""Runs every block of README.md, docs/tutorial.md and docs/library.md in a bare root.
 
 tools/fresh_root.py debian   # Debian 12, with debootstrap's variant minbase and what is committed here; as root
 tools/fresh_root.py ubuntu   # Ubuntu 24.04
 
-Every block of the two pages is run as it is written, in order, one shell a page; what a page takes for granted (files
-to encrypt, declarations around a block of C) is made first. The root is removed in the end unless --root says where it
-stays or already is. What was said goes to standard output; the first block that fails ends it.
+Blocks run unchanged and in order, one shell per page. The script first creates what a page expects: files to encrypt,
+and declarations around a block of C. It deletes the root at the end unless --root names it. The first block that fails
+ends the run.
 """
 
 from __future__ import annotations
@@ -38,13 +38,9 @@ UBUNTU_KEYRING = (
 AUTHORITIES = Path("/usr/local/share/ca-certificates")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-#: What README.md takes for granted: the files that its commands name, and a passphrase.
-README_FILES = """\
-head -c 2500000 /dev/urandom > disk.img
-mkdir photos letters && echo one > photos/one && echo two > letters/two
-export PASSPHRASE='of the test'
-"""
-#: How it says that programs are built against an installation in a prefix of one's own.
+#: The file that the README's commands name.
+README_FILES = "head -c 2500000 /dev/urandom > disk.img\n"
+#: How it says that programs are built against an installation in a prefix of your own.
 BUILD_C = """\
 export PKG_CONFIG_PATH=~/.local/lib/pkgconfig LD_LIBRARY_PATH=~/.local/lib
 {compiler} program{suffix} $(pkg-config --cflags --libs warpaes) -o program && ./program
@@ -118,13 +114,13 @@ def snippets():
     return module
 
 
-def program(language: str, block: str) -> str:
-    """A block of README.md with what is around it."""
+def program(page: str, language: str, block: str) -> str:
+    """A block of a page as a whole program."""
     known = snippets()
     includes, body = "".join(known.INCLUDE.findall(block)), known.INCLUDE.sub("", block)
     if language == "c":
-        return f"{includes}{known.C_BEGIN}{body}{known.C_ENDS['README.md']}\nreturn 0; }}\n"
-    before, end = known.CPP["README.md"]
+        return f"{includes}{known.C_BEGIN}{body}{known.C_ENDS[page]}\nreturn 0; }}\n"
+    before, end = known.CPP[page]
     return f"{includes}{known.CPP_BEGIN}{before}{body}{end}\nreturn 0; }}\n"
 
 
@@ -141,19 +137,20 @@ def lines_of(name: str) -> list[str]:
                     out.append("PATH=~/.local/bin:$PATH")
         elif language in ("c", "cpp"):
             compiler, suffix = {"c": ("gcc -std=gnu99 -w", ".c"), "cpp": ("g++ -std=c++20", ".cpp")}[language]
-            out.append(f"cat > program{suffix} <<'END_OF_PROGRAM'\n{program(language, block)}END_OF_PROGRAM")
+            out.append(f"cat > program{suffix} <<'END_OF_PROGRAM'\n{program(name, language, block)}END_OF_PROGRAM")
             out.append(BUILD_C.format(compiler=compiler, suffix=suffix))
             out += [CMAKE] if language == "cpp" else []
         elif language == "python":
             out.append(f"cat > read.py <<'END_OF_PROGRAM'\n{block}print(len(content))\nEND_OF_PROGRAM")
-            out.append("python3 -m venv venv && venv/bin/pip install -q tink && venv/bin/python3 read.py")
+            out.append("(cd ~/warpaes && make wheel) && python3 -m venv venv")
+            out.append("venv/bin/pip install -q ~/warpaes/build/dist/*.whl && venv/bin/python3 read.py")
         else:
-            raise SystemExit(f"{name}: nobody knows what to do with a block of {language}")
+            raise SystemExit(f"{name}: blocks of {language} are not supported")
     return out
 
 
-#: Before a page: its own empty folder. What the text says to have, in words and not in a block: make, and for the
-#: blocks of C and Python pkg-config and virtual environments.
+#: Each page runs in its own empty folder. PREPARE installs packages that the docs require in prose: make; pkg-config (C
+#: and C++ examples); python3-venv (Python examples).
 BEFORE = """\
 set -eo pipefail
 rm -rf ~/work && mkdir ~/work && cd ~/work
@@ -176,8 +173,8 @@ def enter(root: Path, environment: dict[str, str], script: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("system", choices=SYSTEMS)
-    parser.add_argument("--root", type=Path, help="a root that is there, or where one is to be made and left")
-    parser.add_argument("--tree", default="HEAD", help="what is followed (%(default)s)")
+    parser.add_argument("--root", type=Path, help="use this root, or create it and keep it")
+    parser.add_argument("--tree", default="HEAD", help="the commit whose pages run (%(default)s)")
     arguments = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         print("tools/fresh_root.py needs root and debootstrap (apt-get install debootstrap)", file=sys.stderr)
@@ -194,14 +191,14 @@ def main() -> int:
         archive = run("git", "-C", ROOT, "archive", arguments.tree, stdout=subprocess.PIPE).stdout
         run("tar", "x", "-C", tree, input=archive)
         enter(root, environment, "set -e\n" + PREPARE.format(packages="make"))
-        for name, before in (("README.md", README_FILES), ("docs/tutorial.md", "")):
+        for name, before in (("README.md", README_FILES), ("docs/tutorial.md", ""), ("docs/library.md", "")):
             more = PREPARE.format(packages="pkg-config python3-venv") if name == "README.md" else ""
             script = "\n".join([BEFORE + before, *lines_of(name)])
             # What the blocks in other languages need comes after the first block, which has to do without.
             first, second = script.split(f"== {name}, block 2", 1)
             script = first.rpartition("echo; echo '")[0] + more + f"\necho; echo '== {name}, block 2" + second
             enter(root, environment, script)
-    print(f"\nREADME.md and docs/tutorial.md do what they say on {arguments.system}")
+    print(f"\nREADME.md, docs/tutorial.md and docs/library.md work on {arguments.system}")
     return 0
 
 

@@ -45,7 +45,7 @@ RESULTS = ROOT / "bench/results/robustness"
 MOST_FILES, MOST_BYTES = 150, 1024
 # Of inputs: what a target does not read is not worth changing, and two sequences find more than one as long as both.
 MOST_READ = {"batch": 512, "sequence": 1024, "sequence_gpu": 1024}
-# With --cores: executions a target, and seconds of a process until somebody else may have its core.
+# With --cores: executions a target, and seconds of a process until someone else may have its core.
 ENOUGH, PART = 10_000_000, 150
 
 
@@ -111,7 +111,7 @@ def run(program: Path, target: str, arguments, scratch: Path) -> dict:
 
 
 def recorded(target: str) -> list[dict]:
-    """What the records say of it, the newest last."""
+    """The target's records, the newest last."""
     records = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("fuzz-*.json"))]
     return [result | record for record in records for result in record["targets"] if result["target"] == target]
 
@@ -233,7 +233,7 @@ def main() -> int:
     parser.add_argument("--cores", type=int, help="all targets together on so many, for --seconds in all")
     parser.add_argument("--pack", type=Path, metavar="FILE", help="only build, and make an archive of the programs")
     parser.add_argument("--under", type=shlex.split, default=[], metavar="COMMAND", help="that runs the programs")
-    parser.add_argument("--record", action="store_true", help="write what was counted to bench/results/robustness")
+    parser.add_argument("--record", action="store_true", help="write the counts to bench/results/robustness")
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
     parser.add_argument("--no-build", action="store_true", help="use what lies in build/fuzz")
     arguments = parser.parse_args()

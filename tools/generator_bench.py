@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures warpaes.torch.Generator on this machine's CPU beside PyTorch's own generator. Needs PyTorch.
+"""Measures warpaes.torch.Generator on this machine's CPU and compares it with PyTorch's own generator. Needs PyTorch.
 
 Prints the table; the record goes to bench/results/generator.
 

@@ -46,7 +46,7 @@ SANITIZED_TESTS = ":".join(
 )
 SANITIZERS = {
     "memcheck": (["--tool", "memcheck", "--report-api-errors", "no"], "tests/abi/test_abi", SANITIZED_TESTS),
-    # Follows every access to shared memory, of which a long message makes too many.
+    # Checks every access to shared memory; a long message makes too many.
     "racecheck": (["--tool", "racecheck"], "tests/abi/test_abi", f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
     "memcheck of batches": (
         ["--tool", "memcheck", "--report-api-errors", "no"],
@@ -58,7 +58,7 @@ SANITIZERS = {
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
 PARTS = ("tests", "bench", "calls", "batches", "paths", "device", "provider", "gpus", "files", "sanitizers")
-# They check what they compute, and exit with 0 if it was right: below the build's folder, with their arguments.
+# Programs below the build's folder, with arguments, that check their own results and exit with 0 if they are right.
 CHECKED_PROGRAMS = (
     "tests/device/random_numbers",
     "tests/device/ggm_tree",
@@ -72,7 +72,7 @@ def say(text: str) -> None:
 
 
 def cuda_version(build: Path) -> str:
-    """Of the compiler that made the build."""
+    """The version of the compiler that made the build."""
     for path in build.glob("CMakeFiles/*/CMakeCUDACompiler.cmake"):
         found = re.search(r'CMAKE_CUDA_COMPILER_VERSION "([\d.]+)"', path.read_text())
         if found:
@@ -148,8 +148,9 @@ CPU_BATCHES = (
 
 
 def run_batch_bench(build: Path, environment: dict, scratch: Path, gpu: bool) -> Iterator[list[dict]]:
-    """`warpaes bench --messages`: device memory and arenas, or one core beside libcrypto. All rows so far, again and
-    again, for together they take minutes."""
+    """Run `warpaes bench --messages`: device memory and arenas, or one core against libcrypto. Stores the rows after
+    each case, because together they take minutes.
+    """
     cases = [(case, ["--from", "device"]) for case in BATCHES] + [
         (case, ["--from", "page-locked"]) for case in ARENA_BATCHES
     ]
@@ -174,7 +175,7 @@ def run_mixed_payload(build: Path, environment: dict) -> dict:
 
 
 def run_device_calls(build: Path, environment: dict) -> list[dict]:
-    """Microseconds of calls that somebody waits for, by bench/device_calls."""
+    """Latencies of blocking calls in microseconds, by bench/device_calls."""
     done = subprocess.run(
         [build / "bench/device_calls"], env=environment, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -183,7 +184,7 @@ def run_device_calls(build: Path, environment: dict) -> list[dict]:
 
 
 def run_device_bench(build: Path, environment: dict) -> list[dict]:
-    """Blocks a second in kernels of one's own, by bench/device_bench, which has verified them."""
+    """Blocks a second in your own kernels, by bench/device_bench, which has verified them."""
     done = subprocess.run(
         [build / "bench/device_bench"], env=environment, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -294,10 +295,10 @@ def main() -> int:
         "--sanitizer", action="append", choices=SANITIZERS, help="this one, and what the record has of the others"
     )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results", help="folder for the record")
-    parser.add_argument("--only", choices=PARTS, help="this part alone, --into an earlier record")
+    parser.add_argument("--only", choices=PARTS, help="only this part, --into an earlier record")
     parser.add_argument("--into", type=Path, metavar="RECORD", help="the record that keeps its other parts")
     parser.add_argument(
-        "bench", nargs="*", help="options for `warpaes bench`, after --; with --only bench its rows alone are measured"
+        "bench", nargs="*", help="options for `warpaes bench`, after --; with --only bench only its rows are measured"
     )
     options = parser.parse_args()
 

@@ -308,7 +308,7 @@ def tensor_files(keys: pathlib.Path, mib: int) -> Iterator[Case]:
     (keys / "jwk").write_text(json.dumps(jwk))
     path = keys / "made.cryptotensors"
     draw = np.random.default_rng(1)
-    # One file with long tensors, and one of which most is header.
+    # One file with long tensors, and one that is mostly header.
     for number, size in ((4, mib << 18), (20_000, 128)):
         safetensors.save_file({str(i): draw.integers(0, 256, size, np.uint8) for i in range(number)}, path, **jwk)
         content = path.read_bytes()

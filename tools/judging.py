@@ -1,5 +1,5 @@
 """Which mutants the tests notice (switched_tests.py): each is run alone with the quickest tests of its room, then those
-that live, all at a time, with all other tests of all rooms; what fails then is run with each of them alone."""
+that live, all at a time, with all other tests of all rooms; what fails then is run with each of them only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from threading import Lock
 
 from switched_tests import Case, Program, Tests, batches
 
-# Seconds of tests that a mutant is run with alone, the quickest first.
+# Seconds of tests that run with one mutant at a time, the quickest first.
 AT_ONCE = (1, 5, 20)
 # Seconds of tests that are run in one process with all mutants that live.
 LONGEST_BATCH = 30
@@ -40,7 +40,7 @@ class Judge:
             self.seconds[number] += time.monotonic() - start
             self.met[number].add(str(case))
         if failed and self.tests.fails(case, []):
-            print(f"fails without {number} too: {case}", flush=True)
+            print(f"also fails without {number}: {case}", flush=True)
             return False
         return failed
 

@@ -36,7 +36,7 @@ def read(folder: Path) -> list[dict]:
 
 
 def drawn(folder: Path) -> set[tuple[str, str]]:
-    """The files and lines of all draws, of records too."""
+    """The files and lines of all draws, including records."""
     rows = read(folder)
     for path in folder.glob("mutants-*.json"):
         rows += rows_of(json.loads(path.read_text()))

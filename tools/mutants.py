@@ -13,7 +13,7 @@ with each mutant alone, all others of all rooms with those mutants at a time tha
     tools/mutants.py --record                  the score to bench/results/robustness
 
 The mutants are universalmutator's (PyPI), one a line, drawn with --seed; of lines that a record has already, none. All
-of them are in one build, each behind a switch (switches.py), in a copy of the tree under build/mutants. Lines that take
+of them are in one build, each after a switch (switches.py), in a copy of the tree under build/mutants. Lines that take
 no switch, and what does not compile, are passed over; the record says how many. A survivor that may live, because it
 changes speed alone or nothing at all, gets its reason into the record by hand ("because").
 """
@@ -77,9 +77,9 @@ ROOMS = {
     "include/warpaes": "hpp/test_hpp hpp/test_hpp_simulated streams/test_streams batch/test_abi_batch",
     "cli": f"{COMMAND}",
 }
-# Lines of declarations alone, of the lab, of benchmarks and of other people's kernels.
+# Lines of declarations only, of the lab, of benchmarks and of other people's kernels.
 NOT_HERE = re.compile(r"include/warpaes/device|include/warpaes/warpaes\.h$|cli/bench")
-# Lines that overwrite what was secret; without them something stays.
+# Lines that overwrite secrets; without them something remains.
 WIPING = re.compile(
     r"((?:\(void\)|check\()?(?:\w|\.|->|::)*\b"
     r"(?:wipe|clear_memory|clear_after_failure|clear_rows|clear_vector_registers|end_clean_stack|explicit_bzero|cudaMemset"
@@ -287,7 +287,7 @@ def main() -> int:
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
-    # Of a job in the background shells have it ignored, and tests that are to be interrupted would be, too.
+    # Shells start background jobs with SIGINT ignored; restore it for tests that send SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     subprocess.run([ROOT / "tools/setup", "mutants"], check=True)
     BUILD.mkdir(parents=True, exist_ok=True)

@@ -87,19 +87,21 @@ def find_ncu() -> str | None:
 
 
 def known_metrics(text: str) -> set[str]:
-    """The names that `ncu --query-metrics` lists, which have no ".sum" and the like behind them."""
+    """The names that `ncu --query-metrics` lists, which have no ".sum" and the like after them."""
     return set(re.findall(r"^\s*(\w+__\w+)\b", text, re.MULTILINE))
 
 
 def metrics_to_ask(known: set[str]) -> list[str]:
-    """What the GPU has; all if nobody knows. Those of the launch are not counted, so not listed."""
+    """The metrics that the GPU supports; all metrics if it does not list them. Launch metrics are constants, so they
+    are left out.
+    """
     asked = [*METRICS.values(), *STALL_METRICS.values()]
     listed = [name for name in asked if name.split(".")[0] in known]
     return [name for name in asked if not listed or name.startswith("launch__") or name in listed]
 
 
 def kernel_number(name: str) -> int | None:
-    """Of the thirteen, from 1; the catalogue has them first, and a kernel's template argument is its place there."""
+    """The number of one of the thirteen kernels, from 1: its catalogue position, which is its template argument."""
     found = re.search(r"variant_kernel(?:<(?:\([a-z ]+\))?(\d+)[a-zA-Z]*>|ILm(\d+)E)", name)
     place = int(found[1] or found[2]) if found else KERNELS
     return place + 1 if place < KERNELS else None
@@ -129,7 +131,7 @@ FACTORS = {
 
 
 def value_of(text: str, unit: str) -> float | None:
-    """ "1,234.5" is a number; "n/a", "" and "(!) n/a" are none."""
+    """Convert "1,234.5" to a number; "n/a", "" and "(!) n/a" to None."""
     try:
         number = float(text.replace(",", ""))
     except ValueError:
@@ -172,7 +174,7 @@ def profile_of(metrics: dict[str, float]) -> dict:
 
 
 def kernels_of(text: str) -> list[dict]:
-    """Of the thirteen, each by its first launch."""
+    """The profile of each of the thirteen kernels, by its first launch."""
     found: dict[int, dict] = {}
     for name, metrics in launches(text):
         number = kernel_number(name)
@@ -191,7 +193,7 @@ def schemes_of(text: str) -> list[dict]:
 
 
 def run_ncu(ncu: str, build: Path, limit: int, experiment: str, count: int) -> str:
-    """Of the first launches of the experiment's kernels."""
+    """The profiles of the first launches of the experiment's kernels."""
     environment, scratch = environment_of(build), build / "profile_lab"
     query = subprocess.run(
         [ncu, "--query-metrics"], env=environment, capture_output=True, text=True, check=False, timeout=limit

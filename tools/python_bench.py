@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the Python package beside pyca/cryptography, Tink's library and cryptotensors, in one process.
+"""Compares the Python package with pyca/cryptography, Tink's library and cryptotensors, in one process.
 
 Prints the table; the record goes to bench/results/python.
 
@@ -45,8 +45,8 @@ CORES = len(os.sched_getaffinity(0))
 def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: bool = False) -> dict:
     """The shortest of samples of each, taken in turns: what else the machine does only makes them longer.
 
-    ``repeated``: each is called once more before it is measured, and so gets the pages that it has given back. The
-    host of a virtual machine takes free memory away; whoever comes first after another would measure that.
+    ``repeated``: each is called again before it is measured, and so gets the pages that it has given back. The
+    host of a virtual machine takes free memory away; anyone who comes first after another would measure that.
     """
     taken: dict = {name: [] for name in actions}
     for _ in range(samples):
@@ -91,7 +91,7 @@ def by_all_cores(size: int, move: Callable[[int, int], None]) -> None:
 
 
 def large_pages(size: int) -> mmap.mmap:
-    """Memory that nobody has touched, in large pages where the system has them."""
+    """Allocate untouched memory, in large pages if the system has them."""
     room = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     room.madvise(mmap.MADV_HUGEPAGE)
     return room
@@ -152,7 +152,7 @@ def read_in_pieces(file: BinaryIO, size: int) -> None:
 
 
 def stream_rows() -> list[dict]:
-    """Reading by every call that reads, from memory and from a path, beside the same of a file in clear."""
+    """Reading by every call that reads, from memory and from a path, next to the same of a file in clear."""
     from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 
     streaming_aead.register()
@@ -236,7 +236,7 @@ def weights_rows() -> list[dict]:
 
 
 def model_rows(count: int, keys: dict, save_file: Any, load_file: Any) -> list[dict]:
-    """Of a model of so many equal tensors."""
+    """The header of a model with this number of equal tensors."""
     import numpy as np
 
     tensors = {f"layer {i}": np.frombuffer(os.urandom(MODEL_BYTES // count), "f4") for i in range(count)}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the README's commands on a terminal and records in bench/results/demo what is seen: docs/demo.svg.
+"""Runs the README's commands on a terminal and records the session in bench/results/demo: docs/demo.svg.
 
-They are run twice, and the second time is recorded, when the system has given out memory for files before.
+The commands run twice, and the second run is recorded: the page cache has its memory by then.
 
 tools/record_demo.py [--mib 2048]
 """
@@ -26,14 +26,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from recording import ROOT, file_for, processor, stamp
 
-COLUMNS = 62
-#: What is shown, in order; the file is there before, and nothing else.
+COLUMNS = 80
+#: The commands, in order. Only disk.img exists before.
 STEPS = (
     "warpaes keygen -o keyset.json",
     "warpaes encrypt -k keyset.json disk.img",
     "warpaes verify -k keyset.json disk.img.warpaes",
-    "warpaes decrypt -k keyset.json \\\n    -r 2100000000:2100000020 disk.img.warpaes",
-    "printf X | dd of=disk.img.warpaes bs=1 seek=5000 \\\n    conv=notrunc status=none   # somebody alters a byte",
+    "warpaes decrypt -k keyset.json -r 2100000000:2100000020 disk.img.warpaes",
+    "printf X | dd of=disk.img.warpaes bs=1 seek=5000 conv=notrunc status=none",
     "warpaes decrypt -k keyset.json -o copy.img disk.img.warpaes",
     "ls",
 )
@@ -54,7 +54,7 @@ def run_on_terminal(command: str, folder: Path, environment: dict) -> tuple[list
                 raise RuntimeError(f"says nothing for a minute: {command}")
             try:
                 piece = os.read(master, 65536)
-            except OSError:  # nobody holds the other end any more
+            except OSError:  # no process holds the other end
                 break
             if not piece:
                 break
@@ -92,7 +92,7 @@ def main() -> int:
     for step in steps:
         print(f"$ {step['command']}\n{''.join(text for _, text in step['events'])}", end="")
     if [step["status"] for step in steps] != [0, 0, 0, 0, 0, 22, 0]:
-        raise RuntimeError(f"not what was to be shown: {[(step['command'], step['status']) for step in steps]}")
+        raise RuntimeError(f"unexpected exit statuses: {[(step['command'], step['status']) for step in steps]}")
     host = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
     record = {"schema": 1} | stamp() | {"host": host, "columns": COLUMNS, "bytes": size, "steps": steps}
     folder = ROOT / "bench/results/demo"

@@ -1,4 +1,4 @@
-"""What every record says of itself: of which commit it is, when and on what machine it was made."""
+"""The fields of every record that identify it: commit, date and machine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a run of warpaes bulk costs on machines that are not here: a model of its limits, from what was measured here.
+"""Models the cost of a run of warpaes bulk on other machines, from measurements on this one.
 
     scale_model.py [--record FILE] [--inputs FILE] [--bytes SIZE] [--object SIZE] [--instance NAME] [--hours N]
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# No test takes longer by itself; a mutant that hangs is noticed too.
+# No test takes longer by itself, so a longer one is a mutant that hangs.
 LIMIT = 420
 # What their CMakeLists.txt run of programs that hold the tests of other backends too.
 FILTERS = {
@@ -187,7 +187,7 @@ class Tests:
         first: bool = False,
         reached: str = "",
     ) -> Outcome:
-        """Of these cases of a program. `first`: until one fails. What neither passed nor failed was not run."""
+        """Run these cases of a program. `first`: until one fails. Cases that neither passed nor failed did not run."""
         command = program.with_cases(cases) if program.kind != "whole" else list(program.command)
         if first and program.kind != "whole":
             command.append("--gtest_fail_fast" if program.kind == "gtest" else "--failfast")
@@ -205,7 +205,7 @@ class Tests:
                 status = process.wait(timeout=limit)
             except subprocess.TimeoutExpired:
                 status = None
-            # Children that a test has left behind, too.
+            # Also end the children that a test left.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -218,7 +218,7 @@ class Tests:
         found = outcome_of_gtest(output) if program.kind == "gtest" else outcome_of_unittest(output, cases)
         found = Outcome(found.passed & set(cases), found.failed & set(cases))
         if not found.failed:
-            # Before the first case, or behind the last.
+            # Before the first case, or after the last.
             found.failed.add(cases[-1])
             found.passed.discard(cases[-1])
         return found
@@ -232,7 +232,7 @@ class Tests:
     # What they come by.
 
     def built(self, program: Program) -> int:
-        """When what it runs was made."""
+        """The modification time of the program."""
         made = [path for path in self.build.glob("*.so*") if path.is_file()] + list(self.build.glob("cli/warpaes"))
         made += [Path(part) for part in program.command if part.startswith("/") and Path(part).is_file()]
         return max(path.stat().st_mtime_ns for path in made)

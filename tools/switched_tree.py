@@ -1,4 +1,4 @@
-"""A copy of the tree with its mutants behind switches (switches.py): how it is built, and how its tests are run."""
+"""A copy of the tree with its mutants behind switches (switches.py): builds it and runs its tests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Tree:
         slot.ways = []
 
     def settle(self, slot: Slot) -> bool:
-        """Takes the first candidate that has a switch beside the others'."""
+        """Takes the first candidate that has a switch next to the others'."""
         while slot.candidates:
             mutant = slot.mutant
             if not slot.ways:
@@ -140,8 +140,9 @@ class Tree:
         return self.blamed("".join("error: " + line + "\n" for block in failed for line in block.splitlines()))
 
     def check(self, done: bool = False) -> None:
-        """Compiles what is changed without making code of it, which is quick; a header in one file that has it. `done`:
-        it was, before."""
+        """Compile the changed files without generating code, which is quick; a changed header through one file that
+        includes it. `done`: it compiled before.
+        """
         commands = {
             os.path.relpath(os.path.join(entry["directory"], entry["file"]), self.folder): entry
             for entry in json.loads((self.build / "compile_commands.json").read_text())

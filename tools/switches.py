@@ -395,7 +395,7 @@ class Finder:
         after = self.new.on_one_line(begin, end + self.more)
         before = self.old.part(begin, end)
         if after.strip() in {"", ";"} and self.ends_function(begin, end):
-            # Else the compiler would take it that nobody comes there.
+            # Otherwise the compiler assumes that this point is never reached.
             self.add(begin, end, "if (warpaes_mutant(%d)) { __builtin_trap(); } else { " + before + " }")
         elif after.strip() in {"", ";"}:
             self.add(begin, end, "if (!warpaes_mutant(%d)) { " + before + " }")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the Python package on tensors of a GPU, beside PyTorch's own operations; the record goes to
+"""Compares the Python package with PyTorch's own operations on tensors of a GPU; the record goes to
 bench/results/torch. Needs PyTorch, safetensors, cryptography and a GPU.
 
     PYTHONPATH=build/cuda/python python3 tools/torch_bench.py
@@ -125,7 +125,7 @@ def weights(folder: Path, size: int) -> list[dict]:
     from warpaes import safetensors as encrypted
 
     keys = weight_keys()
-    width = 8192  # 128 MiB a matrix of bfloat16, with a vector beside it
+    width = 8192  # a 128 MiB bfloat16 matrix and a vector
     model = {}
     for i in range(size // (2 * width * width)):
         model[f"layer{i}.weight"] = torch.randn(width, width, dtype=torch.bfloat16, device="cuda").cpu()

@@ -5,7 +5,7 @@ python3 checkpoint.py
 
 # %% [markdown]
 # # Encrypted checkpoints
-# A keyset contains the keys. Whoever has it can read the files, so keep it apart from them; here it stays in memory.
+# A keyset contains the keys. Anyone who has it can read the files, so keep it apart from them; here it stays in memory.
 
 # %%
 import warpaes

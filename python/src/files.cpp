@@ -303,7 +303,7 @@ ReaderState& open_reader(PyObject* self) {
     return reader;
 }
 
-/// A call in progress on a reader. If the reader is closed meanwhile, the last such call frees it.
+/// A call in progress on a reader. If the reader is closed during the call, the last such call frees it.
 class Use {
 public:
     explicit Use(ReaderState& reader) : reader_(reader) { ++reader.users; }
@@ -560,7 +560,7 @@ Object crypt_file(PyObject*, const Call& call) {
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
     job.direction = to_direction(direction);
     job.format = WARPAES_FORMAT_STREAMING_AEAD;
-    // Of the ciphertext, whichever end it is.
+    // An end of the ciphertext: the first or the last byte.
     job.flags = job.direction == WARPAES_ENCRYPT ? WARPAES_FILE_SHA256 : WARPAES_FILE_SHA256_INPUT;
     job.input_fd = static_cast<std::int32_t>(to_u64(source, "source"));
     job.output_fd = static_cast<std::int32_t>(to_u64(target, "target"));

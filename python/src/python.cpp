@@ -140,7 +140,7 @@ bool may_lock() {
     return false;
 }
 
-/// Runs before interpreter shutdown. Lets the threads that are waiting for the lock take it once more; later threads do
+/// Runs before interpreter shutdown. Lets the threads that are waiting for the lock take it again; later threads do
 /// not try.
 Object at_end(PyObject*, const Call&) {
     ending_thread = std::this_thread::get_id();

@@ -218,7 +218,7 @@ void watch_end(PyObject* module);
 /// Convert an argument. They throw ValueError or TypeError, with `name` in the message.
 std::uint64_t to_u64(PyObject* object, const char* name);
 std::string to_text(PyObject* object, const char* name);
-/// Of the words "encrypt" and "decrypt".
+/// Parses the words "encrypt" and "decrypt".
 warpaes_direction to_direction(PyObject* object);
 
 }  // namespace warpaes::python

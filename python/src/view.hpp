@@ -13,8 +13,8 @@ namespace warpaes::python {
 
 enum class Access { read, write };
 
-/// Which layouts a view accepts: contiguous in C order; or any in which the elements lie without gaps, such as Fortran
-/// order and PyTorch's channels_last. Then the bytes come in the order of memory.
+/// The layouts that a view accepts: contiguous in C order; or any layout without gaps between elements, such as Fortran
+/// order and PyTorch's channels_last. Bytes are in memory order.
 enum class Layout { contiguous, dense };
 
 /// The bytes of an object with the buffer protocol, __dlpack__ or __cuda_array_interface__, which lie without gaps. The
@@ -70,7 +70,7 @@ public:
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
     [[nodiscard]] int device() const noexcept { return device_; }
-    /// The stream on which the tensor's library uses it; null, which is the legacy default stream, if nobody says.
+    /// The stream on which the tensor's library uses it; null, the legacy default stream, if the library names none.
     [[nodiscard]] void* stream() const noexcept { return stream_; }
     enum class Order { unknown, of_stream, of_default_stream };
     /// What the memory is ordered by: unknown; `stream()`, the tensor's library's; or the legacy default stream, for

@@ -19,7 +19,8 @@ _PR_SET_DUMPABLE = 4
 
 
 def secure_process() -> None:
-    """Keep this process's memory, which has keys, out of core files and away from other processes of the same user.
+    """Keep this process's memory, which contains keys, out of core files and away from other processes of the same
+    user.
 
     The program ``warpaes`` does the same. A program that is executed starts without it, so spawned workers call this
     too.

@@ -93,7 +93,7 @@ def check_encryption(encryption: dict[str, Any]) -> None:
 
 
 def check_key(key: Any, what: str) -> None:
-    """Check what the header says of a key."""
+    """Check the header's description of a key."""
     if type(key) is not dict or any(
         type(key.get(name, "")) not in (str, type(None)) for name in ("alg", "jku", "kid", "kty")
     ):
@@ -122,7 +122,9 @@ def check(text: bytes | bytearray, metadata: dict[str, str], entries: dict[str, 
         shape, dtype = entry["shape"], entry["dtype"]
         bits = _BITS.get(dtype, 0 if is_guard(name, entry) else -1) if type(dtype) is str else -1
         if bits < 0 or len(entry) != 3:
-            raise FormatError(f"{name}: the dtype {dtype} is none that warpaes knows, or there are other fields")
+            raise FormatError(
+                f"{name}: warpaes does not support the dtype {dtype}, or the header has unexpected fields"
+            )
         for number in (first, behind, *shape):
             if type(number) is not int or number < 0:
                 raise FormatError(f"{name}: shape and data_offsets must be numbers from 0 on")

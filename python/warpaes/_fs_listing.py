@@ -129,7 +129,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return None
 
     def _plain_all(self, entries: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
-        """Return entries with the sizes of the plaintexts, without files that have been removed meanwhile."""
+        """Return entries with the sizes of the plaintexts. Files that were removed since the listing are left out."""
         if self.fs.async_impl and len(entries) > 1:  # each size is a few requests, which wait for the network
             with ThreadPoolExecutor(min(_THREADS, len(entries))) as threads:
                 plain = list(threads.map(self._plain_or_gone, entries.values()))

@@ -89,4 +89,6 @@ def verify(key: Key, made: bytes, message: bytes | bytearray) -> None:
     try:
         public_key.verify(made, message)
     except Exception:
-        raise InvalidSignature("the signature is not sign_key's: the header was altered, or is another's") from None
+        raise InvalidSignature(
+            "the signature is not sign_key's: the header was altered, or another key signed it"
+        ) from None

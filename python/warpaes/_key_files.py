@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from .exceptions import KeysetError
 
-MOST_BYTES = 1 << 20  #: the command's limit too; a keyset is far smaller
+MOST_BYTES = 1 << 20  # the same limit as the command's; a keyset is far smaller
 
 #: As a place, or in the place of a keyset after passphrase=, kek= or a mark.
 _NAMED = re.compile(r"(?:^|[=;:])env:([^;]*)")

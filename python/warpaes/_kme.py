@@ -171,7 +171,7 @@ class Kme:
         keys = []
         for entry in entries:
             if not isinstance(entry, dict):
-                raise BadAnswerError("KME: its answer has a key that is none")
+                raise BadAnswerError("KME: its answer contains an invalid key")
             try:
                 key = base64.b64decode(_text(entry, "key"), validate=True)
             except ValueError:
@@ -188,7 +188,7 @@ class Kme:
             said = ": " + printable(answer["message"], 200)
         if status == 200:
             if not isinstance(answer, dict):
-                raise BadAnswerError(f"KME: its answer to {what} is no JSON object")
+                raise BadAnswerError(f"KME: its answer to {what} is not a JSON object")
             return answer
         if status in (401, 403):
             raise DeniedError(f"KME: it does not let us have keys with '{sae}' ({status}){said}")

@@ -234,7 +234,7 @@ class Output:
         )
 
     def _check(self) -> os.stat_result | None:
-        """Return the attributes of the file to be replaced; refuse to replace what is not a regular file."""
+        """Return the attributes of the file to be replaced. Refuse to replace anything but a regular file."""
         try:
             found = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError:

@@ -61,7 +61,7 @@ def read_key(place: str) -> bytes:
 
     Raises:
         ValueError: The place is not named with its kind, or the environment has no such variable.
-        KeysetError: There is text that is no hexadecimal number: a passphrase, or another thing than a key.
+        KeysetError: There is text that is not a hexadecimal number: a passphrase, or another thing than a key.
         OSError: The place cannot be read.
     """
     from ._native import Keyset

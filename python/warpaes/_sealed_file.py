@@ -37,7 +37,7 @@ class _InClear(FormatError):  # noqa: N818 (not an error of its own)
 
 
 def take_signature(text: bytearray) -> bytes:
-    """Remove the signature and the padding from a header; return the signature. The rest is what was signed."""
+    """Remove the signature and the padding from a header, and return the signature. The rest is the signed text."""
     if b'"__encryption__"' not in text and b'"__crypto_keys__"' not in text and text.lstrip().startswith(b"{"):
         raise _InClear
     end = text.rfind(b"}") + 1

@@ -106,7 +106,7 @@ class _Rooms:
 
 
 def _empty(file: SealedFile, name: str, rooms: _Rooms) -> tuple[Any, memoryview]:
-    """Make a tensor whose memory nobody has written to; return it with a view of its bytes."""
+    """Allocate a tensor with untouched memory; return it with a view of its bytes."""
     entry = file.entries[name]
     if file.is_torch:
         import torch

@@ -133,8 +133,8 @@ class Generator(torch.Generator):
     def manual_seed(self, seed: int) -> NoReturn:
         """Raise NotImplementedError: a seed of 64 bits is not a key."""
         raise NotImplementedError(
-            "a seed is no key: warpaes.torch.Generator(warpaes.Generator(key, stream=…)) has numbers that can be made "
-            "again, and source.position says from where on"
+            "a seed is not a key: warpaes.torch.Generator(warpaes.Generator(key, stream=…)) returns repeatable "
+            "numbers, and source.position is where they continue"
         )
 
     def seed(self) -> NoReturn:

@@ -220,7 +220,7 @@ class SealedWriter(io.BufferedIOBase):
             self._unclosed = True
 
     def _abort_unclosed(self, source: Any) -> None:
-        """Abort the file, because the program closes neither it nor what is around it."""
+        """Abort the file, because the program closed neither it nor its wrapper."""
         warnings.warn(f"{source!r} was not closed, so there is no file", ResourceWarning, stacklevel=3)
         writer, self._writer = self._writer, None
         if writer is not None:

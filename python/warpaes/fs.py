@@ -89,7 +89,7 @@ class WarpaesFileSystem(Listing):
             self.keyset = load_keyset(keyset, kek)
             self._keyset_name = lasting_keyset_place(keyset) or keyset
         elif kek is not None:
-            raise ValueError(f"kek decrypts a keyset that is named by {_NAMES}, and keyset is none of these")
+            raise ValueError(f"kek decrypts a keyset that is named by {_NAMES}; keyset names none")
         elif isinstance(keyset, Keyset):
             self.keyset = keyset
         else:
@@ -220,7 +220,7 @@ class WarpaesFileSystem(Listing):
         return file
 
     def _take_out(self, file: Any) -> None:
-        """Take a file out of the underlying file system's transaction, to which opening it without commit adds it."""
+        """Remove a file from the underlying file system's transaction; opening it without commit adds it there."""
         below = self.fs
         while below is not None:
             transaction = getattr(below, "_transaction", None)

@@ -1,7 +1,7 @@
 """Keys from quantum key distribution (QKD): a client of ETSI GS QKD 014, and files under such keys.
 
 ``warpaes qkd status|send|receive`` is the command. ``send`` writes a file of Tink's streaming AEAD under a key from the
-key-management entity (KME), and beside it a small JSON file that names the key. docs/keys.md describes both.
+key-management entity (KME), and next to it a small JSON file that names the key. docs/keys.md describes both.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ BODY_HEADER, BODY_TAG, BODY_SEGMENT = 40, 16, 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """The content of the JSON file beside a sealed file: everything that a reader needs, except the key."""
+    """The content of the JSON file next to a sealed file: everything that a reader needs, except the key."""
 
     master_sae_id: str
     slave_sae_id: str
@@ -112,7 +112,7 @@ def parse_header(line: bytes) -> Header:
     if unknown := sorted(found.keys() - {"format", *names}):
         raise refuse(f"{unknown[0]!a} is not a field of it")
     header = Header(**{name: found[name] for name in names})
-    # The bytes of the line are the associated data, so a line that was written anew opens no file.
+    # The bytes of the line are the associated data, so a line that was written again opens no file.
     if line != header.line():
         raise refuse("it has the right fields, but not the bytes that `send` writes: it was converted or reformatted")
     return header
@@ -141,7 +141,7 @@ def _copy(source: Any, target: Any) -> None:
 
 
 def sidecar_of(path: str | os.PathLike[str]) -> pathlib.Path:
-    """Return the path of the header beside a file."""
+    """Return the path of the header next to a file."""
     return pathlib.Path(f"{os.fspath(path)}{SIDECAR}")
 
 
@@ -165,7 +165,7 @@ def send(
 ) -> Header:
     """Encrypt a file for a peer under a new QKD key.
 
-    The result is ``target`` and the header beside it, or neither.
+    The result is ``target`` and the header next to it, or neither.
 
     Args:
         kme: The local KME.
@@ -289,7 +289,7 @@ def _read_line(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
-    """Read the header beside a file.
+    """Read the header next to a file.
 
     Raises:
         FileNotFoundError: There is no header.
@@ -306,7 +306,7 @@ def receive(
     *,
     state: str | os.PathLike[str] | None = None,
 ) -> Header:
-    """Decrypt a file from a peer, with the header beside it.
+    """Decrypt a file from a peer, with the header next to it.
 
     The target appears only after the whole file was authenticated. The file permissions allow only the owner. The key
     is kept until a file has opened under it, so that a forged file that names it does not use it up.

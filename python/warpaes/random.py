@@ -1,7 +1,7 @@
 """Random numbers from a key: AES-CTR, at any position, identical on every machine.
 
 The bits are the AES-CTR key stream under the key. Its first counter block consists of the stream's number (8 bytes,
-big-endian) and 8 zero bytes. Whoever has the key can compute all numbers; ``Generator()`` gets a random key from the
+big-endian) and 8 zero bytes. Anyone who has the key can compute all numbers; ``Generator()`` gets a random key from the
 operating system. Numbers other than bits need NumPy. docs/python.md specifies how numbers are made from bits; that
 mapping does not change.
 """

@@ -183,7 +183,7 @@ TEST_P(ContextState, KeyAndIvComeInTurn) {
     EXPECT_EQ(run(context), whole(first, iv, text_));
     expect_no_message(context, "has ended");
 
-    // Another key ends what there was, wherever it stands; another IV, too, but starts anew.
+    // Another key ends what there was, wherever it stands; another IV, too, but starts again.
     for (const std::size_t gone : {std::size_t{0}, std::size_t{5}, std::size_t{64}, text_bytes}) {
         ASSERT_EQ(set_iv(context, iv), WARPAES_OK);
         Bytes ignored;

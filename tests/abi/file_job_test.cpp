@@ -310,7 +310,7 @@ TEST_F(FileJob, TheDigestIsThatOfTheOutput) {
     for (const std::string& each : {path, made, again}) std::filesystem::remove(each);
 }
 
-/// Damage behind the first segment leaves no doubt of the key; in the first one it may be another.
+/// Damage after the first segment leaves no doubt of the key; in the first one it may be another.
 TEST_F(FileJob, ADamagedFileIsToldFromAWrongKey) {
     const std::string path = testing::TempDir() + "warpaes-damaged-" + std::to_string(getpid()), made = path + ".made";
     std::ofstream(path, std::ios::binary) << std::string(3u << 20, 'x');

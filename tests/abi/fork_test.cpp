@@ -261,7 +261,7 @@ TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
     EXPECT_EQ(opened(forking.file), text);
 }
 
-/// A child of vfork() is no copy: it shares the memory until it runs a program, and its parent goes on as before.
+/// A child of vfork() is not a copy: it shares the memory until it runs a program, and its parent goes on as before.
 TEST_P(Fork, AParentGoesOnAfterVfork) {
     Bytes file;
     warpaes_sink sink = WARPAES_SINK_INIT;

@@ -167,7 +167,7 @@ TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
     const Buffer in = on_device(text), middle = allocate(length), out = allocate(length);
     Bytes tag(16), host(length);
     const auto encrypt = [&] {
-        // CBC takes long, and once more what takes long and changes nothing.
+        // CBC takes long, and again what takes long and changes nothing.
         for (const warpaes_mode mode : {WARPAES_CBC, WARPAES_CBC, WARPAES_CTR}) {
             Call message = make_message(mode, mode == WARPAES_CTR ? WARPAES_ENCRYPT : WARPAES_DECRYPT, key_, iv_,
                                         in.data(), length / 16 * 16, middle.data(), length);

@@ -104,7 +104,7 @@ TEST_P(GcmMessage, CutIntoChunks) {
     }
 }
 
-/// Whoever writes over what he has read gets the same bytes, however the message is cut.
+/// Anyone who writes over what he has read gets the same bytes, however the message is cut.
 TEST_P(GcmMessage, IvOrAssociatedDataLieInTheOutput) {
     const Engine small_chunks = make_engine(GetParam(), 4096, 2);
     for (const std::size_t iv_bytes : {12U, 60U}) {
@@ -299,7 +299,7 @@ TEST_P(GcmErrors, Overlap) {
         EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_OVERLAP) << at;
         EXPECT_TRUE(buffer.intact_after(0));
     }
-    // The tag right behind the ciphertext, as it is often kept.
+    // The tag right after the ciphertext, as it is often kept.
     Call message = gcm_message(case_, key_, WARPAES_ENCRYPT, case_.text.data(), buffer.data(), buffer.data() + 64);
     EXPECT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
     message = gcm_message(case_, key_, WARPAES_DECRYPT, buffer.data(), buffer.data(), buffer.data() + 64);

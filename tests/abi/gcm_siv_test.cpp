@@ -222,7 +222,7 @@ TEST_P(GcmSivDevice, EveryLengthAroundABlock) {
     }
 }
 
-/// More than is reversed at once, beside a CPU.
+/// More than is reversed at once, next to a CPU.
 TEST_P(GcmSivDevice, InPieces) {
     const std::size_t n = (std::size_t{16} << 20) + 1003;
     const Bytes iv = random_.bytes(12);
@@ -245,7 +245,7 @@ TEST_P(GcmSivDevice, CounterWrapsInItsFirstFourBytesAlone) {
     check(case_with_counter(random_, 32, 20000, from_hex("00fdffffffffffffffffffff")));
 }
 
-/// Without text, nothing is left for a GPU: an engine that is for GPUs alone takes it, wherever the parts lie.
+/// Without text, nothing is left for a GPU: an engine that is for GPUs only takes it, wherever the parts lie.
 TEST_P(GcmSivDevice, AMessageWithoutText) {
     for (const std::size_t key_bytes : {16U, 32U}) {
         for (const std::optional<std::size_t> aad : {std::optional<std::size_t>(), std::optional<std::size_t>(37)}) {

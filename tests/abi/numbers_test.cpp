@@ -36,7 +36,7 @@ T at(const Bytes& bytes, std::size_t i) {
     return value;
 }
 
-/// A number of 16 bits, exactly: `fraction` bits behind the point, exponents that begin at -`bias`.
+/// A number of 16 bits, exactly: `fraction` bits after the point, exponents that begin at -`bias`.
 double wide(std::uint16_t bits, int fraction, int bias) {
     const int exponent = (bits & 0x7fff) >> fraction, digits = bits & ((1 << fraction) - 1);
     const double magnitude = exponent == 0 ? std::ldexp(digits, 1 - bias - fraction)

@@ -87,7 +87,7 @@ protected:
         return w;
     }
 
-    /// What is decrypted with a tag was encrypted before, and now and then altered.
+    /// What is decrypted with a tag was encrypted before, and sometimes altered.
     void crypt_one(Work& w, std::size_t i, unsigned forged_every) {
         const Shape& s = w.shape;
         std::uint8_t *const input = w.inputs.data() + i * s.length, *const tag = w.tags.data() + i * s.tag;

@@ -1,5 +1,5 @@
 // Structs of callers that were compiled with an older or a newer header: an older one is shorter. It is taken from the
-// size on that stands in this table, read no further than it goes, and nothing is written behind it.
+// size on that stands in this table, read no further than it goes, and nothing is written after it.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ static_assert(sizeof(warpaes_engine_options) >= 40 && sizeof(warpaes_backend_inf
 static_assert(offsetof(warpaes_file_job, keyset) == 152 && offsetof(warpaes_file_result, error) == 48 &&
               offsetof(warpaes_calibration_result, median_error) == 16);
 
-/// The last bytes before memory that cannot be touched: what is read or written behind them is a crash.
+/// The last bytes before memory that cannot be touched: what is read or written after them is a crash.
 class EndOfMemory {
 public:
     EndOfMemory() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
@@ -131,7 +131,7 @@ protected:
             std::memcpy(static_cast<void*>(&got), its, size);
             got.struct_size = newer.known.struct_size;
             differs(got);
-            if constexpr (requires { got.error; }) {  // behind its NUL is anything
+            if constexpr (requires { got.error; }) {  // after its NUL is anything
                 if (size > offsetof(Result, error)) {
                     const std::size_t room = size - offsetof(Result, error);
                     EXPECT_EQ(std::string(got.error, strnlen(got.error, room)),

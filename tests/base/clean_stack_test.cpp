@@ -1,4 +1,4 @@
-// What cleans the stack behind a call, where the caller's functions change stack and thread in its midst.
+// What cleans the stack after a call, where the caller's functions change stack and thread in its midst.
 #include "base/clean_stack.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ public:
         its_.uc_stack.ss_sp = stack_.data();
         its_.uc_stack.ss_size = stack_.size();
         its_.uc_link = &back_;
-        // makecontext() hands on ints alone.
+        // makecontext() hands on ints only.
         const auto self = reinterpret_cast<std::uintptr_t>(this);
         makecontext(&its_, reinterpret_cast<void (*)()>(&OwnStack::enter), 2, static_cast<unsigned>(self >> 32),
                     static_cast<unsigned>(self));

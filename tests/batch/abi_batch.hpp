@@ -79,7 +79,7 @@ private:
 /// What became of the first `count` entries of a finished batch.
 std::vector<warpaes_entry_result> results_of(const warpaes_batch* batch, std::size_t count);
 
-/// What is wrong with the statuses of messages, beside those of their finished entries; "" if nothing is.
+/// Compares the statuses of messages with those of their finished entries; returns the first difference, or "".
 std::string complaints_of_statuses(std::span<const warpaes_batch_entry> entries,
                                    std::span<const warpaes_entry_result> results);
 

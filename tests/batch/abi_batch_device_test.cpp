@@ -1,4 +1,4 @@
-// Batches whose messages lie in device memory, alone and beside others in host memory.
+// Batches whose messages lie in device memory, alone and next to others in host memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TEST_P(AbiBatchDevice, BesideMessagesElsewhere) {
     for (const auto& c : cases) EXPECT_EQ(c->complaints(), "");
 }
 
-// Chains of many blocks are a task of their own beside so many others; entries of one shape in any order are a group.
+// Chains of many blocks are tasks of their own among many others. Entries of one shape form a group in any order.
 TEST_P(AbiBatchDevice, LongChainsAmongManyEntriesInAnyOrder) {
     std::mt19937 random(4);
     std::vector<GroupSpec> specs(300, {.mode = Mode::ctr, .count = 1, .length = 64, .iv_length = 16});
@@ -125,7 +125,7 @@ TEST_P(AbiBatchDevice, WhatDoesNotLieOnTheDeviceComesThere) {
     EXPECT_EQ(here, expected);
 }
 
-// What lies between them is somebody else's: a record's tag, or another entry's messages.
+// What lies between them is someone else's: a record's tag, or another entry's messages.
 TEST_P(AbiBatchDevice, OfMessagesThatAreRefusedNothingElseIsWiped) {
     constexpr std::size_t count = 4, length = 4096;
     for (const std::size_t gap : {std::size_t{0}, std::size_t{1}, std::size_t{32}, length}) {

@@ -126,7 +126,7 @@ TEST_P(AbiBatchErrors, EntriesThatWriteTheSameBytes) {
               (std::vector{WARPAES_ERROR_OVERLAP, WARPAES_ERROR_OVERLAP, WARPAES_OK, WARPAES_OK, WARPAES_OK}));
 }
 
-// Messages of two entries that lie between each other's are no overlap.
+// Messages of two entries that lie between each other's are not overlap.
 TEST_P(AbiBatchErrors, RecordsOfTwoFields) {
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0, 4),
                                              entry(WARPAES_CTR, WARPAES_ENCRYPT, 1, 4)};
@@ -165,7 +165,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_EQ(run(entries, flags)[4], WARPAES_ERROR_IV_REUSED);
     raw[31] = 0;
     EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
-    // Decryption repeats what it likes; within one entry counts, too.
+    // Decryption may repeat a nonce. Nonces within one entry also count.
     std::memcpy(iv(5, 1), iv(5, 0), 12);
     EXPECT_EQ(run(entries, flags)[5], WARPAES_ERROR_IV_REUSED);
     entries[5].direction = WARPAES_DECRYPT;
@@ -173,7 +173,7 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_NE(sentences_[5].find("of 2 messages 2 are not authentic, the first is message 0"), std::string::npos);
 }
 
-// That a tag is wrong is its message's own affair, behind an entry that was refused too.
+// A wrong tag concerns its own message only, also after a refused entry.
 TEST_P(AbiBatchErrors, OneOfThreeMessagesIsNotAuthentic) {
     for (const bool refused : {false, true}) {
         std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0),

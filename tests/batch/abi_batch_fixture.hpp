@@ -12,7 +12,7 @@ namespace warpaes::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// An engine, a key, and memory in which entries find all that they need.
+/// An engine, a key, and memory for entries.
 class AbiBatchFixture : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {
@@ -69,7 +69,7 @@ protected:
             options.results = &told[0].known;
             options.result_size = sizeof(Longer);
         }
-        // Messages have statuses too, where nobody has asked for them.
+        // Messages have statuses even if the caller did not request them.
         std::vector<std::vector<warpaes_status>> own;
         for (auto& e : entries) {
             const bool asked = e.statuses != nullptr || e.count > memory_.size();

@@ -79,7 +79,7 @@ TEST_P(AbiBatchHuge, NumbersAreRefused) {
     }
 }
 
-// Where there can be no memory for statuses nothing is written, and that is said.
+// If statuses cannot be allocated, nothing is written and the call reports it.
 TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0), endless(WARPAES_CMAC, 1)};
     warpaes_status one = WARPAES_ERROR_STATE;
@@ -95,7 +95,7 @@ TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     EXPECT_EQ(one, WARPAES_ERROR_STATE);
 }
 
-// An entry that would take years ends when it is cancelled, whether it lies beside others, and whoever works on it.
+// An entry that would take years ends when it is cancelled, whether it lies next to others, and anyone who works on it.
 TEST_P(AbiBatchHuge, AnEntryWithoutEndIsCancelled) {
     for (const warpaes_mode mode : {WARPAES_CMAC, WARPAES_GCM}) {
         for (const bool at_once : {true, false}) {
@@ -116,7 +116,7 @@ TEST_P(AbiBatchHuge, AnEntryWithoutEndIsCancelled) {
     }
 }
 
-// Nor do many of them take memory for tasks that nobody will come to.
+// Many of them allocate no memory for tasks that never run.
 TEST_P(AbiBatchHuge, ManyEntriesWithoutEndAreCancelled) {
     std::vector<warpaes_batch_entry> entries;
     for (unsigned i = 0; i < 64; ++i) entries.push_back(endless(WARPAES_CMAC, 1));

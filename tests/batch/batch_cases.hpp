@@ -38,7 +38,7 @@ private:
     std::uint64_t state_;
 };
 
-/// Random numbers from whoever has some: a generator, which it leaves where it is, or the bytes of a fuzzer.
+/// Random numbers from anyone who has some: a generator, which it leaves where it is, or the bytes of a fuzzer.
 class Random {
 public:
     template <std::uniform_random_bit_generator Generator>
@@ -54,8 +54,8 @@ private:
     std::function<std::uint32_t()> next_;
 };
 
-/// A few keys of each length, for groups of one batch and of those after it: so whatever somebody keeps of a key from
-/// batch to batch, for other modes and other directions, is used.
+/// A few keys per length, shared by consecutive batches, so cached key material is reused under other modes and
+/// directions.
 class KeyPool {
 public:
     static constexpr unsigned keys_each = 3;
@@ -63,7 +63,7 @@ public:
     explicit KeyPool(std::uint32_t seed);
     [[nodiscard]] const ExpandedKey& key(std::size_t bytes, unsigned number) const { return *place(bytes, number); }
     [[nodiscard]] bool owns(const ExpandedKey& key) const;
-    /// Another one in its place, or the same bytes once more.
+    /// Another one in its place, or the same bytes again.
     void renew(std::size_t bytes, unsigned number, Random random);
     void make_again(std::size_t bytes, unsigned number);
 
@@ -74,7 +74,7 @@ private:
     std::vector<std::unique_ptr<const ExpandedKey>> keys_;
 };
 
-/// The process's; nobody changes it.
+/// The process's own; never modified.
 KeyPool& shared_keys();
 
 /// What a group of messages is to look like; contents come from a seed.
@@ -101,7 +101,7 @@ struct GroupSpec {
     unsigned wrong_tags = 0;     ///< of 100 messages, on decryption
     std::size_t gap = 0;         ///< bytes between messages, and between what else they have
     std::size_t shift = 0;       ///< bytes before the first message
-    /// Which of the pool's; none: one of them, or now and then another. Not for raw keys.
+    /// Which of the pool's; none: one of them, or sometimes another. Not for raw keys.
     std::optional<unsigned> key = std::nullopt;
 };
 

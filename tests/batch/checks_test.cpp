@@ -11,7 +11,7 @@
 namespace warpaes {
 namespace {
 
-/// Of strips that each begin behind the one before, as those of most clients do.
+/// Of strips that each begin after the one before, as those of most clients do.
 std::set<std::uint32_t> clashes_of(const std::vector<Strip>& strips, std::uint32_t cut) {
     const auto writes = [&](std::uint32_t i) { return std::array<Strip, 2>{strips[i], Strip{}}; };
     Clashes clashes, rest;
@@ -48,7 +48,7 @@ struct Messages {
         g.iv_length = 12;
         return g;
     }
-    /// Of the next message.
+    /// The first byte of the next message.
     void add(std::uint8_t key, std::uint8_t iv) {
         keys.insert(keys.end(), 16, key);
         ivs.insert(ivs.end(), 12, iv);

@@ -104,8 +104,7 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
     check(specs, 8);
 }
 
-/// Two messages and a third behind them, of which all have everything in a row; what each gets, with and without the
-/// others.
+/// Two complete messages and an incomplete third one; each result, with and without the others.
 class Neighbours {
 public:
     Neighbours() {

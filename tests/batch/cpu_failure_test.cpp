@@ -69,7 +69,7 @@ TEST(BatchCpuFailure, OutputsOfWhatFailedShowNothing) {
     EXPECT_GT(failed, 6U) << "nothing has failed: this tests nothing";
 }
 
-/// Short messages have a way of their own, in which nothing may be thrown where nothing can fail.
+/// Short messages have a separate path, which must not throw where nothing can fail.
 TEST(MessageCpuFailure, NamesTheCallThatFailedForAShortMessage) {
     const AbiEngine engine = make_engine("libcrypto", 1);
     std::vector<std::uint8_t> bytes(64), iv(16), tag(16);

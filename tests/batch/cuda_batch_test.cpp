@@ -37,7 +37,7 @@ public:
     void release(std::uint8_t* memory, std::size_t) noexcept override { free_page_locked(memory); }
 };
 
-/// One piece of memory out of which all groups get theirs, one behind the other, as in a client's arena.
+/// One allocation that supplies all groups in turn, as a client's arena does.
 class Arena final : public BatchMemory {
 public:
     explicit Arena(BatchMemory& memory) : memory_(memory), base_(memory.allocate(bytes_)) {}
@@ -329,7 +329,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRows) {
     }
 }
 
-/// The same under several keys, of which some have too few messages for that.
+/// The same under several keys, some with too few messages for that.
 TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> specs;
@@ -342,7 +342,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
                            .wrong_tags = n % 4 == 0 ? 20u : 0u,
                            .gap = n % 2 == 0 ? 16u - (128 + n * n % 900) % 16 : n % 19,
                            .key = static_cast<unsigned>(n * 5 % 3)};
-            if (n % 6 == 5) {  // a key of these messages alone
+            if (n % 6 == 5) {  // a key of these messages only
                 spec.raw_keys = true;
                 spec.shared_key = true;
                 spec.key = std::nullopt;
@@ -379,8 +379,8 @@ TEST_P(CudaBatch, LongMessagesOfGcm) {
     }
 }
 
-/// Lengths round those at which rows become longer and more; more messages than are hashed at once; groups of one key
-/// each, of which some have about the same length.
+/// Lengths around those at which rows grow; more messages than are hashed at once; groups of one key each, some of
+/// about the same length.
 TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         std::vector<GroupSpec> own, groups;
@@ -499,7 +499,7 @@ TEST(CudaStreamBatch, ForgedMessagesOfAllLengths) {
 INSTANTIATE_TEST_SUITE_P(All, CudaBatch, testing::ValuesIn(all_places()),
                          [](const auto& info) { return std::string(info.param.label); });
 
-/// Groups that lie one behind the other in one allocation are copied together.
+/// Groups that lie one after the other in one allocation are copied together.
 TEST(CudaBatchArena, GroupsAreCopiedTogether) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);

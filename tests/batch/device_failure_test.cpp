@@ -195,7 +195,7 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
     EXPECT_GT(failed, 20U) << "nothing has failed: this tests nothing";
 }
 
-// Nor between a GPU's failure and the time when somebody else does the work again, before which it may be cancelled.
+// Nor between a GPU's failure and the time when someone else does the work again, before which it may be cancelled.
 TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     unsigned failed = 0;
     for (const char* const function : {"cudaEventRecord", "cudaEventSynchronize", "cudaMemcpyAsync"}) {
@@ -235,7 +235,7 @@ TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     EXPECT_GT(failed, 2U) << "nothing has failed: this tests nothing";
 }
 
-// On a caller's stream a call that fails says so; what it held is the next one's, which is right.
+// A failed call on a caller's stream reports the failure. The next call reuses its memory and succeeds.
 TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
     std::vector<GroupSpec> specs;
     for (const Mode mode : {Mode::ctr, Mode::cbc, Mode::gcm}) {

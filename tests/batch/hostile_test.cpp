@@ -45,7 +45,7 @@ struct Expected {
 
 class Clients;
 
-/// A batch with all that it needs, which goes when nobody looks at it any more, whoever that is.
+/// A batch and its buffers, freed when the last client releases it.
 class Job {
 public:
     Job(Clients& clients, std::shared_ptr<AbiKey> key, unsigned chained)

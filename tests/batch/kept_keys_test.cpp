@@ -39,7 +39,7 @@ bool is_at(const std::uint8_t* memory, const MaskedKey& key) {
     return true;
 }
 
-/// Places where the key is, and from which on `holds(rest of memory)`.
+/// Counts the places of the key for which `holds(rest of memory)`.
 template <typename Holds>
 std::size_t count(std::span<const std::uint8_t> memory, const MaskedKey& key, const Holds& holds) {
     std::size_t found = 0;
@@ -62,8 +62,8 @@ std::size_t on_devices(const MaskedKey& key) {
     return found;
 }
 
-/// Expanded keys in the host's memory: the key, and soon after it round keys that begin with it. Read as a file, so
-/// that nobody minds what other threads do with it, and into memory that is not private, so that it is not read again.
+/// Finds expanded keys in host memory: a key that its round keys follow. It reads memory as a file, so other threads
+/// can run, into memory that is not private, so it does not read its own copy.
 std::size_t on_host(const MaskedKey& key) {
     constexpr std::size_t bytes = std::size_t{1} << 20, reach = 3 * key_bytes;
     void* const shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -256,7 +256,7 @@ TEST_F(KeptKeys, AFlushSaysIfItFails) {
 TEST_F(KeptKeys, WhatNobodyUsesGoesByItself) {
     for (const bool with_handles : {false, true}) {
         const AbiEngine engine = make(std::chrono::milliseconds(20));
-        // And is made anew, and goes again.
+        // And is made again, and goes again.
         for (int time = 0; time < 4; ++time) {
             (void)run(engine, with_handles);
             const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);

@@ -48,7 +48,7 @@ TEST_F(KeptMemory, OneEnqueuedBatchAfterTheOtherTakesTheSame) {
     }
 }
 
-// Of a GPU a message takes memory for its tag, and for what its thread blocks add up: the last message's.
+// On a GPU a message needs memory for its tag and for the sums of its thread blocks; the last message's remains.
 TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
     const AbiEngine engine = engine_with_gpu("cuda");
     constexpr std::uint64_t bytes = 20000;
@@ -80,7 +80,7 @@ TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
     warpaes_free(engine.get(), data);
 }
 
-// What one of them takes is not another's while it runs.
+// Memory of a running task is not given to another.
 TEST_F(KeptMemory, MessagesOfSeveralThreadsHaveTheirOwn) {
     const AbiEngine engine = engine_with_gpu("cuda");
     constexpr std::uint64_t bytes = 5000;

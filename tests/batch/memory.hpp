@@ -1,4 +1,4 @@
-// Memory that the messages of a test lie in: that of the host, or a GPU's behind the same interface.
+// Memory for the messages of a test: host memory or a GPU's, with one interface.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ protected:
     BatchMemory& operator=(const BatchMemory&) = default;
 };
 
-/// Host memory between two pages that may not be touched; what is handed out ends where the second begins.
+/// Host memory between two protected pages. Allocations end at the second page.
 BatchMemory& guarded_memory();
 
 }  // namespace warpaes::test

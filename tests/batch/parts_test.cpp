@@ -183,7 +183,7 @@ TEST(Rectangles, OfWhichOwnersOverlap) {
     EXPECT_LT(clean + all, rounds - rounds / 20);
 }
 
-// Columns of a table, any number of them, each some rows of it; and now and then one message, or several without gaps,
+// Columns of a table, any number of them, each some rows of it; and sometimes one message, or several without gaps,
 // in between. Mostly room for all, so that few overlap.
 TEST(Clashes, OfColumnsBetweenEachOther) {
     std::mt19937 random(9);
@@ -288,7 +288,7 @@ TEST(Clashes, ListEntriesByAddressUnlessTheyAreInOrder) {
         Clashes clashes;
         std::vector<std::array<Strip, 2>> writes(by_address.size());
         for (std::uint32_t place = 0; place < by_address.size(); ++place) {
-            // A tag behind each text: two writes, one entry.
+            // A tag after each text: two writes, one entry.
             const std::uintptr_t text = 1000 + 100 * std::uintptr_t{place};
             writes[by_address[place]] = {Strip{text, 0, 1, 84}, Strip{text + 84, 0, 1, 16}};
         }
@@ -350,7 +350,7 @@ struct OneBatch {
     std::vector<std::vector<warpaes_status>> statuses;
 };
 
-// Whenever nobody can carry out a batch, all of its entries say so, and all of their messages.
+// If no backend can run a batch, all of its entries and messages report it.
 TEST(Batches, SayThatTheyAreAbandoned) {
     Engine engine({.backend = "libcrypto", .threads = 1});
     KeyTable keys;
@@ -397,7 +397,7 @@ TEST(Batches, SayThatTheyAreCancelled) {
     }
 }
 
-// Long messages are tasks of their own; those that nobody has begun are left out all at once.
+// Long messages are tasks of their own. Tasks that have not begun are cancelled at once.
 TEST(Batches, SayThatLongMessagesAreCancelled) {
     constexpr std::size_t length = (std::size_t{16} << 20) + 16, messages = 6;
     const std::unique_ptr<void, decltype(&std::free)> memory(std::calloc(messages, length), &std::free);

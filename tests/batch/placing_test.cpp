@@ -53,7 +53,7 @@ protected:
     }
 };
 
-// Whoever computes the longer keys faster gets them.
+// Anyone who computes the longer keys faster gets them.
 TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     for (const unsigned gpu_bits : {128U, 256U}) {
         const AbiEngine engine = engine_with(costs_of([&](bool gpu, unsigned key_bits) {

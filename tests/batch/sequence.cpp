@@ -13,7 +13,7 @@ using oracle::Bytes;
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
-/// Of a single message: what is wrong with the status, or ""; and the case is told what was found false.
+/// Compares the status of a single message; returns "" or the difference, which the case also records.
 std::string settle(const MessageGroup& g, warpaes_status status, std::uint64_t false_messages) {
     if (status == WARPAES_ERROR_AUTHENTICATION && g.failed != nullptr) g.failed[0] = 1;
     const warpaes_status expected = false_messages != 0 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK;

@@ -91,7 +91,7 @@ void work(const AbiEngine& engine, std::uint32_t seed, Clock::time_point end, Ta
     }
 }
 
-/// More keys as bytes, each for two messages, than the engine keeps expanded: from then on it keeps as many as ever.
+/// More keys as bytes, each for two messages, than the engine keeps expanded: from then on it keeps as many.
 void fill_key_table(const AbiEngine& engine) {
     std::mt19937 random(7);
     for (int i = 0; i < (simulated() ? 1 : 100); ++i) {

@@ -136,7 +136,7 @@ private:
     OnStream messages_;
 };
 
-/// GCM-SIV of a device's memory, beside that of the host's.
+/// GCM-SIV of a device's memory, next to that of the host's.
 class GcmSiv final : public Call {
 public:
     GcmSiv() : text_(memory_.allocate(bytes)) { memory_.write(text_, std::vector<std::uint8_t>(bytes, 9)); }

@@ -70,7 +70,7 @@ def main():
 
 
 def wait_until_read(pipe, seconds=20):
-    """Until whoever reads the other end has taken all that was written."""
+    """Until anyone who reads the other end has taken all that was written."""
     left = array.array("i", [1])
     deadline = time.monotonic() + seconds
     while left[0] != 0 and time.monotonic() < deadline:
@@ -122,7 +122,7 @@ class CommandTest(unittest.TestCase):
         return self.path(name)
 
     def private(self, name, content):
-        """A file that nobody else may read, as keys are kept."""
+        """Write a file with mode 0600, as for keys."""
         os.chmod(self.write(name, content), 0o600)
 
     def read(self, name):

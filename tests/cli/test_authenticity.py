@@ -1,4 +1,4 @@
-"""What is not authentic is refused: no file appears, a pipe gets authenticated segments alone, nothing stays behind."""
+"""Forged input is refused: no file appears, a pipe receives authenticated segments only, nothing remains."""
 
 import os
 import subprocess

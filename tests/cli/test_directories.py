@@ -1,4 +1,4 @@
-"""Whole directories there and back: what is kept, what is left out, what is done when it is done again."""
+"""Round trips of directories: what is kept, what is left out, and what a second run does."""
 
 import json
 import os
@@ -113,7 +113,7 @@ class Trees(KeyedTest):
         self.assertEqual(set(self.tree("out")), {"notes.txt.warpaes"})
 
     def test_a_directory_that_cannot_be_read_among_others(self):
-        # The names of what lies in it are too long, for root too.
+        # Names below it are too long, also for root.
         at = os.open(self.path("in"), os.O_RDONLY)
         for _ in range(20):
             os.mkdir("d" * 250, dir_fd=at)

@@ -299,7 +299,7 @@ class Outputs(KeyedTest):
             self.assertRegex(line, r"^[\d.]+ [KM]iB  [\d.]+ GB/s$")
 
     def test_progress_says_of_how_much(self):
-        """All files that have a length; of a pipe nobody knows it."""
+        """The total of all files with a known length; a pipe has none."""
         self.write("in", data(3 << 20))
         os.mkfifo(self.path("pipe"))
         command = [WARPAES, "encrypt", "-k", "keyset", "--progress", "--output-dir", "out", "in", "pipe"]
@@ -339,12 +339,12 @@ class Outputs(KeyedTest):
         command = [WARPAES, "encrypt", "-k", "keyset", "--threads", "1", "-o", "-", "in"]
         options = {"cwd": self.directory, "env": os.environ | {"WARPAES_CALIBRATION": "none"}, "bufsize": 0}
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as p:
-            first = p.stdout.read(1)  # it has begun, and waits for somebody who reads on
+            first = p.stdout.read(1)  # it has begun, and waits for a reader
             with open(self.path("in"), "ab") as file:
                 file.write(b"more")
             rest, told = p.communicate()
         self.assertEqual(p.returncode, 0, told)
-        self.assertRegex(told, rb"'in' grew meanwhile")
+        self.assertRegex(told, rb"'in' grew during the run")
         self.assertTrue(self.decrypt(stdin=first + rest) == data(5_000_000))
 
     def test_inspect_with_keys_is_exact(self):
@@ -356,7 +356,7 @@ class Outputs(KeyedTest):
             self.assertEqual(record["template"], "AES256_CTR_HMAC_SHA256_1MB")
             self.assertEqual((record["plaintext_bytes"], record["segments"]), (length, 3 if length else 1))
         self.assertIn(number.encode(), self.warpaes("inspect", "-k", "keyset", "out"))
-        self.refused(FORMAT, "'/dev/null'|is no regular file", "inspect", "/dev/null")
+        self.refused(FORMAT, "'/dev/null'|is not a regular file", "inspect", "/dev/null")
         self.encrypt("-f", "-o", "out", "--aad", "x", stdin=data(100))
         self.refused(AUTHENTICATION, "input", "inspect", "-k", "keyset", "out")
         self.assertIn(b"  100 bytes", self.warpaes("inspect", "-k", "keyset", "--aad", "x", "out"))
@@ -375,7 +375,7 @@ class Outputs(KeyedTest):
 
 
 class Names(KeyedTest):
-    """Names that mean something to somebody else."""
+    """Names that mean something to someone else."""
 
     def test_brackets_are_part_of_a_name(self):
         self.write("a", b"one")
@@ -489,7 +489,7 @@ class Signals(KeyedTest):
         os.mkdir(self.path("in"))
         for i in range(3):
             self.write(f"in/{i}", b"x")
-        os.mkfifo(self.path("pipe"))  # which nobody opens: the command cannot get beyond it
+        os.mkfifo(self.path("pipe"))  # never opened, so the command cannot continue
         process = self.start("encrypt", "-k", "keyset", "--json", "--output-dir", "out", "-j", "1", "pipe", "in")
         deadline = time.monotonic() + 60
         while not os.path.exists(self.path("out/in")) and time.monotonic() < deadline:

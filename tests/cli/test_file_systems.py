@@ -167,7 +167,7 @@ class FileSystems(CommandTest):
                 self.assertEqual(os.stat(self.path("out/old")).st_mode & 0o777, 0o600)
 
     def test_what_cannot_work_fails_before_the_input_is_read(self):
-        """Replacing without rename(): the input is a pipe that nobody writes to."""
+        """Replacing without rename(): the input is a pipe without a writer."""
         self.write("out/old", b"old")
         lacks = self.poor("tmpfile noreplace link rename")
         reader, writer = os.pipe()

@@ -1,6 +1,6 @@
 """Mistakes that people make, and what they are told, as forty.txt has it word for word: a line or two.
 
-python3 tests/cli/test_forty.py --record     writes forty.txt anew, to be read before it is committed
+python3 tests/cli/test_forty.py --record     writes forty.txt again, to be read before it is committed
 """
 
 import os

@@ -320,7 +320,7 @@ class Differences(CommandTest):
         ):
             for length in (0, 1, 2, digits - 2, digits - 1, digits + 1, digits + 2, 2 * digits):
                 text = data(64).hex()[:length]
-                words = "fill it up with zeros" if length < digits else "ignore what is too much"
+                words = "fill it up with zeros" if length < digits else "ignore the rest"
                 result = self.refused(status, f"{what}: |{words}", *cipher, *flags, what, text, stdin=b"x")
                 if length > 2:
                     self.assertNotIn(text.encode(), result.stderr)

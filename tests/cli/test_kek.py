@@ -186,7 +186,7 @@ class Places(Keks):
         self.assertEqual(opened.returncode, 0)
         self.assertIn(b"warning: --kek exec: 'echo", opened.stderr)
         self.assertNotIn(KEYS[256].encode(), opened.stderr)
-        # Associated data are no key.
+        # Associated data are not key.
         self.refused(AUTHENTICATION, WRONG, "keys", "add", "keyset", "--kek", "other", "--kek-aad", KEYS[128])
 
     def test_a_file_that_others_can_read_is_warned_of(self):

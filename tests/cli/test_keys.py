@@ -286,7 +286,7 @@ class Rotation(CommandTest):
     def test_a_directory_that_cannot_be_written(self):
         os.chmod(self.directory, 0o500)
         self.addCleanup(os.chmod, self.directory, 0o700)
-        self.refused(WRITE, "cannot create a file beside", "keys", "add", "keyset")
+        self.refused(WRITE, "cannot create a file next to", "keys", "add", "keyset")
 
     def test_a_keyset_that_others_can_read_is_warned_of(self):
         os.chmod(self.path("keyset"), 0o640)
@@ -419,7 +419,7 @@ class NearMisses(CommandTest):
         self.warpaes("keygen", "-o", "keyset")
         for name in ("keyset.json", "/home/nobody/my-keys/keyset2025", "1234567", "backup_keyset_of_december_2025"):
             self.refused(NOT_FOUND, f"'{name}'", "encrypt", "-k", name)
-        # What is too short for a key, or of digits alone and a number; one character more is not repeated.
+        # What is too short for a key, or of digits only and a number; one character more is not repeated.
         for longest, after in (("ab0123456789cde", "f"), ("2025" * 5 + "123", "4"), ("Ab0-" * 5 + "A", "b")):
             self.refused(NOT_FOUND, f"'{longest}'", "encrypt", "-k", longest)
             result = self.refused(ARGUMENT, "looks like a key", "encrypt", "-k", longest + after)

@@ -31,7 +31,7 @@ class Names(KeyedTest):
 
     def test_errors_of_a_single_file_name_it(self):
         os.mkfifo(self.path("pipe"))
-        self.refused(2, "'pipe': is no regular file", "reencrypt", "-k", "keyset", "pipe")
+        self.refused(2, "'pipe': is not a regular file", "reencrypt", "-k", "keyset", "pipe")
         for command in ("decrypt", "verify", "cat", "reencrypt"):
             for name, status in (("cut", AUTHENTICATION), ("plain", FORMAT), ("nowhere", NOT_FOUND)):
                 said = self.refused(status, f"'{name}'", command, "-k", "keyset", name).stderr

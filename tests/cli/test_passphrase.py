@@ -1,4 +1,4 @@
-"""Keysets under a passphrase: asked for, taken from elsewhere, and opened by somebody else's programs."""
+"""Keysets under a passphrase: asked for, taken from elsewhere, and opened by someone else's programs."""
 
 import base64
 import fcntl

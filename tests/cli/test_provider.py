@@ -140,7 +140,7 @@ class Provider(CommandTest):
         }
         for name, text in configs.items():
             with self.subTest(name):
-                # Twice: the block is written anew.
+                # Twice: the block is written again.
                 for _ in range(2):
                     self.install(text)
                     text_with = Path("openssl.cnf").read_text()
@@ -165,7 +165,7 @@ class Provider(CommandTest):
     def test_an_openssl_that_does_not_say_where_its_configuration_is(self):
         os.mkdir("bin")
         for script, words in (
-            (None, "there is no command openssl; install it"),
+            (None, "the command openssl is missing; install it"),
             ("#!/bin/sh\n", "openssl does not say where its configuration is; give --config FILE"),
             ("#!/bin/sh\necho 'OPENSSLDIR: \"'\n", "openssl does not say where its configuration is"),
         ):
@@ -308,7 +308,7 @@ class Provider(CommandTest):
         self.refused_as(NOT_FOUND, "nothing.cnf", "install", "--config", "nothing.cnf", "--module", MODULE)
         self.refused_as(STATE, "not among the active", "check", "--config", "openssl.cnf", text=DEBIAN)
         self.refused_as(NOT_FOUND, "names no file of counters", "stats", "--config", "openssl.cnf")
-        self.refused_as(FORMAT, "no file of the provider", "stats", "--counters", "openssl.cnf")
+        self.refused_as(FORMAT, "not a file of the provider", "stats", "--counters", "openssl.cnf")
         self.refused_as(ARGUMENT, "did you mean 'install'", "instal")
         self.refused_as(ARGUMENT, "install, check, remove or stats")
         os.remove(module)

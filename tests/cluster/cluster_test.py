@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A dataset through warpaes bulk on a Ray cluster in one machine, while everything fails that may fail.
 
-Nodes by ray.cluster_utils, moto's S3 server behind a proxy (resets, 503, slow, truncated and lost answers), workers
+Nodes by ray.cluster_utils, moto's S3 server after a proxy (resets, 503, slow, truncated and lost answers), workers
 killed at random, the driver too. In the end every object is exactly right by tink-py, which shares no code with
 warpaes; no upload is left, no plaintext lies in the target, and the manifest says what is there. So for encrypt, rekey
 and rewrap.

@@ -52,7 +52,7 @@ std::vector<std::size_t> iv_lengths(int mode) {
     return {mode == WARPAES_ECB || mode == WARPAES_CMAC ? 0u : mode == WARPAES_CCM ? 12u : 16u};
 }
 
-/// Secrets, made anew before each operation; whatever is read of a result becomes public first.
+/// Secrets, made again before each operation; whatever is read of a result becomes public first.
 struct Secrets {
     std::uint8_t key[32], tweak_key[32], keys[messages][32];
     std::uint8_t plain[text_bytes], sealed[text_bytes + 64], opened[text_bytes + 64];

@@ -41,7 +41,7 @@ TEST(Ccm, TheFirstBlockHoldsTheWholeLengthOfTheText) {
         std::size_t nonce;
         std::uint64_t aad, text, tag;
         std::uint8_t flags;
-        Bytes length;  ///< what stands behind the nonce
+        Bytes length;  ///< what stands after the nonce
     } table[] = {
         {7, 8, 4, 4, 0x4f, {0, 0, 0, 0, 0, 0, 0, 4}},  // example 1
         {8, 16, 16, 6, 0x56, {0, 0, 0, 0, 0, 0, 16}},  // example 2

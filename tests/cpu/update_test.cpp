@@ -229,7 +229,7 @@ TEST(SerialUpdate, ModesAreLibcryptos) {
             run("CBC", false, [&](P c, C i, P o) { s.serial->cbc_inverse(d, c, i, o, blocks); });
             run("CTR", true, [&](P c, C i, P o) { s.serial->ctr(e, c, i, o, blocks); });
         }
-        // A counter of 128 bits that begins anew.
+        // A counter of 128 bits that begins again.
         Bytes last(16, 0xff), zeros(32), out(32);
         last[15] = 0xfe;
         s.serial->ctr(s.encrypt.data(), last.data(), zeros.data(), out.data(), 2);

@@ -29,7 +29,7 @@ inline void check(cudaError_t error, const char* what) {
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// Device memory: a copy of the host's, or poison. What is fetched had a guard behind it that nothing touched.
+/// Device memory: a copy of the host's, or poison. What is fetched had a guard after it that nothing touched.
 class Buffer {
 public:
     explicit Buffer(const Bytes& from) : Buffer(from.size()) {

@@ -104,7 +104,7 @@ protected:
         const bool happened = faults::happened();
         missed_ = !happened;
         EXPECT_FALSE(exposed()) << description;
-        // Hidden, ours to whoever finds it after a SIGKILL, and nobody can be there before us.
+        // Hidden, ours to anyone who finds it after a SIGKILL, and nobody can be there before us.
         static const std::regex temporary(R"(\.warpaes-[a-z0-9]{10})");
         for (const std::string& name : earlier_names()) {
             EXPECT_TRUE(std::regex_match(name, temporary)) << description << ": " << name;
@@ -166,7 +166,7 @@ TEST_P(Io, EveryCallAtEveryPosition) {
     // A file system without files that have no name: those that come in their place fail too, also if it does not know
     // RENAME_NOREPLACE either.
     std::vector<Injection> named{{"open", 2, Effect::fail, EOPNOTSUPP}};  // the first is that of the input
-    if (ends == EndKind::file) named.push_back({"open", 4, Effect::fail, EOPNOTSUPP});  // behind that of permissions
+    if (ends == EndKind::file) named.push_back({"open", 4, Effect::fail, EOPNOTSUPP});  // after that of permissions
     for (const std::string call : {"open", "rename", "link", "unlink"}) {
         for (const Fault& f : faults_of(call)) {
             for (unsigned nth = 1; nth <= 2; ++nth) {

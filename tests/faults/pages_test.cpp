@@ -34,7 +34,7 @@ protected:
     }
     void TearDown() override { reset(); }
 
-    /// Cuts the file into pieces that end `over` bytes behind a page, and writes them in threads of their own.
+    /// Cuts the file into pieces that end `over` bytes after a page, and writes them in threads of their own.
     [[nodiscard]] Bytes written(std::size_t pieces, std::size_t over, std::uint64_t* least_piece = nullptr) {
         const oracle::Folder folder("/dev/shm");
         warpaes::FileSink sink(folder / "out", false, nullptr);

@@ -24,7 +24,7 @@ struct Result {
     std::string sentence;
     std::optional<Bytes> output;  ///< nothing: no file of that name
     bool left_over = false;       ///< a file that was not there before, besides the output
-    bool position_right = true;   ///< whoever shares the output's descriptor goes on behind the output
+    bool position_right = true;   ///< anyone who shares the output's descriptor goes on after the output
 };
 
 class Stage {

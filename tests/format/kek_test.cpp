@@ -134,7 +134,7 @@ TEST(KeysetUnderKek, EveryFormOfAKey) {
             const Text part = sealed_part(json);
             ASSERT_GT(part.size(), form.prefix.size() + 28);
             ASSERT_EQ(Text(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size())), form.prefix);
-            // Decrypting is encrypting once more: GCM's key stream is the counter's.
+            // Decrypting is encrypting again: GCM's key stream is the counter's.
             const std::string key = raw(form.key_bytes);
             const Text nonce(part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size()),
                              part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size() + 12));

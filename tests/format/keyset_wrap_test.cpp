@@ -1,4 +1,4 @@
-// Keysets under a passphrase: what somebody else's program wrote opens, what was altered does not, and nobody's file
+// Keysets under a passphrase: what someone else's program wrote opens, what was altered does not, and nobody's file
 // takes all memory.
 #include "format/keyset_wrap.hpp"
 

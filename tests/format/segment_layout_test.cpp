@@ -59,7 +59,7 @@ TEST(SegmentLayout, EveryLengthOverSomeSegments) {
     }
 }
 
-// There is room for a byte beside the header, or the key is none.
+// There is room for a byte next to the header, or the key is none.
 TEST(SegmentLayout, TheFirstSegmentHasRoomForText) {
     for (const SegmentCase& c : segment_cases) {
         StreamParameters p = c.parameters;

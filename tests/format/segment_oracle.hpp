@@ -1,4 +1,4 @@
-// The three formats once more, segment by segment and by libcrypto alone, as their specifications read.
+// The three formats again, segment by segment and by libcrypto only, as their specifications read.
 #pragma once
 
 #include <cstdint>

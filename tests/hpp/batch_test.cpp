@@ -99,7 +99,7 @@ TEST_F(HppBatch, SaysWhoDidIt) {
               std::tuple(0U, 6U, 1U, 3U, 0U));
 }
 
-// Whoever does not ask for it is not refused a nonce that comes twice.
+// Anyone who does not ask for it is not refused a nonce that comes twice.
 TEST_F(HppBatch, NoncesAreCheckedWhereThatIsAskedFor) {
     Vector tags(2 * 16);
     std::vector<Entry> entries(2, Entry{.mode = Mode::gcm,

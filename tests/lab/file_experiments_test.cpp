@@ -1,5 +1,5 @@
 // The experiments with files, short ones: what they yield is whole and can be stored. Without a GPU they do what can be
-// done; on the simulated one they are run once more, with everything.
+// done; on the simulated one they are run again, with everything.
 #include <gtest/gtest.h>
 
 #include <algorithm>

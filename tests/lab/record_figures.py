@@ -151,7 +151,7 @@ def average(ratios):
 
 
 def ends_behind(series: Series) -> str:
-    """Whether the first and the last figure are behind the best."""
+    """Whether the first and the last figure are after the best."""
     best = series.best()
     found = [order(best, series.first()), order(best, series.last())]
     return OPEN if "unclear" in found else (NO, PARTLY, YES)[found.count("ahead")]

@@ -82,7 +82,7 @@ def delay(r: Record):
 def aes_ni(r: Record):
     """openssl with AES instructions, as the paper's alternative, not warpaes on all threads."""
     ratio = mean_ratio(r, "P.encryption", WITH, GPU, 63e6)
-    # What lies between two limits is not told by the ends alone.
+    # What lies between two limits is not told by the ends only.
     inside = [2 / 3 <= x <= 1.5 for x in ratio]
     if ratio[1] < 2 / 3 and ratio[2] > 1.5:
         return OPEN

@@ -42,7 +42,7 @@ def embedded(page: Path, name: str = "record") -> dict:
 
 
 def measured(record: dict) -> dict:
-    """Without what the page says anew: what papers said, and verdicts."""
+    """Without what the page says again: what papers said, and verdicts."""
     out = copy.deepcopy(record)
     out["machine"].pop("virtual", None)
     for experiment in out["experiments"]:

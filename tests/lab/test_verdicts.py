@@ -1,4 +1,4 @@
-"""Every verdict once more, from the figures of a record and those that were published, by the rule of its sentence.
+"""Every verdict again, from the figures of a record and those that were published, by the rule of its sentence.
 
 The sentences are in lab/claims/statements. verdict_rules.py has a rule for each, written from the sentence; figures are
 read from the record itself, and the lab's verdict has to agree, for every record that is kept.

@@ -280,7 +280,7 @@ TEST_F(FileTest, ALinkThatLeadsNowhereIsRefusedAndStays) {
 }
 
 TEST_F(FileTest, ADiskIsNotOverwrittenUnlessThatIsAskedFor) {
-    // There is no such device: whoever opens it gets another error.
+    // There is no such device: anyone who opens it gets another error.
     if (::mknod(path("disk").c_str(), S_IFBLK | 0600, makedev(240, 250)) != 0) {
         GTEST_SKIP() << "only root can make devices; root on a machine that is no container runs this";
     }

@@ -246,7 +246,7 @@ TEST_F(PipelineTest, ProgressIsToldNowAndThen) {
     EXPECT_LE(told, took / std::chrono::milliseconds(20) + 2);  // and of the end
 }
 
-constexpr int patience = 10000;  // milliseconds; whoever waits in vain gives up
+constexpr int patience = 10000;  // milliseconds; anyone who waits in vain gives up
 
 /// Waits for another end that never comes, and asks the hook meanwhile.
 void wait_in_vain(const WaitHook& hook) {

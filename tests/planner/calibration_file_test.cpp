@@ -280,7 +280,7 @@ TEST_F(CalibrationFile, WhatIsNoCalibrationIsNotReplaced) {
     }
 }
 
-/// A number that a text ends with is not read on behind it.
+/// A number that a text ends with is not read on after it.
 TEST_F(CalibrationFile, TextThatEndsInANumber) {
     const std::string whole = write_calibration(example(1), here);
     const std::size_t end = whole.find("\"threads\": ") + 12;  // before the number
@@ -295,7 +295,7 @@ TEST_F(CalibrationFile, TextThatEndsInANumber) {
     }
 }
 
-/// As the kernel says it, once more: a calibration of another machine must not be taken for this one's.
+/// As the kernel says it, again: a calibration of another machine must not be taken for this one's.
 TEST(CalibrationMachine, IsTheOneItRunsOn) {
     std::string model = "unknown";
     std::ifstream info("/proc/cpuinfo");

@@ -220,7 +220,7 @@ TEST_F(ExplainedChoices, OfBatches) {
     ASSERT_NE(both.beside, nullptr);
     EXPECT_EQ(both.beside->name(), best);
     EXPECT_NEAR(both.seconds, 0.85 * 0.26845, 1e-4);
-    // Not below 128 MiB; and then the CPU stays, for the other is no faster.
+    // Not below 128 MiB; and then the CPU stays, for the other is not faster.
     EXPECT_NE(explain(128 * mib, 128, Memory::page_locked).beside, nullptr);
     const Explanation one = explain(128 * mib - 1, 128, Memory::page_locked);
     EXPECT_EQ(one.reason, best + ": 134 ms predicted against 134 ms by cuda (calibrated); a note");

@@ -393,7 +393,7 @@ TEST(StoredLaunchesTest, SurviveTheFileAndACalibration) {
     CostModel calibrated;
     calibrated.keep_gpus(back);
     EXPECT_EQ(calibrated.launches.size(), 2U);
-    // What is not all of it, more than it or of another kind is no calibration.
+    // What is not all of it, more than it or of another kind is not a calibration.
     const auto with = [&](const std::string& what, const std::string& instead) {
         std::string changed = text;
         const std::size_t at = changed.find(what);

@@ -1,6 +1,6 @@
 """ABI 1 stays: a client of its first version runs, and no change of the headers' functions and types goes unnoticed.
 
-python3 tests/project/test_abi.py --record     after an addition: writes tests/abi/warpaes.abi anew
+python3 tests/project/test_abi.py --record     after an addition: writes tests/abi/warpaes.abi again
 """
 
 import os

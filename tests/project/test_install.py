@@ -119,7 +119,7 @@ class Install(unittest.TestCase):
     @unittest.skipIf(SANITIZE, "a static library is not built with sanitizers; the default build runs this")
     @unittest.skipUnless(shutil.which("pkg-config"), "there is no pkg-config; a machine that has it runs this")
     def test_pkg_config_static(self):
-        """One program and no library beside it, in C and beside C++ that has everything of the same names."""
+        """One program and no library next to it, in C and beside C++ that has everything of the same names."""
         environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
         flags = run("pkg-config", "--static", "--cflags", "--libs", "warpaes", env=environment).decode().split()
         for flag in ("-lcrypto", "-lstdc++"):

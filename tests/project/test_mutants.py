@@ -147,7 +147,7 @@ class Judging(unittest.TestCase):
             judge.together(self.program)
             judge.settle(9, None)
         self.assertEqual(self.killers(), {9: None})
-        self.assertIn("fails without 9 too: several Other.test_flaky", self.said.getvalue())
+        self.assertIn("also fails without 9: several Other.test_flaky", self.said.getvalue())
 
     def test_what_there_was_no_time_for_is_not_settled(self):
         judge = self.judge(1, 3, seconds=0)

@@ -83,7 +83,7 @@ def known_tests() -> set[str]:
 
 
 def record() -> None:
-    """Write the list anew: what is known of a sentence stays with it."""
+    """Write the list again: what is known of a sentence stays with it."""
     known: dict[tuple[str, str], list[str]] = {}
     for header, entries in (listed() if LIST.exists() else {}).items():
         for sentence, tests in entries:

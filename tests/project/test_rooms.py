@@ -1,4 +1,4 @@
-"""Rooms of src/: which includes headers of which, as docs/architecture.md draws them. An arrow only points down."""
+"""Include dependencies between the folders of src/, as docs/architecture.md draws them: arrows point down only."""
 
 import re
 import unittest

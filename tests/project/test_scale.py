@@ -1,4 +1,4 @@
-"""The model of docs/scale.md: what limits a run, and that its page says what the record and the inputs do."""
+"""The model of docs/scale.md: the limits of a run, and the page's figures."""
 
 import json
 import sys

@@ -38,7 +38,7 @@ class Wheel(unittest.TestCase):
         return [words[i + 1] for i, word in enumerate(words) if word == "-C"]
 
     def test_documents_name_the_gpus_that_it_has_code_for(self):
-        """Of cmake/cuda.cmake, in which every other place is written by hand."""
+        """The list in cmake/cuda.cmake; all other places repeat it by hand."""
         text = (ROOT / "cmake/cuda.cmake").read_text()
         releases = re.search(r"if\(WARPAES_EVERY_GPU\)\n\s+set\(CMAKE_CUDA_ARCHITECTURES (.*)\)", text)[1]
         built = [f"{number[:-1]}.{number[-1]}" for number in re.findall(r"(\d+)a?-real", releases)]

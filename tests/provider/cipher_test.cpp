@@ -1,4 +1,4 @@
-// What random sequences beside the default provider leave out: random IVs, what is refused, modes that OpenSSL 3.0 has
+// What random sequences next to the default provider leave out: random IVs, what is refused, modes that OpenSSL 3.0 has
 // not, several threads, and records of TLS in CBC.
 #include "support.hpp"
 

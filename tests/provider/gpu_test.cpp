@@ -79,7 +79,7 @@ private:
     unsigned char* data_;
 };
 
-/// A message of three updates, of which the second one is long; with GCM its tag behind it, in decryption checked.
+/// A message of three updates, of which the second one is long; with GCM its tag after it, in decryption checked.
 struct Message {
     Mode mode;
     Bytes key, iv, head, text, tail, tag;

@@ -154,7 +154,7 @@ TEST(ProviderHost, SixteenThreadsShareAKeyAtEveryState) {
     EXPECT_EQ(wrong, 0);
 }
 
-/// OpenSSL's own random numbers come from AES of whoever is preferred: there is nothing to be won by a generator of
+/// OpenSSL's own random numbers come from AES of anyone who is preferred: there is nothing to be won by a generator of
 /// ours.
 TEST(ProviderHost, RandomNumbersAreMadeWithItsKernels) {
     const Library library;

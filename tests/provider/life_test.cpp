@@ -177,7 +177,7 @@ std::pair<std::uint64_t, std::uint64_t> ofb_in(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     std::vector<std::uint64_t> numbers(200);
     in.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(8 * numbers.size()));
-    constexpr std::size_t ofb = 5, first = 2;  // behind the file's mark and the number of loads
+    constexpr std::size_t ofb = 5, first = 2;  // after the file's mark and the number of loads
     return {numbers[first + 8 * ofb], numbers[first + 8 * ofb + 1]};
 }
 

@@ -153,7 +153,7 @@ TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
             EVP_CIPHER_CTX_free(c);
         });
         secrets::watch_frees(false);
-        if (std::strcmp(mode, "CCM") != 0) {  // which takes them in one update alone
+        if (std::strcmp(mode, "CCM") != 0) {  // which takes them in one update only
             EXPECT_EQ(updated, static_cast<int>(pieces)) << name;
         }
         for (const std::string& finding : secrets::findings()) ADD_FAILURE() << name << ": " << finding;

@@ -164,7 +164,7 @@ public:
     void run() {
         init(true);
         const std::size_t steps = 2 + random_.below(14);
-        // After a wrong tag of a byte the next final is right now and then, by chance: the sequence ends there.
+        // After a wrong tag of a byte the next final is right sometimes, by chance: the sequence ends there.
         for (std::size_t i = 0; i < steps && !spoiled_; ++i) {
             step();
             compare_params();

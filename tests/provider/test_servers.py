@@ -1,4 +1,4 @@
-"""Programs that know nothing of warpaes, with the provider by configuration alone: TLS by OpenSSL's own commands, nginx
+"""Programs that know nothing of warpaes, with the provider by configuration only: TLS by OpenSSL's own commands, nginx
 and curl, OpenSSH, PostgreSQL. Bytes are compared, and counters prove what ran."""
 
 import hashlib

@@ -269,7 +269,7 @@ class Format:
         yield from self.more(first, second)
 
     def differs(self, content: bytes) -> bool:
-        """Return whether a content is none that the reader has to accept."""
+        """Return whether a reader may refuse a content."""
         first, second = self.authentic()
         return content != first and not (self.stands_alone and content == second)
 
@@ -314,7 +314,7 @@ HEADING = (
 
 
 class Judge:
-    """Runs readers and compares what they do with what they may do."""
+    """Runs readers and compares their results with the allowed ones."""
 
     def __init__(self, of: Format) -> None:
         """Take a format."""
@@ -365,7 +365,7 @@ class Judge:
             count.faults.append(f"{count.format}, {count.reader}: {altered.kind}, {altered.words}: {fault}")
 
     def improper(self, error: BaseException) -> str:
-        """Return what is wrong with an exception, or an empty text."""
+        """Return the fault of an exception, or an empty text."""
         kind, words = type(error), str(error)
         shown = f"{kind.__module__}.{kind.__name__}: {words[:150]}"
         if kind not in self.format.refusals:

@@ -22,7 +22,7 @@ class RefusedError(Exception):
 
 
 def bulk(*arguments: object) -> tuple[int, str]:
-    """Run the command in this process: status, and what it says. Other exceptions than its own leave it."""
+    """Run the command in this process; return status and output. Unexpected exceptions propagate."""
     from warpaes.bulk import cli
 
     said = io.StringIO()
@@ -39,7 +39,7 @@ def sentence(said: str) -> str:
 
 
 class Names(Format):
-    """A list of objects' names: it chooses what is opened, and opens nothing else."""
+    """A list of object names. It chooses which objects are opened, and opens nothing itself."""
 
     refusals = (RefusedError,)
     verdicts = {"objects of the dataset": "who writes the list chooses among the source's objects"}  # noqa: RUF012

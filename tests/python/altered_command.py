@@ -71,7 +71,7 @@ class Files:
         (self.folder / "new").chmod(0o600)
 
     def many(self, word: str, contents: list[bytes]) -> list[tuple[list[tuple[int, bytes]], BaseException | None]]:
-        """Read files of a directory in one call; return for each what was handed out and how it ended."""
+        """Read files of a directory in one call; return for each the output and the status."""
         source, target = self.folder / "in", self.folder / "out"
         for each in (source, target):
             shutil.rmtree(each, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Datasets of ``warpaes bulk`` of which one file was altered: the manifest's root, a shard, an object, a record."""
+"""Datasets of ``warpaes bulk`` with one modified file: the manifest's root, a shard, an object, a record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tree = dict[str, bytes]
 
 
 def tree(folder: pathlib.Path) -> Tree:
-    """All files below a folder; a lock that has been given back is none."""
+    """Return all files below a folder, except released locks."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -30,7 +30,7 @@ class DatasetFile(Format):
     stands_alone = False
 
     def __init__(self, folder: pathlib.Path, which: str, envelope: str = "") -> None:
-        """``which``: the file's place, with ``*`` for what is random."""
+        """``which``: the file's path, with ``*`` for random parts."""
         super().__init__(folder)
         self.name = f"bulk: {which}" + (f", --envelope {envelope}" if envelope else "")
         for path in folder.iterdir():

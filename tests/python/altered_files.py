@@ -141,7 +141,7 @@ class Sealed(Format):
                 give(at, file.read(max(1, file.size // 3)))
 
     def file_system(self, content: bytes, give: Give) -> None:
-        """A path of fsspec's: a size that is said has to be right; what is fetched lies there whole, or not at all."""
+        """A path of fsspec's: a reported size must be right, and a fetched file is complete or absent."""
         memory = needed("fsspec").filesystem("memory")
         from warpaes.fs import WarpaesFileSystem
 

@@ -142,7 +142,7 @@ def _seal_under(source: keysources.KeySource, text: bytes) -> bytes:
 
 
 class WrappedKeyset(Format):
-    """A keyset under a key source: the ciphertext is authentic, and the JSON around it repeats what it says."""
+    """A keyset under a key source: the ciphertext is authentic, and the JSON around it repeats its content."""
 
     refusals = (exceptions.KeysetError, exceptions.InvalidUnwrap)
     verdicts = {SAME_KEYS: "JSON around the ciphertext that means the same"}  # noqa: RUF012
@@ -238,7 +238,7 @@ class Wrapped(Format):
 
 
 class _FakeTpm(_tpm2.Tpm2Source):
-    """A TPM that seals in a table, and refuses what it has not sealed."""
+    """A fake TPM that seals in a table and opens only its own objects."""
 
     def __init__(self) -> None:
         super().__init__("tpm2:")
@@ -289,7 +289,7 @@ class _Kme:
 
 
 class Letter(Format):
-    """A file under a QKD key with the line beside it, or in one stream. The genuine one opens after an altered one."""
+    """A file under a QKD key with the line next to it, or in one stream. The genuine one opens after an altered one."""
 
     refusals = (
         exceptions.InvalidTag,

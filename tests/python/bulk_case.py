@@ -41,7 +41,7 @@ def bulk(*arguments: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
 
 
 def refusal(*arguments: str | os.PathLike[str]) -> str:
-    """What the command says when it does not begin."""
+    """Return the message of a command that refuses to start."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         status = cli.main([str(argument) for argument in arguments] + ["-q"])
@@ -50,7 +50,7 @@ def refusal(*arguments: str | os.PathLike[str]) -> str:
 
 
 def said_by(*arguments: str | os.PathLike[str]) -> tuple[int, str]:
-    """Exit status of the command, and what it says on standard error."""
+    """Return the exit status of the command and its standard error."""
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         status = cli.main([str(argument) for argument in arguments] + ["-q"])
@@ -93,7 +93,7 @@ class Case(unittest.TestCase):
         return content
 
     def files(self, folder: pathlib.Path) -> dict[str, bytes]:
-        """What lies in a folder, without what is bulk's own."""
+        """Return the content of a folder without bulk's own files."""
         return {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in folder.rglob("*")

@@ -94,7 +94,7 @@ class Stream:
 
 
 class ExternalStream(Stream):
-    """A stream of somebody else's."""
+    """A stream of someone else's."""
 
     def __init__(self, pointer: int, device: int) -> None:
         super().__init__(pointer)

@@ -1,4 +1,4 @@
-"""moto's S3 server behind a proxy that does what networks and object stores do: resets, 503, answers that are slow,
+"""moto's S3 server after a proxy that does what networks and object stores do: resets, 503, answers that are slow,
 cut short or lost after the request was carried out. It also keeps a promise that moto does not: a write depends on
 what is there at that moment, also for `If-Match` of CompleteMultipartUpload.
 """
@@ -227,7 +227,7 @@ class Store:
         return [item["Key"] for page in pages for item in page.get("Contents", ())]
 
     def uploads(self) -> list[str]:
-        """Multipart uploads that nobody has ended."""
+        """Return multipart uploads that were never completed or aborted."""
         answer = self.direct.list_multipart_uploads(Bucket=self.bucket)
         return [upload["Key"] for upload in answer.get("Uploads", ())]
 

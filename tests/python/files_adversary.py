@@ -249,7 +249,7 @@ class World:
 
 
 def one(seed: int) -> tuple[str, list[str]]:
-    """Play one run; return what it breaks, and its log."""
+    """Play one run; return the violated invariant, if any, and the log."""
     world = World(seed)
     return world.play(), world.log
 

@@ -32,7 +32,7 @@ def _openssl(folder: pathlib.Path, *arguments: str) -> None:
 
 
 def make_certificates(folder: pathlib.Path) -> None:
-    """An authority, and what it signed: kme, alice, bob and mallory; other-alice is of another authority."""
+    """An authority and its certificates: kme, alice, bob and mallory; other-alice has another authority."""
     for authority in ("ca", "other-ca"):
         _openssl(folder, "req", "-x509", "-newkey", *CURVE, "-nodes", "-days", "30",
                  "-subj", f"/CN={authority}", "-keyout", f"{authority}.key", "-out", f"{authority}.pem",
@@ -60,7 +60,7 @@ class Link:
         #: (master, slave) and number of a key, until the slave has fetched it or it is revoked.
         self.waiting: dict[tuple[str, str, str], bytes] = {}
         self.handed_out: list[str] = []
-        #: What a test wants to go wrong: called with what was asked for, returns status and body, or None.
+        #: A fault to inject: called with the request, returns status and body, or None.
         self.fault: Any = None
         self.requests: list[str] = []
 
@@ -147,7 +147,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 "max_SAE_ID_count": 0,
             }
         if not isinstance(body, dict):
-            return 400, {"message": "the body is no JSON object"}
+            return 400, {"message": "the body is not a JSON object"}
         if what == "enc_keys":
             number, size = body.get("number", 1), body.get("size", SIZE)
             if not 1 <= number <= MAX_PER_REQUEST:

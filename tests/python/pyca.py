@@ -33,7 +33,7 @@ MODULES = {
     "cryptography.hazmat.primitives.keywrap": "warpaes.keywrap",
 }
 
-# Copied and run; the others are what they need.
+# These are copied and run; the others support them.
 TESTS = [
     "tests/hazmat/primitives/test_aead.py",
     "tests/hazmat/primitives/test_aes.py",
@@ -150,7 +150,7 @@ def copy_tests(source: pathlib.Path, folder: pathlib.Path) -> None:
     for name in TESTS + HELPERS:
         text = with_other_imports((source / name).read_text())
         if name == "tests/utils.py":
-            # Reasons are private there; what is raised is compared all the same.
+            # Reasons are private there; only the exceptions are compared.
             text, count = re.subn(r"\n    assert exc_info\.value\._reason == reason\n", "\n", text)
             assert count == 1
         # As builds of pyca without AES-192 in GCM-SIV, which RFC 8452 has not: their tests leave its vectors out.

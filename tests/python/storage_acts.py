@@ -436,7 +436,7 @@ class Adversary:
         return f"mode {mode:o} of {name}"
 
     def odd_name(self, chance: random.Random) -> str:
-        """Objects that nobody has listed."""
+        """Return objects that no listing contains."""
         name = chance.choice(
             ["\x1b]0;x\x07", "a/../../x", "\u202e", "x" * 200, FOLDER + "x", ".x.warpaes-part-" + "0" * 32]
         )

@@ -58,7 +58,7 @@ make_parser = functools.cache(cli.make_parser)
 
 pyarrow.set_cpu_count(1)  # for tables of five rows
 
-#: Of the object store of all runs.
+#: The bucket of all runs.
 CLIENTS: list[Any] = []
 
 SECRET = b"a secret of another user"
@@ -143,7 +143,7 @@ def run_until(at: int, words: list[str]) -> None:
 
 
 class Away:
-    """A storage that goes away at one of its calls, before or after it has done what was asked."""
+    """A storage that fails at one of its calls, before or after the call took effect."""
 
     def __init__(self, at: int, after: bool) -> None:
         self.left, self.after = at, after
@@ -594,7 +594,7 @@ class World:
         return ["status", *self.keys_given(), *self.options[6:], self.target_url]
 
     def one(self, kind: str, chance: random.Random, fault: Away | Killed | str) -> tuple[int, list[str]]:
-        """Run a command of a kind, and note what follows for the owner and the adversary."""
+        """Run a command and record its consequences for the owner and the adversary."""
         if kind == "adopt":  # the manifest is lost
             self.damage.pop(manifest.NAME, None)
             self.place.set(manifest.NAME, None)
@@ -643,7 +643,7 @@ class World:
             shutil.rmtree(out or "", ignore_errors=True)
 
     def suffer(self, acts: list[int]) -> None:
-        """Let the adversary act, and note what was there before."""
+        """Let the adversary act, and record the state before."""
         before = self.place.tree()
         self.history = self.history or [before]
         for act in acts:
@@ -732,7 +732,7 @@ def fault_of(fault: tuple[str, int, bool], kind: str, over_s3: bool) -> Away | K
 
 
 def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
-    """Run a plan; return what is broken, if anything is, and the log."""
+    """Run a plan; return the violated invariant, if any, and the log."""
     world = World(seed, s3)
     try:
         for acts, kind, number, fault, mended in plan:
@@ -771,7 +771,7 @@ def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
 
 
 def shrunk(seed: int, plan: Plan, letter: str, s3: Any = None) -> tuple[Plan, str, list[str]]:
-    """Return the plan without what it does not need to break the same invariant."""
+    """Return the shortest plan that still violates the same invariant."""
     said, log = play(seed, plan, s3)
 
     def breaks(smaller: Plan) -> bool:
@@ -800,7 +800,7 @@ def shrunk(seed: int, plan: Plan, letter: str, s3: Any = None) -> tuple[Plan, st
 
 
 def one(seed: int, over_s3: bool) -> tuple[str, list[str]]:
-    """Play one run; what is broken is shown by the acts and commands that it takes."""
+    """Play one run; report a violation with the acts and commands that cause it."""
     s3 = store().client if over_s3 else None
     try:
         said, log = play(seed, plan_of(seed), s3)

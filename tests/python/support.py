@@ -9,7 +9,7 @@ import sys
 import unittest
 from typing import Any
 
-# A file's length that is no multiple of anything, and those around a segment of 4 KiB.
+# File lengths: one that is not a multiple of any block, and those around a segment of 4 KiB.
 LENGTHS = [0, 1, 15, 16, 17, 4055, 4056, 4057, 8192, 100_003]
 
 
@@ -27,7 +27,7 @@ def needed(name: str) -> Any:
 
 
 def run_python(program: str, **environment: str) -> str:
-    """What a program says in a process of its own, which must succeed."""
+    """Return the output of a program in its own process, which must succeed."""
     done = subprocess.run(
         [sys.executable, "-B", "-X", "dev", "-c", program],
         env=os.environ | environment,

@@ -22,7 +22,7 @@ def text(length: int) -> bytes:
 
 
 class AgainstPyca(unittest.TestCase):
-    """Both give the same bytes for every length around blocks and what is done without the interpreter's lock."""
+    """Both return the same bytes for lengths around block boundaries and around the length that releases the GIL."""
 
     lengths = (0, 1, 15, 16, 17, 63, 64, 65, 1000, 16383, 16384, 16385, 1_000_003)
 
@@ -227,7 +227,7 @@ class Mistakes(unittest.TestCase):
 
 
 class Leaks(unittest.TestCase):
-    """Memory does not grow by what is done a thousand times, failures included."""
+    """Memory does not grow over a thousand calls, failures included."""
 
     def test_nothing_stays(self) -> None:
         data = text(20_000)

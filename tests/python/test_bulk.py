@@ -648,7 +648,7 @@ class Dying(Case):
         poison = sorted(content)[5]
 
         class Fatal(pool.Pool):
-            """Two workers, of which one dies as soon as it is given the row."""
+            """Two workers; one dies as soon as it receives the row."""
 
             size = 2
 

@@ -88,7 +88,7 @@ class Keys(Case):
                 shutil.rmtree(self.folder / "out", ignore_errors=True)
 
     def test_encrypted_keysets(self) -> None:
-        """The place of a keyset says how it is opened, as everywhere."""
+        """The place of a keyset names its passphrase or KEK, everywhere."""
         self.write([10])
         keyset = Keyset.load(str(self.key))
         (self.folder / "kek").write_bytes(b"0f" * 32)

@@ -1,4 +1,4 @@
-"""Attributes of objects in an object store: kept, restored and compared; what is lost is said before."""
+"""Attributes of objects in an object store are kept, restored and compared; losses are announced."""
 
 from __future__ import annotations
 

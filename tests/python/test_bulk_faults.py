@@ -153,7 +153,7 @@ class Ends(Case):
 
 
 class Lists(Case):
-    """Lists of names, which somebody else has made."""
+    """Lists of names, which someone else has made."""
 
     def listed(self, *names: str) -> pathlib.Path:
         path = self.folder / "names"
@@ -446,7 +446,7 @@ class Steps(Case):
         given: dict[int, list[int]] = {}
 
         class Two(pool.Pool):
-            """Workers that do at once what they are given."""
+            """Workers that finish at once."""
 
             size = 2
 
@@ -470,7 +470,7 @@ class Steps(Case):
         self.assertGreater(min(len(given[0]), len(given[1])), 8)
 
     def test_as_many_actors_as_there_is_room_for(self) -> None:
-        """Of GPUs, too: what an actor without a place was given nobody would ever do."""
+        """A row given to a GPU actor that has no slot would never run."""
         machine = {"CPU": 32.0, "GPU": 2.0}
         for cpus, gpus, wanted in ((1, 0, 32), (4, 0, 8), (1, 1, 2), (20, 1, 1), (1, 0.25, 8), (0, 1, 2), (64, 0, 1)):
             self.assertEqual(pool.actors_in(machine, cpus, gpus), wanted, (cpus, gpus))

@@ -31,7 +31,7 @@ def page(*items: dict[str, Any], token: str = "") -> bytes:
 
 
 class Lies(Case):
-    """Each test says what the store answers."""
+    """Each test sets the store's answers."""
 
     def setUp(self) -> None:
         super().setUp()

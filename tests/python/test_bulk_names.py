@@ -86,7 +86,7 @@ class Names(Case):
         return content
 
     def test_files_keep_their_names_in_every_locale(self) -> None:
-        """What is encrypted in one is decrypted in another: names and what is bound to them are the same."""
+        """Objects encrypted with one form of a name decrypt with the other: names and their bindings are equal."""
         content = self.make(NAMES)
         environments = [*ENVIRONMENTS, ENVIRONMENTS[0]]
         for number, environment in enumerate(ENVIRONMENTS):
@@ -176,7 +176,7 @@ class Names(Case):
             self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_closed_and_full_streams(self) -> None:
-        """No stream that is missing changes what is written to objects, and a report that is lost is an error."""
+        """A missing standard stream does not change what objects contain, and a lost report is an error."""
         content = self.make(["a", "b/c"])
         for number, closed in enumerate(("<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "| true", "2>/dev/full")):
             for how in ("", "--json", "--workers 2"):

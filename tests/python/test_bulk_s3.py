@@ -1,4 +1,4 @@
-"""warpaes bulk on moto's S3 server, behind a proxy that fails where a test wants it."""
+"""warpaes bulk on moto's S3 server, after a proxy that fails where a test wants it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from bulk_case import SIZES, Case, bulk, refusal
 from support import needed
 from warpaes.bulk import cli, keys, manifest, storage, stores
 
-#: Of the longest name.
+#: A key of the maximum length.
 LONGEST = 1024
 
 
 class ObjectStore(Case):
-    """S3, by moto, behind a proxy that fails where a test wants it."""
+    """S3, by moto, after a proxy that fails where a test wants it."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -256,7 +256,7 @@ class ObjectStore(Case):
         self.assertEqual(len(self.store.get(f"{self.prefix}/raw/x")), 20_000_000)
 
     def test_no_answer_is_longer_than_what_was_asked_for(self) -> None:
-        """Of a store that knows no ranges, or that means ill: memory has a bound."""
+        """A store that ignores ranges, or sends too much: memory stays bounded."""
         self.store.put(f"{self.prefix}/raw/x", bytes(20_000_000))
         raw = stores.open_storage(self.raw, {"endpoint_url": self.store.proxy.url, "tries": 1})
         entry = raw.stat("x")
@@ -341,7 +341,7 @@ class ObjectStore(Case):
 
 
 class Signatures(unittest.TestCase):
-    """moto looks at no signature: here they are computed once more, by AWS's description of version 4."""
+    """moto looks at no signature: here they are computed again, by AWS's description of version 4."""
 
     def setUp(self) -> None:
         self.made: dict[str | None, Any] = {}

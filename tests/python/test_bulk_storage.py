@@ -130,7 +130,7 @@ class Links(Below):
                     local = LocalStorage(str(self.source))
                     entry = local.stat(key)
                     local.read(entry, 0, 7)
-                    # A link to a file that has the version of what was listed.
+                    # A link to a file with the listed version.
                     os.utime(self.outside / "x", ns=(0, (self.source / key).stat().st_mtime_ns))
                     self.before = seen(self.outside)
                     self.swap(swapped, self.outside / "x" if swapped == key else None)

@@ -538,7 +538,7 @@ class Records(Trust):
         return found
 
     def data_keyset(self, kek: pathlib.Path, record: dict[str, Any]) -> warpaes.Keyset:
-        """A data key that its owner has given to somebody."""
+        """A data key that its owner shared."""
         source = keys.KeySpec.read(str(kek)).open()
         return warpaes.Keyset.from_raw(record["template"], keys.unwrap([source], record))
 

@@ -97,7 +97,7 @@ class SealedBytes(io.BytesIO):
 
 MOCK = "is about the mock beneath, which a sealed file does not have: its calls, errors, pieces or name"
 BUFFER = "is about the size of the buffer, which a sealed file chooses"
-WRITING = "a sealed file is written from front to back: no seek, no reading meanwhile, no appending"
+WRITING = "a sealed file is written from front to back: no seek, no concurrent read, no append"
 DESCRIPTOR = "a sealed file has no descriptor, and is opened by a path or a file object"
 CLEAR = "reads by other means what it has written, which is encrypted"
 STREAM = "the position of a stream is known, though it cannot be changed"

@@ -22,7 +22,7 @@ PAGE = ROOT / "docs/python.md"
 STUB = ROOT / "python/warpaes/_native.pyi"
 #: Classes of the stub that the extension has under other names, because several share them.
 SHARED = {"_Single": "AESGCMSIV", "_Many": "AESGCM", "_Pieces": "CipherContext"}
-#: What other modules of the package call, and nobody else.
+#: Functions that only other modules of the package call.
 PRIVATE = {"_refuse_subinterpreters", "context", "crypt", "shape"}
 
 
@@ -51,7 +51,7 @@ class Blocks(unittest.TestCase):
 
 
 def declared(node: ast.Module | ast.ClassDef, prefix: str = "") -> list[tuple[str, str]]:
-    """Names of the stub's functions and classes, with what it says of them."""
+    """Names and docstrings of the stub's functions and classes."""
     found = []
     for child in node.body:
         if isinstance(child, (ast.FunctionDef, ast.ClassDef)) and child.name not in PRIVATE:

@@ -76,7 +76,7 @@ class Case(unittest.TestCase):
 
 
 class OnlyRead:
-    """As botocore's StreamingBody was for long: an object with read() alone."""
+    """As botocore's old StreamingBody: an object with read() only."""
 
     def __init__(self, data: bytes, most: int = 1 << 30) -> None:
         self.file, self.most = io.BytesIO(data), most

@@ -26,7 +26,7 @@ from warpaes import Keyset, exceptions
 
 TEMPLATE = "AES256_GCM_HKDF_4KB"
 TEXT = random.Random(1).randbytes(max(LENGTHS))
-LONG = random.Random(2).randbytes((9 << 19) + 5)  # several windows of what is read ahead
+LONG = random.Random(2).randbytes((9 << 19) + 5)  # several windows of read-ahead
 
 
 class Files(unittest.TestCase):
@@ -182,7 +182,7 @@ class Reading(Files):
             for _ in range(pieces):
                 file.read(131_072)
             file.close()
-            sealed += b"x"  # nobody holds it any more
+            sealed += b"x"  # no reference remains
             del sealed[-1:]
 
     def test_closed(self) -> None:
@@ -285,7 +285,7 @@ class Reading(Files):
 
 
 class Sources(Files):
-    """File objects that do what they should not."""
+    """File objects that misbehave."""
 
     def sealed(self) -> bytes:
         self.write(TEXT)
@@ -709,7 +709,7 @@ class WithTink(Files):
     def test_both_directions(self) -> None:
         class KeepOpen(io.BytesIO):
             def close(self) -> None:
-                """Tink closes what it is given."""
+                """Tink closes its arguments."""
 
         sealed = KeepOpen()
         self.write(TEXT, sealed, associated_data=b"aad")

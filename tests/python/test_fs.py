@@ -314,7 +314,7 @@ class Transactions(Case):
 
 class Keys(Case):
     def secrets(self) -> list[bytes]:
-        """The key in all forms in which it may be written."""
+        """The key in all its written forms."""
         text = self.keyset.to_json()
         value = json.loads(text)["key"][0]["keyData"]["value"]
         return [value.encode(), value[8:40].encode(), b"keyData"]

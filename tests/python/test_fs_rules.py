@@ -580,7 +580,7 @@ class Below(Case):
             self.files.put_file("/proc/version", str(self.data / "new"), mode="create")
 
     def test_callbacks(self) -> None:
-        """As many steps and bytes as fsspec's own file system tells."""
+        """The same steps and bytes as fsspec's own file system reports."""
         source = self.folder / "source"
         (source / "sub").mkdir(parents=True)
         for name in ("a", "sub/b"):

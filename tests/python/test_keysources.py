@@ -31,7 +31,7 @@ from warpaes.keysources import BadAnswerError, DeniedError, KeySourceError, Unav
 from warpaes.keysources.__main__ import main as command
 
 DATA_KEY = bytes(range(32))
-# Protobuf messages that are no keyset.
+# Protobuf messages that are not keyset.
 MALFORMED = "07 08 120107 1200 12060a0010011801 0801 000000 120410091801 12030a0107 12020801 08ffffffffffffffffffff01"
 SOFTHSM = pathlib.Path("/usr/lib/softhsm/libsofthsm2.so")
 
@@ -440,7 +440,7 @@ class AwsKms(Sources):
         self.fails(DeniedError, "encrypt is refused: ", lambda: self.source.wrap(DATA_KEY))
 
     def authenticate(self, after: str) -> None:
-        """From so many requests on, moto looks at who asks."""
+        """From this number of requests on, moto checks the caller's identity."""
         request = urllib.request.Request(
             f"{self.endpoint}/moto-api/reset-auth", after.encode(), {"Content-Type": "text/plain"}
         )
@@ -563,7 +563,7 @@ class Tpm2(Sources):
         self.url = f"tpm2:?flush=yes&tcti=swtpm:port={self.start('one')}"
 
     def start(self, name: str) -> int:
-        """Its control has to have the next port, which may be somebody else's."""
+        """Its control has to have the next port, which may be someone else's."""
         state = self.folder / name
         state.mkdir()
         for _ in range(10):

@@ -184,7 +184,7 @@ class Keys(Sites):
             ([key, key], "twice"),
             ([key, key | {"key_ID": "b"}], "twice"),
             ([key, {"key_ID": "b"}], "proper 'key'"),
-            ([key, 7], "a key that is none"),
+            ([key, 7], "an invalid key"),
             ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits, where 256"),
             ([key, {"key_ID": "b", "key": "A"}], "not base64"),
             ([key, {"key_ID": "b", "key": "\u00e9" * 44}], "not base64"),

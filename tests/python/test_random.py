@@ -31,7 +31,7 @@ def series(z: float, factors: list[float]) -> float:
 
 
 def normal_pair(first: int, second: int) -> tuple[float, float]:
-    """What docs/python.md says, in Python's numbers, each operation of which is rounded by itself."""
+    """The definitions of docs/python.md in Python numbers; each operation rounds separately."""
     mantissa, exponent = math.frexp(((first >> 11) + 1) * 2.0**-53)
     if mantissa < math.sqrt(0.5):
         mantissa, exponent = mantissa * 2.0, exponent - 1

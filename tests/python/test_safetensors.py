@@ -128,7 +128,7 @@ class BothWays(SafetensorsTest):
         self.check(load_file(str(self.path)))
 
     def test_the_header_is_as_theirs(self) -> None:
-        """All but what is random: the same names, the same order, the same lengths."""
+        """Everything except random parts: the same names, order and lengths."""
         needed("cryptotensors")
         from cryptotensors.numpy import save_file
 
@@ -162,7 +162,7 @@ class Altered(SafetensorsTest):
             self.assertEqual(opened.get_tensor("small").tolist(), self.tensors["small"].tolist())
 
     def test_every_chunk(self) -> None:
-        """The first that is altered is named, whoever came to it."""
+        """The error names the first modified tensor, whichever thread found it."""
         self.tensors = {"a": self.numpy.arange(9 << 17, dtype="i8"), "b": self.numpy.arange(5 << 18, dtype="f8")}
         file = self.save()
         begin = 8 + struct.unpack("<Q", file[:8])[0]
@@ -542,7 +542,7 @@ class Saving(SafetensorsTest):
             self.check(self.ours.load_file(self.path, **self.keys))
 
     def test_what_fails_amid_a_file(self) -> None:
-        """Nobody is left waiting, and what was there stays."""
+        """No thread is left waiting, and existing tensors stay."""
         self.tensors = {"a": self.numpy.arange(9 << 20, dtype="i4")}
         self.path.write_bytes(b"before")
         crypt, calls = self.ours._native._chunks, []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encrypted safetensors beside the packages safetensors and cryptotensors: what they open, and what they stop at."""
+"""Encrypted safetensors next to the packages safetensors and cryptotensors: what they open, and what they stop at."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def raw(tensor: Any) -> bytes:
 
 
 def wide(count: int) -> list[int]:
-    """The key stream as numbers of 128 bits, of which each integer is made."""
+    """The key stream as 128-bit numbers, the source of each integer."""
     bits = source().bytes(16 * count)
     return [int.from_bytes(bits[at : at + 16], "little") for at in range(0, len(bits), 16)]
 
@@ -94,7 +94,7 @@ class Definition(unittest.TestCase):
             self.assertEqual(set(found.tolist()), {2.0**digits - 1, 2.0**digits, 2.0**digits + 2})
             found = torch.empty(2000, dtype=dtype).random_(-high + 1, -high + 4, generator=made())
             self.assertLessEqual(set(found.tolist()), {-(2.0**digits), -(2.0**digits) - 2, -(2.0**digits) + 1})
-            # Nothing is rounded to what lies outside.
+            # Rounding never leaves the range.
             high = 2**digits + 4
             found = torch.empty(2000, dtype=dtype).random_(high - 6, high, generator=made())
             self.assertLess(float(found.max()), high)
@@ -198,7 +198,7 @@ class Definition(unittest.TestCase):
 
 
 class Distribution(unittest.TestCase):
-    """Of a million, within six standard deviations; the definitions are what says that these are no accident."""
+    """Of a million, within six standard deviations; the definitions are what says that these are not accident."""
 
     def test_uniform_numbers_lie_below_their_bound(self) -> None:
         for dtype in FLOATS:

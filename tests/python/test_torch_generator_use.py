@@ -52,7 +52,7 @@ class Numbers(data.Dataset):
 
 
 class Safety(unittest.TestCase):
-    """That nobody gets other numbers than the source's, nor the same twice."""
+    """The numbers are exactly the source's, and never repeat."""
 
     def test_every_operator_is_made_or_refused(self) -> None:
         has = torch._C._dispatch_has_computed_kernel_for_dispatch_key

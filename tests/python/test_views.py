@@ -386,7 +386,7 @@ class LargePages(unittest.TestCase):
 
 
 def flags_of(address: int) -> list[str]:
-    """What the kernel says of the mapping that an address lies in."""
+    """Return the kernel's entry for the mapping of an address."""
     inside = False
     for line in pathlib.Path("/proc/self/smaps").read_text().splitlines():
         if bounds := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):

@@ -40,7 +40,7 @@ class Wycheproof(unittest.TestCase):
                 yield group, fields
 
     def check(self, case: dict[str, Any], decrypt: Callable[[], Any], encrypt: Callable[[], Any], sealed: bytes) -> int:
-        """1 if it was compared; 0 if warpaes refuses what is acceptable, or what pyca refuses, too."""
+        """Return 1 for a comparison; 0 if warpaes refuses an "acceptable" vector or one that pyca also refuses."""
         try:
             opened = decrypt()
         except REFUSED:

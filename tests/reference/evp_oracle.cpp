@@ -13,7 +13,7 @@ namespace oracle {
 
 namespace {
 
-/// Fetched once: that takes longer than a short message, and each beginning would do so anew.
+/// Fetched once: that takes longer than a short message, and each beginning would do so again.
 const EVP_CIPHER* find_cipher(const std::string& mode, std::size_t key_bytes) {
     static std::mutex mutex;
     static auto& found = *new std::map<std::pair<std::string, std::size_t>, EVP_CIPHER*>;  // libcrypto may end first

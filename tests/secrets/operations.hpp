@@ -30,7 +30,7 @@ struct Operation {
     std::function<void()> before;  ///< by itself, before: says what to look for; may be empty
 };
 
-/// What the operations work on: memory of the arena alone, filled with secrets that are looked for from now on.
+/// What the operations work on: memory of the arena only, filled with secrets that are looked for from now on.
 class World {
 public:
     World();

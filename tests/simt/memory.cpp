@@ -235,7 +235,7 @@ struct Rows {
 
     [[nodiscard]] std::size_t reach_to() const { return (count - 1) * to_pitch + bytes; }
     [[nodiscard]] std::size_t reach_from() const { return (count - 1) * from_pitch + bytes; }
-    /// CUDA does not promise that the gap behind the last row is nobody's business, so it counts here.
+    /// CUDA does not promise that the gap after the last row is nobody's business, so it counts here.
     [[nodiscard]] std::size_t claim_to() const { return count > 1 ? count * to_pitch : bytes; }
     [[nodiscard]] std::size_t claim_from() const { return count > 1 ? count * from_pitch : bytes; }
     void move(Runtime& r) const {

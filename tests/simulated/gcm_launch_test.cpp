@@ -59,7 +59,7 @@ Block sum_of(std::span<const unsigned long long> words, unsigned turn) {
     return std::bit_cast<Block>(sum);
 }
 
-/// Ciphertext and tag, in place, `offset` bytes behind an aligned address.
+/// Ciphertext and tag, in place, `offset` bytes after an aligned address.
 Bytes sealed_by(const DeviceLimits& device, const Bytes& key_bytes, const Bytes& iv, const Bytes& text,
                 Direction direction, Adds adds = Adds::device, std::size_t offset = 0) {
     const ExpandedKey key(key_bytes);
@@ -175,7 +175,7 @@ TEST_F(GcmLaunch, RowsOfAShare) {
     ASSERT_FALSE(cuda::GcmMediumShape::takes(device, 2 * all / block_bytes + 1)) << "then another kernel takes it";
 }
 
-/// J0 may lie in the window before the first block, and the counter behind the last in one of its own.
+/// J0 may lie in the window before the first block, and the counter after the last in one of its own.
 TEST_F(GcmLaunch, AShortMessageBeginsAndEndsAnywhere) {
     const Bytes key(16, 0x69);
     const DeviceLimits device = cuda::limits_of(2, 227 * 1024, 90);

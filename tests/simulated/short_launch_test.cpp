@@ -55,8 +55,8 @@ protected:
             cuda_backend().device_free(words_);
         }
 
-        /// What becomes of `text` from `from` bytes behind a multiple of 16 to `to` behind another, or in place;
-        /// whether a kernel has said that it is done. Nothing beside it is written.
+        /// What becomes of `text` from `from` bytes after a multiple of 16 to `to` behind another, or in place;
+        /// whether a kernel has said that it is done. Nothing next to it is written.
         std::pair<Bytes, bool> run(Work work, const Bytes& text, std::size_t from, std::size_t to, bool in_place,
                                    const DeviceLimits& limits) {
             CudaBackend& backend = cuda_backend();
@@ -176,7 +176,7 @@ TEST_F(ShortLaunch, CountersThatCarry) {
     }
 }
 
-/// Where the caller has encrypted the numbers of data units, beside the kernel that does so itself.
+/// Where the caller has encrypted the numbers of data units, next to the kernel that does so itself.
 TEST_F(ShortLaunch, DataUnitsWithTweaks) {
     const ExpandedKey key(Bytes(32, 0x21)), tweak_key(Bytes(32, 0x43));
     Block number{};

@@ -54,7 +54,7 @@ TEST_P(StreamOrder, OfChunksThatGoByTheCopyQueues) {
 TEST_P(StreamOrder, OfBatches) {
     const auto run = [this](std::span<const MessageGroup> groups) { lane_->run(groups); };
     for (std::uint32_t round = 0; round < 4; ++round) {
-        // Serial ones, which go beside the others; keys of their own, which are expanded first; tags, which come back.
+        // Serial ones, which go next to the others; keys of their own, which are expanded first; tags, which come back.
         const std::vector<GroupSpec> specs{
             {.mode = Mode::cbc, .count = 40, .length = 32, .raw_keys = true},
             {.mode = Mode::ctr, .count = 260, .length = 4096 + 16 * (round % 2)},
@@ -100,7 +100,7 @@ private:
 
 class StreamOrderOfFailures : public StreamOrder {};
 
-/// What was begun is over when the failure is told: the caller's memory may be somebody else's from then on.
+/// What was begun is over when the failure is told: the caller's memory may be someone else's from then on.
 TEST_P(StreamOrderOfFailures, NothingGoesOn) {
     PageLocked memory;
     const std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 260, .length = 4096},

@@ -122,7 +122,7 @@ TEST_P(ReadAheadTest, SeveralSequencesAtOnce) {
     }
 }
 
-/// Wherever the altered segment lies, in the window at hand or in those to come: all before and behind it is read, and
+/// Wherever the altered segment lies, in the window at hand or in those to come: all before and after it is read, and
 /// what touches it fails.
 TEST_P(ReadAheadTest, AnAlteredSegmentFailsWhereItLies) {
     for (const SegmentFormat& format : formats()) {
@@ -165,7 +165,7 @@ TEST_P(ReadAheadTest, AFileThatShrinksIsAReadErrorWhereItEnds) {
     Pieces pieces{10'000};
     pieces.go_on(reader, file, 160'000);
     ASSERT_EQ(truncate(path.c_str(), 100), 0);
-    // What was read ahead is authentic; behind it there is nothing.
+    // What was read ahead is authentic; after it there is nothing.
     warpaes_status status = WARPAES_OK;
     int read_ahead = 0;
     for (std::size_t at = pieces.at; at + 10'000 < file.text.size() && status == WARPAES_OK; at += 10'000) {

@@ -46,7 +46,7 @@ struct TestFile {
 /// Plaintext lengths round the first segments' ends, and some segments more.
 std::vector<std::size_t> lengths_round_segments(const SegmentFormat& format);
 
-/// A file in memory behind the callbacks of a source and a sink; notes every call.
+/// A file in memory after the callbacks of a source and a sink; notes every call.
 class Store {
 public:
     struct Call {

@@ -1,4 +1,4 @@
-// Files that were altered, cut off or put together anew, wrong keys and failing sources: nothing that is not authentic
+// Files that were altered, cut off or put together again, wrong keys and failing sources: nothing that is not authentic
 // is handed out.
 #include <gtest/gtest.h>
 

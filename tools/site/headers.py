@@ -1,7 +1,7 @@
 """What the headers declare and say, as pages of Markdown: one a header, in the header's order.
 
 The headers are their own reference: a comment (`/** */` or `///`) stands in front of what it is about. A page shows
-each declaration as it is written, without bodies and what is private, under its name, and the comment behind it.
+each declaration as it is written, without bodies and what is private, under its name, and the comment after it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _without_marks(text: str) -> str:
 
 
 def _is_function(head: str) -> bool:
-    """Whether a brace behind `head` begins a body."""
+    """Return whether a brace after `head` begins a body."""
     bare = re.sub(r"//.*|/\*.*?\*/", "", head).strip()
     bare = re.sub(r"^template\s*<.*?>\s*(?=\w)", "", bare, flags=re.DOTALL)
     return "(" in bare and not TYPE.match(bare) and not re.search(r"(?<!operator)(?<![=!<>])=\s*$", bare)
@@ -261,7 +261,7 @@ def parse(path: Path, name: str) -> Header:
 
 
 def _prose(text: str, links: dict[str, str]) -> str:
-    """Of a comment, in which nothing but `code` means anything to Markdown; what is declared is linked."""
+    """Convert a comment to Markdown: escape everything but `code`, and link declarations."""
     out = []
     for i, part in enumerate(re.split(r"(`[^`]+`)", text)):
         if i % 2:
@@ -275,7 +275,7 @@ def _prose(text: str, links: dict[str, str]) -> str:
 
 
 def prose(text: str, links: dict[str, str]) -> str:
-    """Paragraphs, lists with " - ", and what is indented further as code."""
+    """Split a comment into paragraphs, lists with " - ", and indented code."""
     out = []
     text = re.sub(r":\n(?= - )", ":\n\n", text)
     for paragraph in re.split(r"\n\s*\n", text):
@@ -313,7 +313,7 @@ def page(header: Header, links: dict[str, str]) -> str:
 
 
 def pages(include: Path) -> dict[str, str]:
-    """Of all headers in include/warpaes, by their names."""
+    """Return the pages of all headers in include/warpaes, by name."""
     paths = [*sorted(include.glob("*.h")), *sorted(include.glob("*.hpp")), *sorted(include.glob("**/*.cuh"))]
     made = [parse(path, str(path.relative_to(include))) for path in paths]
     where: dict[str, str] = {}

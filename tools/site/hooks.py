@@ -79,7 +79,7 @@ def _nav() -> list:
 
 
 def notebook(text: str) -> str:
-    """A program in cells as a page: what they say as text, and what they do as code."""
+    """Convert a program in cells to a page: text cells as text, code cells as code."""
     head, *cells = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
     out = [re.sub(r'\A"""|"""\s*\Z', "", head).strip()]
     for kind, cell in zip(cells[::2], cells[1::2]):

@@ -49,7 +49,7 @@ std::string variable(const char* name) {
 /// Reads a regular file only: other files may be endless or block on opening.
 std::string read_text(const fs::path& path) {
     std::error_code error;
-    if (!fs::is_regular_file(path, error)) throw Error(WARPAES_ERROR_FORMAT, "calibration: is no regular file");
+    if (!fs::is_regular_file(path, error)) throw Error(WARPAES_ERROR_FORMAT, "calibration: is not a regular file");
     const std::uintmax_t bytes = fs::file_size(path, error);
     if (!error && bytes > most_bytes) throw Error(WARPAES_ERROR_FORMAT, "calibration: the file is too long");
     std::ifstream file(path, std::ios::binary);
@@ -116,7 +116,7 @@ void store_calibration(const CostModel& model, const std::string& path, const Ma
     const fs::path target(path);
     std::error_code error;
     if (fs::exists(target, error)) {
-        if (!fs::is_regular_file(target, error)) refuse_to_write(target, "it is no regular file");
+        if (!fs::is_regular_file(target, error)) refuse_to_write(target, "it is not a regular file");
         if (!begins_as_calibration(target)) refuse_to_write(target, "it is no calibration, and not overwritten");
     }
     if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);

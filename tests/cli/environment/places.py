@@ -208,7 +208,7 @@ def unreadable():
 # ------------------------------------------------------------------------------------------ inputs that change
 
 
-#: More than a pipe and all buffers of the command hold: while nobody reads the output, the command cannot end.
+#: More than a pipe and all buffers of the command hold: while the output is not read, the command cannot end.
 UNREADABLE_BYTES = 4 << 30
 
 
@@ -312,7 +312,7 @@ def watched():
 
 
 def memory():
-    """It belongs to root, whoever runs it: no other process of the user's may look into it, and nothing dumps it."""
+    """It belongs to root, anyone who runs it: no other process of the user's may look into it, and nothing dumps it."""
 
     def drive(world, process):
         feed(process, world.template.plain)

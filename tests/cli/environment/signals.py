@@ -113,7 +113,7 @@ WAITING = [
     (Recipe("verify a pipe", ("verify", *K, "fifo")), fifos("fifo")),
     (Recipe("keys from a pipe", ("verify", "-k", "fifo", "sealed")), fifos("fifo")),
     (Recipe("a keyset in use", ("keys", "add", "keys"), changes_keys=True), locked),
-    (Recipe("nobody reads what it writes", ("encrypt", *K, "-o", "-", "big")), big_input),
+    (Recipe("its output is not read", ("encrypt", *K, "-o", "-", "big")), big_input),
     (
         Recipe(
             "weak passphrases",
@@ -174,6 +174,6 @@ def whole(world, result):
 
 
 def no_trace(world, result):
-    """Whatever has no name goes with the process; elsewhere a temporary file stays, its owner's alone."""
+    """An unnamed file disappears with the process. Elsewhere a temporary file remains, readable by its owner only."""
     left = [name for name in os.listdir(world.folder) if name.startswith(".warpaes-")]
     return [f"{left} are left behind"] if left and world.template.unnamed_files else []

@@ -20,7 +20,7 @@ import places
 import signals
 from world import Template, notice, run_case
 
-#: Of the axes with many or slow cases, one of so many runs in CI.
+#: CI runs one in this many cases of the axes with many or slow cases.
 SHARES = {"descriptors": 2, "signals": 3}
 
 

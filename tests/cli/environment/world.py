@@ -1,4 +1,4 @@
-"""Where a case of the environment matrix runs, and what is true after every one of them."""
+"""The place of a case of the environment matrix, and the invariants after every case."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ class Case:
     axis: str
     name: str
     arguments: list
-    #: file of the folder -> what it is when the command has succeeded: "plain", "sealed", "enc", "keyset", "part"
+    #: the content of each file after success: "plain", "sealed", "enc", "keyset", "part"
     outputs: dict = field(default_factory=dict)
     #: exit statuses, if only these are right; a status < 0 is a signal
     allowed: Optional[set] = None
@@ -45,7 +45,7 @@ class Case:
     enter: Callable = lambda: None
     #: called with the World and the process instead of waiting for its end
     drive: Optional[Callable] = None
-    #: called with the World and the Result afterwards; returns what is wrong
+    #: called afterwards with the World and the Result; returns the difference, or an empty text
     check: Callable = lambda world, result: []
     #: what standard output may hold of secrets
     open_stdout: bool = False

@@ -55,7 +55,7 @@ SIMT_VECTORS(long long, longlong, 16, 16)
 SIMT_VECTORS(unsigned long long, ulonglong, 16, 16)
 #undef SIMT_VECTORS
 
-/// A handle of a texture over linear memory; 0 is no texture.
+/// A handle of a texture over linear memory; 0 is not a texture.
 typedef unsigned long long cudaTextureObject_t;
 
 struct dim3 {

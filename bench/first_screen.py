@@ -1,0 +1,72 @@
+"""The figures of README.md's first screen: three numbers, each from the newest record of its kind, and a plot."""
+
+from __future__ import annotations
+
+import comparison
+import lab_pages
+import python_page
+from text import human_bytes, number, table
+
+#: Series of W.contenders that are not published ciphers.
+OURS, COPY = "production", "copy within the device"
+IN_CLEAR = ", in clear"
+
+
+def speed(value: float) -> str:
+    return f"{number(value)} GB/s"
+
+
+def file_row(record: dict | None) -> list[str] | None:
+    """Encryption of one file, compared with the two tools that most people have."""
+    ours = comparison.speed_of(record, "warpaes") if record else None
+    others = [
+        f"`{name}` {number(value)}"
+        for tool, name in (("openssl", "openssl enc"), ("age", "age"))
+        if record and (value := comparison.speed_of(record, tool))
+    ]
+    if not ours or not others:
+        return None
+    what = f"Encrypt a {human_bytes(record['bytes'])} file on {record['host']['cores']} CPU cores"
+    return [what, f"**{speed(ours)}**", ", ".join(others), "[record](docs/comparison.md#how-fast)"]
+
+
+def device_row(record: dict | None) -> list[str] | None:
+    """CTR in device memory, compared with the fastest published kernel that the lab runs."""
+    panel = lab_pages.panel_of(record, "W.contenders", "Contenders, CTR") if record else None
+    best = {
+        series["name"]: max(value for value in series["values"] if value is not None)
+        for series in (panel["series"] if panel else [])
+    }
+    others = [value for name, value in best.items() if name not in (OURS, COPY)]
+    if OURS not in best or not others:
+        return None
+    what = f"AES-128-CTR in the memory of an {lab_pages.name_of(record)}"
+    theirs = f"fastest published kernel {number(max(others))}"
+    return [what, f"**{speed(best[OURS])}**", theirs, "[record](docs/lab.md)"]
+
+
+def loading_row(record: dict | None) -> list[str] | None:
+    """Encrypted weights into a GPU, compared with the fastest loader of the same weights in clear."""
+    rows = [row for row in (record or {"rows": []})["rows"] if "gb_per_s" in row and "load_file" in row["what"]]
+    ours = [row for row in rows if row["what"].startswith("warpaes.")]
+    clear = [row for row in rows if row["what"].endswith(IN_CLEAR)]
+    if not ours or not clear:
+        return None
+    mine, other = (max(some, key=lambda row: row["gb_per_s"]) for some in (ours, clear))
+    name = other["what"].removesuffix(IN_CLEAR)
+    what = f"Load {mine['bytes'] / 1e9:.1f} GB of encrypted weights into an {record['gpu']['name']}"
+    theirs = f"`{name}`, not encrypted, {number(other['gb_per_s'])}"
+    return [what, f"**{speed(mine['gb_per_s'])}**", theirs, "[record](docs/python.md#how-fast)"]
+
+
+def block(lab_record: dict | None, plot: str, verdict: str = "") -> str:
+    """`plot`: the path of the bar chart, or "" without a record; `verdict`: the lab's sentence."""
+    rows = [file_row(comparison.newest()), device_row(lab_record), loading_row(python_page.newest("torch"))]
+    rows = [row for row in rows if row]
+    if not rows:
+        return "No record yet: `make bench` measures the machine it runs on."
+    parts = [table(["", "warpaes", "compared with, GB/s", ""], rows, ("---", "---"))]
+    if plot:
+        parts.append(f"![Encryption speed of warpaes, openssl, age, libsodium and Tink on one file]({plot})")
+    parts += [verdict] if verdict else []
+    return "\n\n".join(parts)
