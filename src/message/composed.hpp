@@ -30,8 +30,8 @@ struct ComposedMessage {
     std::uint64_t length;  ///< of the input
     std::uint8_t* output;
     std::span<const std::span<const std::uint8_t>> aad;
-    Block& tag;  ///< output when encrypting, expected value when decrypting
-    int device;  ///< where input and output lie, or -1: host memory
+    Block& tag;                     ///< output when encrypting, expected value when decrypting
+    int device;                     ///< where input and output lie, or -1: host memory
     ChunkOwners* owners = nullptr;  ///< takes note of who has decrypted which chunk
 
     [[nodiscard]] bool encrypts() const noexcept { return direction == Direction::encrypt; }
@@ -40,9 +40,7 @@ struct ComposedMessage {
     }
     /// Chunk size that takes about as long as a chunk of CTR.
     [[nodiscard]] std::uint64_t chunk_bytes() const;
-    [[nodiscard]] std::uint64_t chunks() const {
-        return length / chunk_bytes() + (length % chunk_bytes() != 0);
-    }
+    [[nodiscard]] std::uint64_t chunks() const { return length / chunk_bytes() + (length % chunk_bytes() != 0); }
 
     /// Calls `work(lane, chunk, first byte, bytes)` for each chunk of the message, in parallel where that pays.
     template <typename Work>

@@ -94,9 +94,9 @@ private:
     void decrypt_held(std::size_t i) {
         const std::uint64_t at = i * ends_.plan.chunk_bytes;
         const Block counter = inc32(j0_, 1 + at / block_bytes);
-        MessageGroup part = stretch_of(Mode::ctr, Direction::decrypt, *group_.key, counter, group_.input.first + at,
-                                       group_.output.first + at,
-                                       std::min<std::uint64_t>(ends_.plan.chunk_bytes, group_.length - at));
+        MessageGroup part =
+            stretch_of(Mode::ctr, Direction::decrypt, *group_.key, counter, group_.input.first + at,
+                       group_.output.first + at, std::min<std::uint64_t>(ends_.plan.chunk_bytes, group_.length - at));
         part.direct = true;
         part.beyond_caches = true;
         engine_.lease(ends_.plan, 0, 0)->run(part);
