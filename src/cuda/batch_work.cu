@@ -78,11 +78,7 @@ void BatchWork::finish() {
 bool BatchWork::leave() {
     bool secret = false;
     if (!plans_.empty()) {
-        failed_.rewind();
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            const MessageGroup g = groups_[i];
-            if (bucket_of_[i] != no_bucket && reports(g)) tell(g, side_.device() + failed_.take(g.count));
-        }
+        for (const BucketPlan& plan : plans_) tell(plan.bucket);
         secret = side_.holds_keys();
         wipe_device_secrets();
         check(cudaEventRecord(memory_.done.get(), context_.stream), "recording an event");
@@ -91,10 +87,11 @@ bool BatchWork::leave() {
     return secret;
 }
 
-void BatchWork::tell(const MessageGroup& g, const std::uint8_t* failed) const {
-    if (g.statuses == nullptr) return;
-    launch(statuses_kernel_for(), thread_each(context_.limits, g.count, 256, 16), context_.stream,
-           StatusParams{failed, g.statuses, g.count, WARPAES_ERROR_AUTHENTICATION});
+void BatchWork::tell(const Bucket& bucket) const {
+    if (!uses_tag(bucket.mode) || bucket.direction != Direction::decrypt) return;
+    launch(statuses_kernel_for(), thread_each(context_.limits, bucket.messages, 256, 16), context_.stream,
+           StatusParams{bucket.on_device, static_cast<std::uint32_t>(bucket.groups.size()),
+                        WARPAES_ERROR_AUTHENTICATION, bucket.messages});
 }
 
 BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
@@ -191,6 +188,7 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     d.aad = aad.first;
     d.tag = tag.first;
     d.failed = reports(g) ? side_.device() + failed_.take(g.count) : nullptr;
+    d.statuses = g.statuses;
     d.input_stride = placed.input_stride;
     d.output_stride = placed.output_stride;
     d.iv_stride = iv.stride;

@@ -20,6 +20,8 @@ struct alignas(16) BatchGroup {
     std::uint8_t* tag;
     const uint4* keys;     ///< slot of the first message's key
     std::uint8_t* failed;  ///< one byte per message: 1 if its tag was wrong
+    /// Where a batch that nobody waits for writes the messages' statuses; or null.
+    std::int32_t* statuses;
     std::uint64_t input_stride, output_stride, iv_stride, aad_stride, tag_stride;
     std::uint64_t key_stride;  ///< in blocks: 0 or key_slot_blocks
     /// Raw keys of single messages, from which the slots are made; or null.
@@ -196,12 +198,12 @@ struct GhashKeysParams {
     std::uint32_t decrypts;
 };
 
-/// Converts the `failed` bytes of decrypted messages to statuses.
+/// Converts the `failed` bytes of a bucket's messages to statuses.
 struct StatusParams {
-    const std::uint8_t* failed;
-    std::int32_t* statuses;
-    std::uint64_t count;
+    const BatchGroup* groups;
+    std::uint32_t group_count;
     std::int32_t bad;
+    std::uint64_t messages;
 };
 
 }  // namespace warpaes::cuda
