@@ -757,6 +757,42 @@ class Command(unittest.TestCase):
                 self.assertRegex(self.run_command(*arguments, status=status), "^warpaes: ")
                 self.assertEqual(sorted(os.listdir(self.folder.name)), before)
 
+    def test_a_folder(self):
+        os.makedirs(self.path("in/day=1"))
+        os.makedirs(self.path("in/day=2"))
+        for name in ("day=1/a.parquet", "day=2/a.parquet", "b.parq"):
+            pq.write_table(table(20), self.path(f"in/{name}"))
+        self.put("in/_SUCCESS", b"")
+        common = ["-r", "-k", "file:key", "--bind-names", "--aad-prefix", "trips"]
+        self.assertIn("folder", self.run_command("encrypt", "-k", "file:key", "-o", "out", "in", status=2))
+        self.assertIn("lies in", self.run_command("encrypt", *common, "-o", "in/out", "in", status=2))
+        said = subprocess.run(
+            [sys.executable, "-B", "-m", "warpaes", "parquet", "encrypt", *common, "-o", "out", "in"],
+            cwd=self.folder.name, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("1 files that are not Parquet were left out: in/_SUCCESS", said.stderr)
+        self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
+        self.run_command("verify", *common, "out")
+        self.run_command("encrypt", *common, "-o", "out", "in", status=17)
+        os.remove(self.path("out/b.parq"))
+        before = os.stat(self.path("out/day=1/a.parquet")).st_mtime_ns
+        self.run_command("encrypt", *common, "--resume", "-o", "out", "in")
+        self.assertEqual(os.stat(self.path("out/day=1/a.parquet")).st_mtime_ns, before)
+        self.assertTrue(os.path.exists(self.path("out/b.parq")))
+        self.run_command("rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "new", "out")
+        with wp.open(self.path("new/b.parq"), b"another key, 16B", b"new/b.parq") as view:
+            self.assertEqual(pq.read_table(view).num_rows, 20)
+        # Files of one dataset, under one key, in each other's place.
+        os.rename(self.path("out/day=1/a.parquet"), self.path("out/kept"))
+        os.rename(self.path("out/day=2/a.parquet"), self.path("out/day=1/a.parquet"))
+        os.rename(self.path("out/kept"), self.path("out/day=2/a.parquet"))
+        for arguments in (["verify", *common], ["decrypt", *common, "-o", "plain"]):
+            self.assertIn("another prefix", self.run_command(*arguments, "out", status=2))
+        self.run_command(
+            "rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "x", "out", status=2
+        )
+
     def test_altered(self):
         self.run_command("encrypt", "-k", "file:key", "-o", "enc", "one.parquet")
         with open(self.path("enc"), "r+b") as file:
