@@ -7,6 +7,7 @@ import datetime
 import io
 import itertools
 import json
+import logging
 import os
 import pathlib
 import pickle
@@ -437,6 +438,48 @@ class OnS3(unittest.TestCase):
         self.assertEqual(got.column(0).to_pylist()[5], (42 * 37 + 25) % 100_003)
         self.assertLessEqual(sum(fetched) - footer, 1.1 * chunk)
         self.assertLessEqual(len(fetched) - requests, 2)
+
+
+class OverS3fs(unittest.TestCase):
+    """A URL of the fsspec protocol, over s3fs and a server of moto's."""
+
+    def test_a_projection_fetches_one_column(self):
+        s3fs = support.needed("s3fs")
+        server = support.needed("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        fsspec = support.needed("fsspec")
+        fsspec.register_implementation("warpaes-parquet", "warpaes.parquet._fs.ParquetFileSystem", clobber=True)
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        server.start()
+        self.addCleanup(server.stop)
+        host, port = server.get_host_and_port()
+        options = {
+            "key": "test",
+            "secret": "test",
+            "client_kwargs": {"region_name": "us-east-1"},
+            "endpoint_url": f"http://{host}:{port}",
+        }
+        data = hundred_columns()
+        plain = s3fs.S3FileSystem(**options)
+        plain.call_s3("create_bucket", Bucket="tables")
+        plain.pipe_file("tables/t.parquet", data)
+        fetched = []
+        real = s3fs.core.S3File._fetch_range
+
+        def counted(file, start, end):
+            got = real(file, start, end)
+            fetched.append(len(got))
+            return got
+
+        s3fs.core.S3File._fetch_range = counted
+        self.addCleanup(setattr, s3fs.core.S3File, "_fetch_range", real)
+        with wp.open(io.BytesIO(data), KEY) as view:
+            footer, chunk = len(data) - view.footer.start, view.footer.chunks[0][42].length
+        storage = {"warpaes-parquet": {"keys": KEY}, "s3": options}
+        with fsspec.open("warpaes-parquet::s3://tables/t.parquet", **storage) as file:
+            got = pq.ParquetFile(file).read(columns=["c42"])
+        self.assertEqual(got.column(0).to_pylist()[5], (42 * 37 + 25) % 100_003)
+        self.assertLessEqual(sum(fetched), 1.1 * chunk + footer + 100)
+        self.assertGreater(sum(fetched), chunk)
 
 
 class Hostile(unittest.TestCase):
