@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import unittest
 
 import support
@@ -595,6 +596,29 @@ class Hostile(unittest.TestCase):
                         self.assertEqual(buffer, bytes(length))
                 with self.assertRaisesRegex(KeyError, "(number)"):
                     view.read_at(0, view.size)
+
+    def test_a_footer_of_nothing_but_structs(self):
+        """Nothing is made of bytes that nobody has vouched for: each of these would become an object."""
+        count = 1 << 20
+        many = b"\x19\xfc\x80\x80\x40" + bytes(count)  # a list of empty structs
+        signed = written(self.small, {"plaintext_footer": True})
+        start = wp.open(io.BytesIO(signed), KEY).footer.start
+        algorithm = b"\x7c\x1c\x28\x08" + bytes(8) + b"\0\0\0"
+        for footer, magic in (
+            (many + algorithm + bytes(28), b"PAR1"),
+            (many + b"\0", b"PAR1"),
+            (many + b"\0", b"PARE"),
+        ):
+            data = magic + signed[4:start] + footer + len(footer).to_bytes(4, "little") + magic
+            tracemalloc.start()
+            try:
+                with self.assertRaises((InvalidTag, FormatError, ValueError)) as caught:
+                    wp.open(io.BytesIO(data), KEY)
+                if magic == b"PAR1":
+                    self.assertRegex(str(caught.exception), "not authentic|not encrypted")
+                self.assertLess(tracemalloc.get_traced_memory()[1], 8 * len(data))
+            finally:
+                tracemalloc.stop()
 
     def test_gcm_renamed_ctr(self):
         data = written(self.small, compression="snappy")
