@@ -1395,6 +1395,34 @@ def parquet_move(
         FormatError: A page header is damaged.
     """
 
+def parquet_footer(footer: Buffer) -> tuple[bool, bool, bool, bool, bytes | None, bytes | None, bytes | None, int]:
+    """Return what a footer says without a key; nothing of it is authenticated, and nothing is built from it.
+
+    Args:
+        footer: The file's end, from the footer's first byte on.
+
+    Returns:
+        Whether the file is encrypted, whether the footer is in clear, whether pages are AES-CTR, whether the AAD prefix
+        must be supplied; the AAD prefix, aad_file_unique and key metadata, or None; the bytes of FileMetaData.
+
+    Raises:
+        FormatError: It is no footer, or damaged.
+    """
+
+def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -> bytes:
+    """Return FileMetaData, decrypted or verified.
+
+    Args:
+        key: The key of the footer.
+        aad: AAD prefix and aad_file_unique.
+        footer: The file's end, from the footer's first byte on.
+        length: The bytes of FileMetaData, by ``parquet_footer``.
+
+    Raises:
+        InvalidTag: A wrong key or AAD prefix, or an altered file.
+        FormatError: The footer is damaged, or the file is not encrypted.
+    """
+
 def parquet_buffer(length: int) -> tuple[bytes, memoryview]:
     """Return new bytes and a view to fill them. Nobody else may have the bytes before they are filled, and the view
     must not be used after the bytes are gone.

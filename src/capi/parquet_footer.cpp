@@ -2,7 +2,6 @@
 
 #include <openssl/crypto.h>
 
-
 #include <cstring>
 #include <string>
 #include <vector>
@@ -37,11 +36,12 @@ warpaes_parquet_module checked_module(const warpaes_parquet_module* given) {
     case WARPAES_PARQUET_BLOOM_BITSET:
         break;
     default:
-        throw Error(WARPAES_ERROR_ARGUMENT, "kind: is none of WARPAES_PARQUET_FOOTER to WARPAES_PARQUET_BLOOM_BITSET, "
-                                            "got " + std::to_string(module.kind));
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "kind: is none of WARPAES_PARQUET_FOOTER to WARPAES_PARQUET_BLOOM_BITSET, "
+                    "got " +
+                        std::to_string(module.kind));
     }
-    for (const auto& [name, value] :
-         {std::pair{"row_group", module.row_group}, std::pair{"column", module.column}}) {
+    for (const auto& [name, value] : {std::pair{"row_group", module.row_group}, std::pair{"column", module.column}}) {
         if (value >= parquet::most_ordinals) {
             throw Error(WARPAES_ERROR_ARGUMENT,
                         std::string(name) + ": must be at most 32,767, got " + std::to_string(value));
@@ -107,8 +107,7 @@ void open_module(warpaes_engine* engine, const warpaes_parquet_module& module, s
     if (bytes.size() < parquet::gcm_overhead || length != bytes.size() - parquet::length_bytes) {
         throw Error(WARPAES_ERROR_FORMAT, module_place(module) + " has a wrong length: it is damaged or cut off");
     }
-    const auto text = bytes.subspan(parquet::length_bytes + parquet::nonce_bytes,
-                                    bytes.size() - parquet::gcm_overhead);
+    const auto text = bytes.subspan(parquet::length_bytes + parquet::nonce_bytes, bytes.size() - parquet::gcm_overhead);
     if (capacity < text.size()) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "capacity: needs " + std::to_string(text.size()) + " bytes");
     }

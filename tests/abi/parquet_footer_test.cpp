@@ -65,7 +65,8 @@ protected:
         return Bytes{static_cast<std::uint8_t>(ctr ? 0x2c : 0x1c)} + one + Bytes{0};
     }
     Bytes encrypted_footer(bool ctr = false, bool prefix = true, bool supply = false) {
-        const Bytes crypto = Bytes{0x1c} + algorithm(ctr, prefix, supply) + binary_field(1, metadata_of_key_) + Bytes{0};
+        const Bytes crypto =
+            Bytes{0x1c} + algorithm(ctr, prefix, supply) + binary_field(1, metadata_of_key_) + Bytes{0};
         const Bytes whole = crypto + module(metadata_, {0});
         return whole + little_endian(whole.size()) + text_bytes("PARE");
     }
@@ -142,10 +143,9 @@ TEST_F(ParquetFooter, InClearAndSigned) {
     const Bytes footer = plaintext_footer(true);
     warpaes_parquet_footer facts = WARPAES_PARQUET_FOOTER_INIT;
     ASSERT_EQ(warpaes_parquet_inspect_footer(footer.data(), footer.size(), &facts), WARPAES_OK) << warpaes_last_error();
-    EXPECT_EQ(facts.flags,
-              static_cast<std::uint32_t>(WARPAES_PARQUET_ENCRYPTED) |
-                  static_cast<std::uint32_t>(WARPAES_PARQUET_PLAINTEXT_FOOTER) |
-                  static_cast<std::uint32_t>(WARPAES_PARQUET_CTR_PAGES));
+    EXPECT_EQ(facts.flags, static_cast<std::uint32_t>(WARPAES_PARQUET_ENCRYPTED) |
+                               static_cast<std::uint32_t>(WARPAES_PARQUET_PLAINTEXT_FOOTER) |
+                               static_cast<std::uint32_t>(WARPAES_PARQUET_CTR_PAGES));
     EXPECT_EQ(part(facts.key_metadata, facts.key_metadata_len), metadata_of_key_);
     warpaes_status status = WARPAES_OK;
     EXPECT_EQ(opened(footer, status), plain_) << warpaes_last_error();
@@ -236,8 +236,8 @@ TEST_F(ParquetFooter, OtherModules) {
         EXPECT_EQ(warpaes_parquet_open_module(engine_.get(), &its, out.data(), 99), WARPAES_ERROR_BUFFER_TOO_SMALL);
         const auto refused = [&](warpaes_status status) {
             EXPECT_EQ(warpaes_parquet_open_module(engine_.get(), &its, out.data(), out.size()), status);
-            EXPECT_EQ(std::string(warpaes_last_error()).find("row group " + std::to_string(its.row_group) + ", column "),
-                      0U)
+            EXPECT_EQ(
+                std::string(warpaes_last_error()).find("row group " + std::to_string(its.row_group) + ", column "), 0U)
                 << warpaes_last_error();
             EXPECT_TRUE(out == Bytes(100) || out == text) << "nothing else is left";
         };

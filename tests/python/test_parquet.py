@@ -7,6 +7,7 @@ import datetime
 import io
 import itertools
 import json
+import logging
 import os
 import pathlib
 import pickle
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import unittest
 
 import support
@@ -439,6 +441,48 @@ class OnS3(unittest.TestCase):
         self.assertLessEqual(len(fetched) - requests, 2)
 
 
+class OverS3fs(unittest.TestCase):
+    """A URL of the fsspec protocol, over s3fs and a server of moto's."""
+
+    def test_a_projection_fetches_one_column(self):
+        s3fs = support.needed("s3fs")
+        server = support.needed("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        fsspec = support.needed("fsspec")
+        fsspec.register_implementation("warpaes-parquet", "warpaes.parquet._fs.ParquetFileSystem", clobber=True)
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        server.start()
+        self.addCleanup(server.stop)
+        host, port = server.get_host_and_port()
+        options = {
+            "key": "test",
+            "secret": "test",
+            "client_kwargs": {"region_name": "us-east-1"},
+            "endpoint_url": f"http://{host}:{port}",
+        }
+        data = hundred_columns()
+        plain = s3fs.S3FileSystem(**options)
+        plain.call_s3("create_bucket", Bucket="tables")
+        plain.pipe_file("tables/t.parquet", data)
+        fetched = []
+        real = s3fs.core.S3File._fetch_range
+
+        def counted(file, start, end):
+            got = real(file, start, end)
+            fetched.append(len(got))
+            return got
+
+        s3fs.core.S3File._fetch_range = counted
+        self.addCleanup(setattr, s3fs.core.S3File, "_fetch_range", real)
+        with wp.open(io.BytesIO(data), KEY) as view:
+            footer, chunk = len(data) - view.footer.start, view.footer.chunks[0][42].length
+        storage = {"warpaes-parquet": {"keys": KEY}, "s3": options}
+        with fsspec.open("warpaes-parquet::s3://tables/t.parquet", **storage) as file:
+            got = pq.ParquetFile(file).read(columns=["c42"])
+        self.assertEqual(got.column(0).to_pylist()[5], (42 * 37 + 25) % 100_003)
+        self.assertLessEqual(sum(fetched), 1.1 * chunk + footer + 100)
+        self.assertGreater(sum(fetched), chunk)
+
+
 class Hostile(unittest.TestCase):
     """Someone alters files, or has other keys."""
 
@@ -552,6 +596,29 @@ class Hostile(unittest.TestCase):
                         self.assertEqual(buffer, bytes(length))
                 with self.assertRaisesRegex(KeyError, "(number)"):
                     view.read_at(0, view.size)
+
+    def test_a_footer_of_nothing_but_structs(self):
+        """Nothing is made of bytes that nobody has vouched for: each of these would become an object."""
+        count = 1 << 20
+        many = b"\x19\xfc\x80\x80\x40" + bytes(count)  # a list of empty structs
+        signed = written(self.small, {"plaintext_footer": True})
+        start = wp.open(io.BytesIO(signed), KEY).footer.start
+        algorithm = b"\x7c\x1c\x28\x08" + bytes(8) + b"\0\0\0"
+        for footer, magic in (
+            (many + algorithm + bytes(28), b"PAR1"),
+            (many + b"\0", b"PAR1"),
+            (many + b"\0", b"PARE"),
+        ):
+            data = magic + signed[4:start] + footer + len(footer).to_bytes(4, "little") + magic
+            tracemalloc.start()
+            try:
+                with self.assertRaises((InvalidTag, FormatError, ValueError)) as caught:
+                    wp.open(io.BytesIO(data), KEY)
+                if magic == b"PAR1":
+                    self.assertRegex(str(caught.exception), "not authentic|not encrypted")
+                self.assertLess(tracemalloc.get_traced_memory()[1], 8 * len(data))
+            finally:
+                tracemalloc.stop()
 
     def test_gcm_renamed_ctr(self):
         data = written(self.small, compression="snappy")
@@ -756,6 +823,42 @@ class Command(unittest.TestCase):
                 before = sorted(os.listdir(self.folder.name))
                 self.assertRegex(self.run_command(*arguments, status=status), "^warpaes: ")
                 self.assertEqual(sorted(os.listdir(self.folder.name)), before)
+
+    def test_a_folder(self):
+        os.makedirs(self.path("in/day=1"))
+        os.makedirs(self.path("in/day=2"))
+        for name in ("day=1/a.parquet", "day=2/a.parquet", "b.parq"):
+            pq.write_table(table(20), self.path(f"in/{name}"))
+        self.put("in/_SUCCESS", b"")
+        common = ["-r", "-k", "file:key", "--bind-names", "--aad-prefix", "trips"]
+        self.assertIn("folder", self.run_command("encrypt", "-k", "file:key", "-o", "out", "in", status=2))
+        self.assertIn("lies in", self.run_command("encrypt", *common, "-o", "in/out", "in", status=2))
+        said = subprocess.run(
+            [sys.executable, "-B", "-m", "warpaes", "parquet", "encrypt", *common, "-o", "out", "in"],
+            cwd=self.folder.name, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("1 files that are not Parquet were left out: in/_SUCCESS", said.stderr)
+        self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
+        self.run_command("verify", *common, "out")
+        self.run_command("encrypt", *common, "-o", "out", "in", status=17)
+        os.remove(self.path("out/b.parq"))
+        before = os.stat(self.path("out/day=1/a.parquet")).st_mtime_ns
+        self.run_command("encrypt", *common, "--resume", "-o", "out", "in")
+        self.assertEqual(os.stat(self.path("out/day=1/a.parquet")).st_mtime_ns, before)
+        self.assertTrue(os.path.exists(self.path("out/b.parq")))
+        self.run_command("rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "new", "out")
+        with wp.open(self.path("new/b.parq"), b"another key, 16B", b"new/b.parq") as view:
+            self.assertEqual(pq.read_table(view).num_rows, 20)
+        # Files of one dataset, under one key, in each other's place.
+        os.rename(self.path("out/day=1/a.parquet"), self.path("out/kept"))
+        os.rename(self.path("out/day=2/a.parquet"), self.path("out/day=1/a.parquet"))
+        os.rename(self.path("out/kept"), self.path("out/day=2/a.parquet"))
+        for arguments in (["verify", *common], ["decrypt", *common, "-o", "plain"]):
+            self.assertIn("another prefix", self.run_command(*arguments, "out", status=2))
+        self.run_command(
+            "rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "x", "out", status=2
+        )
 
     def test_altered(self):
         self.run_command("encrypt", "-k", "file:key", "-o", "enc", "one.parquet")

@@ -59,10 +59,8 @@ class PlainView(PlainFile):
         self._source = source
         self._own = threading.local()  # a thread's position and window
         self.footer: Footer = _footer.read_footer(
-            lambda offset, length: bytes(source.read(offset, length)), source.size, keys, aad_prefix
+            lambda offset, length: bytes(source.read(offset, length)), source.size, keys, aad_prefix, allow_plaintext
         )
-        if not self.footer.encrypted and not allow_plaintext:
-            raise ValueError("file: it is not encrypted; with allow_plaintext=True it is opened as it is")
         if require_gcm and self.footer.ctr:
             raise ValueError("require_gcm: the file's pages are AES_GCM_CTR_V1, which does not authenticate them")
         self._missing = sorted(
