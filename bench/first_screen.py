@@ -5,7 +5,7 @@ from __future__ import annotations
 import comparison
 import lab_pages
 import python_page
-from text import human_bytes, number, table
+from text import human_bytes, number
 
 #: Series of W.contenders that are not published ciphers.
 OURS, COPY = "production", "copy within the device"
@@ -26,8 +26,8 @@ def file_row(record: dict | None) -> list[str] | None:
     ]
     if not ours or not others:
         return None
-    what = f"Encrypt a {human_bytes(record['bytes'])} file on {record['host']['cores']} CPU cores"
-    return [what, f"**{speed(ours)}**", ", ".join(others), "[record](docs/comparison.md#how-fast)"]
+    what = f"to encrypt a {human_bytes(record['bytes'])} file on {record['host']['cores']} CPU cores"
+    return [f"**{speed(ours)}**", what, ", ".join(others), "docs/comparison.md#how-fast"]
 
 
 def device_row(record: dict | None) -> list[str] | None:
@@ -40,9 +40,8 @@ def device_row(record: dict | None) -> list[str] | None:
     others = [value for name, value in best.items() if name not in (OURS, COPY)]
     if OURS not in best or not others:
         return None
-    what = f"AES-128-CTR in the memory of an {lab_pages.name_of(record)}"
-    theirs = f"fastest published kernel {number(max(others))}"
-    return [what, f"**{speed(best[OURS])}**", theirs, "[record](docs/lab.md)"]
+    what = f"for AES-128-CTR in the memory of an {lab_pages.name_of(record)}"
+    return [f"**{speed(best[OURS])}**", what, f"the fastest published kernel {number(max(others))}", "docs/lab.md"]
 
 
 def loading_row(record: dict | None) -> list[str] | None:
@@ -54,9 +53,9 @@ def loading_row(record: dict | None) -> list[str] | None:
         return None
     mine, other = (max(some, key=lambda row: row["gb_per_s"]) for some in (ours, clear))
     name = other["what"].removesuffix(IN_CLEAR)
-    what = f"Load {mine['bytes'] / 1e9:.1f} GB of encrypted weights into an {record['gpu']['name']}"
-    theirs = f"`{name}`, not encrypted, {number(other['gb_per_s'])}"
-    return [what, f"**{speed(mine['gb_per_s'])}**", theirs, "[record](docs/python.md#how-fast)"]
+    what = f"to load {mine['bytes'] / 1e9:.1f} GB of encrypted weights into an {record['gpu']['name']}"
+    theirs = f"`{name}` without encryption {number(other['gb_per_s'])}"
+    return [f"**{speed(mine['gb_per_s'])}**", what, theirs, "docs/python.md#how-fast"]
 
 
 def block(lab_record: dict | None, plot: str, verdict: str = "") -> str:
@@ -65,7 +64,7 @@ def block(lab_record: dict | None, plot: str, verdict: str = "") -> str:
     rows = [row for row in rows if row]
     if not rows:
         return "No record yet: `make bench` measures the machine it runs on."
-    parts = [table(["", "warpaes", "compared with, GB/s", ""], rows, ("---", "---"))]
+    parts = ["\n".join(f"- {figure} {what}; {others} ([record]({where}))" for figure, what, others, where in rows)]
     if plot:
         parts.append(f"![Encryption speed of warpaes, openssl, age, libsodium and Tink on one file]({plot})")
     parts += [verdict] if verdict else []

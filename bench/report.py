@@ -8,6 +8,7 @@ report.py --check  fails if they are not what the records say
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 from collections.abc import Sequence
@@ -320,7 +321,20 @@ def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
     out += paths.paths_section(sweeps)
     if records:
         out += record_section(records)
-    return "\n\n".join(out) + "\n"
+    return folded("\n\n".join(out)) + "\n"
+
+
+def folded(page: str) -> str:
+    """The page with each table of more than six rows folded under the nearest heading's name."""
+    out, heading = [], ""
+    for block in page.split("\n\n"):
+        if block.startswith("#"):
+            heading = block.lstrip("# ")
+        if block.startswith("|") and block.count("\n") > 7:
+            name = re.sub(r"[`*]", "", heading)
+            block = f'<details markdown="1">\n<summary>Table: {name}</summary>\n\n{block}\n\n</details>'
+        out.append(block)
+    return "\n\n".join(out)
 
 
 # -------------------------------------------------------------------------------------------------------------- plots

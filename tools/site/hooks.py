@@ -1,5 +1,5 @@
-"""What the site has besides docs/: README.md as its first page, other pages of the root, the reference of headers and
-of the Python package, and every file that a page links to. MkDocs calls the functions `on_…`.
+"""Adds pages to the site: README.md as the first page, other pages of the root, the reference of headers and of the
+Python package, and every file that a page links to. MkDocs calls the functions `on_…`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import headers
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = logging.getLogger("mkdocs.hooks.warpaes")
-#: Pages of the repository that lie outside docs/, and where they are in the site.
+#: Pages outside docs/, and their places in the site.
 OUTSIDE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -54,6 +54,10 @@ PYTHON = {
     "warpaes.qkd": ("Quantum key distribution", ""),
     "warpaes.exceptions": ("Exceptions", ""),
 }
+#: Front matter of pages that the search leaves out, and of the first page, which needs no table of contents.
+NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+FIRST_PAGE = "---\nhide: [navigation, toc]\n---\n\n"
+VERSION = re.search(r"project\(warpaes VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 
 _made: dict[str, str] = {}
@@ -100,7 +104,8 @@ def _source_page(path: str) -> str:
         if "\n# %% [markdown]\n" in text:
             _made[page] = notebook(text)
         else:
-            _made[page] = f"# {path}\n\n~~~~~~{language}\n{text}\n~~~~~~\n"
+            head = "" if path.startswith("examples/") else NOT_SEARCHED
+            _made[page] = f"{head}# {path}\n\n~~~~~~{language}\n{text}\n~~~~~~\n"
     return page
 
 
@@ -141,12 +146,14 @@ def on_config(config):
     _made.update(_reference())
     for path, page in OUTSIDE.items():
         if page not in _made and (ROOT / path).exists():
-            _made[page] = relinked((ROOT / path).read_text(), page)
+            head = FIRST_PAGE if page == "index.md" else ""
+            _made[page] = head + relinked((ROOT / path).read_text(), page)
     for path in sorted((ROOT / "docs").glob("*.md")):
         relinked(path.read_text(), path.name)  # makes the pages of source that it links to
     for entry in config.nav:
         if "Reference" in entry:
             entry["Reference"] = _nav()
+    config.copyright = f"warpaes {VERSION}, Apache-2.0"
     config.not_in_nav = pathspec.gitignore.GitIgnoreSpec.from_lines(["/source/**"])
     return config
 
@@ -154,6 +161,7 @@ def on_config(config):
 def on_files(files: Files, config) -> Files:
     for page, text in _made.items():
         files.append(File.generated(config, page, content=text))
+    files.append(File.generated(config, "site.css", content=(Path(__file__).parent / "site.css").read_text()))
     return files
 
 

@@ -1,0 +1,14 @@
+# vcpkg's port: the library without the command.
+vcpkg_from_git(
+  OUT_SOURCE_PATH SOURCE_PATH
+  URL https://git.warpaes.example/warpaes/warpaes
+  REF v${VERSION}
+)
+vcpkg_cmake_configure(
+  SOURCE_PATH "${SOURCE_PATH}"
+  OPTIONS -DWARPAES_TESTS=OFF -DWARPAES_LAB=OFF -DWARPAES_CUDA=OFF -DWARPAES_PROVIDER=OFF
+)
+vcpkg_cmake_install()
+vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/warpaes)
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include")
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")

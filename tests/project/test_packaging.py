@@ -1,0 +1,153 @@
+"""Packaging: one place for addresses, versions that agree, files that parse, and the scripts that workflows run."""
+
+import hashlib
+import importlib.machinery
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import urls  # noqa: E402
+
+PLACEHOLDER = "warpaes.example"
+VERSION = re.search(r"project\(warpaes VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+
+
+def tracked():
+    done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False)
+    if done.returncode != 0 or not done.stdout:
+        raise unittest.SkipTest("needs git and a checkout: an archive of the sources does not list its files")
+    return [ROOT / name for name in done.stdout.rstrip("\0").split("\0") if (ROOT / name).is_file()]
+
+
+def script(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "packaging" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+class Addresses(unittest.TestCase):
+    def test_every_placeholder_is_one_of_the_list(self):
+        known = sorted(urls.addresses().values(), key=len, reverse=True)
+        found = 0
+        for path in tracked():
+            if path in (urls.FILE, Path(__file__).resolve(), ROOT / "tools/urls.py", ROOT / "packaging/README.md"):
+                continue
+            text = path.read_bytes().decode(errors="replace")
+            for address in known:
+                found += text.count(address)
+                text = text.replace(address, "")
+            self.assertNotIn(PLACEHOLDER, text, path)
+        self.assertGreater(found, 10)
+
+    def test_no_release_is_published_yet(self):
+        """With a public home, `tools/urls.py` sets the addresses; delete this test then."""
+        self.assertTrue(all(PLACEHOLDER in value for name, value in urls.addresses().items() if name != "owners"))
+        self.assertIn("No release is published yet", (ROOT / "README.md").read_text())
+
+    def test_addresses_are_replaced_everywhere(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder)
+            for name in ("packaging", "tools/urls.py", ".github/CODEOWNERS"):
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, copy / name)
+            for command in (["git", "init", "-q"], ["git", "add", "-A"]):
+                subprocess.run(command, cwd=copy, check=True)
+            new = "https://code.example.org/aes"
+            run = [sys.executable, "-B", copy / "tools/urls.py"]
+            subprocess.run([*run, f"repository={new}"], check=True, capture_output=True)
+            self.assertEqual(json.loads((copy / "packaging/urls.json").read_text())["repository"], new)
+            self.assertIn(new, (copy / "packaging/aur/PKGBUILD").read_text())
+            self.assertNotIn("git.warpaes.example", (copy / "packaging/nix/flake.nix").read_text())
+            refused = subprocess.run([*run, "nothing=x"], check=False, capture_output=True)
+            self.assertEqual(refused.returncode, 2)
+
+
+class Recipes(unittest.TestCase):
+    def test_versions_agree(self):
+        for name, pattern in {
+            "conda-forge/meta.yaml": r'set version = "([\d.]+)"',
+            "vcpkg/vcpkg.json": r'"version": "([\d.]+)"',
+            "conan/conanfile.py": r'version = "([\d.]+)"',
+            "homebrew/warpaes.rb": r'tag: "v([\d.]+)"',
+            "nix/flake.nix": r'version = "([\d.]+)"',
+            "aur/PKGBUILD": r"pkgver=([\d.]+)",
+        }.items():
+            self.assertEqual(re.findall(pattern, (ROOT / "packaging" / name).read_text()), [VERSION], name)
+
+    def test_files_parse(self):
+        for path in [ROOT / "packaging/vcpkg/vcpkg.json", ROOT / ".devcontainer/devcontainer.json", urls.FILE]:
+            json.loads(path.read_text())
+        compile((ROOT / "packaging/conan/conanfile.py").read_text(), "conanfile.py", "exec")
+        tomllib.loads((ROOT / "pyproject.toml").read_text())
+        for name in ("aur/PKGBUILD", "oss-fuzz/build.sh", "artefacts", "wheel_dependencies"):
+            subprocess.run(["bash", "-n", ROOT / "packaging" / name], check=True)
+        if shutil.which("ruby"):
+            subprocess.run(["ruby", "-c", ROOT / "packaging/homebrew/warpaes.rb"], check=True, capture_output=True)
+
+    def test_cmake_options_exist(self):
+        declared = "".join(path.read_text() for path in [ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("*.cmake")])
+        declared += (ROOT / "python/CMakeLists.txt").read_text()
+        for path in (ROOT / "packaging").rglob("*"):
+            if path.is_file():
+                for option in re.findall(r"\bWARPAES_[A-Z_]+\b", path.read_text()):
+                    self.assertIn(option, declared, path)
+
+    def test_every_fuzzer_has_a_seed_corpus_for_oss_fuzz(self):
+        text = (ROOT / "packaging/oss-fuzz/build.sh").read_text()
+        self.assertIn("fuzz/corpus/${name#fuzz_}.tar.xz", text)
+
+
+class Release(unittest.TestCase):
+    def test_files_get_checksums_and_an_sbom(self):
+        collect = script("collect")
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder) / "from", Path(folder) / "to"
+            for name in ("a/x.whl", "b/y.deb", "b/z.tar.gz", "b/notes.txt"):
+                (source / name).parent.mkdir(parents=True, exist_ok=True)
+                (source / name).write_text(name)
+            made = [path.name for path in collect.collect(source, target)]
+            self.assertEqual(made, ["x.whl", "y.deb", "z.tar.gz", f"warpaes-{VERSION}.cdx.json", "SHA256SUMS"])
+            sums = dict(reversed(line.split("  ")) for line in (target / "SHA256SUMS").read_text().splitlines())
+            self.assertEqual(sums["x.whl"], hashlib.sha256(b"a/x.whl").hexdigest())
+            document = json.loads((target / f"warpaes-{VERSION}.cdx.json").read_text())
+            names = [component["name"] for component in document["components"]]
+            licences = {path.stem for path in (ROOT / "licenses").glob("*.txt")}
+            self.assertLessEqual(set(collect.INSIDE), licences)
+            self.assertEqual(names[-3:], ["x.whl", "y.deb", "z.tar.gz"])
+            (source / "c").mkdir()
+            (source / "c/x.whl").write_text("other")
+            with self.assertRaisesRegex(SystemExit, "x.whl: two jobs"):
+                collect.collect(source, target)
+
+    def test_notes_are_the_changelogs(self):
+        done = subprocess.run(
+            [sys.executable, "-B", ROOT / "packaging/notes", VERSION], capture_output=True, text=True, check=True
+        )
+        self.assertTrue(done.stdout.startswith("### Security"))
+        missing = subprocess.run([sys.executable, "-B", ROOT / "packaging/notes", "9.9.9"], capture_output=True)
+        self.assertNotEqual(missing.returncode, 0)
+
+    def test_workflows_run_scripts_of_the_tree(self):
+        for path in (ROOT / ".github/workflows").glob("*.yml"):
+            text = path.read_text()
+            self.assertIn("permissions:", text, path)
+            for name in re.findall(r"(?:run:|sudo|^ +)\s*((?:packaging|tools|\.ci)/\w+)", text, re.MULTILINE):
+                self.assertTrue((ROOT / name).is_file(), f"{path.name}: {name}")
+            for action in re.findall(r"uses: (\S+)", text):
+                self.assertRegex(action, r"@v\d", path)
+
+
+if __name__ == "__main__":
+    unittest.main()

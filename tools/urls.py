@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Sets the project's addresses. packaging/urls.json contains them; every other file repeats its values.
+
+tools/urls.py                        list the addresses and the files that contain them
+tools/urls.py repository=URL …       replace an address in urls.json and in all of these files
+
+Addresses under .example are placeholders (RFC 2606): no release is published yet.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "packaging/urls.json"
+
+
+def addresses() -> dict[str, str]:
+    return json.loads(FILE.read_text())
+
+
+def files_with(text: str) -> list[Path]:
+    """Tracked text files that contain `text`, without urls.json."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
+    found = []
+    for name in listed.rstrip("\0").split("\0"):
+        path = ROOT / name
+        if path != FILE and path.is_file() and text.encode() in path.read_bytes():
+            found.append(path)
+    return found
+
+
+def main() -> int:
+    known = addresses()
+    changes = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
+    for name, value in changes.items():
+        if name not in known or not value:
+            print(f"{name}: is not one of {', '.join(known)}, or has no value", file=sys.stderr)
+            return 2
+    # Longer addresses first: one may contain another.
+    for name, old in sorted(known.items(), key=lambda item: -len(item[1])):
+        paths = files_with(old)
+        if name not in changes:
+            print(f"{name}: {old}: {', '.join(str(path.relative_to(ROOT)) for path in paths)}")
+            continue
+        for path in paths:
+            path.write_text(path.read_text().replace(old, changes[name]))
+        print(f"{name}: {changes[name]}: {len(paths)} files")
+    FILE.write_text(json.dumps(known | changes, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
