@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "base/pool.hpp"
 #include "engine/engine.hpp"
 
 namespace warpaes {
@@ -46,6 +48,12 @@ private:
         for (std::size_t i = first; i < threads_.size(); ++i) {
             if (pthread_equal(threads_[i], pthread_self()) != 0) take(i);
         }
+        // Other threads come within a microsecond if they are awake, and what lies in another core's cache is slow
+        // here.
+        (void)poll(std::chrono::microseconds(10), [&] {
+            return std::all_of(begun_.begin() + static_cast<std::ptrdiff_t>(first), begun_.end(),
+                               [](const auto& begun) { return begun.load(std::memory_order_relaxed); });
+        });
         for (std::size_t i = first; i < threads_.size(); ++i) take(i);
     }
 

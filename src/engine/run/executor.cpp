@@ -20,8 +20,10 @@ namespace {
 /// A GCM message, or a stretch of one. Each chunk gives the digest of its own ciphertext.
 ///
 /// Of a message that is decrypted by a CPU and larger than the caches, the last chunks are only hashed, as many as the
-/// threads' own caches hold, and decrypted once the tag has proved right. Threads that wait for memory lose nothing by
-/// that; and of a forged message less has to be wiped, or nothing but zeros is written at all.
+/// threads' own caches hold but at most a quarter, and decrypted once the tag has proved right. Of a forged message so
+/// much less is written twice: wiping all of it took 1.5 to 1.8 times as long as decryption. More would cost authentic
+/// messages too much, because the two passes do not read and write at the same time (16 threads of a Xeon, 2026-11, 16
+/// MiB: 170 us without this, 235 us if all chunks wait).
 class GcmStage final : public EvenStage {
 public:
     GcmStage(Engine& engine, const Ends& ends, const MessageGroup& group, const Block& j0)
@@ -88,7 +90,8 @@ private:
         const bool holds = g.direction == Direction::decrypt && g.digest == nullptr && g.output.first != nullptr &&
                            g.beyond_caches && g.j0 == nullptr && !ends_.plan.backend->is_gpu();
         const std::uint64_t each = std::max<std::uint64_t>(core_cached_bytes() / ends_.plan.chunk_bytes, 1);
-        return holds ? static_cast<std::size_t>(std::min<std::uint64_t>(each * ends_.plan.lanes, digests_.size())) : 0;
+        const std::uint64_t chunks = std::min<std::uint64_t>(each * ends_.plan.lanes, digests_.size() / 4);
+        return holds ? static_cast<std::size_t>(chunks) : 0;
     }
 
     void decrypt_held(std::size_t i) {

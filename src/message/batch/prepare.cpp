@@ -19,8 +19,10 @@ constexpr std::uint64_t solo_bytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t message_cost = 64;
 
 /// Serial modes are fast when a lane interleaves many messages. These bound the number of messages of a task: at least
-/// so many, if there are enough for all workers, and at most so many.
-constexpr std::uint64_t serial_least = 16, serial_most = 64;
+/// so many, if there are enough for all workers, and at most so many; of short ones more, up to so many bytes, because
+/// to begin a task, to end it and to wipe its stack takes as long as some ten kilobytes.
+constexpr std::uint64_t serial_least = 16, serial_most = 64, serial_most_short = 2048;
+constexpr std::uint64_t short_task_bytes = std::uint64_t{128} << 10;
 constexpr std::uint64_t serial_task_bytes = std::uint64_t{64} << 20;
 
 constexpr std::uint64_t least_task_bytes = std::uint64_t{16} << 10;
@@ -301,9 +303,12 @@ void Batch::make_tasks(const Survey& survey) {
     const TaskList::Limits parallel{.bytes = std::clamp(survey.cost / shares, least_task_bytes, crew_.cpu_task_bytes),
                                     .messages = std::uint64_t{1} << 20};
     const std::uint64_t fair = std::max<std::uint64_t>(1, survey.serial_messages * 4 / shares);
-    const TaskList::Limits serial{
-        .bytes = serial_task_bytes,
-        .messages = std::clamp(survey.serial_messages / shares + 1, std::min(serial_least, fair), serial_most)};
+    const auto serial = [&](const Shape& shape) {
+        const std::uint64_t most = std::clamp(short_task_bytes / shape.cost, serial_most, serial_most_short);
+        return TaskList::Limits{
+            .bytes = serial_task_bytes,
+            .messages = std::clamp(survey.serial_messages / shares + 1, std::min(serial_least, fair), most)};
+    };
     constexpr TaskList::Limits whole{
         .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
 
@@ -332,7 +337,7 @@ void Batch::make_tasks(const Survey& survey) {
         } else if (shape.work == Shape::Work::solo) {
             solos_.list.add(i, shape.count, shape.cost, alone);
         } else {
-            host_.add(i, shape.count, shape.cost, shape.work == Shape::Work::serial ? serial : parallel);
+            host_.add(i, shape.count, shape.cost, shape.work == Shape::Work::serial ? serial(shape) : parallel);
         }
     }
     host_.close();
