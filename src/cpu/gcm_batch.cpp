@@ -15,8 +15,9 @@ namespace {
 constexpr std::uint64_t short_bytes = 8192;
 /// What a message costs beside its text, as a length.
 constexpr std::uint64_t least_message = 64;
-/// From this length on, a message that is beyond the caches is decrypted after its tag has been checked.
-constexpr std::uint64_t least_checked_first = 1024;
+/// From this length on, a message of a batch beyond the caches is not encrypted with the key's tables, but by the
+/// kernels that store around the caches.
+constexpr std::uint64_t least_far = 1024;
 /// The limit for keys of single messages, for which no tables exist yet.
 constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
 
@@ -68,13 +69,10 @@ void GcmBatch::run_with_tables(const MessageGroup& g) const {
 }
 
 void GcmBatch::run(const MessageGroup& g) {
-    // Large messages of a batch beyond the caches: see GcmMessages::checks_first().
-    const bool opens = g.direction == Direction::decrypt;
-    const bool checks_first =
-        opens && g.beyond_caches && g.iv_length == gcm_nonce_bytes && g.length >= least_checked_first;
+    const bool is_far = g.direction == Direction::encrypt && g.beyond_caches && g.length >= least_far;
     const bool has_tables =
         g.key != nullptr && g.iv_length == gcm_nonce_bytes && g.count * (g.length + least_message) >= short_bytes;
-    if (has_tables && (!g.beyond_caches || g.length < least_checked_first)) return run_with_tables(g);
+    if (has_tables && !is_far) return run_with_tables(g);
     keys_.take(g);
     Secret<std::array<Block, MessageKeys::window>> tags;
     for (std::uint64_t first = 0; first < g.count; first += MessageKeys::window) {
@@ -92,7 +90,7 @@ void GcmBatch::run(const MessageGroup& g) {
                                    .power_stride = own ? stride : 0,
                                    .power_count = power_count_,
                                    .input = g.input.at(first),
-                                   .output = checks_first ? nullptr : g.output.at(first),
+                                   .output = g.output.at(first),
                                    .input_stride = static_cast<std::size_t>(g.input.stride),
                                    .output_stride = static_cast<std::size_t>(g.output.stride),
                                    .iv = g.iv.at(first),
@@ -101,41 +99,9 @@ void GcmBatch::run(const MessageGroup& g) {
                                    .aad = g.aad.at(first),
                                    .aad_stride = static_cast<std::size_t>(g.aad.stride),
                                    .aad_length = static_cast<std::size_t>(g.aad_length),
-                                   .beyond_caches = g.beyond_caches && !opens,
+                                   .beyond_caches = g.beyond_caches && g.direction == Direction::encrypt,
                                    .tags = (*tags)[0].data()});
-        if (checks_first) {
-            open_checked(g.slice(first, n), round_keys, *tags);
-        } else {
-            for (std::size_t i = 0; i < n; ++i) settle_tag(g, first + i, (*tags)[i]);
-        }
-    }
-}
-
-void GcmBatch::open_checked(const MessageGroup& g, const std::uint8_t* round_keys,
-                            const std::array<Block, MessageKeys::window>& tags) {
-    for (std::uint64_t i = 0; i < g.count; ++i) {
-        const MessageGroup one = g.slice(i, 1);
-        bool authentic = true;
-        settle_tag(one, tags[static_cast<std::size_t>(i)], [&](auto) {
-            authentic = false;
-            wipe_far({one.output.first, static_cast<std::size_t>(one.length)});
-        });
-        if (!authentic) continue;
-        const Block counter = inc32(pre_counter(one));
-        kernels_.run_messages({.mode = Mode::ctr,
-                               .direction = Direction::decrypt,
-                               .rounds = g.rounds(),
-                               .count = 1,
-                               .length = static_cast<std::size_t>(g.length),
-                               .keys = round_keys + (g.key == nullptr ? i * round_keys_bytes : 0),
-                               .key_stride = 0,
-                               .input = one.input.first,
-                               .output = one.output.first,
-                               .input_stride = 0,
-                               .output_stride = 0,
-                               .iv = counter.data(),
-                               .iv_stride = 0,
-                               .beyond_caches = true});
+        for (std::size_t i = 0; i < n; ++i) settle_tag(g, first + i, (*tags)[i]);
     }
 }
 

@@ -32,11 +32,8 @@ private:
     /// Size of a key's powers and of the bytes beyond them that a vector load reads.
     static constexpr std::size_t stride = block_bytes * (SimdGcmMessages::most_powers + 3);
 
-    void run_with_tables(const MessageGroup& group) const;
-    /// Decrypts the messages of a window whose tags are right, and wipes the outputs of the others.
-    void open_checked(const MessageGroup& window, const std::uint8_t* round_keys,
-                      const std::array<Block, MessageKeys::window>& tags);
     void make_powers(const MessageGroup& group, const std::uint8_t* round_keys, std::size_t count);
+    void run_with_tables(const MessageGroup& group) const;
 
     const SimdBatchKernels& kernels_;
     MessageKeys& keys_;

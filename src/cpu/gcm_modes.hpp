@@ -361,9 +361,7 @@ WARPAES_INLINE void gcm_segment(const SimdGcm& run, const std::uint8_t* input, s
     const std::size_t blocks = (bytes + 15) / 16;
     Ghash<V> hash(run.powers, run.tags ? load128(run.aad_digest) : zero128(), blocks + (run.tags ? 1 : 0));
     const Reg128 first = add_words(swap_block(load128(j0)), word128(static_cast<std::uint32_t>(1 + run.first_block)));
-    if (output == nullptr) {
-        hash.template add<V::unroll>(input, bytes);
-    } else if (run.encrypt) {
+    if (run.encrypt) {
         gcm_message<V, Rounds, true, SecretCounters>(run, first, hash, input, output, bytes);
     } else {
         gcm_message<V, Rounds, false, SecretCounters>(run, first, hash, input, output, bytes);
@@ -400,7 +398,7 @@ template <class V, bool SecretCounters>
             hash_segment<V>(run, input, bytes, result);
             continue;
         }
-        std::uint8_t* const output = run.output == nullptr ? nullptr : run.output + i * run.output_stride;
+        std::uint8_t* const output = run.output + i * run.output_stride;
         const std::uint8_t* const j0 = run.j0 + 16 * i;
         switch (run.rounds) {
         case 10:

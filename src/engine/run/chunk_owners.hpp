@@ -27,34 +27,26 @@ public:
     /// The calling thread has this chunk in hand.
     void note(std::uint64_t chunk) noexcept { threads_[static_cast<std::size_t>(chunk)] = pthread_self(); }
 
-    /// Calls `work(i)` once for each chunk from `first` on, by several threads: each takes its own chunks, then what no
-    /// other thread has begun. Throws what `work` throws. May be called once.
-    template <typename Work>
-    void again(Engine& engine, std::size_t first, const Work& work) {
-        const std::size_t threads = std::min(most_, threads_.size() - first);
-        if (threads <= 1) return take_all(first, work);
-        engine.pool().for_each(threads, [&](std::size_t) { take_all(first, work); });
-    }
-
-    /// Wipes a message that has been cut into these chunks. For again(), instead of that or after it has failed.
+    /// Wipes a message that has been cut into these chunks: each thread takes its own chunks, then what no other thread
+    /// has begun. May be called once.
     void wipe(Engine& engine, std::span<std::uint8_t> output, std::size_t chunk_bytes, bool beyond_caches) noexcept;
 
 private:
     template <typename Work>
-    void take_all(std::size_t first, const Work& work) {
+    void take_all(const Work& work) {
         const auto take = [&](std::size_t i) {
             if (!begun_[i].exchange(true, std::memory_order_relaxed)) work(i);
         };
-        for (std::size_t i = first; i < threads_.size(); ++i) {
+        for (std::size_t i = 0; i < threads_.size(); ++i) {
             if (pthread_equal(threads_[i], pthread_self()) != 0) take(i);
         }
         // Other threads come within a microsecond if they are awake, and what lies in another core's cache is slow
         // here.
         (void)poll(std::chrono::microseconds(10), [&] {
-            return std::all_of(begun_.begin() + static_cast<std::ptrdiff_t>(first), begun_.end(),
+            return std::all_of(begun_.begin(), begun_.end(),
                                [](const auto& begun) { return begun.load(std::memory_order_relaxed); });
         });
-        for (std::size_t i = first; i < threads_.size(); ++i) take(i);
+        for (std::size_t i = 0; i < threads_.size(); ++i) take(i);
     }
 
     const std::size_t most_;

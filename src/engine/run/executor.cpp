@@ -18,12 +18,6 @@ namespace warpaes {
 namespace {
 
 /// A GCM message, or a stretch of one. Each chunk gives the digest of its own ciphertext.
-///
-/// Of a message that is decrypted by a CPU and larger than the caches, the last chunks are only hashed, as many as the
-/// threads' own caches hold but at most a quarter, and decrypted once the tag has proved right. Of a forged message so
-/// much less is written twice: wiping all of it took 1.5 to 1.8 times as long as decryption. More would cost authentic
-/// messages too much, because the two passes do not read and write at the same time (16 threads of a Xeon, 2026-11, 16
-/// MiB: 170 us without this, 235 us if all chunks wait).
 class GcmStage final : public EvenStage {
 public:
     GcmStage(Engine& engine, const Ends& ends, const MessageGroup& group, const Block& j0)
@@ -34,8 +28,7 @@ public:
           j0_(j0),
           chunk_blocks_(ends.plan.chunk_bytes / block_bytes),
           digests_(static_cast<std::size_t>(chunks(group.length))),
-          owners_(digests_.size(), ends.plan.backend->is_gpu() ? engine.options().threads : ends.plan.lanes),
-          first_held_(digests_.size() - held()) {}
+          owners_(digests_.size(), ends.plan.backend->is_gpu() ? engine.options().threads : ends.plan.lanes) {}
     GcmStage(const GcmStage&) = delete;
     GcmStage& operator=(const GcmStage&) = delete;
     /// The digests are wiped because, together with the ciphertext, they reveal H.
@@ -49,9 +42,7 @@ public:
         part.digest = &digests_[static_cast<std::size_t>(chunk.index)];
         part.direct = true;
         owners_.note(chunk.index);
-        if (chunk.index >= first_held_) {
-            part.output = {};
-        } else if (group_.output.first != nullptr) {
+        if (group_.output.first != nullptr) {
             part.output = {chunk.output, 0};
             chunk.output_bytes = chunk.input_bytes;
         }
@@ -68,43 +59,16 @@ public:
             return;
         }
         const Secret<Block> tag(gcm_tag(*g.key, j0_, *g.aad_digest, g.aad_length, sum, g.length));
-        bool authentic = true;
         settle_tag(g, *tag, [&](auto) {
-            authentic = false;
             const MemoryBuffer& out = ends_.out;
             const auto bytes = static_cast<std::size_t>(out.bytes);
             if (out.device >= 0) return clear_memory(out.data, bytes, out.device);
             owners_.wipe(engine_, {out.data, bytes}, static_cast<std::size_t>(ends_.plan.chunk_bytes),
                          bytes >= cached_bytes());
         });
-        if (authentic && first_held_ < digests_.size()) {
-            owners_.again(engine_, first_held_, [&](std::size_t i) { decrypt_held(i); });
-        }
     }
 
 private:
-    /// The number of chunks that are decrypted after the tag has been checked. Counters that are secret, or that may
-    /// wrap, are the GCM kernels' alone.
-    [[nodiscard]] std::size_t held() const {
-        const MessageGroup& g = group_;
-        const bool holds = g.direction == Direction::decrypt && g.digest == nullptr && g.output.first != nullptr &&
-                           g.beyond_caches && g.j0 == nullptr && !ends_.plan.backend->is_gpu();
-        const std::uint64_t each = std::max<std::uint64_t>(core_cached_bytes() / ends_.plan.chunk_bytes, 1);
-        const std::uint64_t chunks = std::min<std::uint64_t>(each * ends_.plan.lanes, digests_.size() / 4);
-        return holds ? static_cast<std::size_t>(chunks) : 0;
-    }
-
-    void decrypt_held(std::size_t i) {
-        const std::uint64_t at = i * ends_.plan.chunk_bytes;
-        const Block counter = inc32(j0_, 1 + at / block_bytes);
-        MessageGroup part =
-            stretch_of(Mode::ctr, Direction::decrypt, *group_.key, counter, group_.input.first + at,
-                       group_.output.first + at, std::min<std::uint64_t>(ends_.plan.chunk_bytes, group_.length - at));
-        part.direct = true;
-        part.beyond_caches = true;
-        engine_.lease(ends_.plan, 0, 0)->run(part);
-    }
-
     [[nodiscard]] FieldElement digest() const {
         const FieldElement h = group_.key->hash_key().powers[0];
         FieldElement sum = load_element(digests_.front());
@@ -125,7 +89,6 @@ private:
     const std::uint64_t chunk_blocks_;
     std::vector<Block> digests_;
     ChunkOwners owners_;
-    const std::size_t first_held_;
 };
 
 Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
