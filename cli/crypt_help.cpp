@@ -37,14 +37,15 @@ Keys
                          Default: the place in WARPAES_KEYSET
   --passphrase           the files get a keyset of their own, in front and under
                          a passphrase, which the command asks for: nothing else
-                         has to be kept. `warpaes keys passphrase FILE` changes it
-  --to PLACE             the same under a key-encryption key (--help-all); may be
-                         repeated and combined: each of them opens the files
+                         has to be kept. `warpaes keys passphrase FILE` changes
+                         the passphrase
+  --to PLACE             the same under a key-encryption key (--help-all); may
+                         be repeated and combined: each of them opens the files
 )";
 constexpr const char* encrypt_more =
-    R"(  --passphrase-seconds S with --passphrase: seconds that one guess takes on this
-                         machine. Default: 1; a guess never takes less than
-                         128 MiB
+    R"(  --passphrase-seconds S with --passphrase: seconds that one guess takes on
+                         this machine. Default: 1; a guess never takes less
+                         than 128 MiB
   -d, --decrypt          decrypt, as `warpaes decrypt` does: for
                          tar -I 'warpaes encrypt -k keyset.json'
 )";
@@ -193,7 +194,8 @@ constexpr const char* keys_more =
                          -k passphrase:FILE asks, and passphrase=PLACE;FILE and
                          kek=PLACE;kek-aad=TEXT;FILE read it from a place
                          own: instead of FILE is the keyset in front of each
-                         encrypted file: -k 'passphrase=env:WORD;own:'
+                         encrypted file (not for reencrypt), as in
+                         -k 'passphrase=env:WORD;own:'
 )";
 constexpr const char* how = R"(
 How

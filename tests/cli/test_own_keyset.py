@@ -236,6 +236,8 @@ class Refused(OwnKeyset):
             self.refused(ARGUMENT, "|".join(words), "encrypt", *arguments, "plain")
         self.refused(ARGUMENT, "own:", "reencrypt", "-k", "kek=kek;own:", "plain")
         self.refused(ARGUMENT, "own:", "keys", "list", "own:")
+        self.warpaes("encrypt", "--to", "kek", "plain")
+        self.refused(FORMAT, "own keyset|warpaes verify", "inspect", "plain.warpaes")
 
     def test_a_way_that_the_file_does_not_have(self):
         self.encrypt("--to", "kek")
