@@ -26,6 +26,7 @@
 #include "keyset_source.hpp"
 #include "output_directory.hpp"
 #include "output_notes.hpp"
+#include "own_keyset.hpp"
 #include "progress.hpp"
 #include "record.hpp"
 #include "reencrypt.hpp"
@@ -115,15 +116,21 @@ class Run {
 public:
     explicit Run(const CryptOptions& options)
         : o_(options),
-          keys_(load_keys(options.keys)),
+          own_(options.own.value_or(KeyOptions{})),
+          keys_(options.own ? Keys{} : load_keys(options.keys)),
           to_(options.to.keys.empty() ? Keys{} : load_keys(options.to)),
           aad_(read_aad(options.aad, options.aad_file)),
           list_(list_files(options, is_raw_only(keys_.format))),
           tasks_(list_.files),
           outcomes_(tasks_.size()),
           progress_(options.progress.value_or(::isatty(STDERR_FILENO) != 0), tasks_) {
-        refuse_unused_locks(options.keys);
+        if (!o_.own) refuse_unused_locks(options.keys);
         check_terminal();
+        if (o_.own && o_.action == Action::encrypt) {
+            NewOwnKeyset made = make_own_keyset(*o_.own, o_.to_keks, o_.passphrase_seconds);
+            keys_ = std::move(made.keys);
+            front_ = std::move(made.front);
+        }
         if (o_.action == Action::reencrypt) choose_new_key();
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
             if (tasks_[i].status == WARPAES_OK) continue;
@@ -396,6 +403,18 @@ private:
         std::optional<ListedFile> listed;
         std::string path = task.input;
         if (!task.root.empty()) path = path_of(listed.emplace(open_listed(task)).file);
+        std::shared_ptr<const Keys> own;  // from here on they are the keys of this file
+        std::optional<Descriptor> input;
+        if (o_.own && o_.action == Action::encrypt) {
+            job.prefix = front_.data();
+            job.prefix_len = front_.size();
+        } else if (o_.own) {
+            if (!path.empty()) path = path_of(open_input(input, path, task.input));
+            own = own_.open(input ? fmt::format("'{}'", task.input) : "standard input",
+                            read_front(input ? fmt::format("'{}'", task.input) : "standard input",
+                                       input ? input->get() : STDIN_FILENO, own_.option()));
+            job.keyset = own->keyset.get();
+        }
         if (!path.empty()) job.input_path = path.c_str();
         if (!task.output.empty()) job.output_path = task.output.c_str();
         if (o_.force) job.flags |= WARPAES_FILE_OVERWRITE;
@@ -429,9 +448,19 @@ private:
             if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
             const bool key_opens = (result.notes & WARPAES_NOTE_KEY_OPENS) != 0;
             if (status == WARPAES_ERROR_HOLES) note_of(task, result);
+            if (o_.own) throw Failure(status, sentence);
             throw with_hint(status, std::move(sentence), key_opens, engine, task.input);
         }
         note_of(task, result);
+    }
+
+    static const Descriptor& open_input(std::optional<Descriptor>& input, const std::string& path,
+                                        const std::string& name) {
+        input.emplace(path.c_str(), O_RDONLY);
+        if (input->get() >= 0) return *input;
+        const int error = errno;
+        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}{}", name, std::strerror(error),
+                                                           error == ENOENT ? did_you_mean_file(name) : ""));
     }
 
     void note_of(const FileTask& task, const warpaes_file_result& result) {
@@ -520,7 +549,9 @@ private:
     }
 
     const CryptOptions& o_;
+    OwnKeysets own_;  ///< of files that are decrypted
     Keys keys_;
+    std::string front_;                        ///< with the keyset of files that are encrypted, if that is their own
     Keys to_;                                  ///< reencrypt: of --to
     Keyset new_primary_;                       ///< reencrypt: holds only the new key, unless that is raw
     const warpaes_keyset* new_key_ = nullptr;  ///< reencrypt

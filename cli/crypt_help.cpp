@@ -5,7 +5,7 @@ namespace cli {
 
 namespace {
 
-constexpr const char* encrypt_text = R"(Usage: warpaes encrypt [-k KEYS] [-o RESULT] [FILE...]
+constexpr const char* encrypt_text = R"(Usage: warpaes encrypt [--passphrase | --to KEK | -k KEYS] [-o RESULT] [FILE...]
 
 Encrypts files in authenticated segments: decryption detects modification,
 truncation and reordering, and can read any part without the rest. The key
@@ -35,20 +35,30 @@ Keys
                          path, env:NAME, fd:N or exec:'COMMAND ...' (a program
                          that prints it). The first of several encrypts.
                          Default: the place in WARPAES_KEYSET
+  --passphrase           the files get a keyset of their own, in front and under
+                         a passphrase, which the command asks for: nothing else
+                         has to be kept. `warpaes keys passphrase FILE` changes
+                         the passphrase
+  --to PLACE             the same under a key-encryption key (--help-all); may
+                         be repeated and combined: each of them opens the files
 )";
 constexpr const char* encrypt_more =
-    R"(  -d, --decrypt          decrypt, as `warpaes decrypt` does: for
+    R"(  --passphrase-seconds S with --passphrase: seconds that one guess takes on
+                         this machine. Default: 1; a guess never takes less
+                         than 128 MiB
+  -d, --decrypt          decrypt, as `warpaes decrypt` does: for
                          tar -I 'warpaes encrypt -k keyset.json'
 )";
 constexpr const char* encrypt_examples = R"(
 Examples
+  warpaes encrypt --passphrase photos.tar          # makes photos.tar.warpaes
   warpaes keygen -o keyset.json
-  warpaes encrypt -k keyset.json photos.tar        # makes photos.tar.warpaes
+  warpaes encrypt -k keyset.json photos.tar
   tar c photos | warpaes encrypt -k keyset.json > photos.tar.warpaes
   warpaes encrypt -k keyset.json --output-dir backup photos letters
 )";
 
-constexpr const char* decrypt_text = R"(Usage: warpaes decrypt [-k KEYS] [-r RANGE] [-o FILE] [FILE...]
+constexpr const char* decrypt_text = R"(Usage: warpaes decrypt [--passphrase | -k KEYS] [-r RANGE] [-o FILE] [FILE...]
 
 Decrypts files of `warpaes encrypt` and of Tink's libraries. A named result
 appears only after everything was authenticated. A pipe receives authenticated
@@ -77,10 +87,14 @@ Data
 Keys
   -k, --keys PLACE       a keyset, whose enabled keys are tried, or a raw key: a
                          path, env:NAME, fd:N or exec:'COMMAND ...'; may be
-                         repeated. Default: the place in WARPAES_KEYSET
+                         repeated. Default: the place in WARPAES_KEYSET, or if
+                         there is none, the keyset in front of each file
+  --passphrase           require files with a keyset of their own, and ask for
+                         its passphrase, also if WARPAES_KEYSET is set
 )";
 constexpr const char* decrypt_examples = R"(
 Examples
+  warpaes decrypt -o photos.tar photos.tar.warpaes # asks for the passphrase
   warpaes decrypt -k keyset.json -o photos.tar photos.tar.warpaes
   warpaes decrypt -k keyset.json photos.tar.warpaes | tar x
   warpaes decrypt -k keyset.json -r 1000000:1000099 disk.img.warpaes
@@ -88,7 +102,7 @@ Examples
   warpaes decrypt -k keyset.json --salvage -o recovered disk.img.warpaes
 )";
 
-constexpr const char* cat_text = R"(Usage: warpaes cat [-k KEYS] [-r RANGE] FILE...
+constexpr const char* cat_text = R"(Usage: warpaes cat [--passphrase | -k KEYS] [-r RANGE] FILE...
 
 Writes the plaintext of encrypted files, one after the other, to standard
 output, which receives authenticated segments only. Only exit status 0 means
@@ -102,14 +116,15 @@ Data
                          the associated data that the files were encrypted with
 
 Keys
-  -k, --keys PLACE       as for `warpaes decrypt`
+  -k, --keys PLACE, --passphrase
+                         as for `warpaes decrypt`
 )";
 constexpr const char* cat_examples = R"(
 Example
   warpaes cat -k keyset.json january.log.warpaes february.log.warpaes | less
 )";
 
-constexpr const char* verify_text = R"(Usage: warpaes verify [-k KEYS] [FILE...]
+constexpr const char* verify_text = R"(Usage: warpaes verify [--passphrase | -k KEYS] [FILE...]
 
 Authenticates whole files and writes nothing.
 
@@ -122,7 +137,8 @@ Data
                          the associated data that the file was encrypted with
 
 Keys
-  -k, --keys PLACE       as for `warpaes decrypt`
+  -k, --keys PLACE, --passphrase
+                         as for `warpaes decrypt`
 )";
 constexpr const char* verify_examples = R"(
 Example
@@ -177,6 +193,9 @@ constexpr const char* keys_more =
                          A place may say the same for one keyset:
                          -k passphrase:FILE asks, and passphrase=PLACE;FILE and
                          kek=PLACE;kek-aad=TEXT;FILE read it from a place
+                         own: instead of FILE is the keyset in front of each
+                         encrypted file (not for reencrypt), as in
+                         -k 'passphrase=env:WORD;own:'
 )";
 constexpr const char* how = R"(
 How

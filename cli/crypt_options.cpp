@@ -1,8 +1,10 @@
 #include "crypt_options.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <cstring>
 
 #include "command.hpp"
@@ -32,18 +34,69 @@ const char* command_name(Action action) {
 }
 
 /// Refuses the passphrase options of other programs, and names the alternative.
-void refuse_passphrase(int argc, char** argv) {
+void refuse_passphrase(Action action, int argc, char** argv) {
     for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
         for (const char* name : {"--passphrase", "--password", "--pass", "-p"}) {
             const char* rest = after(argv[i], name);
             if (rest == nullptr || (*rest != '\0' && *rest != '=')) continue;
+            const bool is_flag = std::strcmp(name, "--passphrase") == 0 && action != Action::reencrypt;
+            if (is_flag && *rest == '\0') {
+                char* next = i + 1 < argc ? argv[i + 1] : nullptr;
+                if (next == nullptr || *next == '-' || ::access(next, F_OK) == 0) continue;
+                conceal(next);
+                throw Failure(
+                    WARPAES_ERROR_NOT_FOUND,
+                    "--passphrase: asks on the terminal, and there is no file of the name that follows, which "
+                    "is not repeated here because it may be a passphrase. A passphrase that lies somewhere: "
+                    "--passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
+            }
             conceal(argv[i] + std::strlen(name) + (*rest == '=' ? 1 : 0));
-            throw UsageError(
-                fmt::format("{}: it is the keyset that has a passphrase: `warpaes keygen --passphrase -o "
-                            "keyset.json` makes one, which -k then asks for",
-                            name));
+            throw UsageError(fmt::format(
+                "{}: {}", name,
+                action == Action::reencrypt
+                    ? "it is the keyset that has a passphrase: `warpaes keygen --passphrase -o keyset.json` makes one, "
+                      "which -k then asks for; `warpaes keys passphrase FILE` changes that of a file"
+                    : "takes no passphrase, because other processes can read command lines: --passphrase asks for it, "
+                      "and --passphrase-from reads it from FILE, env:NAME, fd:N or exec:COMMAND"));
         }
     }
+}
+
+/// How the files' own keyset is opened or encrypted; nothing if the files have none.
+std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
+    const bool makes_own = o.passphrase || !o.to_keks.empty();
+    const char* flag = o.passphrase ? "--passphrase" : "--to";
+    const char* variable = std::getenv("WARPAES_KEYSET");
+    const bool is_set = variable != nullptr && *variable != '\0';
+    std::optional<KeyOptions> own;
+    for (const std::string& text : o.keys.keys) {
+        const KeysetPlace place = parse_keyset_place("-k", text);
+        if (place.is_own() && o.keys.keys.size() > 1) throw UsageError("-k: own: goes with no other keyset");
+        if (place.is_own()) own = options_at(place, o.keys);
+    }
+    if (o.keys.keys.empty() && is_set && !makes_own) {
+        const KeysetPlace place = parse_keyset_place("WARPAES_KEYSET", variable);
+        if (place.is_own()) own = options_at(place, o.keys);
+    }
+    if (makes_own && !o.keys.keys.empty() && !own) {
+        throw UsageError(
+            fmt::format("{}: is for a keyset of the file's own, and -k names another: leave one out", flag));
+    }
+    const bool has_opener = o.keys.passphrase_from || o.keys.kek.place;
+    const bool needs_none = o.action == Action::encrypt ? makes_own || has_opener : o.action != Action::reencrypt;
+    if (!own && (makes_own || (o.keys.keys.empty() && !is_set && needs_none))) own = o.keys;
+    if (own) own->asks |= o.passphrase && !own->passphrase_from;
+    if (own && o.action == Action::reencrypt) {
+        throw UsageError(
+            "-k: own: is for encrypt, decrypt, cat and verify; `warpaes keys passphrase FILE` changes a passphrase in "
+            "place");
+    }
+    if (own && own->raw) throw UsageError("--raw: the files have keysets of their own: leave it out");
+    if (own && o.action != Action::encrypt && own->template_name) {
+        throw UsageError("--template: the files have keysets of their own, which say their formats: leave it out");
+    }
+    if (!own && o.passphrase_seconds) throw UsageError("--passphrase-seconds: is for --passphrase, which is missing");
+    return own;
 }
 
 void check_options(const CryptOptions& o) {
@@ -99,7 +152,7 @@ void check_options(const CryptOptions& o) {
 
 std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv) {
     CLI::App app{"", command_name(action)};
-    refuse_passphrase(argc, argv);
+    refuse_passphrase(action, argc, argv);
     refuse_keys_in_arguments(argc, argv);
     CryptOptions o;
     o.action = action;
@@ -109,6 +162,11 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
         app.add_option("--to", o.to.keys)->allow_extra_args(false);
         app.add_option("--to-template", o.to.template_name);
     }
+    if (action == Action::encrypt) {
+        app.add_option("--to", o.to_keks)->allow_extra_args(false);
+        app.add_option("--passphrase-seconds", o.passphrase_seconds);
+    }
+    if (action != Action::reencrypt) app.add_flag("--passphrase", o.passphrase);
     bool quiet = false;
     app.add_flag("-q,--quiet", quiet);
     app.add_flag("-v,--verbose", o.verbose);
@@ -144,6 +202,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
         be_quiet();
         o.progress = false;
     }
+    o.own = own_keyset_of(o);
     o.to.passphrase_from = o.keys.passphrase_from;
     o.to.passphrase = o.keys.passphrase;
     o.to.kek = o.keys.kek;

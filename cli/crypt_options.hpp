@@ -22,7 +22,11 @@ struct CryptOptions {
     Action action = Action::encrypt;
     std::vector<std::string> files;  ///< "-": standard input
     KeyOptions keys;
-    KeyOptions to;  ///< reencrypt: the new keys, if they are not among `keys`
+    KeyOptions to;                     ///< reencrypt: the new keys, if they are not among `keys`
+    bool passphrase = false;           ///< the files have their own keyset, under a passphrase
+    std::vector<std::string> to_keks;  ///< encrypt: key-encryption keys of the files' own keyset
+    std::optional<double> passphrase_seconds;
+    std::optional<KeyOptions> own;  ///< the files have their own keyset, which is opened so
     std::optional<std::string> output;
     std::optional<std::string> output_dir;
     std::vector<std::string> exclude;  ///< patterns

@@ -18,6 +18,7 @@
 
 #include "descriptor.hpp"
 #include "output_directory.hpp"
+#include "own_keyset.hpp"
 
 namespace cli {
 
@@ -57,7 +58,7 @@ std::uint64_t size_of(const fs::path& path) {
 
 /// Whether the file is encrypted, judged by its name, or else by its header.
 bool looks_encrypted(const fs::path& path) {
-    if (path.extension() == suffix) return true;
+    if (path.extension() == suffix || has_own_keyset(path)) return true;
     warpaes_file_info info{};
     info.struct_size = sizeof info;
     return warpaes_file_inspect(path.c_str(), nullptr, &info) == WARPAES_OK &&
@@ -293,8 +294,9 @@ std::string objection_to_result(const CryptOptions& options, const std::string& 
     if (options.action != Action::encrypt) return {};
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
     const char* name = raw_template.empty() ? nullptr : raw_template.c_str();
-    const bool ours =
-        warpaes_file_inspect(output.c_str(), name, &info) == WARPAES_OK && info.format == WARPAES_FORMAT_STREAMING_AEAD;
+    const bool ours = options.own ? has_own_keyset(output)
+                                  : warpaes_file_inspect(output.c_str(), name, &info) == WARPAES_OK &&
+                                        info.format == WARPAES_FORMAT_STREAMING_AEAD;
     return ours ? "" : "does not look encrypted";
 }
 

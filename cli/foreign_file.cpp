@@ -35,6 +35,7 @@ constexpr Beginning beginnings[] = {
     {"7z\xbc\xaf\x27\x1c", "a 7z archive: `7z x` opens it"},
     {"\x1f\x8b", "compressed by gzip, and not encrypted"},
     {"\x28\xb5\x2f\xfd", "compressed by zstd, and not encrypted"},
+    {"warpaes-own-1 ", "a file with its own keyset: leave out -k, and give --passphrase, or --kek"},
     {"{\"primaryKeyId\"", "a keyset; use it with -k"},
     {"{\n  \"primaryKeyId\"", "a keyset; use it with -k"},
 };

@@ -9,6 +9,7 @@
 #include "crypt_options.hpp"
 #include "descriptor.hpp"
 #include "keyset_source.hpp"
+#include "own_keyset.hpp"
 #include "record.hpp"
 
 namespace cli {
@@ -60,6 +61,13 @@ warpaes_file_info inspect(const std::string& path, const char* format) {
     }
     if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
         throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a regular file: its length is unknown", path));
+    }
+    if (has_own_keyset(path)) {
+        throw Failure(
+            WARPAES_ERROR_FORMAT,
+            fmt::format("'{}' has its own keyset in front, which this command does not open: `warpaes verify` "
+                        "authenticates the file",
+                        path));
     }
     warpaes_file_info info{};
     info.struct_size = sizeof info;

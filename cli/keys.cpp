@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "keyset_file.hpp"
 #include "keyset_source.hpp"
+#include "own_keyset.hpp"
 #include "record.hpp"
 #include "secrets.hpp"
 #include "templates.hpp"
@@ -72,7 +73,7 @@ void list_keys(KeyOptions options, bool as_json) {
 constexpr const char* keys_help = R"(Usage: warpaes keys list [--json] KEYSET
        warpaes keys add [-t TEMPLATE] [--primary] KEYSET
        warpaes keys promote|disable|enable|destroy|remove KEYSET ID
-       warpaes keys passphrase [--remove] KEYSET
+       warpaes keys passphrase [--remove] KEYSET|FILE.warpaes
 
 Lists and changes the keys of a keyset. Encryption uses the primary key;
 decryption tries every enabled key. A changed file has mode 0600.
@@ -85,7 +86,9 @@ decryption tries every enabled key. A changed file has mode 0600.
   disable, enable        stop using a key, which stays in the file; use it again
   destroy, remove        delete the key but keep its number; delete both
   passphrase             put the keyset under a new passphrase; --remove: store
-                         it in clear
+                         it in clear. A file of `warpaes encrypt --passphrase`
+                         gets a new passphrase in place, without encrypting it
+                         again; with --kek it gets another way to be opened
 
   -k, --keys PLACE       the keyset, instead of KEYSET. Default: the place in
                          WARPAES_KEYSET
@@ -207,6 +210,13 @@ int run_keys(int argc, char** argv) {
     auto* lock = command("passphrase", [&] {
         if (remove && passphrase.is_given()) throw UsageError("--remove: contradicts --new-passphrase-from");
         if (remove) passphrase.refuse_cost();
+        const KeysetPlace place = place_of_file(options);
+        if (has_own_keyset(*place.path())) {
+            if (remove) throw UsageError("--remove: the keyset in front of a file is always encrypted");
+            change_own_passphrase(*place.path(), options_at(place, options), passphrase);
+            say("The file is under the new passphrase now; copies of the file as it was are not\n");
+            return;
+        }
         bool under_kek = false;
         change(options, [&](KeysetFile& file) {
             under_kek = file.lock() && file.lock()->kek;

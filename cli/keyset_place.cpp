@@ -62,7 +62,7 @@ void refuse_contradictions(const std::string& option, const KeysetPlace& place) 
 }  // namespace
 
 std::optional<std::string> KeysetPlace::path() const {
-    for (const char* other : {"env:", "fd:", "exec:"}) {
+    for (const char* other : {"env:", "fd:", "exec:", "own:"}) {
         if (location.starts_with(other)) return std::nullopt;
     }
     return location.starts_with("file:") ? location.substr(5) : location;
@@ -99,6 +99,10 @@ KeysetPlace parse_keyset_place(const std::string& option, std::string_view place
     refuse_contradictions(option, parsed);
     if (place.empty()) throw UsageError(fmt::format("{}: the place of the keyset is empty: {}", option, locations));
     parsed.location = place;
+    if (parsed.is_own() && parsed.clear) {
+        throw UsageError(option +
+                         ": clear: and own: contradict each other: the keyset in front of a file is encrypted");
+    }
     return parsed;
 }
 

@@ -9,7 +9,7 @@
 namespace cli {
 
 struct KeysetPlace {
-    std::string location;                   ///< a path, file:PATH, env:NAME, fd:N or exec:COMMAND
+    std::string location;                   ///< a path, file:PATH, env:NAME, fd:N or exec:COMMAND; or own:
     bool clear = false;                     ///< marked as not encrypted
     bool asks = false;                      ///< under a passphrase that the user is asked for
     std::optional<std::string> passphrase;  ///< the location of the passphrase
@@ -18,6 +18,8 @@ struct KeysetPlace {
 
     /// Whether the place says how an encrypted keyset is opened.
     [[nodiscard]] bool opens() const noexcept { return asks || passphrase || kek; }
+    /// Whether the keyset stands in front of each encrypted file.
+    [[nodiscard]] bool is_own() const noexcept { return location == "own:"; }
     /// The path of the file there; nothing for another kind of location.
     [[nodiscard]] std::optional<std::string> path() const;
 };

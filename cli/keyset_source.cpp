@@ -86,7 +86,9 @@ void require_option_of(const std::string& what, const Lock& lock, const KeyOptio
                               what, options.kek.option));
 }
 
-Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& options) {
+}  // namespace
+
+Keys unwrap_keyset(const std::string& what, std::string_view text, const KeyOptions& options) {
     Keys keys;
     Lock& lock = keys.lock.emplace();
     // Refuses text that is no such keyset, or a cost beyond the bounds, before it asks for the passphrase.
@@ -101,8 +103,7 @@ Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& op
         keys.keyset = unwrap_under(what, text, options.kek, lock);
         return keys;
     }
-    if (options.passphrase_from) {
-        auto& given = *options.passphrase;
+    if (auto& given = *options.passphrase; given || options.passphrase_from) {
         if (!given) given = take_passphrase(options.passphrase_option, options.passphrase_from, "", false);
         lock.passphrase = *given;
     } else {
@@ -113,6 +114,22 @@ Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& op
     keys.keyset.reset(keyset);
     return keys;
 }
+
+KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options) {
+    KeyOptions own = options;
+    if (!place.opens()) return own;
+    own.asks = place.asks;
+    own.passphrase_from = place.passphrase;
+    own.passphrase_option = "passphrase=";
+    own.passphrase = std::make_shared<std::optional<SecretBytes>>();
+    own.kek = KekOptions{};
+    own.kek.option = "kek=";
+    own.kek.place = place.kek;
+    own.kek.aad = place.kek_aad;
+    return own;
+}
+
+namespace {
 
 Keys interpret(const std::string& what, std::string_view text, const KeyOptions& options) {
     const std::optional<std::string>& format = options.template_name;
@@ -125,7 +142,7 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
     }
     if (is_wrapped(text)) {
         refuse_template();
-        return unwrap(what, text, options);
+        return unwrap_keyset(what, text, options);
     }
     std::string_view digits = trimmed(text);
     const std::optional<std::string> own = take_template(digits);
@@ -165,23 +182,13 @@ void check_mark(const std::string& what, bool encrypted, bool marked, const KeyO
                               what, option));
 }
 
-/// The options for a keyset at this place, which itself may say how the keyset is opened.
-KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options) {
-    KeyOptions own = options;
-    if (!place.opens()) return own;
-    own.asks = place.asks;
-    own.passphrase_from = place.passphrase;
-    own.passphrase_option = "passphrase=";
-    own.passphrase = std::make_shared<std::optional<SecretBytes>>();
-    own.kek = KekOptions{};
-    own.kek.option = "kek=";
-    own.kek.place = place.kek;
-    own.kek.aad = place.kek_aad;
-    return own;
-}
-
 Keys load_place(const std::string& option, const std::string& text, const KeyOptions& options) {
     const KeysetPlace place = parse_keyset_place(option, text);
+    if (place.is_own()) {
+        throw UsageError(option +
+                         ": own: is the keyset in front of an encrypted file, for `warpaes encrypt`, "
+                         "`decrypt`, `cat` and `verify`");
+    }
     const KeyOptions own = options_at(place, options);
     const PlacedKey key = read_key_place(option, place.location);
     check_mark(key.name, is_wrapped(key.text.view()), place.clear, own);
@@ -208,7 +215,7 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
     SecretText text;
     text.read(what, fd);
     check_mark(what, is_wrapped(text.view()), place.clear, own);
-    if (is_wrapped(text.view())) return unwrap(what, text.view(), own);
+    if (is_wrapped(text.view())) return unwrap_keyset(what, text.view(), own);
     return {from_json(what, text.view()), false};
 }
 
@@ -256,7 +263,8 @@ std::vector<Keys> load_each(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
     if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
         throw UsageError(
-            "no keys: give -k KEYSET, or set WARPAES_KEYSET; `warpaes keygen -o keyset.json` makes a new keyset");
+            "no keys: give -k KEYSET, or set WARPAES_KEYSET; `warpaes keygen -o keyset.json` makes a new keyset, and "
+            "`warpaes encrypt --passphrase FILE` needs none");
     }
     std::vector<Keys> all;
     if (options.keys.empty()) all.push_back(load_place("WARPAES_KEYSET", variable, options));

@@ -54,6 +54,12 @@ Keys load_keys(const KeyOptions& options);
 /// Loads a keyset from an open file, as load_each() does.
 Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& options);
 
+/// Decrypts the text of an encrypted keyset. Throws Failure.
+Keys unwrap_keyset(const std::string& what, std::string_view text, const KeyOptions& options);
+
+/// The options for a keyset at this place, which itself may say how the keyset is opened.
+KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options);
+
 /// Throws UsageError if --kek or --passphrase-from was given and opened none of the keysets. Call it when all of them
 /// are loaded.
 void refuse_unused_locks(const KeyOptions& options);

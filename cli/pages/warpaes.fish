@@ -18,13 +18,16 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l no-sync -d 'do not wait for the disk; a power failure can lose'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l output -d 'name of the result; -; standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l output-dir -d 'encrypt files, and directories with everything below'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l passphrase-from
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l passphrase-seconds
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l quiet -d 'print no progress, notes and warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l raw -d 'a key of 16 or 32 bytes is the key itself even if it is'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l skip-existing -d 'with --output-dir; do not encrypt files whose result'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l threads -d 'workers for a large file; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l to
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l verbose -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s d -d 'decrypt, as `warpaes decrypt` does; for'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s f -d 'overwrite results; write ciphertext to a terminal'
@@ -52,6 +55,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-sync -d 'do not wait for the disk; a power failure can lose'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l output -d 'name of the result. Default, or -; standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l output-dir -d 'decrypt files, and directories with everything below'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l quiet -d 'print no progress, notes and warnings'
@@ -81,9 +85,10 @@ complete -c warpaes -n '__fish_seen_subcommand_from cat' -l jobs -d 'small files
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l kek-aad
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -l keys -d 'as for `warpaes decrypt`'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l keys
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l no-sync -d 'do not wait for the disk; a power failure can lose'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l quiet -d 'print no progress, notes and warnings'
@@ -110,9 +115,10 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -l jobs -d 'small fi
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l kek-aad
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -l keys -d 'as for `warpaes decrypt`'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l keys
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l no-sync -d 'do not wait for the disk; a power failure can lose'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l quiet -d 'print no progress, notes and warnings'

@@ -233,13 +233,18 @@ typedef struct warpaes_file_job {
     uint32_t reserved;
     warpaes_hole hole; /**< SALVAGE; may be NULL. */
     void* hole_user;
+    /** STREAMING_AEAD encryption: bytes that are written in front of the file, such as its own keyset under a
+        passphrase (docs/formats.md); at most 1 MiB. Nothing authenticates them. To decrypt such a file, give a
+        descriptor whose position is after them. */
+    const void* prefix;
+    uint64_t prefix_len;
 } warpaes_file_job;
 
 #define WARPAES_FILE_JOB_INIT                                                                                       \
     {                                                                                                               \
         sizeof(warpaes_file_job), 0, (warpaes_mode)0, (warpaes_direction)0, WARPAES_FORMAT_RAW, WARPAES_KDF_PBKDF2, \
             NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0,   \
-            NULL, NULL                                                                                              \
+            NULL, NULL, NULL, 0                                                                                     \
     }
 
 /** The outcome of a file job. The library fills every field except struct_size. */

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 from collections.abc import Callable
 from typing import Any
 
+from ._file_objects import can_seek, check_binary, named, why_not_created, why_not_opened, write_all
 from ._native import Keyset, Writer
 from ._output import Output
+from ._own_keysets import OwnKeysets, read_front
+from ._raw_reader import path_of
 from ._typing import Buffer
-from .exceptions import Error
+from .exceptions import Error, FormatError, InvalidTag
 from .files import SealedReader, SealedWriter
 
 __all__ = ["ClosingReader", "ClosingWriter", "Compressed", "LocalFile", "MemoryFile"]
@@ -66,11 +70,16 @@ def _reopen(files: Any, path: str, position: int) -> Any:
 class ClosingReader(SealedReader):
     """Reads a file object of the file system beneath, and closes it; pickled as its path and position."""
 
-    def __init__(self, below: Any, keyset: Keyset, associated_data: Buffer | None, files: Any, path: str) -> None:
+    def __init__(
+        self, below: Any, keyset: Keyset | OwnKeysets, associated_data: Buffer | None, files: Any, path: str
+    ) -> None:
         self._below = below
         self.fs, self.path = files, path
+        start = None
         try:
-            super().__init__(below, keyset, associated_data)
+            if isinstance(keyset, OwnKeysets):
+                keyset, start = keyset_of(below, keyset)
+            super().__init__(below, keyset, associated_data, _start=start)
         except BaseException:
             below.close()
             raise
@@ -83,6 +92,90 @@ class ClosingReader(SealedReader):
             super().close()
         finally:
             self._below.close()
+
+
+class _OwnReader(SealedReader):
+    """Reads a file object that is at the ciphertext after the keyset in front, and closes it if it opened it."""
+
+    def __init__(
+        self, below: Any, keyset: Keyset, associated_data: Buffer | None, start: int | None, own: io.FileIO | None
+    ) -> None:
+        self._below = own
+        try:
+            super().__init__(below, keyset, associated_data, _start=start)
+        except BaseException:
+            if own is not None:
+                own.close()
+            raise
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            if self._below is not None:
+                self._below.close()
+
+
+def open_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None) -> SealedReader:
+    """Open a path, a binary file object or a buffer whose keyset stands in front."""
+    path = path_of(file)
+    opened: io.FileIO | None = None
+    if path is not None:
+        try:
+            opened = file = io.FileIO(path)
+        except OSError as error:
+            raise why_not_opened(error, path) from None
+    elif not hasattr(file, "read"):
+        file = io.BytesIO(file)
+    try:
+        keyset, start = keyset_of(file, keysets)
+    except BaseException as error:
+        if opened is not None:
+            opened.close()
+        if path is not None and isinstance(error, (FormatError, InvalidTag)):
+            raise named(error, path) from None
+        raise
+    return _OwnReader(file, keyset, associated_data, start, opened)
+
+
+def keyset_of(file: Any, keysets: OwnKeysets) -> tuple[Keyset, int | None]:
+    """Open the keyset in front of a file object, whose position is then at the ciphertext.
+
+    Returns:
+        The keyset, and the position of the ciphertext in a file object that can seek.
+    """
+    check_binary(file, "read")
+    seeks = can_seek(file)
+    if seeks:
+        file.seek(0)
+    front = read_front(lambda size: _read_all(file, size))
+    return keysets.open(front), len(front) if seeks else None
+
+
+def _read_all(file: Any, size: int) -> bytes:
+    pieces = []
+    while size and (piece := file.read(size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def begin_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None, *, overwrite: bool) -> SealedWriter:
+    """Begin a sealed file at a path, or in a binary file object, whose keyset stands in front."""
+    path = os.fsdecode(file) if isinstance(file, bytes) else path_of(file)
+    if path is None:
+        keyset, front = keysets.make()
+        write_all(file)(memoryview(front))
+        return SealedWriter(file, keyset, associated_data)
+    if not overwrite and os.path.lexists(path):  # before the passphrase is asked for
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+    keyset, front = keysets.make()
+    try:
+        below = LocalFile(path, not overwrite)
+    except OSError as error:
+        raise why_not_created(error, path) from None
+    below.write(front)
+    return ClosingWriter(below, keyset, associated_data, None, True)
 
 
 class Compressed(io.BufferedIOBase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,7 +13,9 @@ from fsspec import AbstractFileSystem
 from fsspec.implementations.chained import ChainedFileSystem
 from fsspec.utils import stringify_path
 
+from ._file_objects import after
 from ._native import Keyset, Reader
+from ._own_keysets import PAGE, OwnKeysets, read_front
 from ._typing import Buffer
 from .exceptions import FormatError, InvalidTag
 
@@ -29,6 +32,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
 
     fs: AbstractFileSystem
     keyset: Keyset
+    own: OwnKeysets | None  #: the keysets in front of the files, which are used instead of ``keyset``
     associated_data: bytes | Callable[[str], bytes] | None
     _sizes: dict[str, tuple[Any, int | None]]
 
@@ -56,7 +60,11 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         """Open a file of ``size`` bytes; one whose size the underlying file system does not know is read at once."""
         associated_data = self._associated_data(path)
         if size is None:
-            return Reader(self.fs.cat_file(path), self.keyset, associated_data)  # which refuses folders
+            content = self.fs.cat_file(path)  # which refuses folders
+            if self.own is None:
+                return Reader(content, self.keyset, associated_data)
+            front = read_front(io.BytesIO(content).read)
+            return Reader(content[len(front) :], self.own.open(front), associated_data)
 
         whole = b""
 
@@ -70,7 +78,24 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
                 raise OSError(f"{path}: {len(data)} of {len(buffer)} bytes came; it is shorter than it was")
             buffer[:] = data
 
-        return Reader(read_at, self.keyset, associated_data, size=size, _own=True)
+        if self.own is None:
+            return Reader(read_at, self.keyset, associated_data, size=size, _own=True)
+        front = self._front(path, size)
+        start = len(front)
+        return Reader(after(read_at, start), self.own.open(front), associated_data, size=size - start, _own=True)
+
+    def _front(self, path: str, size: int) -> bytes:
+        """Read the keyset in front of a file, as a rule by one request."""
+        beginning, at = self.fs.cat_file(path, start=0, end=min(size, PAGE)), 0
+
+        def read(count: int) -> bytes:
+            nonlocal beginning, at
+            if at + count > len(beginning) < size:
+                beginning += self.fs.cat_file(path, start=len(beginning), end=min(size, at + count))
+            at += count
+            return bytes(beginning[at - count : at])
+
+        return read_front(read)
 
     def _current_reader(self, path: str) -> Reader:
         """Open a file. A listing that the underlying file system keeps may be older than the file: ask again."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Asks for a passphrase. Called with a question, which names the place.
 AskPassphrase = Callable[[str], "str | bytes"]
 
+#: The location of a keyset in front of each sealed file.
+OWN = "own:"
 LOCATIONS = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 OPENERS = ("passphrase", "kek", "kek-aad")
 #: The kinds of key-encryption keys that never leave their manager, token or TPM.
@@ -41,6 +43,11 @@ class KeysetPlace:
     passphrase: str | None = None  #: the location of the passphrase
     kek: str | None = None  #: the location or URL of the key-encryption key
     kek_aad: str | None = None  #: the associated data of the encrypted keyset
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the keyset stands in front of each sealed file."""
+        return self.location == OWN
 
     @property
     def encrypted(self) -> bool:
@@ -64,7 +71,7 @@ def _is_of_process(location: str) -> bool:
 
 
 def _lasting(location: str) -> str:
-    if location.partition(":")[0] in ("env", "exec", *MANAGERS):
+    if location == OWN or location.partition(":")[0] in ("env", "exec", *MANAGERS):
         return location
     return lasting_place(location if location.startswith("file:") else f"file:{location}") or ""
 
@@ -111,6 +118,8 @@ def parse(place: str) -> KeysetPlace:
               ("kek=", "kek" in found), ("clear:", clear)) if is_there]  # fmt: skip
     if len(opened) > 1:
         raise ValueError(f"the place of the keyset: {' and '.join(opened)} contradict each other: leave one out")
+    if rest == OWN and clear:
+        raise ValueError("the place of the keyset: clear: and own: contradict each other: own: is encrypted")
     if "kek-aad" in found and "kek" not in found:
         raise ValueError("the place of the keyset: kek-aad= is for kek=, which is not there")
     if not rest:
@@ -140,7 +149,8 @@ def _read(role: str, location: str) -> bytes:
     return read_secret(location)
 
 
-def _passphrase(where: KeysetPlace, ask: AskPassphrase | None, question: str, *, twice: bool = False) -> bytes:
+def ask_passphrase(where: KeysetPlace, ask: AskPassphrase | None, question: str, *, twice: bool = False) -> bytes:
+    """Return the passphrase that a place names, or that the user is asked for."""
     if where.passphrase is None:
         answer = ask(question) if ask is not None else _ask_terminal(question, twice)
         text = answer.encode(errors="surrogateescape") if isinstance(answer, str) else bytes(answer)
@@ -231,6 +241,8 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
     from .keysources import read_keyset
 
     where = parse(place)
+    if where.is_own:
+        raise ValueError("the place of the keyset: own: is the keyset in front of a sealed file, for warpaes.open")
     if kek is not None:
         if where.encrypted or where.clear:
             raise ValueError("kek: the place of the keyset itself says how it is opened: leave one out")
@@ -244,7 +256,7 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
                 return read_keyset(text, source, (where.kek_aad or "").encode())
         if where.encrypted:
             Keyset._check_wrapped(text)  # a cost beyond the limits, before anybody is asked
-            return Keyset._unwrap(text, _passphrase(where, ask, f"Passphrase of {name}"))
+            return Keyset._unwrap(text, ask_passphrase(where, ask, f"Passphrase of {name}"))
         return _from_raw(name, text) or Keyset.parse(text)
     except KeysetError as error:
         message = str(error)
@@ -273,7 +285,7 @@ def save_keyset(keyset: Keyset, place: str, ask: AskPassphrase | None = None, se
     from .keysources import write_keyset
 
     where = parse(place)
-    if _kind(where.location) in ("env", "fd", "exec"):
+    if where.is_own or _kind(where.location) in ("env", "fd", "exec"):
         raise ValueError("the place of the keyset: a keyset is saved in a file: PATH or file:PATH")
     path = where.location.removeprefix("file:")
     if os.path.lexists(path):  # before anybody is asked
@@ -282,7 +294,7 @@ def save_keyset(keyset: Keyset, place: str, ask: AskPassphrase | None = None, se
         with key_source(where.kek) as source:
             text = write_keyset(keyset, source, (where.kek_aad or "").encode())
     elif where.encrypted:
-        text = keyset._wrap(_passphrase(where, ask, f"New passphrase of {shown(path)}", twice=True), seconds)
+        text = keyset._wrap(ask_passphrase(where, ask, f"New passphrase of {shown(path)}", twice=True), seconds)
     else:
         text = keyset.to_json()
     with Output(path, secret=True) as output, open(output.descriptor, "wb", closefd=False) as file:

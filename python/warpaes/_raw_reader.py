@@ -53,7 +53,8 @@ def _segments_of(keyset: Keyset) -> tuple[int, int]:
 class RawReader(io.RawIOBase):
     """The plaintext of a sealed file, unbuffered."""
 
-    def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None) -> None:
+    def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None, start: int | None = None) -> None:
+        # start: where in a file object that can seek the sealed file begins, if that is known
         super().__init__()
         self._position = 0
         self._next = 0  # where the last read ended
@@ -71,7 +72,7 @@ class RawReader(io.RawIOBase):
             except OSError as error:
                 raise why_not_opened(error, path) from None
         elif hasattr(file, "read") or hasattr(file, "readinto"):
-            self._reader = _open_object(file, keyset, associated_data)
+            self._reader = _open_object(file, keyset, associated_data, start)
         else:
             self._reader = _open_buffer(file, keyset, associated_data)
         self._seekable = self._reader.seekable()
@@ -191,7 +192,7 @@ class RawReader(io.RawIOBase):
             raise ValueError("I/O operation on closed file")
 
 
-def _open_object(file: Any, keyset: Keyset, associated_data: Buffer | None) -> Reader:
+def _open_object(file: Any, keyset: Keyset, associated_data: Buffer | None, at: int | None) -> Reader:
     """Open a file object: at its beginning or else at its position; where it stands, if it cannot seek."""
     check_binary(file, "read", "readinto")
     own = keeps_no_view(file)
@@ -203,6 +204,8 @@ def _open_object(file: Any, keyset: Keyset, associated_data: Buffer | None) -> R
         return Reader(read_next(file), keyset, associated_data, _own=own)
     read, size = found
     try:
+        if at is not None:
+            return Reader(after(read, at), keyset, associated_data, size=size - at, _own=own)
         try:
             return Reader(read, keyset, associated_data, size=size, _own=own)
         except (FormatError, InvalidTag):

@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn, SupportsIndex, overload
 
 from . import _closing
 from ._file_objects import flush, keeps_no_view, why_not_created, write_all
-from ._keyset_places import as_keyset
+from ._keyset_places import KeysetPlace, as_keyset, parse
 from ._native import Keyset, Reader, Writer
 from ._raw_reader import BUFFER_BYTES, RawReader, path_of
 from ._typing import Buffer
@@ -33,7 +33,9 @@ class SealedReader(io.BufferedReader):
     too. Altered or truncated data raise InvalidTag or FormatError when they are reached.
     """
 
-    def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None = None) -> None:
+    def __init__(
+        self, file: Any, keyset: Keyset, associated_data: Buffer | None = None, *, _start: int | None = None
+    ) -> None:
         """Open a sealed file.
 
         Args:
@@ -49,7 +51,7 @@ class SealedReader(io.BufferedReader):
             OSError: The file cannot be read.
             TypeError: The file object is for text, or the argument is none.
         """
-        super().__init__(RawReader(file, keyset, associated_data), BUFFER_BYTES)
+        super().__init__(RawReader(file, keyset, associated_data, _start), BUFFER_BYTES)
 
     @property
     def size(self) -> int:
@@ -320,7 +322,8 @@ def open(
         mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
             with text. ``r``, ``w`` and ``x``, which are text for some functions and binary for others, are refused.
         keyset: The keys, or their place as for ``Keyset.load``. A reader tries the enabled keys on the last segment,
-            which also shows that the file is not truncated. A writer uses the primary key.
+            which also shows that the file is not truncated. A writer uses the primary key. A place that ends with
+            ``own:`` is the keyset in front of the file, such as ``passphrase:own:``.
         associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
         encoding: The encoding of text; by default UTF-8 on every machine.
         errors: The treatment of encoding errors, as for ``io.TextIOWrapper``.
@@ -344,9 +347,31 @@ def open(
         io.TextIOWrapper(below, encoding, errors, newline)
     elif encoding is not None or errors is not None or newline is not None:
         raise ValueError(f"encoding, errors and newline are for text: mode {mode[0]}t, not {mode!r}")
+    place = parse(keyset) if isinstance(keyset, str) else None
+    if place is not None and place.is_own:
+        return _open_own(file, mode, place, associated_data, (encoding, errors, newline))
     keyset = as_keyset(keyset)
     if mode[0] == "r":
         reader = SealedReader(file, keyset, associated_data)
         return io.TextIOWrapper(reader, encoding, errors, newline) if is_text else reader
     writer = SealedWriter(file, keyset, associated_data, overwrite=mode[0] == "w")
     return SealedTextWriter(writer, encoding, errors, newline) if is_text else writer
+
+
+def _open_own(
+    file: Any,
+    mode: str,
+    place: KeysetPlace,
+    associated_data: Buffer | None,
+    text: tuple[str | None, str | None, str | None],
+) -> SealedReader | SealedWriter | io.TextIOWrapper:
+    """Open a sealed file with its own keyset in front; see ``open``."""
+    from ._fs_files import begin_own, open_own
+    from ._own_keysets import OwnKeysets
+
+    keysets = OwnKeysets(place)
+    if mode[0] == "r":
+        reader = open_own(file, keysets, associated_data)
+        return io.TextIOWrapper(reader, *text) if mode.endswith("t") else reader
+    writer = begin_own(file, keysets, associated_data, overwrite=mode[0] == "w")
+    return SealedTextWriter(writer, *text) if mode.endswith("t") else writer

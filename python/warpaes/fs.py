@@ -25,9 +25,10 @@ from fsspec.utils import isfilelike, stringify_path
 
 from ._fs_files import ClosingReader, ClosingWriter, Compressed, LocalFile, MemoryFile
 from ._fs_listing import Listing
-from ._keyset_places import lasting_keyset_place, load_keyset
+from ._keyset_places import OWN, lasting_keyset_place, load_keyset, parse
 from ._native import Keyset
 from ._output import Output
+from ._own_keysets import OwnKeysets
 
 __all__ = ["WarpaesFileSystem"]
 
@@ -64,7 +65,7 @@ class WarpaesFileSystem(Listing):
         Keyset in memory cannot be pickled. Options are as trusted as code: ``exec:`` runs a program.
 
         Args:
-            keyset: A Keyset, or its place as for ``Keyset.load``; required. The JSON itself is deprecated: options do
+            keyset: A Keyset, or its place as for ``warpaes.open``; required. The JSON itself is deprecated: options do
                 not stay in this process.
             associated_data: The associated data of all files, or a function that returns it for a path, which several
                 threads may call at once.
@@ -85,7 +86,12 @@ class WarpaesFileSystem(Listing):
         if keyset is None:
             raise ValueError(f"keyset is missing: name it by {_NAMES}, or pass keyset=warpaes.Keyset.parse(...)")
         self._keyset_name = ""
-        if isinstance(keyset, str) and not keyset.lstrip().startswith("{"):
+        self.own = None
+        if isinstance(keyset, str) and keyset.endswith(OWN) and kek is None and (place := parse(keyset)).is_own:
+            self.own = OwnKeysets(place)
+            self.keyset = Keyset()  # nothing is opened with it
+            self._keyset_name = place.lasting() or keyset
+        elif isinstance(keyset, str) and not keyset.lstrip().startswith("{"):
             self.keyset = load_keyset(keyset, kek)
             self._keyset_name = lasting_keyset_place(keyset) or keyset
         elif kek is not None:
@@ -174,15 +180,19 @@ class WarpaesFileSystem(Listing):
         path = self._strip_protocol(path)
         associated_data = self._associated_data(path)
         if mode == "rb":
-            return ClosingReader(self._open_below(path, options), self.keyset, associated_data, self, path)
+            below = self._open_below(path, options)
+            return ClosingReader(below, self.own or self.keyset, associated_data, self, path)
         if mode in ("wb", "xb"):
             # The file appears only when it is complete: the writer commits it, or discards it. The underlying "xb"
             # would create it at once, so this code checks for an existing file instead, here and again at the end.
             check = (lambda: self._refuse_existing(path)) if mode == "xb" else None
             if check is not None:
                 check()
+            keyset, front = self.own.make() if self.own is not None else (self.keyset, b"")
             below = self._create(path, mode == "xb")
-            return ClosingWriter(below, self.keyset, associated_data, check, options.get("autocommit", True))
+            if front:
+                below.write(front)
+            return ClosingWriter(below, keyset, associated_data, check, options.get("autocommit", True))
         raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be added to a sealed file")
 
     def _open_below(self, path: str, options: dict[str, Any]) -> Any:

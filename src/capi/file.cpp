@@ -86,6 +86,11 @@ FileJob to_job(const warpaes_file_job& j) {
         };
     }
     job.direction = checked_direction(j.direction);
+    job.prefix = checked_bytes(j.prefix, j.prefix_len, "prefix");
+    if (!job.prefix.empty() && (j.format != WARPAES_FORMAT_STREAMING_AEAD || j.direction != WARPAES_ENCRYPT)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "prefix: is for encryption as STREAMING_AEAD");
+    }
+    if (job.prefix.size() > std::size_t{1} << 20) throw Error(WARPAES_ERROR_ARGUMENT, "prefix: is longer than 1 MiB");
     if (j.hole != nullptr && !job.salvage) throw Error(WARPAES_ERROR_ARGUMENT, "hole: is for SALVAGE");
     return job;
 }

@@ -63,7 +63,8 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     std::optional<Base64Source> decoded;
     Source* input = &file;
     if (!encrypt && job.base64) input = &decoded.emplace(file);
-    const Opening opening = format.open(engine, input);
+    Opening opening = format.open(engine, input);
+    opening.header.insert(opening.header.begin(), job.prefix.begin(), job.prefix.end());
     SourceSlice content(*input, opening.begin, opening.size);
 
     std::optional<DigestSource> hashed;

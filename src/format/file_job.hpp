@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct FileJob {
     bool salvage = false;          ///< write what is authentic of a damaged file, and zeros for the rest
     unsigned threads = std::numeric_limits<unsigned>::max();
     std::optional<ByteRange> range;
+    std::span<const std::uint8_t> prefix;  ///< of encryption: written in front of the file
     Place input;
     Place output;
     Progress progress;

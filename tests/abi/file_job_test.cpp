@@ -334,6 +334,46 @@ TEST_F(FileJob, ADamagedFileIsToldFromAWrongKey) {
     for (const std::string& each : {path, made}) std::filesystem::remove(each);
 }
 
+/// Bytes in front of a file are written as they are, and skipped by the position of the descriptor that is read.
+TEST_F(FileJob, APrefixStandsInFront) {
+    const std::string path = testing::TempDir() + "warpaes-prefix-" + std::to_string(getpid()), made = path + ".made";
+    const std::string text(20000, 'x'), prefix(4096, 'p');
+    std::ofstream(path, std::ios::binary) << text;
+    warpaes_file_job job = aead();
+    job.input_path = path.c_str();
+    job.output_path = made.c_str();
+    job.prefix = prefix.data();
+    job.prefix_len = prefix.size();
+    ASSERT_EQ(warpaes_file_run(engine_.get(), &job, nullptr), WARPAES_OK) << warpaes_last_error();
+    std::string front(prefix.size(), '\0');
+    std::ifstream(made, std::ios::binary).read(front.data(), static_cast<std::streamsize>(front.size()));
+    EXPECT_TRUE(front == prefix);
+
+    job = aead();
+    job.direction = WARPAES_DECRYPT;
+    job.input_path = nullptr;
+    job.input_fd = ::open(made.c_str(), O_RDONLY | O_CLOEXEC);
+    job.output_path = path.c_str();
+    job.flags = WARPAES_FILE_OVERWRITE;
+    ASSERT_EQ(::lseek(job.input_fd, 4096, SEEK_SET), 4096);
+    EXPECT_EQ(warpaes_file_run(engine_.get(), &job, nullptr), WARPAES_OK) << warpaes_last_error();
+    ::close(job.input_fd);
+    std::string again(text.size() + 1, '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(again.data(), static_cast<std::streamsize>(again.size()));
+    again.resize(static_cast<std::size_t>(file.gcount()));
+    EXPECT_TRUE(again == text);
+
+    const auto give = [&](Job& j) { j.prefix = prefix.data(), j.prefix_len = prefix.size(); };
+    for (const warpaes_file_job& other : {raw(), enc()}) expect(WARPAES_ERROR_ARGUMENT, "prefix: is for", other, give);
+    expect(WARPAES_ERROR_ARGUMENT, "prefix: is for", aead(), [&](Job& j) { give(j), j.direction = WARPAES_DECRYPT; });
+    const std::string longest((std::size_t{1} << 20) + 1, 'p');
+    expect(WARPAES_ERROR_ARGUMENT, "prefix: is longer", aead(),
+           [&](Job& j) { j.prefix = longest.data(), j.prefix_len = longest.size(); });
+    expect(WARPAES_ERROR_ARGUMENT, "prefix", aead(), [](Job& j) { j.prefix_len = 1; });
+    for (const std::string& each : {path, made}) std::filesystem::remove(each);
+}
+
 /// What a file says of itself, by length and first bytes: nothing else of it is looked at.
 TEST_F(FileJob, OnlyAKeysetsKeyHasANumber) {
     const std::string path = testing::TempDir() + "warpaes-numbered-" + std::to_string(getpid()), made = path + ".made";

@@ -253,10 +253,11 @@ class Places(Passphrases):
             self.assertNotIn(b"hunter2", result.stderr)
         result = self.refused(NOT_FOUND, "place of a passphrase", "keygen", "--passphrase-from", "hunter2", "-o", "new")
         self.assertNotIn(b"hunter2", result.stderr)
+        self.refused(ARGUMENT, "there is no terminal|--passphrase-from", "encrypt", "--passphrase", "first")
         self.refused(
             ARGUMENT,
-            "it is the keyset that has a passphrase|warpaes keygen --passphrase",
-            "encrypt",
+            "it is the keyset that has a passphrase|warpaes keygen --passphrase|warpaes keys passphrase FILE",
+            "reencrypt",
             "--passphrase",
             "first",
         )

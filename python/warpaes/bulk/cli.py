@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -135,11 +136,13 @@ def _keys(parser: argparse.ArgumentParser, new: str | None, required: bool = Tru
         action="append",
         default=[],
         metavar="KEY",
-        required=required,
-        help="Tink keyset: a file, env:NAME, fd:N or exec:COMMAND, which prints it; passphrase=PLACE; or kek=PLACE; in "
+        help=("" if required else "authenticate with this key. ")
+        + "Tink keyset: a file, env:NAME, fd:N or exec:COMMAND, which prints it; passphrase=PLACE; or kek=PLACE; in "
         "front of an encrypted one; with --envelope also a key source: "
-        "aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or a key that only wraps keys; the first of several encrypts",
+        "aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or a key that only wraps keys; the first of several encrypts"
+        + ("; default: the place in WARPAES_KEYSET" if required else ""),
     )
+    parser.set_defaults(needs_key=required)
     if new:
         group.add_argument("--new-key", action="append", default=[], metavar="KEY", help=new)
 
@@ -374,6 +377,11 @@ def make_parser() -> argparse.ArgumentParser:
 def options_of(arguments: argparse.Namespace) -> Options:
     """Return what a job is told."""
     given = dict(vars(arguments))
+    if given.pop("needs_key") and not given["key"]:
+        place = os.environ.get("WARPAES_KEYSET", "")
+        if not place:
+            raise ValueError("no keys: give -k KEY, or set WARPAES_KEYSET to the place of a keyset")
+        given["key"] = [place]
     storage = {
         "endpoint_url": given.pop("endpoint_url"),
         "region_name": given.pop("region"),

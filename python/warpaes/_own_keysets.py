@@ -1,0 +1,170 @@
+"""The keyset in front of a sealed file: docs/formats.md, "A file with its own keyset", describes the format."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable
+
+from ._keyset_places import AskPassphrase, KeysetPlace, ask_passphrase, key_source
+from ._native import Keyset
+from .exceptions import FormatError, InvalidTag, InvalidUnwrap, KeysetError
+from .keysources import KeySource, read_keyset, write_keyset
+
+MARK = b"warpaes-own-1 "
+FIRST_LINE = len(MARK) + 7
+PAGE = 4096
+MOST_FRONT = 1 << 16
+MOST_SLOTS = 16
+#: The work of one keyset at the library's bound, 128 n r p bytes: a front has no more, however many slots there are.
+MOST_WORK = 8 << 30
+#: How many opened keysets are kept.
+MOST_KEPT = 1024
+
+
+class OwnKeysets:
+    """Opens the keysets in front of many files, each once, and makes one for the files that are written.
+
+    Any number of threads may use an object.
+    """
+
+    def __init__(self, place: KeysetPlace, ask: AskPassphrase | None = None) -> None:
+        """Check the place, which is one of ``own:``.
+
+        Raises:
+            ValueError: The place names no passphrase and no key-encryption key.
+        """
+        if not place.encrypted:
+            raise ValueError(
+                "the place of the keyset: own: is encrypted: write passphrase:own:, or passphrase=PLACE; or kek=PLACE; "
+                "before it"
+            )
+        self._place, self._ask = place, ask
+        self._lock = threading.Lock()
+        self._passphrase: bytes | None = None
+        self._opened: dict[bytes, Keyset] = {}
+        self._made: tuple[Keyset, bytes] | None = None
+
+    def open(self, front: bytes) -> Keyset:
+        """Return the keyset of a front, which ``read_front`` returned.
+
+        Raises:
+            InvalidTag: Another passphrase or key, or an altered front.
+            KeysetError: The front is not under a passphrase, or not under a key.
+            KeySourceError: The key manager refused, or could not be reached.
+        """
+        slots = _slots(front)
+        with self._lock:
+            for slot, _ in slots:
+                if slot in self._opened:
+                    return self._opened[slot]
+            under_passphrase = self._place.kek is None
+            mine = [slot for slot, has_passphrase in slots if has_passphrase == under_passphrase]
+            if not mine:
+                what, other = ("passphrase", "kek=") if under_passphrase else ("key-encryption key", "passphrase:")
+                raise KeysetError(f"the keyset in front of the file is not under a {what}: write {other} before own:")
+            if under_passphrase:
+                slot, keyset = self._by_passphrase(mine)
+            else:
+                with key_source(self._place.kek or "") as source:
+                    slot, keyset = self._by_source(mine, source)
+            if len(self._opened) >= MOST_KEPT:
+                self._opened.clear()
+            self._opened[slot] = keyset
+            return keyset
+
+    def _by_passphrase(self, slots: list[bytes]) -> tuple[bytes, Keyset]:
+        if self._passphrase is None:
+            self._passphrase = ask_passphrase(self._place, self._ask, "Passphrase of the file")
+        for slot in slots:
+            try:
+                return slot, Keyset._unwrap(slot, self._passphrase)
+            except InvalidTag:
+                continue
+        if self._place.passphrase is None:
+            self._passphrase = None  # it may have been a slip: the next file asks again
+        raise InvalidTag("passphrase: wrong, or the keyset in front of the file was altered")
+
+    def _by_source(self, slots: list[bytes], source: KeySource) -> tuple[bytes, Keyset]:
+        for slot in slots:
+            try:
+                return slot, read_keyset(slot, source, (self._place.kek_aad or "").encode())
+            except (InvalidTag, InvalidUnwrap):
+                continue
+        raise InvalidTag(
+            "kek: does not open the keyset in front of the file: another key, other associated data, or altered"
+        )
+
+    def make(self) -> tuple[Keyset, bytes]:
+        """Return a new keyset and its front; the same for all files that this object seals.
+
+        Raises:
+            KeySourceError: The key manager refused, or could not be reached.
+        """
+        with self._lock:
+            if self._made is None:
+                keyset = Keyset.generate()
+                if self._place.kek is not None:
+                    with key_source(self._place.kek) as source:
+                        slot = write_keyset(keyset, source, (self._place.kek_aad or "").encode())
+                else:
+                    passphrase = ask_passphrase(self._place, self._ask, "New passphrase of the file", twice=True)
+                    slot = keyset._wrap(passphrase, 1.0)
+                self._made = keyset, _build(json.dumps(json.loads(slot), separators=(",", ":")).encode())
+            return self._made
+
+
+def _build(slot: bytes) -> bytes:
+    size = -(-(FIRST_LINE + 2 * len(slot) + 66) // PAGE) * PAGE  # with room for a new passphrase
+    text = b"%s%06d\n%s\n" % (MARK, size, slot)
+    return text.ljust(size - 1) + b"\n"
+
+
+def read_front(read: Callable[[int], bytes]) -> bytes:
+    """Read the front by a function that returns the next bytes, fewer than asked for only at the end.
+
+    Raises:
+        FormatError: The file does not begin with one, or it is cut off.
+    """
+    first = read(FIRST_LINE)
+    if not first.startswith(MARK):
+        raise FormatError(
+            "the file has no keyset of its own in front, and own: requires one: it may have been put in the place of "
+            "yours"
+        )
+    number = re.fullmatch(rb"([0-9]{6})\n", first[len(MARK) :])
+    size = int(number[1]) if number else 0
+    if size == 0 or size % PAGE or size > MOST_FRONT:
+        raise FormatError("the first line of the file has no valid length: it was altered")
+    front = first + read(size - FIRST_LINE)
+    if len(front) != size:
+        raise FormatError("the file ends within the keyset in front of it")
+    return front
+
+
+def _slots(front: bytes) -> list[tuple[bytes, bool]]:
+    """Return the encrypted keysets of a front, and whether each is under a passphrase; their cost is bounded."""
+    slots, work = [], 0
+    for line in front[FIRST_LINE:].split(b"\n"):
+        slot = line.strip(b" ")
+        if not slot:
+            continue
+        try:
+            cost = json.loads(slot).get("keyEncryptionKey")
+            if cost is not None:
+                Keyset._check_wrapped(slot)
+                work += 128 * int(cost["n"]) * int(cost["r"]) * int(cost["p"])
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+            if isinstance(error, KeysetError) and slot.endswith(b"}"):
+                raise
+            continue  # a change that was cut off leaves such a line
+        slots.append((slot, cost is not None))
+    if work > MOST_WORK:
+        raise KeysetError(
+            f"a guess at the passphrases in front of the file would take {work >> 20} MiB, and the limit is "
+            f"{MOST_WORK >> 20}"
+        )
+    if not slots or len(slots) > MOST_SLOTS:
+        raise FormatError(f"the front of the file has {len(slots)} encrypted keysets: it was altered")
+    return slots
