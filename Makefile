@@ -35,6 +35,7 @@ bench: ## measure this machine: one core against ipsec-mb and libcrypto, all cor
 	@tools/setup bench
 	@tools/build default one_core all_cores path_sweep warpaes_cli
 	@tools/one_core.py
+	@! test -x build/default/bench/batch_peer || build/default/bench/batch_peer
 	@build/default/bench/all_cores
 	@build/default/cli/warpaes bench
 	@tools/path_sweep.py --no-build build/default

@@ -1,5 +1,5 @@
 // Column chunks of Parquet: any bytes as modules, and any bytes as a page header that is authentic. The view is that of
-// a page, or all of it is zeros.
+// a page, or all of it is zeros. Footers: any bytes.
 #include "warpaes/parquet.h"
 
 #include <cstring>
@@ -47,6 +47,24 @@ void seal(warpaes_engine* engine, const Key& key, const Bytes& text, std::uint8_
     for (const Bytes* part : {&nonce, &out, &tag}) to.insert(to.end(), part->begin(), part->end());
 }
 
+/// Stages a chunk's image and decrypts it where it is: whether that is possible. Then it is `view`.
+bool stage(warpaes_engine* engine, warpaes_parquet_chunk chunk, const std::vector<warpaes_parquet_page>& pages,
+           const Bytes& view) {
+    const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
+    Bytes image(shift + chunk.modules_len), seals(pages.size() * WARPAES_PARQUET_SEAL_BYTES);
+    if (chunk.modules_len != 0) std::memcpy(image.data() + shift, chunk.modules, chunk.modules_len);
+    chunk.modules = image.data() + shift;
+    warpaes_status status =
+        warpaes_parquet_stage(engine, &chunk, pages.data(), pages.size(), image.data(), seals.data());
+    if (status == WARPAES_OK) {
+        status = warpaes_parquet_decrypt_staged(engine, &chunk, pages.data(), pages.size(), image.data(), seals.data());
+    }
+    if (status != WARPAES_OK) return false;
+    image.resize(view.size());
+    require(image == view, "a staged image that is not the view");
+    return true;
+}
+
 /// Lists and decrypts; the view's size is exact, so that sanitizers see what is written beyond it.
 warpaes_status decrypt(warpaes_engine* engine, const warpaes_parquet_chunk& chunk, Bytes& view) {
     std::uint64_t count = 0, walked = 0;
@@ -61,6 +79,8 @@ warpaes_status decrypt(warpaes_engine* engine, const warpaes_parquet_chunk& chun
     expect_ok(warpaes_parquet_walk(&chunk, pages.data(), count, nullptr, nullptr), "walk");
     view.assign(walked, 0xaa);
     status = warpaes_parquet_decrypt(engine, &chunk, pages.data(), count, view.data(), view.size());
+    const bool staged = stage(engine, chunk, pages, status == WARPAES_OK ? view : Bytes());
+    require(staged == (status == WARPAES_OK), "a staged image of another status");
     if (status == WARPAES_OK || count == 0) return status;
     require(status == WARPAES_ERROR_AUTHENTICATION || status == WARPAES_ERROR_FORMAT, "another status");
     require(std::strncmp(warpaes_last_error(), "row group 0, column 0, ", 23) == 0, "an error without its place");
@@ -80,14 +100,48 @@ void check_header(warpaes_engine* engine, const Key& key, Input& in) {
     require(view[header.size() + 63] == 0, "the header's end");
 }
 
+/// The end of a file, of any bytes: what is read of it lies in it, and nothing of it is authentic.
+void check_footer(warpaes_engine* engine, const Key& key, Input& in) {
+    const bool plaintext = in.flag();
+    Bytes footer = in.rest();
+    const auto length = static_cast<std::uint32_t>(footer.size());
+    for (unsigned shift = 0; shift < 32; shift += 8) footer.push_back(static_cast<std::uint8_t>(length >> shift));
+    for (const char c : {'P', 'A', 'R', plaintext ? '1' : 'E'}) footer.push_back(static_cast<std::uint8_t>(c));
+    std::uint64_t bytes = 0;
+    expect_ok(warpaes_parquet_footer_bytes(footer.data() + length, footer.size() + 4, &bytes), "footer_bytes");
+    require(bytes == footer.size(), "the footer's length");
+    warpaes_parquet_footer facts = WARPAES_PARQUET_FOOTER_INIT;
+    warpaes_status status = warpaes_parquet_inspect_footer(footer.data(), footer.size(), &facts);
+    if (status != WARPAES_OK) return require(status == WARPAES_ERROR_FORMAT, "another status of a footer");
+    require(facts.metadata_len <= length, "metadata longer than the footer");
+    const auto inside = [&](const void* part, std::uint64_t part_len) {
+        const auto* const at = static_cast<const std::uint8_t*>(part);
+        require(part_len == 0 || (at >= footer.data() && at + part_len <= footer.data() + length), "a part outside");
+    };
+    inside(facts.aad_prefix, facts.aad_prefix_len);
+    inside(facts.aad_file_unique, facts.aad_file_unique_len);
+    inside(facts.key_metadata, facts.key_metadata_len);
+    warpaes_parquet_module module = WARPAES_PARQUET_MODULE_INIT;
+    module.key = key.get();
+    module.aad = aad.data();
+    module.aad_len = aad.size();
+    module.module = footer.data();
+    module.module_len = footer.size();
+    Bytes metadata(facts.metadata_len);
+    status = warpaes_parquet_open_footer(engine, &module, metadata.data(), metadata.size());
+    require(status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION, "an authentic footer");
+    require(metadata == Bytes(metadata.size(), 0), "bytes of a footer that is not authentic");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Input in(data, size);
     const Key key = make_key(Bytes(16, 7));
     warpaes_engine* const engine = any_engine(in);
-    if (in.flag()) {
-        check_header(engine, key, in);
+    const std::size_t kind = in.below(3);
+    if (kind != 0) {
+        (kind == 1 ? check_header : check_footer)(engine, key, in);
         return 0;
     }
     const std::uint32_t flags = in.byte() & 3;

@@ -125,6 +125,12 @@ def parquet() -> None:
     }.items():
         for padding in (0, 61, 69, 200):
             write("parquet", f"{name}_{padding}", bytes([0, 1, 10]) + bytes(10) + header + bytes(padding))
+    algorithm = bytes.fromhex("1c1c1804") + b"pref" + bytes.fromhex("1808") + bytes(8) + bytes.fromhex("120000")
+    sealed = algorithm + bytes.fromhex("18026b6600") + module(20)
+    signed = bytes.fromhex("15021900160019005c") + algorithm[1:] + bytes.fromhex("18026b6600") + bytes(28)
+    for name, footer in {"encrypted": sealed, "cut": sealed[:-1], "deep": b"\x1c" * 40, "signed": signed}.items():
+        for plaintext in (0, 1):
+            write("parquet", f"footer_{name}_{plaintext}", bytes([0, 2, plaintext]) + footer)
 
 
 if __name__ == "__main__":

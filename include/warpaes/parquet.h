@@ -11,8 +11,9 @@
  * a binary field that no reader knows fills the rest. So offsets and sizes in footers and indexes stay true, and any
  * Parquet reader reads the view.
  *
- * These functions do no cryptography, except warpaes_parquet_decrypt. They write batch entries, which the caller passes
- * to warpaes_batch_submit (host memory) or warpaes_batch_enqueue (device memory). All are thread-safe.
+ * These functions do no cryptography, except warpaes_parquet_decrypt, warpaes_parquet_stage and
+ * warpaes_parquet_decrypt_staged. They write batch entries, which the caller passes to warpaes_batch_submit (host
+ * memory) or warpaes_batch_enqueue (device memory). All are thread-safe.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -109,6 +110,136 @@ WARPAES_API warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_ch
 WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
                                                    const warpaes_parquet_page* pages, uint64_t count, void* view,
                                                    uint64_t view_len);
+
+/*
+ * The same for a GPU, with one copy of a chunk and one buffer on it:
+ *
+ *  1. Read the modules into host memory, WARPAES_PARQUET_SHIFT(flags) bytes behind the start of an image of
+ *     modules_len + 16 bytes (page-locked memory is the fastest to copy).
+ *  2. warpaes_parquet_walk, and warpaes_parquet_stage: the image becomes the plain view, except that the pages in it
+ *     are still ciphertext.
+ *  3. Copy modules_len bytes of the image to device memory.
+ *  4. warpaes_parquet_staged_entries and warpaes_batch_enqueue on the stream of the copy, with statuses on the device;
+ *     or warpaes_parquet_decrypt_staged, which waits and names what is not authentic.
+ */
+
+/** Bytes between the image and the modules in it: what a page's text moves by. */
+#define WARPAES_PARQUET_SHIFT(flags) (((flags)&WARPAES_PARQUET_CTR_PAGES) != 0 ? 0 : 16)
+/** Bytes of `seals` for each page: its IV, and its tag. */
+#define WARPAES_PARQUET_SEAL_BYTES 32
+
+/**
+ * Decrypts the page headers of `image`, in host memory, in which the chunk's modules lie at WARPAES_PARQUET_SHIFT, and
+ * puts the headers of plain pages in their place. `seals` gets WARPAES_PARQUET_SEAL_BYTES for each page, which the
+ * headers overwrite in the image. `chunk->modules` is used up. Errors as warpaes_parquet_decrypt; the image and `seals`
+ * then are of no use.
+ */
+WARPAES_API warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
+                                                 const warpaes_parquet_page* pages, uint64_t count, void* image,
+                                                 void* seals);
+
+/**
+ * Writes `count` batch entries that decrypt the pages of a staged image where they lie. `image` is a copy of it, in
+ * device or host memory. `scratch`, `statuses`: as for warpaes_parquet_page_entries. `seals`: of warpaes_parquet_stage,
+ * or a copy in device memory. `chunk->modules` only says how long the modules are.
+ */
+WARPAES_API warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_chunk* chunk,
+                                                          const warpaes_parquet_page* pages, uint64_t count,
+                                                          void* image, const void* seals, void* scratch,
+                                                          warpaes_status* statuses, warpaes_batch_entry* entries);
+
+/**
+ * Decrypts the pages of a staged image, in device or host memory, and returns when it is the plain view. If a page is
+ * not authentic, the call returns WARPAES_ERROR_AUTHENTICATION with a sentence that names it. After any failure the
+ * image is wiped.
+ */
+WARPAES_API warpaes_status warpaes_parquet_decrypt_staged(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
+                                                          const warpaes_parquet_page* pages, uint64_t count,
+                                                          void* image, const void* seals);
+
+/* ------------------------------------------------------------------------------------- footers, indexes, Bloom filters
+ */
+
+/*
+ * A file's key metadata and AAD parts are read without a key: warpaes_parquet_footer_bytes, then
+ * warpaes_parquet_inspect_footer. warpaes_parquet_open_footer then gives FileMetaData, which any reader of Thrift's
+ * compact protocol decodes; it says where the modules for warpaes_parquet_open_module lie. Associated data (`aad`) is
+ * always the AAD prefix, stored or supplied, and aad_file_unique after it.
+ */
+
+/** Flags of a footer, besides WARPAES_PARQUET_CTR_PAGES. */
+enum {
+    WARPAES_PARQUET_ENCRYPTED = 1u << 8,         /**< The file is encrypted at all. */
+    WARPAES_PARQUET_PLAINTEXT_FOOTER = 1u << 9,  /**< The footer is in clear, and signed if the file is encrypted. */
+    WARPAES_PARQUET_SUPPLY_AAD_PREFIX = 1u << 10 /**< There is an AAD prefix that the file does not store. */
+};
+
+/** What a footer says before its authenticity is checked. Pointers point into the footer; NULL: there is none. */
+typedef struct warpaes_parquet_footer {
+    uint32_t struct_size;
+    uint32_t flags;         /**< WARPAES_PARQUET_* */
+    const void* aad_prefix; /**< Compare it with the one that is expected: the file vouches for itself otherwise. */
+    uint64_t aad_prefix_len;
+    const void* aad_file_unique;
+    uint64_t aad_file_unique_len;
+    const void* key_metadata; /**< of the footer's key */
+    uint64_t key_metadata_len;
+    uint64_t metadata_len; /**< bytes of FileMetaData */
+} warpaes_parquet_footer;
+
+#define WARPAES_PARQUET_FOOTER_INIT \
+    { sizeof(warpaes_parquet_footer), 0, NULL, 0, NULL, 0, NULL, 0, 0 }
+
+/** Kinds of modules outside column pages. */
+enum {
+    WARPAES_PARQUET_FOOTER = 0,
+    WARPAES_PARQUET_COLUMN_METADATA = 1, /**< field encrypted_column_metadata, of columns with a key of their own */
+    WARPAES_PARQUET_COLUMN_INDEX = 6,
+    WARPAES_PARQUET_OFFSET_INDEX = 7,
+    WARPAES_PARQUET_BLOOM_HEADER = 8,
+    WARPAES_PARQUET_BLOOM_BITSET = 9 /**< follows the header's module */
+};
+
+/** A module outside column pages, and what determines its associated data. */
+typedef struct warpaes_parquet_module {
+    uint32_t struct_size;
+    uint32_t kind;          /**< WARPAES_PARQUET_FOOTER to WARPAES_PARQUET_BLOOM_BITSET */
+    const warpaes_key* key; /**< the footer's, or the column's own */
+    const void* aad;
+    uint64_t aad_len;   /**< at most 65,536 bytes */
+    const void* module; /**< With its length field; for warpaes_parquet_open_footer the footer up to the file's end. */
+    uint64_t module_len;
+    uint32_t row_group; /**< ordinal: 0 to 32,767; not read for footers, as `column` */
+    uint32_t column;
+} warpaes_parquet_module;
+
+#define WARPAES_PARQUET_MODULE_INIT \
+    { sizeof(warpaes_parquet_module), 0, NULL, NULL, 0, NULL, 0, 0, 0 }
+
+/**
+ * From a file's last 8 bytes and its size: `*bytes` becomes the number of bytes at its end that are the footer, with
+ * the 8. WARPAES_ERROR_FORMAT: not a Parquet file, or the footer would be longer than the file.
+ */
+WARPAES_API warpaes_status warpaes_parquet_footer_bytes(const void* last, uint64_t file_bytes, uint64_t* bytes);
+
+/** Reads a footer, which ends with the file, without a key. Nothing of that is authenticated. */
+WARPAES_API warpaes_status warpaes_parquet_inspect_footer(const void* footer, uint64_t footer_len,
+                                                          warpaes_parquet_footer* facts);
+
+/**
+ * Decrypts an encrypted footer, or verifies the signature of one in clear, and writes FileMetaData to `metadata`:
+ * metadata_len bytes of warpaes_parquet_inspect_footer. WARPAES_ERROR_AUTHENTICATION: a wrong key or AAD prefix, or an
+ * altered file; `metadata` then contains nothing of it. A file without encryption is refused with WARPAES_ERROR_FORMAT.
+ */
+WARPAES_API warpaes_status warpaes_parquet_open_footer(warpaes_engine* engine, const warpaes_parquet_module* module,
+                                                       void* metadata, uint64_t capacity);
+
+/**
+ * Decrypts another module outside column pages: module_len - 32 bytes. Errors as warpaes_parquet_open_footer, with row
+ * group and column.
+ */
+WARPAES_API warpaes_status warpaes_parquet_open_module(warpaes_engine* engine, const warpaes_parquet_module* module,
+                                                       void* output, uint64_t capacity);
 
 #ifdef __cplusplus
 }

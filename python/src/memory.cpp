@@ -75,6 +75,10 @@ PyObject* device_number(PyObject* self, void*) {
     return PyLong_FromLong(memory.device ? memory.number : -1);
 }
 
+PyObject* memory_address(PyObject* self, void*) {
+    return PyLong_FromVoidPtr(state_of<MemoryState>(self).data);
+}
+
 Py_ssize_t memory_length(PyObject* self) {
     return static_cast<Py_ssize_t>(state_of<MemoryState>(self).size);
 }
@@ -112,6 +116,7 @@ PyMethodDef memory_functions[] = {
 
 PyGetSetDef memory_properties[] = {
     {"__cuda_array_interface__", array_interface, nullptr, "The CUDA array interface of device memory.", nullptr},
+    {"address", memory_address, nullptr, "The address of the first byte.", nullptr},
     {"device", device_number, nullptr, "The number of the device, or -1.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

@@ -82,6 +82,86 @@ Object parquet_decrypt(PyObject*, const Call& call) {
     return none();
 }
 
+/// Whole pages of an image of modules, through host memory as ciphertext, to where the view lies.
+Object parquet_move(PyObject*, const Call& call) {
+    const auto [key_object, aad_object, image_object, to_object, offset_object, ctr, dictionary, row_group, column,
+                first_page] =
+        arguments(call, "parquet_move",
+                  {"key", "aad", "image", "to", "offset", "ctr", "dictionary", "row_group", "column", "first_page"});
+    const View key_bytes = host_view(key_object, "key"), aad = host_view(aad_object, "aad");
+    const View image = host_view(image_object, "image", Access::write);
+    const View to(to_object, "to", Access::write);
+    const std::uint64_t offset = to_u64(offset_object, "offset");
+    const Key key(key_bytes.bytes(), key_bytes.size());
+    const bool in_ctr = PyObject_IsTrue(ctr) == 1;
+    warpaes_parquet_chunk chunk = chunk_of(image, dictionary, row_group, column, first_page);
+    if (in_ctr) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
+    const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
+    if (image.size() < shift) raise(PyExc_ValueError, "image: has no room for modules");
+    chunk.modules = image.bytes() + shift;
+    chunk.modules_len = image.size() - shift;
+    chunk.key = key.get();
+    chunk.aad = aad.data();
+    chunk.aad_len = aad.size();
+    std::uint64_t walked = 0;
+    const auto pages = walk(chunk, in_ctr, walked);
+    if (offset > to.size() || walked > to.size() - offset) raise(PyExc_ValueError, "to: has no room for the pages");
+    std::uint8_t* const there = to.bytes() + offset;
+    warpaes_engine* with = engine();
+    check(unlocked([&] {
+        std::vector<std::uint8_t> seals(pages.size() * WARPAES_PARQUET_SEAL_BYTES);
+        const auto count = static_cast<std::uint64_t>(pages.size());
+        warpaes_status status = warpaes_parquet_stage(with, &chunk, pages.data(), count, image.data(), seals.data());
+        if (status == WARPAES_OK) status = warpaes_copy(with, there, image.data(), static_cast<std::size_t>(walked));
+        if (status != WARPAES_OK) return status;
+        return warpaes_parquet_decrypt_staged(with, &chunk, pages.data(), count, there, seals.data());
+    }));
+    const Object bytes = number(walked), count = number(pages.size());
+    return Object(PyTuple_Pack(2, bytes.get(), count.get()));
+}
+
+Object part_or_none(const void* data, std::uint64_t length) {
+    if (data == nullptr) return none();
+    return Object(PyBytes_FromStringAndSize(static_cast<const char*>(data), static_cast<Py_ssize_t>(length)));
+}
+
+Object parquet_footer(PyObject*, const Call& call) {
+    const auto [footer_object] = arguments(call, "parquet_footer", {"footer"});
+    const View footer = host_view(footer_object, "footer");
+    warpaes_parquet_footer facts = WARPAES_PARQUET_FOOTER_INIT;
+    check(warpaes_parquet_inspect_footer(footer.data(), footer.size(), &facts));
+    const auto flag = [&](std::uint32_t bit) { return Object(PyBool_FromLong((facts.flags & bit) != 0 ? 1 : 0)); };
+    const Object encrypted = flag(WARPAES_PARQUET_ENCRYPTED), plaintext = flag(WARPAES_PARQUET_PLAINTEXT_FOOTER);
+    const Object ctr = flag(WARPAES_PARQUET_CTR_PAGES), supply = flag(WARPAES_PARQUET_SUPPLY_AAD_PREFIX);
+    const Object prefix = part_or_none(facts.aad_prefix, facts.aad_prefix_len);
+    const Object unique = part_or_none(facts.aad_file_unique, facts.aad_file_unique_len);
+    const Object key_metadata = part_or_none(facts.key_metadata, facts.key_metadata_len);
+    const Object length = number(facts.metadata_len);
+    return Object(PyTuple_Pack(8, encrypted.get(), plaintext.get(), ctr.get(), supply.get(), prefix.get(), unique.get(),
+                               key_metadata.get(), length.get()));
+}
+
+Object parquet_open_footer(PyObject*, const Call& call) {
+    const auto [key_object, aad_object, footer_object, length] =
+        arguments(call, "parquet_open_footer", {"key", "aad", "footer", "length"});
+    const View key_bytes = host_view(key_object, "key"), aad = host_view(aad_object, "aad");
+    const View footer = host_view(footer_object, "footer");
+    const Key key(key_bytes.bytes(), key_bytes.size());
+    warpaes_parquet_module module = WARPAES_PARQUET_MODULE_INIT;
+    module.key = key.get();
+    module.aad = aad.data();
+    module.aad_len = aad.size();
+    module.module = footer.data();
+    module.module_len = footer.size();
+    Object metadata = new_bytes(static_cast<std::size_t>(to_u64(length, "length")));
+    warpaes_engine* with = engine();
+    void* const to = PyBytes_AsString(metadata.get());
+    const auto capacity = static_cast<std::uint64_t>(PyBytes_Size(metadata.get()));
+    check(unlocked_if(footer.size() >= long_work,
+                      [&] { return warpaes_parquet_open_footer(with, &module, to, capacity); }));
+    return metadata;
+}
+
 Object parquet_buffer(PyObject*, const Call& call) {
     const auto [length] = arguments(call, "parquet_buffer", {"length"});
     const Object bytes = new_bytes(static_cast<std::size_t>(to_u64(length, "length")));
@@ -97,6 +177,15 @@ PyMethodDef parquet_functions[] = {
         "parquet_decrypt",
         "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"
         "Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages."),
+    method_def<parquet_move>(
+        "parquet_move",
+        "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"
+        "Decrypt the whole pages of an image of modules where the view lies; return their bytes and their number."),
+    method_def<parquet_footer>("parquet_footer",
+                               "parquet_footer(footer)\n--\n\nReturn what a footer says without a key."),
+    method_def<parquet_open_footer>(
+        "parquet_open_footer",
+        "parquet_open_footer(key, aad, footer, length)\n--\n\nReturn FileMetaData, decrypted or verified."),
     method_def<parquet_buffer>("parquet_buffer",
                                "parquet_buffer(length)\n--\n\nReturn new bytes and a view to fill them."),
     end_of_methods,

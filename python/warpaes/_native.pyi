@@ -173,6 +173,9 @@ class Memory:
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
+    def address(self) -> int:
+        """The address of the first byte: of the host or, for device memory, of the device."""
+    @property
     def device(self) -> int:
         """The number of the device, or -1.
 
@@ -1356,6 +1359,68 @@ def parquet_decrypt(
         InvalidTag: A module is not authentic; the sentence names row group, column and page.
         FormatError: A module or a page header is damaged.
         ValueError: The key or the buffer has another length, an ordinal is above 32,767, or the last module is cut off.
+    """
+
+def parquet_move(
+    key: Buffer,
+    aad: Buffer,
+    image: Buffer,
+    to: Data,
+    offset: int,
+    ctr: bool,
+    dictionary: bool,
+    row_group: int,
+    column: int,
+    first_page: int,
+) -> tuple[int, int]:
+    """Make the plain view of whole pages in host or device memory, which they reach as ciphertext.
+
+    Args:
+        key: The column's key.
+        aad: AAD prefix and aad_file_unique.
+        image: Host memory, which is used up: the modules, with 16 bytes before them unless pages are AES-CTR.
+        to: Where the view goes.
+        offset: The offset in ``to``.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is the dictionary page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
+
+    Returns:
+        The bytes of the whole pages in ``image``, and the number of pages.
+
+    Raises:
+        InvalidTag: A module is not authentic.
+        FormatError: A page header is damaged.
+    """
+
+def parquet_footer(footer: Buffer) -> tuple[bool, bool, bool, bool, bytes | None, bytes | None, bytes | None, int]:
+    """Return what a footer says without a key; nothing of it is authenticated, and nothing is built from it.
+
+    Args:
+        footer: The file's end, from the footer's first byte on.
+
+    Returns:
+        Whether the file is encrypted, whether the footer is in clear, whether pages are AES-CTR, whether the AAD prefix
+        must be supplied; the AAD prefix, aad_file_unique and key metadata, or None; the bytes of FileMetaData.
+
+    Raises:
+        FormatError: It is no footer, or damaged.
+    """
+
+def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -> bytes:
+    """Return FileMetaData, decrypted or verified.
+
+    Args:
+        key: The key of the footer.
+        aad: AAD prefix and aad_file_unique.
+        footer: The file's end, from the footer's first byte on.
+        length: The bytes of FileMetaData, by ``parquet_footer``.
+
+    Raises:
+        InvalidTag: A wrong key or AAD prefix, or an altered file.
+        FormatError: The footer is damaged, or the file is not encrypted.
     """
 
 def parquet_buffer(length: int) -> tuple[bytes, memoryview]:

@@ -19,6 +19,15 @@ std::uint64_t cached_bytes() {
     return bytes;
 }
 
+std::uint64_t core_cached_bytes() {
+    static const std::uint64_t bytes = [] {
+        constexpr long usual = long{1} << 20;
+        const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+        return static_cast<std::uint64_t>(size > 0 ? size : usual) / 2;
+    }();
+    return bytes;
+}
+
 bool is_beyond_caches(const MessageGroup& g) {
     return g.input.first != g.output.first && g.count * g.length >= cached_bytes();
 }

@@ -97,6 +97,8 @@ struct MessageGroup {
 /// From this length on, a message's input and output do not fit in the last-level cache together, or in one processor's
 /// share of a large cache.
 [[nodiscard]] std::uint64_t cached_bytes();
+/// So many bytes of one buffer stay in a core's own caches beside those of another.
+[[nodiscard]] std::uint64_t core_cached_bytes();
 /// Whether the messages are not processed in place, and input and output do not fit in the last-level cache together.
 [[nodiscard]] bool is_beyond_caches(const MessageGroup& group);
 

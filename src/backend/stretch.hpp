@@ -34,8 +34,8 @@ struct GcmRun {
     Direction direction;
     const ExpandedKey* key;
     const std::uint8_t* input;
-    /// Equal to `input` (with equal strides) or disjoint. If null and digests are requested, `input` is only hashed, as
-    /// associated data is, and `j0` is ignored.
+    /// Equal to `input` (with equal strides) or disjoint. If null, `input` is only hashed: for a digest as associated
+    /// data is, and `j0` is ignored; on a CPU also for a tag, as the ciphertext of a message that is decrypted.
     std::uint8_t* output;
     std::uint64_t count = 1;
     std::uint64_t segment_bytes = 0;  ///< plaintext of every segment except the last
@@ -69,8 +69,7 @@ struct GcmRun {
     [[nodiscard]] std::uint64_t total_bytes() const noexcept {
         return count == 0 ? 0 : (count - 1) * segment_bytes + last_bytes;
     }
-    /// Whether the input is only hashed. A run for a tag is excluded, because the tag of an empty message needs no
-    /// output either.
+    /// Whether the input is only hashed, for a digest.
     [[nodiscard]] bool hashes_only() const noexcept { return output == nullptr && result == Result::digest; }
 };
 

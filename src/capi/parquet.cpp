@@ -15,6 +15,8 @@ using parquet::place;
 namespace {
 
 constexpr std::uint64_t longest_aad = 65536;
+/// Fewer bytes are not shared among threads: readers of Parquet have threads of their own, which decrypt at once.
+constexpr std::uint64_t most_bytes_of_one_thread = 4 << 20;
 
 warpaes_parquet_chunk checked(const warpaes_parquet_chunk* given) {
     const warpaes_parquet_chunk chunk = read_struct(given, "chunk");
@@ -47,6 +49,10 @@ struct Pages {
     [[nodiscard]] std::uint64_t header_room(const warpaes_parquet_page& page) const {
         return page.header_bytes + parquet::page_overhead(chunk);
     }
+    /// Where the last page ends.
+    [[nodiscard]] std::uint64_t end() const {
+        return list.empty() ? 0 : list.back().offset + list.back().header_bytes + list.back().page_bytes;
+    }
     [[nodiscard]] std::uint32_t plain_bytes(const warpaes_parquet_page& page) const {
         return page.page_bytes - parquet::page_overhead(chunk);
     }
@@ -61,32 +67,55 @@ warpaes_elements at(const void* pointer) {
     return elements;
 }
 
-/// An entry that decrypts the GCM module at `module` (after its length field: nonce, text, tag).
-warpaes_batch_entry gcm_entry(const warpaes_key* key, const std::uint8_t* module, std::uint64_t module_bytes,
-                              const std::uint8_t* aad, std::uint64_t aad_len, std::uint8_t* output) {
-    const std::uint8_t* const nonce = module + parquet::length_bytes;
+warpaes_batch_entry gcm_entry(const warpaes_key* key, const std::uint8_t* nonce, const std::uint8_t* text,
+                              std::uint64_t length, const std::uint8_t* tag, const std::uint8_t* aad,
+                              std::uint64_t aad_len, std::uint8_t* output) {
     warpaes_batch_entry entry{};
     entry.mode = WARPAES_GCM;
     entry.direction = WARPAES_DECRYPT;
     entry.count = 1;
-    entry.length = module_bytes - parquet::gcm_overhead;
+    entry.length = length;
     entry.key = key;
     entry.iv = at(nonce);
     entry.iv_len = parquet::nonce_bytes;
-    entry.input = at(nonce + parquet::nonce_bytes);
+    entry.input = at(text);
     entry.output = at(output);
-    entry.tag = at(nonce + parquet::nonce_bytes + entry.length);
+    entry.tag = at(tag);
     entry.tag_len = parquet::tag_bytes;
     entry.aad = at(aad);
     entry.aad_len = aad_len;
     return entry;
 }
 
+/// An entry that decrypts the GCM module at `module` (after its length field: nonce, text, tag).
+warpaes_batch_entry module_entry(const warpaes_key* key, const std::uint8_t* module, std::uint64_t module_bytes,
+                                 const std::uint8_t* aad, std::uint64_t aad_len, std::uint8_t* output) {
+    const std::uint8_t* const nonce = module + parquet::length_bytes;
+    const std::uint8_t* const text = nonce + parquet::nonce_bytes;
+    const std::uint64_t length = module_bytes - parquet::gcm_overhead;
+    return gcm_entry(key, nonce, text, length, text + length, aad, aad_len, output);
+}
+
+warpaes_batch_entry ctr_entry(const Pages& pages, const warpaes_parquet_page& page, const std::uint8_t* counter,
+                              const std::uint8_t* text, std::uint8_t* output) {
+    warpaes_batch_entry entry{};
+    entry.mode = WARPAES_CTR;
+    entry.direction = WARPAES_DECRYPT;
+    entry.count = 1;
+    entry.length = pages.plain_bytes(page);
+    entry.key = pages.chunk.key;
+    entry.iv = at(counter);
+    entry.iv_len = block_bytes;
+    entry.input = at(text);
+    entry.output = at(output);
+    return entry;
+}
+
 warpaes_batch_entry header_entry(const Pages& pages, const warpaes_parquet_page& page, std::uint8_t* view,
                                  std::uint8_t* scratch) {
     const std::uint64_t aad_len = parquet::write_aad(pages.chunk, page, true, scratch);
-    return gcm_entry(pages.chunk.key, pages.modules() + page.offset, page.header_bytes, scratch, aad_len,
-                     view + page.offset);
+    return module_entry(pages.chunk.key, pages.modules() + page.offset, page.header_bytes, scratch, aad_len,
+                        view + page.offset);
 }
 
 warpaes_batch_entry page_entry(const Pages& pages, const warpaes_parquet_page& page, const std::uint8_t* input,
@@ -95,31 +124,22 @@ warpaes_batch_entry page_entry(const Pages& pages, const warpaes_parquet_page& p
     std::uint8_t* const output = view + page.offset + pages.header_room(page);
     if (!pages.ctr()) {
         const std::uint64_t aad_len = parquet::write_aad(pages.chunk, page, false, scratch);
-        return gcm_entry(pages.chunk.key, input + begin, page.page_bytes, scratch, aad_len, output);
+        return module_entry(pages.chunk.key, input + begin, page.page_bytes, scratch, aad_len, output);
     }
     // The counter block is the nonce and 1. `input` may be device memory; the nonce is the same in `modules`.
     std::memcpy(scratch, pages.modules() + begin + parquet::length_bytes, parquet::nonce_bytes);
     constexpr std::uint8_t one[4] = {0, 0, 0, 1};
     std::memcpy(scratch + parquet::nonce_bytes, one, sizeof one);
-    warpaes_batch_entry entry{};
-    entry.mode = WARPAES_CTR;
-    entry.direction = WARPAES_DECRYPT;
-    entry.count = 1;
-    entry.length = pages.plain_bytes(page);
-    entry.key = pages.chunk.key;
-    entry.iv = at(scratch);
-    entry.iv_len = block_bytes;
-    entry.input = at(input + begin + parquet::ctr_overhead);
-    entry.output = at(output);
-    return entry;
+    return ctr_entry(pages, page, scratch, input + begin + parquet::ctr_overhead, output);
 }
 
-void rewrite_headers(const Pages& pages, std::uint8_t* view) {
-    for (const auto& page : pages.list) {
-        parquet::rewrite_header({view + page.offset, static_cast<std::size_t>(pages.header_room(page))},
-                                page.header_bytes - parquet::gcm_overhead, page.page_bytes, pages.plain_bytes(page),
-                                page.ordinal < 0, place(pages.chunk, page.ordinal));
-    }
+void rewrite_header(const Pages& pages, const warpaes_parquet_page& page, std::uint8_t* view) {
+    parquet::rewrite_header(pages.chunk, page, {view + page.offset, static_cast<std::size_t>(pages.header_room(page))});
+}
+
+[[noreturn]] void refuse_tag(const Pages& pages, const warpaes_parquet_page& page, const char* module) {
+    throw Error(WARPAES_ERROR_AUTHENTICATION, place(pages.chunk, page.ordinal) + ": the " + module +
+                                                  " is not authentic: wrong key or AAD prefix, or an altered file");
 }
 
 /// Runs entries, one for each page. Throws for the first page that is not authentic.
@@ -134,16 +154,12 @@ void run(warpaes_engine* engine, const Pages& pages, const std::vector<warpaes_b
     if (status == WARPAES_OK) status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
     if (status == WARPAES_OK) return;
     for (std::size_t i = 0; i < results.size(); ++i) {
-        if (results[i].status == WARPAES_ERROR_AUTHENTICATION) {
-            throw Error(WARPAES_ERROR_AUTHENTICATION,
-                        place(pages.chunk, pages.list[i].ordinal) + ": the " + module +
-                            " is not authentic: wrong key or AAD prefix, or an altered file");
-        }
+        if (results[i].status == WARPAES_ERROR_AUTHENTICATION) refuse_tag(pages, pages.list[i], module);
     }
     throw Error(status, warpaes_last_error());
 }
 
-void decrypt(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
+void decrypt_as_batch(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
     const std::size_t stride = WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len));
     std::vector<std::uint8_t> scratch(stride * pages.list.size());
     std::vector<warpaes_batch_entry> entries(pages.list.size());
@@ -151,11 +167,96 @@ void decrypt(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
         entries[i] = header_entry(pages, pages.list[i], view, scratch.data() + i * stride);
     }
     run(engine, pages, entries, "page header");
-    rewrite_headers(pages, view);
+    for (const auto& page : pages.list) rewrite_header(pages, page, view);
     for (std::size_t i = 0; i < entries.size(); ++i) {
         entries[i] = page_entry(pages, pages.list[i], pages.modules(), view, scratch.data() + i * stride);
     }
     run(engine, pages, entries, "page");
+}
+
+void run(warpaes_engine* engine, const Pages& pages, const warpaes_parquet_page& page, const warpaes_batch_entry& entry,
+         const char* module) {
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = entry.mode;
+    message.direction = entry.direction;
+    message.key = entry.key;
+    message.iv = static_cast<const std::uint8_t*>(entry.iv.at.pointer);
+    message.iv_len = entry.iv_len;
+    message.input = entry.input.at.pointer;
+    message.input_len = entry.length;
+    message.output = entry.output.at.pointer;
+    message.output_capacity = entry.length;
+    message.aad = entry.aad.at.pointer;
+    message.aad_len = entry.aad_len;
+    message.tag = entry.tag.at.pointer;
+    message.tag_len = entry.tag_len;
+    const warpaes_status status = warpaes_crypt(engine, &message, nullptr);
+    if (status == WARPAES_ERROR_AUTHENTICATION) refuse_tag(pages, page, module);
+    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+}
+
+/// Page after page, on this thread: each page is in the processor's caches once, and no other thread is woken.
+void decrypt_in_turn(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
+    std::vector<std::uint8_t> scratch(WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len)));
+    for (const auto& page : pages.list) {
+        run(engine, pages, page, header_entry(pages, page, view, scratch.data()), "page header");
+        rewrite_header(pages, page, view);
+        run(engine, pages, page, page_entry(pages, page, pages.modules(), view, scratch.data()), "page");
+    }
+}
+
+void decrypt(warpaes_engine* engine, const Pages& pages, std::uint8_t* view) {
+    std::uint64_t bytes = 0;
+    for (const auto& page : pages.list) bytes += page.page_bytes;
+    const bool alone = engine->impl.options().threads == 1 || bytes <= most_bytes_of_one_thread;
+    (alone ? decrypt_in_turn : decrypt_as_batch)(engine, pages, view);
+}
+
+/// The chunk's modules are image + shift: then each page's text lies where its plain view has it.
+const std::uint8_t* modules_of(const Pages& pages, std::uint8_t* image) {
+    return image + WARPAES_PARQUET_SHIFT(pages.chunk.flags);
+}
+
+warpaes_batch_entry staged_entry(const Pages& pages, const warpaes_parquet_page& page, std::uint8_t* image,
+                                 const std::uint8_t* seal, std::uint8_t* scratch) {
+    std::uint8_t* const text = image + page.offset + pages.header_room(page);
+    if (pages.ctr()) return ctr_entry(pages, page, seal, text, text);
+    const std::uint64_t aad_len = parquet::write_aad(pages.chunk, page, false, scratch);
+    return gcm_entry(pages.chunk.key, seal, text, pages.plain_bytes(page), seal + block_bytes, scratch, aad_len, text);
+}
+
+void stage(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, std::uint8_t* seals) {
+    // A header takes what it leaves of the page before it and of its own page: their tag and nonce are kept first.
+    for (std::size_t i = 0; i < pages.list.size(); ++i) {
+        const auto& page = pages.list[i];
+        const std::uint8_t* const module = pages.modules() + page.offset + page.header_bytes;
+        std::uint8_t* const seal = seals + i * WARPAES_PARQUET_SEAL_BYTES;
+        std::memset(seal, 0, WARPAES_PARQUET_SEAL_BYTES);
+        std::memcpy(seal, module + parquet::length_bytes, parquet::nonce_bytes);
+        if (pages.ctr()) {
+            seal[block_bytes - 1] = 1;
+        } else {
+            std::memcpy(seal + block_bytes, module + page.page_bytes - parquet::tag_bytes, parquet::tag_bytes);
+        }
+    }
+    std::vector<std::uint8_t> scratch(WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(pages.chunk.aad_len)));
+    std::vector<std::uint8_t> header;
+    for (const auto& page : pages.list) {
+        header.resize(static_cast<std::size_t>(pages.header_room(page)));
+        warpaes_batch_entry entry = header_entry(pages, page, image, scratch.data());
+        entry.output = at(header.data());
+        run(engine, pages, page, entry, "page header");
+        parquet::rewrite_header(pages.chunk, page, header);
+        std::memcpy(image + page.offset, header.data(), header.size());
+    }
+}
+
+void check_order(const Pages& pages) {
+    std::uint64_t end = 0;
+    for (const auto& page : pages.list) {
+        if (page.offset < end) throw Error(WARPAES_ERROR_ARGUMENT, "pages: must be in order, without repetitions");
+        end = page.offset + page.header_bytes + page.page_bytes;
+    }
 }
 
 }  // namespace
@@ -206,7 +307,8 @@ warpaes_status warpaes_parquet_rewrite_headers(const warpaes_parquet_chunk* chun
         const Pages checked_pages(chunk, pages, count);
         if (count == 0) return;
         require(view, "view");
-        rewrite_headers(checked_pages, static_cast<std::uint8_t*>(view));
+        for (const auto& page : checked_pages.list)
+            rewrite_header(checked_pages, page, static_cast<std::uint8_t*>(view));
     });
 }
 
@@ -236,11 +338,8 @@ warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const warpaes_par
         require(engine, "engine");
         const Pages checked_pages(chunk, pages, count);
         if (view_len != 0) require(view, "view");
-        std::uint64_t end = 0;
-        for (const auto& page : checked_pages.list) {
-            if (page.offset < end) throw Error(WARPAES_ERROR_ARGUMENT, "pages: must be in order, without repetitions");
-            end = page.offset + page.header_bytes + page.page_bytes;
-        }
+        check_order(checked_pages);
+        const std::uint64_t end = checked_pages.end();
         if (view_len < end) {
             throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "view_len: needs " + std::to_string(end) + " bytes");
         }
@@ -249,6 +348,71 @@ warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const warpaes_par
             decrypt(engine, checked_pages, static_cast<std::uint8_t*>(view));
         } catch (...) {
             std::memset(view, 0, static_cast<std::size_t>(view_len));
+            throw;
+        }
+    });
+}
+
+warpaes_status warpaes_parquet_stage(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
+                                     const warpaes_parquet_page* pages, uint64_t count, void* image, void* seals) {
+    return guarded([&] {
+        require(engine, "engine");
+        const Pages checked_pages(chunk, pages, count);
+        if (count == 0) return;
+        require(image, "image");
+        require(seals, "seals");
+        check_order(checked_pages);
+        auto* const bytes = static_cast<std::uint8_t*>(image);
+        if (checked_pages.modules() != modules_of(checked_pages, bytes)) {
+            throw Error(WARPAES_ERROR_ARGUMENT, "image: the chunk's modules must lie in it, at WARPAES_PARQUET_SHIFT");
+        }
+        stage(engine, checked_pages, bytes, static_cast<std::uint8_t*>(seals));
+    });
+}
+
+warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_chunk* chunk, const warpaes_parquet_page* pages,
+                                              uint64_t count, void* image, const void* seals, void* scratch,
+                                              warpaes_status* statuses, warpaes_batch_entry* entries) {
+    return guarded([&] {
+        const Pages checked_pages(chunk, pages, count);
+        if (count == 0) return;
+        require(image, "image");
+        require(seals, "seals");
+        require(scratch, "scratch");
+        require(entries, "entries");
+        const std::uint64_t stride = WARPAES_PARQUET_SCRATCH_BYTES(checked_pages.chunk.aad_len);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            entries[i] = staged_entry(checked_pages, pages[i], static_cast<std::uint8_t*>(image),
+                                      static_cast<const std::uint8_t*>(seals) + i * WARPAES_PARQUET_SEAL_BYTES,
+                                      static_cast<std::uint8_t*>(scratch) + i * stride);
+            if (statuses != nullptr) entries[i].statuses = statuses + i;
+        }
+    });
+}
+
+warpaes_status warpaes_parquet_decrypt_staged(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
+                                              const warpaes_parquet_page* pages, uint64_t count, void* image,
+                                              const void* seals) {
+    return guarded([&] {
+        require(engine, "engine");
+        const Pages checked_pages(chunk, pages, count);
+        if (count == 0) return;
+        require(image, "image");
+        require(seals, "seals");
+        check_order(checked_pages);
+        const std::size_t stride = WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(checked_pages.chunk.aad_len));
+        std::vector<std::uint8_t> scratch(stride * checked_pages.list.size());
+        std::vector<warpaes_batch_entry> entries(checked_pages.list.size());
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            entries[i] = staged_entry(checked_pages, checked_pages.list[i], static_cast<std::uint8_t*>(image),
+                                      static_cast<const std::uint8_t*>(seals) + i * WARPAES_PARQUET_SEAL_BYTES,
+                                      scratch.data() + i * stride);
+        }
+        try {
+            run(engine, checked_pages, entries, "page");
+        } catch (...) {
+            const std::vector<std::uint8_t> zeros(static_cast<std::size_t>(checked_pages.end()));
+            (void)warpaes_copy(engine, image, zeros.data(), zeros.size());
             throw;
         }
     });

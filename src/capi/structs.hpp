@@ -53,7 +53,9 @@ inline constexpr std::tuple all_struct_facts{
     FactsOf<warpaes_sink>{{32, "WARPAES_SINK_INIT"}},
     FactsOf<warpaes_drbg_options>{{72, "WARPAES_DRBG_OPTIONS_INIT"}},
     FactsOf<warpaes_numbers>{{72, "WARPAES_NUMBERS_INIT"}},
-    FactsOf<warpaes_parquet_chunk>{{64, "WARPAES_PARQUET_CHUNK_INIT"}}};
+    FactsOf<warpaes_parquet_chunk>{{64, "WARPAES_PARQUET_CHUNK_INIT"}},
+    FactsOf<warpaes_parquet_footer>{{64, "WARPAES_PARQUET_FOOTER_INIT"}},
+    FactsOf<warpaes_parquet_module>{{56, "WARPAES_PARQUET_MODULE_INIT"}}};
 
 template <typename Struct>
 inline constexpr StructFacts struct_facts = std::get<FactsOf<Struct>>(all_struct_facts);

@@ -2,12 +2,14 @@
 #include "cpu/aesni_vector.hpp"
 #include "cpu/gcm_message_kernels.hpp"
 #include "cpu/key_kernels.hpp"
+#include "cpu/message_kernels.hpp"
 #include "cpu/stream_kernels.hpp"
 
 namespace warpaes::cpu {
 
 const SimdBatchKernels batch_kernels_aesni = {.lanes = Xmm::bytes / 16,
                                               .run = run_aesni,
+                                              .run_messages = run_messages<Xmm, run_aesni>,
                                               .step_streams = step_streams<Xmm>,
                                               .expand_keys = expand_keys<Xmm>,
                                               .invert_keys = invert_keys<Xmm>,

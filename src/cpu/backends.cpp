@@ -120,27 +120,31 @@ bool short_gcm_simd(const ShortMessage& m) {
     }
 }
 
-template <RunFunction Run, const SimdShortCtrKernels& Ctr, const SimdShortGcmKernels& Gcm>
-ShortFunction short_simd(Mode mode, Direction direction, int rounds) noexcept {
+template <const SimdShortGcmKernels& Gcm>
+ShortFunction short_gcm_of(Direction direction, int rounds) noexcept {
     constexpr auto encrypt = Direction::encrypt, decrypt = Direction::decrypt;
-    static constexpr ShortFunction gcm[2][3]{
+    static constexpr ShortFunction functions[2][3]{
         {short_gcm_simd<Gcm, encrypt, 0>, short_gcm_simd<Gcm, encrypt, 1>, short_gcm_simd<Gcm, encrypt, 2>},
         {short_gcm_simd<Gcm, decrypt, 0>, short_gcm_simd<Gcm, decrypt, 1>, short_gcm_simd<Gcm, decrypt, 2>}};
-    const auto index = static_cast<std::size_t>(rounds - 10) / 2;
-    if (mode == Mode::gcm) return gcm[direction == decrypt][index];
-    if (mode == Mode::ctr) return Ctr.functions[index];
+    return functions[direction == decrypt][static_cast<std::size_t>(rounds - 10) / 2];
+}
+
+template <RunFunction Run, const SimdShortCtrKernels& Ctr, const SimdShortGcmKernels& Gcm>
+ShortFunction short_simd(Mode mode, Direction direction, int rounds) noexcept {
+    if (mode == Mode::gcm) return short_gcm_of<Gcm>(direction, rounds);
+    if (mode == Mode::ctr) return Ctr.functions[static_cast<std::size_t>(rounds - 10) / 2];
     return uses_tag(mode) ? nullptr : short_run<Run>;
 }
 
-template <const SimdBatchKernels& Kernels>
+template <const SimdBatchKernels& Kernels, const SimdShortGcmKernels& Gcm>
 void run_batch_simd(StretchLane& lane, std::span<const MessageGroup> groups) {
-    run_batch(lane, Kernels, groups);
+    run_batch(lane, Kernels, short_gcm_of<Gcm>, groups);
 }
 
 template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), void (*GcmSiv)(const SimdGcmSiv&),
           const SimdShortCtrKernels& ShortCtr, const SimdShortGcmKernels& ShortGcm, const SimdBatchKernels& Batch>
 constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
-                                      run_batch_simd<Batch>, run_gcm_siv_simd<GcmSiv>};
+                                      run_batch_simd<Batch, ShortGcm>, run_gcm_siv_simd<GcmSiv>};
 
 #endif
 

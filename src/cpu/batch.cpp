@@ -1,5 +1,7 @@
 #include "cpu/batch.hpp"
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "cpu/gcm_batch.hpp"
@@ -15,43 +17,65 @@ bool is_vectorised(Mode mode, Direction direction) {
     return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::xts;
 }
 
-/// Processes a group in which every message has its own key.
-void run_with_own_keys(const SimdBatchKernels& kernels, MessageKeys& keys, const MessageGroup& g) {
+void run_vectorised(const SimdBatchKernels& kernels, MessageKeys& keys, const MessageGroup& g) {
     const int rounds = g.rounds();
-    const bool inverse = uses_inverse_cipher(g.mode, g.direction);
-    Secret<std::array<std::uint8_t, round_keys_bytes>> inverted;
-    keys.take(g);
-    for (std::uint64_t i = 0; i < g.count; ++i) {
-        const std::uint8_t* round_keys = keys.encrypt(i);
-        if (inverse) {
-            kernels.invert_keys(round_keys, rounds, inverted->data());
-            round_keys = inverted->data();
-        }
-        kernels.run({.mode = g.mode,
+    SimdMessages run{.mode = g.mode,
                      .direction = g.direction,
                      .rounds = rounds,
-                     .keys = round_keys,
-                     .input = g.input.at(i),
-                     .output = g.output.at(i),
+                     .count = static_cast<std::size_t>(g.count),
                      .length = static_cast<std::size_t>(kernel_length(g.mode, g.length, g.unused_bits)),
-                     .chain = g.iv.at(i)});
+                     .keys = nullptr,
+                     .key_stride = 0,
+                     .input = g.input.first,
+                     .output = g.output.first,
+                     .input_stride = static_cast<std::size_t>(g.input.stride),
+                     .output_stride = static_cast<std::size_t>(g.output.stride),
+                     .iv = g.iv.first,
+                     .iv_stride = static_cast<std::size_t>(g.iv.stride),
+                     .beyond_caches = g.beyond_caches};
+    if (g.key != nullptr) {
+        run.keys = reinterpret_cast<const std::uint8_t*>(g.key->round_keys(g.mode, g.direction).words.data());
+        if (g.mode == Mode::ecb && g.input.stride == g.length && g.output.stride == g.length) {
+            run.length *= run.count;  // neighbours are one message
+            run.count = 1;
+        }
+        return kernels.run_messages(run);
+    }
+    const bool inverse = uses_inverse_cipher(g.mode, g.direction);
+    Secret<std::array<std::array<std::uint8_t, round_keys_bytes>, MessageKeys::window>> inverted;
+    run.key_stride = round_keys_bytes;
+    keys.take(g);
+    for (std::uint64_t first = 0; first < g.count; first += MessageKeys::window) {
+        run.count = static_cast<std::size_t>(std::min(MessageKeys::window, g.count - first));
+        run.keys = keys.encrypt_from(first);
+        if (inverse) {
+            for (std::size_t i = 0; i < run.count; ++i) {
+                kernels.invert_keys(run.keys + i * round_keys_bytes, rounds, (*inverted)[i].data());
+            }
+            run.keys = (*inverted)[0].data();
+        }
+        run.input = g.input.at(first);
+        run.output = g.output.at(first);
+        run.iv = g.iv.at(first);
+        kernels.run_messages(run);
     }
 }
 
 }  // namespace
 
-void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, std::span<const MessageGroup> groups) {
+void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunction short_gcm,
+               std::span<const MessageGroup> groups) {
     note_stack_depth(4096);
     std::vector<const MessageGroup*> streams;
     MessageKeys keys(kernels);
-    GcmBatch gcm(kernels, keys);
+    GcmBatch gcm(kernels, keys, short_gcm);
     for (const MessageGroup& group : groups) {
         if (is_stream(group.mode, group.direction)) {
             streams.push_back(&group);
         } else if (GcmBatch::takes(group)) {
             gcm.run(group);
-        } else if (group.key == nullptr && is_vectorised(group.mode, group.direction)) {
-            if (group.length != 0) run_with_own_keys(kernels, keys, group);
+        } else if (is_vectorised(group.mode, group.direction)) {
+            if (group.length != 0) run_vectorised(kernels, keys, group);
         } else {
             lane.run_one_by_one({&group, 1});
         }

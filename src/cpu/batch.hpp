@@ -4,10 +4,13 @@
 #include <span>
 
 #include "backend/stretch.hpp"
+#include "cpu/gcm_batch.hpp"
 #include "cpu/simd.hpp"
 
 namespace warpaes::cpu {
 
-void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, std::span<const MessageGroup> groups);
+/// `short_gcm`: the function for a single short GCM message.
+void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, ShortGcmFunction short_gcm,
+               std::span<const MessageGroup> groups);
 
 }  // namespace warpaes::cpu

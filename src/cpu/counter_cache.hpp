@@ -12,6 +12,8 @@
 // The table depends on the key; it is indexed by the public counter.
 #pragma once
 
+#include <type_traits>
+
 #include "base/stack_depth.hpp"
 #include "cpu/far_text.hpp"
 #include "cpu/simd.hpp"
@@ -198,6 +200,58 @@ WARPAES_INLINE void ctr_walk(const std::uint8_t* keys, Counter& counter, const s
     }
 }
 
+/// Whether counting changes only the last 32 bits of the counter. There is room for a partial last block.
+WARPAES_INLINE bool stays_below_carry(const std::uint8_t* counter, std::size_t bytes) {
+    return bytes / 16 < static_cast<std::uint32_t>(~load_big_endian(counter + 8));
+}
+
+/// CtrMode with stores around the caches, for whole vectors of an output that is aligned to them.
+template <class V, int Rounds, class Counter>
+struct FarCtrMode {
+    const std::uint8_t* keys;
+    Counter& counter;
+
+    template <std::size_t N, class Access>
+    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
+        typename V::State s[N];
+        counter.next(s);
+        const auto text = [&](std::size_t i) __attribute__((always_inline)) {
+            return FarText<V>::load(input + i * V::bytes, access);
+        };
+        all_rounds<V, false, Counter::first_round, Rounds>(s, keys, text);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            if constexpr (std::is_same_v<Access, Whole>) {
+                V::stream(output + i * V::bytes, V::value(s[i]));
+            } else {
+                V::store(output + i * V::bytes, V::value(s[i]), access);
+            }
+        }
+    }
+};
+
+/// From this length on, a message has enough whole cache lines for stores around the caches.
+inline constexpr std::size_t least_far_ctr = 512;
+
+/// CTR for a message of a batch that is larger than the caches, while the message is too short for tables. The lines at
+/// its ends, which it may share with its neighbours, are stored as usual. The caller ends the streams, and has seen
+/// that the counter stays below a carry.
+template <class V, int Rounds>
+WARPAES_INLINE void far_plain_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
+                                  std::uint8_t* output, std::size_t length) {
+    constexpr std::size_t line = 64;
+    const Reg128 first = swap_block(load128(counter));
+    PlainCounter<V> near(keys, first);
+    const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(output) % line) % line;
+    if (head % 16 != 0) return ctr_walk<V, Rounds>(keys, near, input, output, length);
+    if (head != 0) ctr_walk<V, Rounds>(keys, near, input, output, head);
+    PlainCounter<V> counters(keys, add_words(first, word128(static_cast<std::uint32_t>(head / 16))));
+    const std::size_t body = (length - head) / line * line, rest = length - head - body;
+    FarCtrMode<V, Rounds, PlainCounter<V>> mode{keys, counters};
+    walk<V, V::ctr_vectors>(mode, input + head, output + head, body);
+    if (rest != 0) ctr_walk<V, Rounds>(keys, counters, input + head + body, output + head + body, rest);
+}
+
 /// CTR in pieces in which the upper 14 bytes of the counter are constant.
 template <class V, int Rounds>
 [[gnu::noinline]] void ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
@@ -244,6 +298,10 @@ template <class V, int Rounds>
     // Up to a counter that ends in a zero byte; at least one group, of which FarOutput needs the end.
     const std::size_t head = 2 * group - 16 * (low % group_blocks);
     constexpr std::size_t least = 65536;  // of less, head and rest are a large share
+    if (length >= least_far_ctr && length < least && stays_below_carry(counter, length)) {
+        far_plain_ctr<V, Rounds>(keys, counter, input, output, length);
+        return end_streams();
+    }
     if (reinterpret_cast<std::uintptr_t>(output) % 16 != 0 || length < least) {
         return ctr<V, Rounds>(keys, counter, input, output, length);
     }

@@ -13,6 +13,10 @@ namespace {
 /// Below this length, messages of one key do not use the key's tables: making them takes as long as hashing some
 /// kilobytes.
 constexpr std::uint64_t short_bytes = 8192;
+/// What a message costs beside its text, as a length.
+constexpr std::uint64_t least_message = 64;
+/// From this length on, a message that is beyond the caches is decrypted after its tag has been checked.
+constexpr std::uint64_t least_checked_first = 1024;
 /// The limit for keys of single messages, for which no tables exist yet.
 constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
 
@@ -39,7 +43,38 @@ void GcmBatch::make_powers(const MessageGroup& g, const std::uint8_t* round_keys
                           .stride = stride});
 }
 
+void GcmBatch::run_with_tables(const MessageGroup& g) const {
+    const ShortFunction crypt = short_gcm_(g.direction, g.rounds());
+    ShortMessage m{.mode = Mode::gcm,
+                   .direction = g.direction,
+                   .key = g.key,
+                   .round_keys = reinterpret_cast<const std::uint8_t*>(g.key->encrypt().words.data()),
+                   .iv = nullptr,
+                   .input = nullptr,
+                   .output = nullptr,
+                   .length = g.length,
+                   .aad_length = g.aad_length,
+                   .tag_length = g.tag_length};
+    for (std::uint64_t i = 0; i < g.count; ++i) {
+        m.iv = g.iv.at(i);
+        m.input = g.input.at(i);
+        m.output = g.output.at(i);
+        m.aad = g.aad.at(i);
+        m.tag = g.tag.at(i);
+        if (crypt(m)) continue;
+        wipe({m.output, static_cast<std::size_t>(m.length)});
+        if (g.failed != nullptr) g.failed[i] = 1;
+    }
+}
+
 void GcmBatch::run(const MessageGroup& g) {
+    // Large messages of a batch beyond the caches: see GcmMessages::checks_first().
+    const bool opens = g.direction == Direction::decrypt;
+    const bool checks_first =
+        opens && g.beyond_caches && g.iv_length == gcm_nonce_bytes && g.length >= least_checked_first;
+    const bool has_tables =
+        g.key != nullptr && g.iv_length == gcm_nonce_bytes && g.count * (g.length + least_message) >= short_bytes;
+    if (has_tables && (!g.beyond_caches || g.length < least_checked_first)) return run_with_tables(g);
     keys_.take(g);
     Secret<std::array<Block, MessageKeys::window>> tags;
     for (std::uint64_t first = 0; first < g.count; first += MessageKeys::window) {
@@ -57,7 +92,7 @@ void GcmBatch::run(const MessageGroup& g) {
                                    .power_stride = own ? stride : 0,
                                    .power_count = power_count_,
                                    .input = g.input.at(first),
-                                   .output = g.output.at(first),
+                                   .output = checks_first ? nullptr : g.output.at(first),
                                    .input_stride = static_cast<std::size_t>(g.input.stride),
                                    .output_stride = static_cast<std::size_t>(g.output.stride),
                                    .iv = g.iv.at(first),
@@ -66,8 +101,41 @@ void GcmBatch::run(const MessageGroup& g) {
                                    .aad = g.aad.at(first),
                                    .aad_stride = static_cast<std::size_t>(g.aad.stride),
                                    .aad_length = static_cast<std::size_t>(g.aad_length),
+                                   .beyond_caches = g.beyond_caches && !opens,
                                    .tags = (*tags)[0].data()});
-        for (std::size_t i = 0; i < n; ++i) settle_tag(g, first + i, (*tags)[i]);
+        if (checks_first) {
+            open_checked(g.slice(first, n), round_keys, *tags);
+        } else {
+            for (std::size_t i = 0; i < n; ++i) settle_tag(g, first + i, (*tags)[i]);
+        }
+    }
+}
+
+void GcmBatch::open_checked(const MessageGroup& g, const std::uint8_t* round_keys,
+                            const std::array<Block, MessageKeys::window>& tags) {
+    for (std::uint64_t i = 0; i < g.count; ++i) {
+        const MessageGroup one = g.slice(i, 1);
+        bool authentic = true;
+        settle_tag(one, tags[static_cast<std::size_t>(i)], [&](auto) {
+            authentic = false;
+            wipe_far({one.output.first, static_cast<std::size_t>(one.length)});
+        });
+        if (!authentic) continue;
+        const Block counter = inc32(pre_counter(one));
+        kernels_.run_messages({.mode = Mode::ctr,
+                               .direction = Direction::decrypt,
+                               .rounds = g.rounds(),
+                               .count = 1,
+                               .length = static_cast<std::size_t>(g.length),
+                               .keys = round_keys + (g.key == nullptr ? i * round_keys_bytes : 0),
+                               .key_stride = 0,
+                               .input = one.input.first,
+                               .output = one.output.first,
+                               .input_stride = 0,
+                               .output_stride = 0,
+                               .iv = counter.data(),
+                               .iv_stride = 0,
+                               .beyond_caches = true});
     }
 }
 

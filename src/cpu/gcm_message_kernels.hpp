@@ -72,6 +72,7 @@ WARPAES_INLINE Reg128 pre_counter(const SimdGcmMessages& run, const std::uint8_t
 
 template <class V, int Rounds, bool Encrypt>
 void gcm_messages(const SimdGcmMessages& run) {
+    const bool far = run.beyond_caches && run.length >= least_far_gcm;
     for (std::size_t i = 0; i < run.count; ++i) {
         const std::uint8_t* const keys = run.keys + i * run.key_stride;
         const std::uint8_t* const powers = run.powers + i * run.power_stride;
@@ -80,14 +81,22 @@ void gcm_messages(const SimdGcmMessages& run) {
         Ghash<V> hash(powers, zero128(), blocks, run.power_count);
         hash_before_text(hash, run.power_count, run.aad + i * run.aad_stride, run.aad_length);
         PlainCounter<V> counter(keys, add_words(swap_block(j0), word128(1)));
-        gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, run.input + i * run.input_stride,
-                                        run.output + i * run.output_stride, run.length);
+        const std::uint8_t* const input = run.input + i * run.input_stride;
+        std::uint8_t* const output = run.output == nullptr ? nullptr : run.output + i * run.output_stride;
+        if (output == nullptr) {
+            hash.template add<V::unroll>(input, run.length);
+        } else if (far && reinterpret_cast<std::uintptr_t>(output) % 16 == 0) {
+            far_gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, run.length);
+        } else {
+            gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, run.length);
+        }
         hash.add_lengths(8 * run.aad_length, 8 * run.length);
         typename V::State s[1] = {V::sum(V::splat(j0), round_key<V>(keys, 0))};
         const typename V::Reg sum[1] = {V::from_block(hash.digest())};
         encrypt_and_add<V, Rounds, 1, 1>(s, keys, sum);
         store128(run.tags + 16 * i, V::first_block(V::value(s[0])));
     }
+    if (far) end_streams();
 }
 
 template <class V>

@@ -291,7 +291,11 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// The same for a stretch that is larger than the caches. The digest takes ciphertext from a copy, as what was stored
+/// From this length on, most of a message is stored around the caches; the first step never is.
+inline constexpr std::size_t least_far_gcm = 2048;
+
+/// The same for a stretch that is larger than the caches, or a message of a batch that is. The caller ends the streams.
+/// `output` is aligned to blocks. The digest takes ciphertext from a copy, as what was stored
 /// around the caches would have to come from memory.
 template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
 WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
@@ -307,7 +311,6 @@ WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, 
         hashed = far.copy;
     }
     V::store(output - V::bytes, far.last(), Whole{});
-    end_streams();
     if constexpr (Encrypt) hash.template add<n>(hashed);
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
@@ -326,7 +329,11 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
     GcmCounter<V> counter(keys, run.first_round, first);
+    const bool far = run.beyond_caches && reinterpret_cast<std::uintptr_t>(output) % 16 == 0;
     if (bytes < cached_gcm_bytes) {
+        if (far && bytes >= least_far_gcm) {
+            return far_gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
+        }
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
     // Process up to a counter that is a multiple of a step first, so that steps end where the tables do.
@@ -342,7 +349,7 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash
     }
     CachedGcmCounter<V, Rounds> cached(keys, high, low);
     input += 16 * head, output += 16 * head, bytes -= 16 * head;
-    if (run.beyond_caches && reinterpret_cast<std::uintptr_t>(output) % 16 == 0) {
+    if (far) {
         return far_gcm_stretch<V, Rounds, Encrypt>(keys, cached, hash, input, output, bytes);
     }
     gcm_stretch<V, Rounds, Encrypt>(keys, cached, hash, input, output, bytes);
@@ -354,7 +361,9 @@ WARPAES_INLINE void gcm_segment(const SimdGcm& run, const std::uint8_t* input, s
     const std::size_t blocks = (bytes + 15) / 16;
     Ghash<V> hash(run.powers, run.tags ? load128(run.aad_digest) : zero128(), blocks + (run.tags ? 1 : 0));
     const Reg128 first = add_words(swap_block(load128(j0)), word128(static_cast<std::uint32_t>(1 + run.first_block)));
-    if (run.encrypt) {
+    if (output == nullptr) {
+        hash.template add<V::unroll>(input, bytes);
+    } else if (run.encrypt) {
         gcm_message<V, Rounds, true, SecretCounters>(run, first, hash, input, output, bytes);
     } else {
         gcm_message<V, Rounds, false, SecretCounters>(run, first, hash, input, output, bytes);
@@ -391,7 +400,7 @@ template <class V, bool SecretCounters>
             hash_segment<V>(run, input, bytes, result);
             continue;
         }
-        std::uint8_t* const output = run.output + i * run.output_stride;
+        std::uint8_t* const output = run.output == nullptr ? nullptr : run.output + i * run.output_stride;
         const std::uint8_t* const j0 = run.j0 + 16 * i;
         switch (run.rounds) {
         case 10:
@@ -404,6 +413,7 @@ template <class V, bool SecretCounters>
             gcm_segment<V, 14, SecretCounters>(run, input, output, bytes, j0, result);
         }
     }
+    if (run.beyond_caches) end_streams();
 }
 
 template <class V>

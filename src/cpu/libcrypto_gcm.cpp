@@ -119,7 +119,9 @@ private:
         const bool usual = has_usual_iv(run_, j0);
         const Block& mac_j0 = usual ? j0 : any_j0;
         start_mac(mac_j0);
-        if (run_.public_counters && bytes != 0) {
+        if (output == nullptr) {
+            mac_->update(input, nullptr, bytes);
+        } else if (run_.public_counters && bytes != 0) {
             PublicCounters counters(opened(counter_, Mode::ctr), inc32(j0));
             crypt_and_hash_text(counters, input, output, bytes);
         } else if (bytes != 0) {
@@ -212,7 +214,7 @@ void run_gcm_libcrypto(const GcmRun& run) {
             run.results[i] = gcm.hash(input, bytes);
             continue;
         }
-        std::uint8_t* const output = bytes == 0 ? nullptr : run.output + i * run.output_stride;
+        std::uint8_t* const output = bytes == 0 || run.output == nullptr ? nullptr : run.output + i * run.output_stride;
         const Block j0 = inc32(run.j0[i], run.first_block);
         run.results[i] = gcm.crypt(j0, input, output, bytes);
     }

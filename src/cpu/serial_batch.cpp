@@ -74,11 +74,12 @@ private:
         std::array<std::uint8_t, round_keys_bytes> own_keys;
     };
 
-    /// Eight vectors keep the AES units busy. Streams that exceed the caches nearest to the core wait for memory
-    /// instead. For those, half as many streams are faster, because prefetched lines stay cached until they are used.
+    /// Eight vectors keep the AES units busy. Streams that exceed the caches nearest to the core, and short ones of a
+    /// batch that lies in memory, wait for memory instead. For those, half as many streams are faster, because
+    /// prefetched lines stay cached until they are used.
     [[nodiscard]] std::size_t streams_at_once(std::span<const MessageGroup* const> groups) const {
-        const bool all_near =
-            std::all_of(groups.begin(), groups.end(), [](const auto* g) { return g->length <= near_bytes; });
+        const bool all_near = std::all_of(groups.begin(), groups.end(),
+                                          [](const auto* g) { return g->length <= near_bytes && !g->beyond_caches; });
         const std::size_t most = SimdStreams::vectors * kernels_.lanes;
         return all_near ? most : std::max(most / 2, SimdStreams::vectors);
     }

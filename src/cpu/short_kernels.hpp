@@ -14,11 +14,6 @@ namespace warpaes::cpu {
 /// Stack of a kernel's callees: memcpy, and note_stack_depth itself.
 inline constexpr std::size_t leaf_stack = 128;
 
-/// Whether counting changes only the last 32 bits of the counter. There is room for a partial last block.
-WARPAES_INLINE bool stays_below_carry(const std::uint8_t* counter, std::size_t bytes) {
-    return bytes / 16 < static_cast<std::uint32_t>(~load_big_endian(counter + 8));
-}
-
 WARPAES_INLINE Reg128 reversed_counter(const std::uint8_t* counter) {
     return swap_block(load128(counter));
 }

@@ -141,19 +141,38 @@ struct SimdGcmMessages {
     std::size_t power_stride;
     std::size_t power_count;  ///< as many as a vector step uses, or as the longest part of a message has blocks
     const std::uint8_t* input;
-    std::uint8_t* output;
+    std::uint8_t* output;  ///< null: the input is only hashed, as the ciphertext of messages that are decrypted
     std::size_t input_stride, output_stride;
     const std::uint8_t* iv;
     std::size_t iv_stride, iv_length;
     const std::uint8_t* aad;
     std::size_t aad_stride, aad_length;
+    bool beyond_caches;
     std::uint8_t* tags;  ///< 16 bytes each
+};
+
+/// Messages of one length in a parallel direction of any mode but XTS and GCM, with one key each or one key for all.
+struct SimdMessages {
+    Mode mode;
+    Direction direction;
+    int rounds;
+    std::size_t count;
+    std::size_t length;        ///< kernel_length()
+    const std::uint8_t* keys;  ///< as in SimdRun
+    std::size_t key_stride;    ///< 0: one key for all
+    const std::uint8_t* input;
+    std::uint8_t* output;
+    std::size_t input_stride, output_stride;
+    const std::uint8_t* iv;
+    std::size_t iv_stride;
+    bool beyond_caches;
 };
 
 /// The kernels of an instruction set for batches.
 struct SimdBatchKernels {
     std::size_t lanes;  ///< blocks per vector
     void (*run)(const SimdRun&);
+    void (*run_messages)(const SimdMessages&);
     void (*step_streams)(const SimdStreams&);
     void (*expand_keys)(const SimdKeys&);
     /// From round keys of the cipher to those of the equivalent inverse cipher, not in place.

@@ -1,6 +1,7 @@
 // Batches with VAES, two blocks per register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
 #include "cpu/gcm_message_kernels.hpp"
 #include "cpu/key_kernels.hpp"
+#include "cpu/message_kernels.hpp"
 #include "cpu/stream_kernels.hpp"
 #include "cpu/vaes256_vector.hpp"
 
@@ -8,6 +9,7 @@ namespace warpaes::cpu {
 
 const SimdBatchKernels batch_kernels_vaes256 = {.lanes = Ymm::bytes / 16,
                                                 .run = run_vaes256,
+                                                .run_messages = run_messages<Ymm, run_vaes256>,
                                                 .step_streams = step_streams<Ymm>,
                                                 .expand_keys = expand_keys<Ymm>,
                                                 .invert_keys = invert_keys<Ymm>,

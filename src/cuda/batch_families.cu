@@ -30,6 +30,14 @@ void set_batch(BatchParams& p, const Bucket& bucket) {
     if (bucket.one_key != nullptr) copy_round_keys(p.round_keys, *bucket.one_key, bucket.mode, bucket.direction);
 }
 
+Secret<FewKeys> few_keys_of(const Bucket& bucket) {
+    Secret<FewKeys> keys;
+    for (std::size_t i = 0; i < bucket.few_keys.size(); ++i) {
+        copy_round_keys(keys->words[i], *bucket.few_keys[i], bucket.mode, bucket.direction);
+    }
+    return keys;
+}
+
 /// Computes the data units of a message, and what else the XTS kernel needs.
 XtsPart xts_part(const BatchGroup& g, const XtsPart& of_group) {
     XtsPart part = of_group;
@@ -51,8 +59,13 @@ void enqueue_xts_batch(const Bucket& bucket, const DeviceLimits& device, cudaStr
     if (one_key) copy_round_keys(p->tweak_keys, *bucket.one_tweak_key, bucket.mode, Direction::encrypt);
     if (bucket.units == 0) return;
     const LaunchShape tweaks = shape_for(device, p->tweak_count),
-                      shape = BatchBlocks::shape(device, one_key, bucket.units);
+                      shape = BatchBlocks::shape(device, bucket.keys_are_parameters(), bucket.units);
     launch(batch_tweaks_kernel_for(bucket.rounds, tweaks.tables, one_key), tweaks, stream, *p);
+    if (!bucket.few_keys.empty()) {
+        launch(batch_xts_few_kernel_for(bucket.direction, bucket.rounds, shape.tables), shape, stream, *p,
+               *few_keys_of(bucket));
+        return;
+    }
     launch(batch_xts_kernel_for(bucket.direction, bucket.rounds, shape.tables, one_key), shape, stream, *p);
 }
 
@@ -75,7 +88,7 @@ void prepare_blocks(Bucket& bucket, const DeviceLimits& device) {
     const bool in_place = std::any_of(bucket.groups.begin(), bucket.groups.end(),
                                       [](const BatchGroup& g) { return g.input == g.output; });
     if (in_place && chains_on_ciphertext(bucket.mode, bucket.direction)) {
-        const LaunchShape shape = BatchBlocks::shape(device, bucket.one_key != nullptr, bucket.units);
+        const LaunchShape shape = BatchBlocks::shape(device, bucket.keys_are_parameters(), bucket.units);
         bucket.scratch_bytes = shape.warps() * block_bytes;
     }
 }
@@ -85,10 +98,15 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
     if (bucket.units == 0) return;
     Secret<BlockParams> p;
     set_batch(p->batch, bucket);
-    const LaunchShape shape = BatchBlocks::shape(device, bucket.one_key != nullptr, bucket.units);
+    const LaunchShape shape = BatchBlocks::shape(device, bucket.keys_are_parameters(), bucket.units);
     if (bucket.scratch_bytes != 0) {
         p->boundaries = reinterpret_cast<uint4*>(bucket.scratch);
         launch(batch_boundaries_kernel(), thread_each(device, shape.warps(), 256, 16), stream, *p, shape.warps());
+    }
+    if (!bucket.few_keys.empty()) {
+        launch(batch_blocks_few_kernel_for(bucket.mode, bucket.direction, bucket.rounds, shape.tables), shape, stream,
+               *p, *few_keys_of(bucket));
+        return;
     }
     launch(
         batch_blocks_kernel_for(bucket.mode, bucket.direction, bucket.rounds, shape.tables, bucket.one_key != nullptr),
@@ -124,7 +142,7 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
     for (BatchGroup& g : bucket.groups) {
         const auto blocks = static_cast<std::uint32_t>(blocks_with_partial(g));
         const auto lanes_for = [&](std::uint64_t distance) {
-            return BatchCounters::log_lanes(blocks, distance, bucket.one_key != nullptr);
+            return BatchCounters::log_lanes(blocks, distance, bucket.keys_are_parameters());
         };
         if (g.count > 1) {
             g.lanes = lanes_for(std::max(g.input_stride, g.output_stride));
@@ -145,7 +163,12 @@ void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStre
     p->gcm = bucket.mode == Mode::gcm ? 1 : 0;
     p->at_once = bucket.at_once;
     p->pads = pads;
-    const LaunchShape shape = launch_shape(device, tasks, BatchCounters::threads(device, bucket.one_key != nullptr));
+    const LaunchShape shape = launch_shape(device, tasks, BatchCounters::threads(device, bucket.keys_are_parameters()));
+    if (!bucket.few_keys.empty()) {
+        launch(batch_ctr_few_kernel_for(bucket.rounds, shape.tables, bucket.long_messages), shape, stream, *p,
+               *few_keys_of(bucket));
+        return;
+    }
     launch(batch_ctr_kernel_for(bucket.rounds, shape.tables, bucket.one_key != nullptr, bucket.long_messages), shape,
            stream, *p);
 }

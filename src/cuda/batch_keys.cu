@@ -64,7 +64,9 @@ void BatchKeys::reserve(std::span<BucketPlan> plans) {
 
 void BatchKeys::fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d) {
     if (g.key != nullptr) {
-        d.keys = slot_of(*g.key, plan.keys, plan.inverse());
+        const Handles::Place place = place_of(*g.key, plan.keys, plan.inverse());
+        d.keys = place.slot;
+        d.key_number = place.number;
         return;
     }
     const Elements raw = raw_.put(g, g.keys, g.key_bytes);
@@ -76,30 +78,43 @@ void BatchKeys::fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d) {
 }
 
 const uint4* BatchKeys::tweak_slot(BucketPlan& plan, const MessageGroup& g) {
-    return plan.slots ? slot_of(*g.tweak_key, plan.tweak_keys, false) : nullptr;
+    return plan.slots ? place_of(*g.tweak_key, plan.tweak_keys, false).slot : nullptr;
 }
 
-uint4* BatchKeys::slot_of(const ExpandedKey& key, Handles& handles, bool inverse) {
-    if (&key == handles.last) return handles.last_slot;
-    const auto [found, is_new] = handles.slots.try_emplace(&key, nullptr);
+void BatchKeys::finish_filling(std::span<BucketPlan> plans) {
+    for (BucketPlan& plan : plans) {
+        const Handles& keys = plan.keys;
+        if (!plan.mixed || plan.raw_slots != 0 || keys.places.size() != keys.few_keys.size()) continue;
+        std::uint64_t bytes = 0;
+        for (const BatchGroup& g : plan.bucket.groups) bytes += g.count * g.length;
+        if (bytes >= BatchFewKeys::least_bytes) plan.bucket.few_keys = keys.few_keys;
+    }
+}
+
+Handles::Place BatchKeys::place_of(const ExpandedKey& key, Handles& handles, bool inverse) {
+    if (&key == handles.last) return handles.last_place;
+    const auto [found, is_new] = handles.places.try_emplace(&key);
     if (is_new) {
+        const std::size_t number = handles.places.size() - 1;
+        found->second.number = static_cast<std::uint32_t>(number);
+        if (number < FewKeys::most) handles.few_keys.push_back(&key);
         KeyTable::Held held;
         if (table_ != nullptr && handles.most <= most_table_keys) held = table_->hold(key, inverse);
         if (held.number != KeyTable::none) held_.push_back(held);
-        found->second = reinterpret_cast<uint4*>(held.number != KeyTable::none
-                                                     ? table_->slot(held.number)
-                                                     : handles.own_slots + handles.own++ * key_slot_bytes);
+        found->second.slot = reinterpret_cast<uint4*>(held.number != KeyTable::none
+                                                          ? table_->slot(held.number)
+                                                          : handles.own_slots + handles.own++ * key_slot_bytes);
         if (held.number == KeyTable::none || held.empty) {
             const bool few = handles.few != nullptr;
             std::uint8_t* const bytes = few ? (*handles.few)->few : side_.host() + handles.bytes_at;
             uint4** const targets =
                 few ? (*handles.few)->few_targets : reinterpret_cast<uint4**>(side_.host() + handles.targets_at);
             std::copy(key.bytes().begin(), key.bytes().end(), bytes + handles.fresh * KeyParams::stride);
-            targets[handles.fresh++] = found->second;
+            targets[handles.fresh++] = found->second.slot;
         }
     }
     handles.last = &key;
-    return handles.last_slot = found->second;
+    return handles.last_place = found->second;
 }
 
 void BatchKeys::enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream) {

@@ -24,9 +24,14 @@ namespace warpaes::cuda {
 /// memory.
 struct Handles {
     const ExpandedKey* last = nullptr;
-    uint4* last_slot = nullptr;
     std::size_t most = 0;  ///< upper bound of their number
-    std::unordered_map<const ExpandedKey*, uint4*> slots;
+    struct Place {
+        uint4* slot;
+        std::uint32_t number;  ///< keys that came before it
+    };
+    Place last_place{};
+    std::unordered_map<const ExpandedKey*, Place> places;
+    std::vector<const ExpandedKey*> few_keys;  ///< the first FewKeys::most of them
     std::uint8_t* own_slots = nullptr;
     std::size_t own = 0;
     /// Keys to be expanded. Their bytes and the addresses of their slots are in `few`, or if there may be more, in the
@@ -75,6 +80,8 @@ public:
     void fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d);
     /// The slot of XTS's second key; null if the bucket has no slots.
     [[nodiscard]] const uint4* tweak_slot(BucketPlan& plan, const MessageGroup& g);
+    /// Called when all groups are filled: gives buckets with few keys and much text these keys as parameters.
+    static void finish_filling(std::span<BucketPlan> plans);
     /// Enqueues what fills the slots, for the kernels that come later on the stream.
     void enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream);
     /// Called when the device has ended; `done`: whether it succeeded.
@@ -84,7 +91,7 @@ private:
     /// A batch with more keys than this does not use the table, because they would only evict each other.
     static constexpr std::size_t most_table_keys = KeyTable::capacity / 4;
 
-    [[nodiscard]] uint4* slot_of(const ExpandedKey& key, Handles& handles, bool inverse);
+    [[nodiscard]] Handles::Place place_of(const ExpandedKey& key, Handles& handles, bool inverse);
     void expand(const BucketPlan& plan, const DeviceLimits& limits, cudaStream_t stream) const;
 
     KeyTable* table_;

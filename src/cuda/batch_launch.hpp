@@ -27,6 +27,9 @@ struct Bucket {
     /// The key of all messages, or null. Modes that `needs_slots` names have slots of keys even with one key.
     const ExpandedKey* one_key = nullptr;
     const ExpandedKey* one_tweak_key = nullptr;
+    /// The keys of all messages in the order of BatchGroup::key_number, if they are few and the batch is worth the
+    /// copy; otherwise empty.
+    std::span<const ExpandedKey* const> few_keys;
 
     /// Descriptors in host memory. They are copied after `prepare`, which may sort them and which sets first_message
     /// and, if the kernel needs it, first_unit. Their pointers point to device memory. Every group has messages; a
@@ -50,6 +53,9 @@ struct Bucket {
     const XtsPart* xts_on_device = nullptr;
     const KeyRun* runs_on_device = nullptr;
     unsigned long long* tickets = nullptr;  ///< in device memory, `bucket_tickets` zeros
+
+    /// Whether the kernels for blocks, counters and XTS find round keys among their parameters, and not in slots.
+    [[nodiscard]] bool keys_are_parameters() const { return one_key != nullptr || !few_keys.empty(); }
 };
 
 inline constexpr unsigned bucket_tickets = 4;

@@ -13,7 +13,7 @@ bool same_shape(const MessageGroup& a, const MessageGroup& b) {
     return a.length == b.length && a.unused_bits == b.unused_bits && a.mode == b.mode && a.direction == b.direction &&
            a.key == b.key && a.iv_length == b.iv_length && a.aad_length == b.aad_length &&
            a.tag_length == b.tag_length && a.key_bytes == b.key_bytes && a.tweak_key == b.tweak_key &&
-           a.data_units == b.data_units && a.device == b.device && a.statuses == nullptr && b.statuses == nullptr;
+           a.data_units == b.data_units && a.device == b.device;
 }
 
 std::uint64_t distance(const Elements& a, const Elements& b) {
@@ -47,6 +47,8 @@ bool MergedGroups::continues(const Run& run, const MessageGroup& next) {
     const MessageGroup& first = groups_[run.first];
     if (first.count != 1 || next.count != 1 || !same_shape(first, next)) return false;
     if (first.failed == nullptr ? next.failed != nullptr : next.failed != first.failed + run.count) return false;
+    if (first.statuses == nullptr ? next.statuses != nullptr : next.statuses != first.statuses + run.count)
+        return false;
     const MessageGroup& second = run.count == 1 ? next : groups_[run.first + 1];
     for (std::size_t i = 0; i < kinds; ++i) {
         const Elements &a = first.*each_kind[i], &b = second.*each_kind[i], &here = next.*each_kind[i];

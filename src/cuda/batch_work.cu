@@ -78,11 +78,7 @@ void BatchWork::finish() {
 bool BatchWork::leave() {
     bool secret = false;
     if (!plans_.empty()) {
-        failed_.rewind();
-        for (std::size_t i = 0; i < groups_.size(); ++i) {
-            const MessageGroup g = groups_[i];
-            if (bucket_of_[i] != no_bucket && reports(g)) tell(g, side_.device() + failed_.take(g.count));
-        }
+        for (const BucketPlan& plan : plans_) tell(plan.bucket);
         secret = side_.holds_keys();
         wipe_device_secrets();
         check(cudaEventRecord(memory_.done.get(), context_.stream), "recording an event");
@@ -91,10 +87,11 @@ bool BatchWork::leave() {
     return secret;
 }
 
-void BatchWork::tell(const MessageGroup& g, const std::uint8_t* failed) const {
-    if (g.statuses == nullptr) return;
-    launch(statuses_kernel_for(), thread_each(context_.limits, g.count, 256, 16), context_.stream,
-           StatusParams{failed, g.statuses, g.count, WARPAES_ERROR_AUTHENTICATION});
+void BatchWork::tell(const Bucket& bucket) const {
+    if (!uses_tag(bucket.mode) || bucket.direction != Direction::decrypt) return;
+    launch(statuses_kernel_for(), thread_each(context_.limits, bucket.messages, 256, 16), context_.stream,
+           StatusParams{bucket.on_device, static_cast<std::uint32_t>(bucket.groups.size()),
+                        WARPAES_ERROR_AUTHENTICATION, bucket.messages});
 }
 
 BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
@@ -174,6 +171,7 @@ void BatchWork::fill() {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
         if (bucket_of_[i] != no_bucket) fill(plans_[bucket_of_[i]], i, groups_[i]);
     }
+    BatchKeys::finish_filling(plans_);
     data_.finish_placing();
 }
 
@@ -190,6 +188,7 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     d.aad = aad.first;
     d.tag = tag.first;
     d.failed = reports(g) ? side_.device() + failed_.take(g.count) : nullptr;
+    d.statuses = g.statuses;
     d.input_stride = placed.input_stride;
     d.output_stride = placed.output_stride;
     d.iv_stride = iv.stride;
@@ -200,8 +199,10 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     d.aad_length = g.aad_length;
     d.iv_length = static_cast<std::uint32_t>(g.iv_length);
     d.tag_length = static_cast<std::uint32_t>(g.tag_length);
-    d.alignment = alignment_of(reinterpret_cast<std::uintptr_t>(d.input) | reinterpret_cast<std::uintptr_t>(d.output) |
-                               (g.count > 1 ? d.input_stride | d.output_stride : 0));
+    const std::uint32_t alignment =
+        alignment_of(reinterpret_cast<std::uintptr_t>(d.input) | reinterpret_cast<std::uintptr_t>(d.output) |
+                     (g.count > 1 ? d.input_stride | d.output_stride : 0));
+    d.alignment = static_cast<std::uint16_t>(alignment);
     if (plan.slots) keys_.fill(plan, g, d);
     if (g.mode == Mode::xts) {
         XtsPart& part = plan.bucket.xts[plan.filled];

@@ -44,8 +44,9 @@ private:
     void prepare();
     void enqueue_kernels();
     void deliver();
-    /// Enqueues the statuses of a group, from its `failed` bytes on the device.
-    void tell(const MessageGroup& g, const std::uint8_t* failed) const;
+    /// Enqueues the statuses of a bucket's messages, from their `failed` bytes on the device: one kernel, however many
+    /// groups there are.
+    void tell(const Bucket& bucket) const;
     /// After a failure: waits for the device, wipes secrets and lets go of keys.
     void abandon() noexcept;
     void wipe_secrets() noexcept;

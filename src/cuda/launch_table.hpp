@@ -254,11 +254,24 @@ constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments,
 /// quarter as many passes of the load-store unit as its lookups. So if messages have their own keys, round keys stay in
 /// registers, and half as many threads have twice as many registers each.
 struct BatchBlocks {
-    static constexpr int most_threads(bool one_key) { return one_key ? 1024 : 512; }
-    static constexpr LaunchShape shape(const DeviceLimits& device, bool one_key, std::uint64_t blocks) {
-        const auto threads = static_cast<int>(one_key ? device.table.threads : device.table.own_key_threads);
+    /// `parameters`: round keys are parameters of the kernel, and not kept in registers.
+    static constexpr int most_threads(bool parameters) { return parameters ? 1024 : 512; }
+    static constexpr LaunchShape shape(const DeviceLimits& device, bool parameters, std::uint64_t blocks) {
+        const auto threads = static_cast<int>(parameters ? device.table.threads : device.table.own_key_threads);
         return launch_shape(device, (blocks + 31) / 32, threads);
     }
+};
+
+/// Batches with at most FewKeys::most keys: from so much text on, round keys are parameters of the kernels, so that as
+/// many threads run as under one key. Copying them takes the host some 10 µs. H200, 2026-11, AES-128, 256 MiB under 64
+/// keys in messages of 8 KiB, GB/s with parameters and with keys in registers: XTS 556 and 481, CBC decryption 589 and
+/// 474, ECB 543 and 500, CTR 692 and 700, in messages of 1 MiB 669 and 569. At 16 MiB the two are equal.
+struct BatchFewKeys {
+#if defined(WARPAES_SIMT)
+    static constexpr std::uint64_t least_bytes = 4096;  // which the simulated GPU processes in reasonable time
+#else
+    static constexpr std::uint64_t least_bytes = 64 << 20;
+#endif
 };
 
 /// Counters of many messages (batch_ctr.cuh).
@@ -266,9 +279,9 @@ struct BatchCounters {
     /// If messages have their own keys, the round keys stay in registers: half as many threads have twice as many
     /// registers each. H200, 2026-11, AES-128, GB/s with keys in registers and with keys read for every block: 1 MiB
     /// 904 and 692, 64 KiB 900 and 655, 1,500 bytes 636 and 617.
-    static constexpr int most_threads(bool one_key) { return one_key ? 1024 : 512; }
-    static constexpr int threads(const DeviceLimits& device, bool one_key) {
-        return static_cast<int>(one_key ? device.table.threads : device.table.own_key_threads);
+    static constexpr int most_threads(bool parameters) { return parameters ? 1024 : 512; }
+    static constexpr int threads(const DeviceLimits& device, bool parameters) {
+        return static_cast<int>(parameters ? device.table.threads : device.table.own_key_threads);
     }
 
     /// Whether a warp processes a message in windows and keeps A(j) from one to the next. H200, 2026-11, AES-128, 1

@@ -45,11 +45,11 @@ std::uint64_t module_bytes(const warpaes_parquet_chunk& chunk, std::uint64_t off
 /// The fields of a page header that its plain view keeps.
 class KeptFields {
 public:
-    KeptFields(std::span<const std::uint8_t> header, const std::string& where) : header_(header) {
+    explicit KeptFields(std::span<const std::uint8_t> header) : header_(header) {
         try {
             read();
         } catch (const Error& e) {
-            refuse(where, std::string("the page header is damaged: ") + e.what());
+            throw Error(WARPAES_ERROR_FORMAT, std::string("the page header is damaged: ") + e.what());
         }
     }
     std::int32_t type = -1;
@@ -110,9 +110,9 @@ std::uint8_t* write_filler(std::uint8_t* to, std::size_t bytes) {
 }
 
 /// Fills [to, end) with binary fields of zeros. Two are needed where the length of one would take a byte more.
-void fill(std::uint8_t* to, std::uint8_t* end, const std::string& where) {
+void fill(std::uint8_t* to, std::uint8_t* end) {
     auto left = static_cast<std::size_t>(end - to);
-    if (left == 1) refuse(where, "the page header leaves no room for its view");
+    if (left == 1) throw Error(WARPAES_ERROR_FORMAT, "the page header leaves no room for its view");
     if (left > 129) {
         const std::size_t zeros = left - 8;
         *to++ = filler_distance << 4 | static_cast<int>(thrift::Type::binary);
@@ -121,6 +121,27 @@ void fill(std::uint8_t* to, std::uint8_t* end, const std::string& where) {
         left = static_cast<std::size_t>(end - to);
     }
     if (left != 0) write_filler(to, left);
+}
+
+void rewrite(std::span<std::uint8_t> room, std::size_t header_bytes, std::uint32_t page_module_bytes,
+             std::uint32_t plain_page_bytes, bool dictionary) {
+    // Some writers pad the header: the bytes after the struct's end mean nothing.
+    const std::vector<std::uint8_t> header(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(header_bytes));
+    const KeptFields fields(header);
+    const bool right =
+        dictionary ? fields.type == dictionary_page : fields.type == data_page || fields.type == data_page_v2;
+    if (!right) {
+        throw Error(WARPAES_ERROR_FORMAT, "the page header is of type " + std::to_string(fields.type));
+    }
+    if (fields.compressed_size != page_module_bytes) {
+        throw Error(WARPAES_ERROR_FORMAT, "the page header gives " + std::to_string(fields.compressed_size) +
+                                              " bytes to a page of " + std::to_string(page_module_bytes));
+    }
+    std::int32_t last = 0;
+    std::uint8_t* const end = room.data() + room.size();
+    std::uint8_t* const at = fields.write(room.data(), plain_page_bytes, last);
+    fill(at, end - 1);
+    end[-1] = 0;
 }
 
 }  // namespace
@@ -174,23 +195,14 @@ std::uint64_t write_aad(const warpaes_parquet_chunk& chunk, const warpaes_parque
     return static_cast<std::uint64_t>(at - to);
 }
 
-void rewrite_header(std::span<std::uint8_t> room, std::size_t header_bytes, std::uint32_t page_module_bytes,
-                    std::uint32_t plain_page_bytes, bool dictionary, const std::string& where) {
-    // Some writers pad the header: the bytes after the struct's end mean nothing.
-    const std::vector<std::uint8_t> header(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(header_bytes));
-    const KeptFields fields(header, where);
-    const bool right =
-        dictionary ? fields.type == dictionary_page : fields.type == data_page || fields.type == data_page_v2;
-    if (!right) refuse(where, "the page header is of type " + std::to_string(fields.type));
-    if (fields.compressed_size != page_module_bytes) {
-        refuse(where, "the page header gives " + std::to_string(fields.compressed_size) + " bytes to a page of " +
-                          std::to_string(page_module_bytes));
+void rewrite_header(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page,
+                    std::span<std::uint8_t> room) {
+    try {
+        rewrite(room, page.header_bytes - gcm_overhead, page.page_bytes, page.page_bytes - page_overhead(chunk),
+                page.ordinal < 0);
+    } catch (const Error& e) {
+        refuse(place(chunk, page.ordinal), e.what());
     }
-    std::int32_t last = 0;
-    std::uint8_t* const end = room.data() + room.size();
-    std::uint8_t* const at = fields.write(room.data(), plain_page_bytes, last);
-    fill(at, end - 1, where);
-    end[-1] = 0;
 }
 
 }  // namespace warpaes::parquet

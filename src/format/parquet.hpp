@@ -39,8 +39,7 @@ std::uint64_t write_aad(const warpaes_parquet_chunk& chunk, const warpaes_parque
                         std::uint8_t* to);
 
 /// Rewrites the plain header at the front of `room` to one that takes all of `room`: `room` is what the two modules
-/// take, less the plain page. `header_bytes`: of the plain header. Throws Error{FORMAT} with `where`.
-void rewrite_header(std::span<std::uint8_t> room, std::size_t header_bytes, std::uint32_t page_module_bytes,
-                    std::uint32_t plain_page_bytes, bool dictionary, const std::string& where);
+/// take, less the plain page. Throws Error{FORMAT} that names the page.
+void rewrite_header(const warpaes_parquet_chunk& chunk, const warpaes_parquet_page& page, std::span<std::uint8_t> room);
 
 }  // namespace warpaes::parquet

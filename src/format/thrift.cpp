@@ -63,6 +63,13 @@ std::int32_t Reader::i32() {
     return static_cast<std::int32_t>(value);
 }
 
+std::span<const std::uint8_t> Reader::binary() {
+    const std::uint64_t length = varint();
+    const std::size_t begin = at_;
+    advance(length);
+    return bytes_.subspan(begin, static_cast<std::size_t>(length));
+}
+
 void Reader::skip_elements(std::uint64_t count, Type type, int depth) {
     if (count > bytes_.size() - at_) refuse("a list that is longer than its bytes");
     if (type == Type::bool_true || type == Type::bool_false) return advance(count);

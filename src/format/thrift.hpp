@@ -38,6 +38,7 @@ public:
     /// The next field of a struct whose last field had the number `last`.
     Field field(std::int32_t last);
     std::int32_t i32();
+    std::span<const std::uint8_t> binary();
     void skip(Type type, int depth = 0);
 
 private:

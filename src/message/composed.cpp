@@ -1,5 +1,7 @@
 #include "message/composed.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -49,7 +51,19 @@ public:
     HostOutput(const HostOutput&) = delete;
     HostOutput& operator=(const HostOutput&) = delete;
     ~HostOutput() {
-        if (wipes_) clear_after_failure(engine_, caller_, bytes_, device_);
+        if (!wipes_) return;
+        if (!owners_) {
+            clear_after_failure(engine_, caller_, bytes_, device_);
+            return;
+        }
+        // The threads' own caches hold the text and, of twice as much, still most of what was written.
+        const bool beyond_caches = bytes_ / std::max(engine_.options().threads, 1U) > 2 * core_cached_bytes();
+        owners_->wipe(engine_, {caller_, bytes_}, chunk_bytes_, beyond_caches);
+    }
+    /// The output of a message in host memory that is cut into such chunks.
+    ChunkOwners& chunks_of(const ComposedMessage& message) {
+        chunk_bytes_ = static_cast<std::size_t>(message.chunk_bytes());
+        return owners_.emplace(message.chunks(), message.plan.lanes);
     }
     [[nodiscard]] std::uint8_t* data() noexcept { return copy_.empty() ? caller_ : copy_.data(); }
     void finish() {
@@ -64,6 +78,8 @@ private:
     int device_;
     bool wipes_;
     SecretVector copy_;
+    std::size_t chunk_bytes_ = 0;
+    std::optional<ChunkOwners> owners_;
 };
 
 }  // namespace
@@ -104,9 +120,11 @@ void crypt_composed(Engine& engine, const Request& r, MessageResult& result) {
     const auto tag_bytes = static_cast<std::size_t>(m.tag_length);
     Secret<Block> tag;
     if (decrypt) copy_anywhere(tag->data(), m.tag.first, tag_bytes);
-    const ComposedMessage message{
+    ComposedMessage message{
         engine,   plan,          m.mode, m.direction, *m.key, r.mac_key, iv.span(), input.span().data(),
         m.length, output.data(), aad,    *tag,        device};
+    const bool in_chunks = m.mode == Mode::siv || m.mode == Mode::gcm_siv;
+    if (decrypt && in_chunks && device < 0 && to < 0 && m.length != 0) message.owners = &output.chunks_of(message);
     const auto written = m.mode == Mode::siv       ? crypt_siv(message)
                          : m.mode == Mode::gcm_siv ? crypt_gcm_siv(message)
                                                    : crypt_key_wrap(message);

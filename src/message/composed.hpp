@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "engine/run/chunk_owners.hpp"
 #include "engine/run/executor.hpp"
 #include "message/message.hpp"
 
@@ -29,8 +30,9 @@ struct ComposedMessage {
     std::uint64_t length;  ///< of the input
     std::uint8_t* output;
     std::span<const std::span<const std::uint8_t>> aad;
-    Block& tag;  ///< output when encrypting, expected value when decrypting
-    int device;  ///< where input and output lie, or -1: host memory
+    Block& tag;                     ///< output when encrypting, expected value when decrypting
+    int device;                     ///< where input and output lie, or -1: host memory
+    ChunkOwners* owners = nullptr;  ///< takes note of who has decrypted which chunk
 
     [[nodiscard]] bool encrypts() const noexcept { return direction == Direction::encrypt; }
     [[nodiscard]] std::span<const std::uint8_t> text(const std::uint8_t* data) const noexcept {
@@ -38,12 +40,14 @@ struct ComposedMessage {
     }
     /// Chunk size that takes about as long as a chunk of CTR.
     [[nodiscard]] std::uint64_t chunk_bytes() const;
+    [[nodiscard]] std::uint64_t chunks() const { return length / chunk_bytes() + (length % chunk_bytes() != 0); }
 
     /// Calls `work(lane, chunk, first byte, bytes)` for each chunk of the message, in parallel where that pays.
     template <typename Work>
     void for_each_chunk(const Work& work) const {
         const std::uint64_t chunk = chunk_bytes();
-        for_each_part(engine, plan, length / chunk + (length % chunk != 0), [&](Lane& lane, std::uint64_t i) {
+        for_each_part(engine, plan, chunks(), [&](Lane& lane, std::uint64_t i) {
+            if (owners != nullptr) owners->note(i);
             work(lane, i, i * chunk, std::min(chunk, length - i * chunk));
         });
     }

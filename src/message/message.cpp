@@ -94,41 +94,44 @@ MessageGroup whole(const Request& r, const Block& chain) {
 }
 
 /// Processes a whole message of ECB or CBC with PKCS#7 padding.
-void crypt_padded(Executor& executor, const Request& r, const Block& iv, MessageResult& result) {
+void encrypt_padded(Executor& executor, const Request& r, const Block& iv, MessageResult& result) {
     const MessageGroup& m = r.message;
-    const bool encrypt = m.direction == Direction::encrypt;
-    const std::uint64_t body = encrypt ? m.length / block_bytes * block_bytes : m.length - block_bytes;
+    const std::uint64_t body = m.length / block_bytes * block_bytes;
     const auto rest = static_cast<std::size_t>(m.length - body);
-    const std::uint8_t* const input = m.input.first;
     std::uint8_t* const output = m.output.first;
-
     Secret<Block> chain(iv), last, out;
     MessageGroup run = whole(r, *chain);
     run.length = body;
-    executor.read(last->data(), input + body, rest);
-    if (encrypt) pkcs7_pad(*last, rest);
-
-    // The last block chains on the ciphertext block before it. That block is input on decryption, which may overwrite
-    // it, and output on encryption.
-    const bool chained = body != 0 && m.mode == Mode::cbc;
-    Block previous{};
-    if (chained && !encrypt) executor.read(previous.data(), input + body - block_bytes, block_bytes);
-    const ReadyToClear ready = executor.ready_to_clear(m.direction, body);
+    executor.read(last->data(), m.input.first + body, rest);
+    pkcs7_pad(*last, rest);
     executor.run(run);
-    if (chained && encrypt) executor.read(previous.data(), output + body - block_bytes, block_bytes);
-    if (chained) *chain = previous;
+    if (body != 0 && m.mode == Mode::cbc) executor.read(chain->data(), output + body - block_bytes, block_bytes);
     executor.run_local(run, *last, *out);
-    if (encrypt) {
-        executor.write(output + body, out->data(), block_bytes);
-        result.output_length = body + block_bytes;
-        return;
-    }
+    executor.write(output + body, out->data(), block_bytes);
+    result.output_length = body + block_bytes;
+}
+
+/// The last block is decrypted first: with wrong padding nothing else is decrypted, so that a forged message costs no
+/// more than the zeros over its output.
+void decrypt_padded(Executor& executor, const Request& r, const Block& iv, MessageResult& result) {
+    const MessageGroup& m = r.message;
+    const std::uint64_t body = m.length - block_bytes;
+    const std::uint8_t* const input = m.input.first;
+    std::uint8_t* const output = m.output.first;
+    Secret<Block> last, out;
+    Block chain(iv);
+    if (body != 0 && m.mode == Mode::cbc) executor.read(chain.data(), input + body - block_bytes, block_bytes);
+    executor.read(last->data(), input + body, block_bytes);
+    executor.run_local(whole(r, chain), *last, *out);
     const std::size_t kept = pkcs7_unpad(*out);
     if (kept == block_bytes) {
         executor.clear(output, m.length);
         result.refusal = wrong_padding;
         return;
     }
+    MessageGroup run = whole(r, iv);
+    run.length = body;
+    executor.run(run);
     executor.write(output + body, out->data(), kept);
     result.output_length = body + kept;
 }
@@ -300,7 +303,8 @@ void crypt_any(Engine& engine, const Request& r, MessageResult& result, std::opt
     const Block iv = checked_iv(m.mode, {m.iv.first, static_cast<std::size_t>(m.iv_length)});
     Executor executor(engine, m.input.first, m.output.first, stream, r.input_device);
     if (r.pkcs7) {
-        crypt_padded(executor, r, iv, result);
+        m.direction == Direction::encrypt ? encrypt_padded(executor, r, iv, result)
+                                          : decrypt_padded(executor, r, iv, result);
     } else if (m.mode == Mode::xts) {
         const Block number = xts_chain_at(iv, r.range ? r.range->offset : 0, xts_units_of(m));
         executor.run(xts_units(r, number));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "gcm.hpp"
 
@@ -203,6 +204,22 @@ TEST_P(GcmMessage, WhatWasAlteredIsRefusedAndWiped) {
     }
     expect_refused("the tag of nothing", make_gcm_case(random_, 16, 12, 0, 0), engine_,
                    [](GcmCase& bad) { bad.tag[15] ^= 0x80; });
+}
+
+// So long that the last chunks are decrypted after the tag has been checked, and the others before.
+TEST_P(GcmMessage, LongerThanTheCaches) {
+    if (simulated()) GTEST_SKIP() << "there the host decrypts nothing";
+    const std::size_t length = (std::size_t{33} << 20) + 37;
+    const GcmCase c = make_gcm_case(random_, 16, 12, 20, length);
+    for (const auto& [chunk_bytes, threads] : {std::pair{0U, 2U}, std::pair{65536U, 5U}}) {
+        const Engine engine = make_engine(GetParam(), chunk_bytes, threads);
+        check(c, engine);
+        for (const std::size_t at : {std::size_t{5}, length / 2, length - 1}) {
+            expect_refused("byte " + std::to_string(at), c, engine, [at](GcmCase& bad) { bad.sealed[at] ^= 4; });
+        }
+    }
+    const GcmCase other = make_gcm_case(random_, 32, 16, 0, length);  // its counters are secret
+    check(other, make_engine(GetParam(), 65536, 2));
 }
 
 /// What is not plain goes another way; here the tag lies in what is opened.

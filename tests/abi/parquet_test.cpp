@@ -342,5 +342,144 @@ TEST_F(Parquet, Nulls) {
     EXPECT_EQ(warpaes_parquet_walk(&zeroed, nullptr, 0, nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
 }
 
+/// A chunk's image, staged in host memory, and decrypted there or in the memory of a GPU.
+class ParquetStaged : public Parquet, public testing::WithParamInterface<std::string> {
+protected:
+    void SetUp() override {
+        engine_ = make_engine(GetParam());
+        ASSERT_NE(engine_, nullptr);
+    }
+    struct Free {
+        warpaes_engine* engine;
+        void operator()(std::uint8_t* pointer) const { warpaes_free(engine, pointer); }
+    };
+    using Memory = std::unique_ptr<std::uint8_t, Free>;
+    Memory memory(std::size_t bytes) {
+        void* pointer = nullptr;
+        const auto kind = GetParam() == "cuda" ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_PAGE_LOCKED;
+        const std::int32_t device = GetParam() == "cuda" ? 0 : -1;
+        EXPECT_EQ(warpaes_alloc(engine_.get(), kind, device, bytes, &pointer), WARPAES_OK) << warpaes_last_error();
+        return {static_cast<std::uint8_t*>(pointer), {engine_.get()}};
+    }
+    void copy(void* to, const void* from, std::size_t bytes) {
+        ASSERT_EQ(warpaes_copy(engine_.get(), to, from, bytes), WARPAES_OK) << warpaes_last_error();
+    }
+    /// Stages the modules, and gives the image, with poison in its last bytes, and the seals.
+    warpaes_status stage(std::uint32_t flags, Bytes& image, Bytes& seals, std::vector<warpaes_parquet_page>& pages) {
+        image.assign(WARPAES_PARQUET_SHIFT(flags), 0xee);
+        append(image, modules_);
+        auto its = chunk(flags);
+        its.modules = image.data() + WARPAES_PARQUET_SHIFT(flags);
+        pages = walked(its);
+        seals.assign(pages.size() * WARPAES_PARQUET_SEAL_BYTES, 0xee);
+        return warpaes_parquet_stage(engine_.get(), &its, pages.data(), pages.size(), image.data(), seals.data());
+    }
+    /// Copies a staged image to where the engine computes, decrypts it there, and gives it back.
+    Bytes finished(std::uint32_t flags, const Bytes& image, const Bytes& seals,
+                   const std::vector<warpaes_parquet_page>& pages, warpaes_status expected) {
+        const Memory there = memory(modules_.size());
+        copy(there.get(), image.data(), modules_.size());
+        const auto its = chunk(flags);
+        EXPECT_EQ(
+            warpaes_parquet_decrypt_staged(engine_.get(), &its, pages.data(), pages.size(), there.get(), seals.data()),
+            expected)
+            << warpaes_last_error();
+        Bytes view(modules_.size());
+        copy(view.data(), there.get(), view.size());
+        return view;
+    }
+};
+
+TEST_P(ParquetStaged, IsTheViewOfDecrypt) {
+    for (const bool ctr : {false, true}) {
+        for (const bool dictionary : {false, true}) {
+            modules_.clear();
+            texts_.clear();
+            if (dictionary) add_page(2, -1, 100, ctr);
+            int ordinal = 0;
+            for (const std::size_t bytes : {0, 1, 15, 16, 63, 64, 8191, 8192, 70'000}) {
+                for (const std::size_t padding : {0, 1, 61, 70, 5000}) {
+                    add_page(ordinal % 2 == 0 ? 0 : 3, ordinal, bytes, ctr, padding != 61, padding);
+                    ++ordinal;
+                }
+            }
+            std::uint32_t flags = ctr ? std::uint32_t{WARPAES_PARQUET_CTR_PAGES} : 0U;
+            if (dictionary) flags |= WARPAES_PARQUET_DICTIONARY;
+            const Bytes want = decrypted(chunk(flags));
+            Bytes image, seals;
+            std::vector<warpaes_parquet_page> pages;
+            ASSERT_EQ(stage(flags, image, seals, pages), WARPAES_OK) << warpaes_last_error();
+            EXPECT_TRUE(finished(flags, image, seals, pages, WARPAES_OK) == want) << ctr << dictionary;
+        }
+    }
+}
+
+TEST_P(ParquetStaged, WhatIsAlteredIsNamedAndWiped) {
+    add_page(2, -1, 50);
+    add_page(0, 0, 300);
+    add_page(3, 1, 300);
+    const Bytes good = modules_;
+    const std::uint32_t flags = WARPAES_PARQUET_DICTIONARY;
+    const auto places = walked(chunk(flags));
+    const std::string names[] = {"dictionary page", "page 0", "page 1"};
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::uint64_t page = places[i].offset + places[i].header_bytes;
+        for (std::uint64_t at : {places[i].offset + 4, places[i].offset + 20, page - 1, page + 4, page + 15, page + 16,
+                                 page + places[i].page_bytes - 17, page + places[i].page_bytes - 1}) {
+            modules_ = good;
+            modules_[at] ^= 0x10;
+            Bytes image, seals;
+            std::vector<warpaes_parquet_page> pages;
+            const warpaes_status staged = stage(flags, image, seals, pages);
+            EXPECT_EQ(staged, at < page ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK) << at;
+            if (staged == WARPAES_OK) {
+                EXPECT_EQ(finished(flags, image, seals, pages, WARPAES_ERROR_AUTHENTICATION), Bytes(good.size()));
+            }
+            EXPECT_NE(std::string(warpaes_last_error()).find("row group 3, column 7, " + names[i] + ": the page"),
+                      std::string::npos)
+                << warpaes_last_error();
+        }
+    }
+}
+
+TEST_P(ParquetStaged, Refusals) {
+    add_page(0, 0, 64);
+    Bytes image, seals;
+    std::vector<warpaes_parquet_page> pages;
+    ASSERT_EQ(stage(0, image, seals, pages), WARPAES_OK);
+    const auto its = chunk();
+    const auto refused = [](const std::string& sentence, warpaes_status status) {
+        EXPECT_EQ(status, WARPAES_ERROR_ARGUMENT) << sentence;
+        EXPECT_EQ(std::string(warpaes_last_error()).find(sentence), 0U) << warpaes_last_error();
+    };
+    const auto stage_with = [&](warpaes_engine* engine, void* to, void* kept) {
+        return warpaes_parquet_stage(engine, &its, pages.data(), 1, to, kept);
+    };
+    refused("engine: is null", stage_with(nullptr, image.data(), seals.data()));
+    refused("image: is null", stage_with(engine_.get(), nullptr, seals.data()));
+    refused("seals: is null", stage_with(engine_.get(), image.data(), nullptr));
+    refused("image: the chunk's modules must lie in it", stage_with(engine_.get(), image.data(), seals.data()));
+    warpaes_batch_entry entry = {};
+    Bytes scratch(100);
+    const auto entries_with = [&](void* there, const void* kept, void* room, warpaes_batch_entry* out) {
+        return warpaes_parquet_staged_entries(&its, pages.data(), 1, there, kept, room, nullptr, out);
+    };
+    refused("image: is null", entries_with(nullptr, seals.data(), scratch.data(), &entry));
+    refused("seals: is null", entries_with(image.data(), nullptr, scratch.data(), &entry));
+    refused("scratch: is null", entries_with(image.data(), seals.data(), nullptr, &entry));
+    refused("entries: is null", entries_with(image.data(), seals.data(), scratch.data(), nullptr));
+    const auto decrypt_with = [&](warpaes_engine* engine, void* there, const void* kept) {
+        return warpaes_parquet_decrypt_staged(engine, &its, pages.data(), 1, there, kept);
+    };
+    refused("engine: is null", decrypt_with(nullptr, image.data(), seals.data()));
+    refused("image: is null", decrypt_with(engine_.get(), nullptr, seals.data()));
+    refused("seals: is null", decrypt_with(engine_.get(), image.data(), nullptr));
+    const warpaes_parquet_page twice[] = {pages[0], pages[0]};
+    refused("pages: must be in order",
+            warpaes_parquet_decrypt_staged(engine_.get(), &its, twice, 2, image.data(), seals.data()));
+}
+
+WARPAES_FOR_EVERY_BACKEND(ParquetStaged);
+
 }  // namespace
 }  // namespace abi_tests

@@ -104,6 +104,48 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
     check(specs, 8);
 }
 
+// What is stored around the caches, and what is decrypted only after its tag has been checked. The flag is set for
+// batches of any size here, so that every length and place in a line is reached.
+TEST_P(CpuBatch, BeyondTheCaches) {
+    const auto run = [this](std::span<const MessageGroup> groups) {
+        std::vector<MessageGroup> marked(groups.begin(), groups.end());
+        for (MessageGroup& g : marked) g.beyond_caches = g.input.first != g.output.first;
+        lane_->run(marked);
+    };
+    std::uint32_t seed = 400;
+    for (const Mode mode : {Mode::ctr, Mode::gcm, Mode::cbc, Mode::ecb, Mode::cfb128}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            std::vector<GroupSpec> specs;
+            for (const std::uint64_t length : {0u, 16u, 496u, 512u, 528u, 1008u, 1024u, 1040u, 2032u, 2048u, 4096u,
+                                               8176u, 8192u, 9216u, 16384u, 65536u, 70000u}) {
+                GroupSpec spec{.mode = mode,
+                               .direction = direction,
+                               .key_bytes = 16 + 8 * (length / 16 % 3),
+                               .count = 3 + length % 2,
+                               .length = length + (mode == Mode::ctr || mode == Mode::gcm ? length % 13 : 0),
+                               .iv_length = mode == Mode::gcm ? 12u : 16u,
+                               .aad_length = mode == Mode::gcm ? length % 40 : 0,
+                               .wrong_tags = 40,
+                               .gap = length % 3 == 0 ? 0u : 16u,
+                               .shift = 16 * (length / 16 % 4)};
+                if (mode == Mode::cbc || mode == Mode::ecb) spec.length = length / 16 * 16;
+                specs.push_back(spec);
+                specs.back().raw_keys = true;
+                specs.push_back(spec);
+                specs.back().gap = 5;
+                specs.push_back(spec);
+                specs.back().in_place = true;
+                if (mode == Mode::gcm) specs.push_back(spec), specs.back().iv_length = 16;
+            }
+            check_batch(run, specs, ++seed);
+        }
+    }
+    for (std::uint32_t i = 1; i <= 6; ++i) {
+        std::mt19937 random(i);
+        check_batch(run, random_batch(random, 60), 9000 * i);
+    }
+}
+
 /// Two complete messages and an incomplete third one; each result, with and without the others.
 class Neighbours {
 public:

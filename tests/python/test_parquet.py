@@ -7,6 +7,7 @@ import datetime
 import io
 import itertools
 import json
+import logging
 import os
 import pathlib
 import pickle
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import unittest
 
 import support
@@ -89,6 +91,14 @@ def with_column_keys(double=True, plaintext=False, algorithm="AES_GCM_V1", bits=
     out = io.BytesIO()
     pq.write_table(table(), out, encryption_properties=properties, **options)
     return out.getvalue()
+
+
+def missing(column):
+    """All keys but one column's."""
+    ring = wp.KeyMaterial(Kms())
+    keep = ring.column
+    ring.column = lambda path, metadata: None if path == column else keep(path, metadata)
+    return ring
 
 
 class Written(unittest.TestCase):
@@ -189,9 +199,29 @@ class Written(unittest.TestCase):
                 self.assertTrue(pq.read_table(view).equals(table()))
 
 
+def hundred_rows():
+    return pa.table({"a": pa.array([bytes([i]) * (i * 97 % 3000) for i in range(100)])})
+
+
 def hundred_columns():
     columns = {f"c{i}": pa.array([(i * 37 + j * j) % 100_003 for j in range(20_000)]) for i in range(100)}
     return written(pa.table(columns), use_dictionary=False, data_page_size=8192)
+
+
+class Counting(io.BytesIO):
+    """Counts the bytes that are read."""
+
+    count = 0
+
+    def readinto(self, buffer):
+        got = super().readinto(buffer)
+        self.count += got
+        return got
+
+    def read(self, size=-1):
+        got = super().read(size)
+        self.count += len(got)
+        return got
 
 
 class Reads(unittest.TestCase):
@@ -210,21 +240,52 @@ class Reads(unittest.TestCase):
                     view = wp.open(io.BytesIO(data), KEY)
                 self.assertEqual(view.read_at(offset, length), whole[offset : offset + length])
 
+    def test_a_read_in_the_middle(self):
+        """A page is found by the OffsetIndex, or by two length fields a page: not by reading all before it."""
+        values = pa.table({"a": pa.array([f"value {i}" for i in range(100_000)])})
+        for index in (True, False):
+            for dictionary in (True, False):
+                data = written(
+                    values,
+                    data_page_size=4096,
+                    write_batch_size=100,
+                    write_page_index=index,
+                    use_dictionary=dictionary,
+                    dictionary_pagesize_limit=5000,
+                    compression="none",
+                )
+                with wp.open(io.BytesIO(data), KEY) as view:
+                    whole = view.read()
+                file = Counting(data)
+                with wp.open(file, KEY) as view:
+                    chunk = view.footer.chunks[0][0]
+                    self.assertEqual(chunk.dictionary, dictionary)
+                    self.assertGreater(chunk.length, 1 << 20)
+                    before = file.count
+                    at = chunk.start + chunk.length * 9 // 10
+                    self.assertEqual(view.read_at(at, 100), whole[at : at + 100])
+                    self.assertLess(file.count - before, chunk.length // (20 if index else 9))
+
+    def test_an_index_that_does_not_fit_is_not_used(self):
+        """Its writer has the key, so it is no attack; but it need not be right."""
+        data = written(data_page_size=300, write_batch_size=20, write_page_index=True)
+        with wp.open(io.BytesIO(data), KEY) as view:
+            whole = view.read()
+        for shift in (-1, 1, 1000):
+            view = wp.open(io.BytesIO(data), KEY)
+            find = wp._pages._thrift.need
+
+            def wrong(struct, number, kind, what, find=find, shift=shift):
+                return find(struct, number, kind, what) + (shift if "offset index" in what and number == 1 else 0)
+
+            wp._pages._thrift.need = wrong
+            try:
+                self.assertEqual(view.read_at(len(whole) // 2, 99), whole[len(whole) // 2 :][:99])
+            finally:
+                wp._pages._thrift.need = find
+
     def test_a_projection_reads_one_column(self):
         data = hundred_columns()
-
-        class Counting(io.BytesIO):
-            count = 0
-
-            def readinto(self, buffer):
-                got = super().readinto(buffer)
-                self.count += got
-                return got
-
-            def read(self, size=-1):
-                got = super().read(size)
-                self.count += len(got)
-                return got
 
         file = Counting(data)
         with wp.open(file, KEY) as view:
@@ -234,6 +295,102 @@ class Reads(unittest.TestCase):
             self.assertLess(footer, len(data) - view.footer.start + 100)
         self.assertEqual(got.column(0).to_pylist()[5], (42 * 37 + 25) % 100_003)
         self.assertLessEqual(file.count - footer, 1.1 * chunk)
+
+
+def content(span):
+    """The bytes of a span, wherever they are."""
+    from warpaes import _native
+
+    whole = bytearray(len(span.memory))
+    _native.copy(whole, span.memory)
+    return bytes(whole[: span.size])
+
+
+class ColumnChunks(unittest.TestCase):
+    """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory; all else is the same."""
+
+    def setUp(self):
+        import warpaes
+
+        self.device = "cuda" if any(one["name"] == "cuda" and one["usable"] for one in warpaes.backends()) else "cpu"
+
+    def test_spans(self):
+        for algorithm, dictionary in itertools.product(("AES_GCM_V1", "AES_GCM_CTR_V1"), (True, False)):
+            data = written(
+                properties={"encryption_algorithm": algorithm},
+                use_dictionary=dictionary,
+                data_page_size=300,
+                write_batch_size=20,
+                row_group_size=200,
+                write_page_index=True,
+            )
+            with wp.open(io.BytesIO(data), KEY) as view:
+                whole = view.read()
+                footer = pq.read_metadata(io.BytesIO(whole))
+                # HybridScanReader's contract: the footer's bytes, and for each chunk the bytes from its first page on.
+                self.assertEqual(whole[-8 - len(view.footer_bytes) : -8], view.footer_bytes)
+                expected = []
+                for group in range(footer.num_row_groups):
+                    for column in range(footer.num_columns):
+                        one = footer.row_group(group).column(column)
+                        first = one.dictionary_page_offset if one.has_dictionary_page else one.data_page_offset
+                        expected.append((first, one.total_compressed_size))
+                spans = view.column_chunks(device=self.device)
+                self.assertEqual([(span.offset, span.size) for span in spans], expected)
+                for span in spans:
+                    self.assertEqual(content(span), whole[span.offset : span.offset + span.size])
+                    self.assertTrue(span.ptr)
+                some = view.column_chunks([1, 0], ["deep", "text"], self.device)
+                columns = footer.num_columns
+                order = [columns * group + column for group in (1, 0) for column in (1, 6, 7)]
+                self.assertEqual([span.offset for span in some], [expected[i][0] for i in order])
+                ranges = [(expected[3][0] + 5, 77), (0, 4), (view.size - 8, 8), (10, 0), expected[2]]
+                for span, (offset, size) in zip(view.to_device(ranges, self.device), ranges, strict=True):
+                    self.assertEqual(content(span), whole[offset : offset + size])
+
+    def test_pieces(self):
+        """A chunk that is longer than what is moved at a time, and a page that is."""
+        from warpaes.parquet import _device
+
+        data = written(hundred_rows(), use_dictionary=False, compression="none", data_page_size=5000)
+        keep = _device._PIECE_BYTES
+        self.addCleanup(setattr, _device, "_PIECE_BYTES", keep)
+        for piece in (1, 100, 5000, 12_345, 1 << 20):
+            _device._PIECE_BYTES = piece
+            with wp.open(io.BytesIO(data), KEY) as view:
+                for span in view.column_chunks(device=self.device):
+                    self.assertEqual(content(span), view.read_at(span.offset, span.size))
+
+    def test_refusals(self):
+        data = written(data_page_size=300, write_batch_size=20)
+        with wp.open(io.BytesIO(data), KEY) as view:
+            for wrong, sentence in (
+                ({"row_groups": [1]}, "row_groups: there is no row group 1"),
+                ({"columns": ["nothing"]}, "columns: the file has no column nothing"),
+                ({"device": "tpu"}, "device: must be"),
+                ({"device": "cuda:"}, "device: must be"),
+            ):
+                with self.assertRaisesRegex(ValueError, sentence):
+                    view.column_chunks(**{"device": self.device} | wrong)
+            with self.assertRaisesRegex(ValueError, "ranges"):
+                view.to_device([(view.size, 1)], self.device)
+            chunk = view.footer.chunks[0][1]
+        altered = bytearray(data)
+        altered[chunk.start + chunk.length // 2] ^= 1
+        with wp.open(io.BytesIO(altered), KEY) as view:
+            with self.assertRaises((InvalidTag, FormatError)):
+                view.column_chunks(columns=["text"], device=self.device)
+            self.assertEqual(len(view.column_chunks(columns=["number"], device=self.device)), 1)
+        renamed = bytearray(data)
+        at = data.index(b"\x1c\x1c", wp.open(io.BytesIO(data), KEY).footer.start)
+        renamed[at + 1] = 0x2C
+        refused = self.assertRaisesRegex(ValueError, "altered to AES_GCM_CTR_V1")
+        with wp.open(io.BytesIO(renamed), KEY) as view, refused:
+            view.column_chunks(device=self.device)
+        with wp.open(io.BytesIO(with_column_keys()), missing("number")) as view:
+            with self.assertRaisesRegex(KeyError, "number"):
+                view.column_chunks(device=self.device)
+            self.assertEqual(len(view.column_chunks(columns=["text"], device=self.device)), 1)
 
 
 class OnS3(unittest.TestCase):
@@ -282,6 +439,48 @@ class OnS3(unittest.TestCase):
         self.assertEqual(got.column(0).to_pylist()[5], (42 * 37 + 25) % 100_003)
         self.assertLessEqual(sum(fetched) - footer, 1.1 * chunk)
         self.assertLessEqual(len(fetched) - requests, 2)
+
+
+class OverS3fs(unittest.TestCase):
+    """A URL of the fsspec protocol, over s3fs and a server of moto's."""
+
+    def test_a_projection_fetches_one_column(self):
+        s3fs = support.needed("s3fs")
+        server = support.needed("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        fsspec = support.needed("fsspec")
+        fsspec.register_implementation("warpaes-parquet", "warpaes.parquet._fs.ParquetFileSystem", clobber=True)
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        server.start()
+        self.addCleanup(server.stop)
+        host, port = server.get_host_and_port()
+        options = {
+            "key": "test",
+            "secret": "test",
+            "client_kwargs": {"region_name": "us-east-1"},
+            "endpoint_url": f"http://{host}:{port}",
+        }
+        data = hundred_columns()
+        plain = s3fs.S3FileSystem(**options)
+        plain.call_s3("create_bucket", Bucket="tables")
+        plain.pipe_file("tables/t.parquet", data)
+        fetched = []
+        real = s3fs.core.S3File._fetch_range
+
+        def counted(file, start, end):
+            got = real(file, start, end)
+            fetched.append(len(got))
+            return got
+
+        s3fs.core.S3File._fetch_range = counted
+        self.addCleanup(setattr, s3fs.core.S3File, "_fetch_range", real)
+        with wp.open(io.BytesIO(data), KEY) as view:
+            footer, chunk = len(data) - view.footer.start, view.footer.chunks[0][42].length
+        storage = {"warpaes-parquet": {"keys": KEY}, "s3": options}
+        with fsspec.open("warpaes-parquet::s3://tables/t.parquet", **storage) as file:
+            got = pq.ParquetFile(file).read(columns=["c42"])
+        self.assertEqual(got.column(0).to_pylist()[5], (42 * 37 + 25) % 100_003)
+        self.assertLessEqual(sum(fetched), 1.1 * chunk + footer + 100)
+        self.assertGreater(sum(fetched), chunk)
 
 
 class Hostile(unittest.TestCase):
@@ -345,7 +544,9 @@ class Hostile(unittest.TestCase):
         with wp.open(io.BytesIO(data), KEY) as view:
             groups = view.footer.chunks
             chunk = groups[0][0]
-            pages = wp._view._native.parquet_walk(data[chunk.start : chunk.start + chunk.length], False, False, 0, 0, 0)
+            pages = wp._pages._native.parquet_walk(
+                data[chunk.start : chunk.start + chunk.length], False, False, 0, 0, 0
+            )
         self.assertGreater(len(pages), 2)
         size = sum(pages[0])
         self.assertEqual(size, sum(pages[1]))
@@ -373,15 +574,51 @@ class Hostile(unittest.TestCase):
         for plaintext in (False, True):
             data = with_column_keys(plaintext=plaintext)
 
-            ring = wp.KeyMaterial(Kms())
-            keep = ring.column
-            ring.column = lambda path, metadata, keep=keep: None if path == "number" else keep(path, metadata)
-            with wp.open(io.BytesIO(data), ring) as view:
+            with wp.open(io.BytesIO(data), missing("number")) as view:
                 self.assertEqual(view.missing_columns, ["number"])
                 others = [name for name in table().column_names if name != "number"]
                 self.assertTrue(pq.read_table(view, columns=others).equals(table().select(others)))
                 with self.assertRaisesRegex(Exception, r"column 0 \(number\)"):
-                    pq.read_table(view, columns=["number"])
+                    pq.ParquetFile(view, pre_buffer=False).read(columns=["number"])
+                # No byte of it is made up: a read over it is refused, in whatever way it is read.
+                for chunk in (row[0] for row in view.footer.chunks):
+                    for offset, length in (
+                        (chunk.start, 1),
+                        (chunk.start - 9, 10),
+                        (chunk.start + chunk.length - 1, 9),
+                    ):
+                        with self.assertRaisesRegex(KeyError, "(number)"):
+                            view.read_at(offset, length)
+                        view.seek(offset)
+                        buffer = bytearray(b"?" * length)
+                        with self.assertRaisesRegex(KeyError, "(number)"):
+                            view.readinto(buffer)
+                        self.assertEqual(buffer, bytes(length))
+                with self.assertRaisesRegex(KeyError, "(number)"):
+                    view.read_at(0, view.size)
+
+    def test_a_footer_of_nothing_but_structs(self):
+        """Nothing is made of bytes that nobody has vouched for: each of these would become an object."""
+        count = 1 << 20
+        many = b"\x19\xfc\x80\x80\x40" + bytes(count)  # a list of empty structs
+        signed = written(self.small, {"plaintext_footer": True})
+        start = wp.open(io.BytesIO(signed), KEY).footer.start
+        algorithm = b"\x7c\x1c\x28\x08" + bytes(8) + b"\0\0\0"
+        for footer, magic in (
+            (many + algorithm + bytes(28), b"PAR1"),
+            (many + b"\0", b"PAR1"),
+            (many + b"\0", b"PARE"),
+        ):
+            data = magic + signed[4:start] + footer + len(footer).to_bytes(4, "little") + magic
+            tracemalloc.start()
+            try:
+                with self.assertRaises((InvalidTag, FormatError, ValueError)) as caught:
+                    wp.open(io.BytesIO(data), KEY)
+                if magic == b"PAR1":
+                    self.assertRegex(str(caught.exception), "not authentic|not encrypted")
+                self.assertLess(tracemalloc.get_traced_memory()[1], 8 * len(data))
+            finally:
+                tracemalloc.stop()
 
     def test_gcm_renamed_ctr(self):
         data = written(self.small, compression="snappy")
@@ -586,6 +823,42 @@ class Command(unittest.TestCase):
                 before = sorted(os.listdir(self.folder.name))
                 self.assertRegex(self.run_command(*arguments, status=status), "^warpaes: ")
                 self.assertEqual(sorted(os.listdir(self.folder.name)), before)
+
+    def test_a_folder(self):
+        os.makedirs(self.path("in/day=1"))
+        os.makedirs(self.path("in/day=2"))
+        for name in ("day=1/a.parquet", "day=2/a.parquet", "b.parq"):
+            pq.write_table(table(20), self.path(f"in/{name}"))
+        self.put("in/_SUCCESS", b"")
+        common = ["-r", "-k", "file:key", "--bind-names", "--aad-prefix", "trips"]
+        self.assertIn("folder", self.run_command("encrypt", "-k", "file:key", "-o", "out", "in", status=2))
+        self.assertIn("lies in", self.run_command("encrypt", *common, "-o", "in/out", "in", status=2))
+        said = subprocess.run(
+            [sys.executable, "-B", "-m", "warpaes", "parquet", "encrypt", *common, "-o", "out", "in"],
+            cwd=self.folder.name, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("1 files that are not Parquet were left out: in/_SUCCESS", said.stderr)
+        self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
+        self.run_command("verify", *common, "out")
+        self.run_command("encrypt", *common, "-o", "out", "in", status=17)
+        os.remove(self.path("out/b.parq"))
+        before = os.stat(self.path("out/day=1/a.parquet")).st_mtime_ns
+        self.run_command("encrypt", *common, "--resume", "-o", "out", "in")
+        self.assertEqual(os.stat(self.path("out/day=1/a.parquet")).st_mtime_ns, before)
+        self.assertTrue(os.path.exists(self.path("out/b.parq")))
+        self.run_command("rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "new", "out")
+        with wp.open(self.path("new/b.parq"), b"another key, 16B", b"new/b.parq") as view:
+            self.assertEqual(pq.read_table(view).num_rows, 20)
+        # Files of one dataset, under one key, in each other's place.
+        os.rename(self.path("out/day=1/a.parquet"), self.path("out/kept"))
+        os.rename(self.path("out/day=2/a.parquet"), self.path("out/day=1/a.parquet"))
+        os.rename(self.path("out/kept"), self.path("out/day=2/a.parquet"))
+        for arguments in (["verify", *common], ["decrypt", *common, "-o", "plain"]):
+            self.assertIn("another prefix", self.run_command(*arguments, "out", status=2))
+        self.run_command(
+            "rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "x", "out", status=2
+        )
 
     def test_altered(self):
         self.run_command("encrypt", "-k", "file:key", "-o", "enc", "one.parquet")

@@ -17,8 +17,8 @@ from ..aead import AESGCM
 from ..exceptions import FormatError, InvalidTag
 from ._keys import IcebergKeyMetadata
 from ._plain import PlainFile
+from ._source import Source, open_source
 from ._tables import buffered
-from ._view import Source, open_source
 
 _MAGIC = b"AGS1"
 _HEADER_BYTES = 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import sys
@@ -14,12 +15,13 @@ from .._command import failed, prepare_streams, print_report, secure_process
 from .._output import Output
 from .._places import read_key
 from .._printable import printable
+from . import _trees
 from ._inspect import describe, describe_view, verify
 from ._keys import Keys
 from ._open import open as open_view
 from ._rewrite import Encryption, rewrite
+from ._source import open_source
 from ._tables import buffered
-from ._view import open_source
 
 # The command's exit statuses (docs/command-line.md).
 EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
@@ -46,7 +48,8 @@ examples:
   warpaes parquet encrypt -k file:footer.key -o trips.enc.parquet trips.parquet
   warpaes parquet verify -k file:footer.key trips.enc.parquet
   warpaes parquet rekey -k file:old --new-key file:new -o new trips.enc.parquet
-  warpaes parquet decrypt -k file:footer.key -o trips.parquet trips.enc.parquet"""
+  warpaes parquet decrypt -k file:footer.key -o trips.parquet trips.enc.parquet
+  warpaes parquet encrypt -r --bind-names -k file:footer.key -o sealed/ trips/"""
 
 WORDS = {
     "inspect": "show algorithm, keys and columns; without a key what is not encrypted",
@@ -81,11 +84,17 @@ def _parser() -> argparse.ArgumentParser:
             "--column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[], help="a column's own key"
         )
         word.add_argument("--aad-prefix", metavar="TEXT", help="AAD prefix, if the file does not store it")
+        if name != "inspect":
+            word.add_argument("-r", "--recursive", action="store_true", help="process the Parquet files of folders")
+            word.add_argument(
+                "--bind-names", action="store_true", help="a file's path in its folder is part of its AAD prefix"
+            )
         if name != "encrypt":
             word.add_argument("--require-gcm", action="store_true", help="refuse AES_GCM_CTR_V1")
         if writes:
             word.add_argument("-o", "--output", metavar="PATH", required=True, help="file, or directory for several")
             word.add_argument("-f", "--force", action="store_true", help="replace existing files")
+            word.add_argument("--resume", action="store_true", help="leave out files whose output exists: it is whole")
         else:
             word.add_argument("--json", action="store_true", help="print JSON, one object a line")
         if name in ("encrypt", "rekey"):
@@ -94,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
                 word.add_argument("--new-key", metavar="PLACE", required=True, help="new key of the footer")
                 word.add_argument("--new-column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[])
                 word.add_argument("--new-aad-prefix", metavar="TEXT")
+                word.add_argument("--bind-new-names", action="store_true", help="bind names that were not bound before")
             word.add_argument("--key-metadata", metavar="TEXT", default="", help="what readers find the key by")
             word.add_argument("--column-key-metadata", metavar="COLUMN=TEXT", type=_pair, action="append", default=[])
             word.add_argument("--supply-aad-prefix", action="store_true", help="do not store the prefix in the file")
@@ -106,10 +116,6 @@ def _keys(key: str, columns: list[tuple[str, str]]) -> Keys:
     return Keys(read_key(key), {path: read_key(place) for path, place in columns})
 
 
-def _prefix(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
-
-
 def _encryption(options: argparse.Namespace) -> Encryption:
     new = options.word == "rekey"
     keys = _keys(*((options.new_key, options.new_column_key) if new else (options.key, options.column_key)))
@@ -118,7 +124,6 @@ def _encryption(options: argparse.Namespace) -> Encryption:
         keys.columns,
         footer_key_metadata=options.key_metadata.encode(),
         column_key_metadata={path: text.encode() for path, text in options.column_key_metadata},
-        aad_prefix=_prefix(options.new_aad_prefix if new else options.aad_prefix) or b"",
         store_aad_prefix=not options.supply_aad_prefix,
         algorithm="AES_GCM_CTR_V1" if options.ctr else "AES_GCM_V1",
         plaintext_footer=options.plaintext_footer,
@@ -139,15 +144,6 @@ class _Progress:
             print(f"\r{self._name}: {percent} %", end=end, file=sys.stderr, flush=True)
 
 
-def _target(options: argparse.Namespace, path: str) -> str:
-    output: str = options.output
-    if os.path.isdir(output):
-        return os.path.join(output, os.path.basename(path))
-    if len(options.files) > 1:
-        raise ValueError(f"--output: '{output}' must be a directory for several files")
-    return output
-
-
 def _described(path: str) -> dict[str, Any]:
     source = open_source(path)
     try:
@@ -156,16 +152,36 @@ def _described(path: str) -> dict[str, Any]:
         source.close()
 
 
-def _write(options: argparse.Namespace, path: str, keys: Keys | None, encryption: Encryption | None) -> None:
-    target = _target(options, path)
-    if os.path.exists(target) and os.path.samefile(path, target):
-        raise ValueError(f"--output: '{target}' is the input")
+def _expected(options: argparse.Namespace, job: _trees.Job) -> bytes | None:
+    """Return the AAD prefix of an encrypted input."""
+    return _trees.prefix(options.aad_prefix, job.name, options.bind_names)
+
+
+def _write(options: argparse.Namespace, job: _trees.Job, keys: Keys | None, encryption: Encryption | None) -> None:
+    path, target = job.path, job.target
+    assert target is not None
+    if os.path.exists(target):
+        if os.path.samefile(path, target):
+            raise ValueError(f"--output: '{target}' is the input")
+        if options.resume:
+            return
     clear = options.word == "encrypt"
     if clear and _described(path)["algorithm"] is not None:
         raise ValueError(f"'{path}' is encrypted already; `warpaes parquet rekey` changes its keys")
-    prefix = None if clear else _prefix(options.aad_prefix)
+    if encryption is not None:
+        bound = options.bind_names or (not clear and options.bind_new_names)
+        text = options.aad_prefix if clear else options.new_aad_prefix
+        encryption = dataclasses.replace(encryption, aad_prefix=_trees.prefix(text, job.name, bound) or b"")
+    if options.recursive:
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
     with (
-        open_view(path, keys or Keys(None), prefix, not clear and options.require_gcm, clear) as view,
+        open_view(
+            path,
+            keys or Keys(None),
+            None if clear else _expected(options, job),
+            not clear and options.require_gcm,
+            clear,
+        ) as view,
         Output(target, replace=options.force, secret=encryption is None) as output,
         buffered(output) as sink,
     ):
@@ -175,16 +191,16 @@ def _write(options: argparse.Namespace, path: str, keys: Keys | None, encryption
 def _inspect(options: argparse.Namespace, path: str, keys: Keys | None) -> dict[str, Any]:
     found: dict[str, Any] = {"file": path, **_described(path)}
     if found["algorithm"] is not None and keys is not None:
-        with open_view(path, keys, _prefix(options.aad_prefix), options.require_gcm) as view:
+        with open_view(path, keys, _trees.prefix(options.aad_prefix, "", False), options.require_gcm) as view:
             found |= describe_view(view)
     return found
 
 
-def _verify(options: argparse.Namespace, path: str, keys: Keys | None) -> dict[str, Any]:
-    with open_view(path, keys or Keys(None), _prefix(options.aad_prefix), options.require_gcm) as view:
-        done = verify(view, _Progress(path))
+def _verify(options: argparse.Namespace, job: _trees.Job, keys: Keys | None) -> dict[str, Any]:
+    with open_view(job.path, keys or Keys(None), _expected(options, job), options.require_gcm) as view:
+        done = verify(view, _Progress(job.path))
         return {
-            "file": path,
+            "file": job.path,
             "authenticated_bytes": done,
             "pages_authenticated": not view.footer.ctr,
             "columns_without_key": view.missing_columns,
@@ -206,17 +222,28 @@ def _run(options: argparse.Namespace) -> int:
     reads_clear = options.word == "encrypt"
     keys = None if options.key is None or reads_clear else _keys(options.key, options.column_key)
     encryption = _encryption(options) if options.word in ("encrypt", "rekey") else None
-    for path in options.files:
+    if options.word == "inspect":
+        found, others = [_trees.Job(path, None, path) for path in options.files], []
+    else:
+        output = options.output if options.word in ("decrypt", "encrypt", "rekey") else None
+        found, others = _trees.jobs(options.files, output, options.recursive)
+
+    def work(job: _trees.Job) -> None:
         try:
             if options.word in ("inspect", "verify"):
-                found = _inspect(options, path, keys) if options.word == "inspect" else _verify(options, path, keys)
-                why = print_report(json.dumps(found) if options.json else _text(found))
+                what = _inspect(options, job.path, keys) if options.word == "inspect" else _verify(options, job, keys)
+                why = print_report(json.dumps(what) if options.json else _text(what))
                 if why:
                     raise OSError(f"standard output: {why}")
             else:
-                _write(options, path, keys, encryption)
+                _write(options, job, keys, encryption)
         except (exceptions.InvalidTag, exceptions.FormatError, KeyError) as error:
-            raise type(error)(f"'{path}': {error.args[0] if error.args else error}") from None
+            raise type(error)(f"'{job.path}': {error.args[0] if error.args else error}") from None
+
+    _trees.each(work, found, 1 if options.word in ("inspect", "verify") else os.cpu_count() or 1)
+    if others:
+        some = ", ".join(printable(one) for one in others[:3]) + (", …" if len(others) > 3 else "")
+        print(f"warpaes: {len(others)} files that are not Parquet were left out: {some}", file=sys.stderr)
     return 0
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..exceptions import FormatError, InvalidTag
+from .. import _native
+from ..exceptions import FormatError
 from . import _modules, _thrift
 from ._keys import KeyRing, checked_key
 from ._modules import OVERHEAD, Place
@@ -27,7 +28,7 @@ OFFSET_INDEX_OFFSET, OFFSET_INDEX_LENGTH, COLUMN_INDEX_OFFSET, COLUMN_INDEX_LENG
 CRYPTO, ENCRYPTED_META_DATA = 8, 9
 # ColumnMetaData
 TYPE, ENCODINGS, PATH, CODEC, NUM_VALUES, UNCOMPRESSED_SIZE, COMPRESSED_SIZE = 1, 2, 3, 4, 5, 6, 7
-DATA_OFFSET, DICTIONARY_OFFSET, BLOOM_OFFSET, BLOOM_LENGTH = 9, 11, 14, 15
+DATA_OFFSET, INDEX_PAGE_OFFSET, DICTIONARY_OFFSET, BLOOM_OFFSET, BLOOM_LENGTH = 9, 10, 11, 14, 15
 
 
 @dataclass(slots=True)
@@ -72,56 +73,62 @@ class Footer:
     spans: list[Span] = field(default_factory=list)
 
 
-def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | None) -> Footer:
+def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | None, allow_plaintext: bool) -> Footer:
     """Read, decrypt and verify a footer, and rewrite it to the one of the plain view.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
         InvalidTag: A module is not authentic.
         KeyError: There is no key for the footer.
-        ValueError: The AAD prefix is missing, or not the one in the file.
+        ValueError: The AAD prefix is missing, or not the one in the file; or the file is not encrypted.
+    """
+    data = read_end(read_at, size)
+    encrypted, plaintext, ctr, supply, stored, unique, key_metadata, length = _native.parquet_footer(data)
+    start = size - len(data)
+    if not encrypted and not allow_plaintext:
+        raise ValueError("file: it is not encrypted; with allow_plaintext=True it is opened as it is")
+    if read_at(0, 4) != data[-4:]:
+        raise FormatError("the file is damaged: it begins and ends with different magic bytes")
+    footer = Footer(size, start, not plaintext, encrypted, ctr)
+    if encrypted:
+        _bind(footer, stored, unique or b"", supply, aad_prefix)
+        key = _footer_key(footer, keys, key_metadata or b"")
+        # Objects are made from authentic bytes only: from others an attacker would have memory filled.
+        text = _native.parquet_open_footer(key, footer.aad, data, length)
+    else:
+        text = data[:length]
+    footer.metadata = _thrift.Reader(text, "the footer").struct()
+    _rewrite(footer, read_at, keys)
+    return footer
+
+
+def read_end(read_at: ReadAt, size: int) -> bytes:
+    """Return a file's end, from the footer's first byte on.
+
+    Raises:
+        FormatError: Not a Parquet file, or damaged.
     """
     if size < 12:
         raise FormatError("not a Parquet file: it is shorter than 12 bytes")
     tail = read_at(size - _TAIL_BYTES, _TAIL_BYTES)
     length = int.from_bytes(tail[:4], "little")
-    magic = tail[4:]
-    if magic not in (b"PAR1", b"PARE"):
+    if tail[4:] not in (b"PAR1", b"PARE"):
         raise FormatError("not a Parquet file: it does not end with PAR1 or PARE")
     if length > size - 12:
         raise FormatError(f"the footer is damaged: it has {length} bytes in a file of {size}")
-    start = size - _TAIL_BYTES - length
-    data = read_at(start, length)
-    if read_at(0, 4) != magic:
-        raise FormatError("the file is damaged: it begins and ends with different magic bytes")
-    footer = Footer(size, start, magic == b"PARE", encrypted=True, ctr=False)
-    if footer.encrypted_footer:
-        _open_encrypted(footer, data, keys, aad_prefix)
-    else:
-        _open_plaintext(footer, data, keys, aad_prefix)
-    _rewrite(footer, read_at, keys)
-    return footer
+    return read_at(size - _TAIL_BYTES - length, length) + tail
 
 
-def _algorithm(footer: Footer, algorithm: Struct, aad_prefix: bytes | None) -> None:
-    what = "the encryption algorithm"
-    if len(algorithm) != 1 or next(iter(algorithm)) not in (1, 2):
-        raise FormatError(f"{what} is unknown: only AES_GCM_V1 and AES_GCM_CTR_V1 are supported")
-    number = next(iter(algorithm))
-    footer.ctr = number == 2
-    one = _thrift.need(algorithm, number, STRUCT, what)
-    stored = _thrift.get(one, 1, BINARY, what)
-    unique = _thrift.get(one, 2, BINARY, what) or b""
-    supply = bool(one.get(3, (0, False))[1])
+def _bind(footer: Footer, stored: bytes | None, unique: bytes, supply: bool, aad_prefix: bytes | None) -> None:
+    """Set the associated data of the file."""
     if stored is not None and aad_prefix is not None and stored != aad_prefix:
         raise ValueError("aad_prefix: the file stores another prefix: it is another file, or was moved")
     if stored is None and aad_prefix is None and supply:
         raise ValueError("aad_prefix: the file was written with a prefix that it does not store; pass it")
     footer.stored_prefix = stored is not None
-    prefix = stored if stored is not None else aad_prefix if aad_prefix is not None else b""
-    footer.aad = prefix + unique
+    footer.aad = (stored if stored is not None else aad_prefix or b"") + unique
     if len(footer.aad) > 65536:
-        raise FormatError(f"{what}: prefix and aad_file_unique have more than 65,536 bytes")
+        raise FormatError("the footer: AAD prefix and aad_file_unique have more than 65,536 bytes")
 
 
 def _footer_key(footer: Footer, keys: KeyRing, metadata: bytes) -> bytes:
@@ -131,32 +138,6 @@ def _footer_key(footer: Footer, keys: KeyRing, metadata: bytes) -> bytes:
         raise KeyError(f"keys: there is no key for the footer, whose key metadata is {metadata!r}")
     footer.key = key
     return key
-
-
-def _open_encrypted(footer: Footer, data: bytes, keys: KeyRing, aad_prefix: bytes | None) -> None:
-    reader = _thrift.Reader(data, "FileCryptoMetaData")
-    crypto = reader.struct()
-    _algorithm(footer, _thrift.need(crypto, 1, STRUCT, "FileCryptoMetaData"), aad_prefix)
-    key = _footer_key(footer, keys, _thrift.get(crypto, 2, BINARY, "FileCryptoMetaData") or b"")
-    text = _modules.open_module(key, footer.aad, data[reader.at :], _modules.FOOTER)
-    footer.metadata = _thrift.Reader(text, "the footer").struct()
-
-
-def _open_plaintext(footer: Footer, data: bytes, keys: KeyRing, aad_prefix: bytes | None) -> None:
-    reader = _thrift.Reader(data, "the footer")
-    footer.metadata = reader.struct()
-    algorithm = _thrift.get(footer.metadata, ALGORITHM, STRUCT, "the footer")
-    if algorithm is None:
-        footer.encrypted = False
-        return
-    _algorithm(footer, algorithm, aad_prefix)
-    key = _footer_key(footer, keys, _thrift.get(footer.metadata, SIGNING_KEY_METADATA, BINARY, "the footer") or b"")
-    signature = data[reader.at :]
-    if len(signature) != _modules.NONCE_BYTES + _modules.TAG_BYTES:
-        raise FormatError("the footer is damaged: its signature does not have 28 bytes")
-    nonce, tag = signature[: _modules.NONCE_BYTES], signature[_modules.NONCE_BYTES :]
-    if _modules.footer_signature(key, footer.aad, nonce, data[: reader.at]) != tag:
-        raise InvalidTag("the footer is not authentic: wrong key or AAD prefix, or an altered file")
 
 
 def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
@@ -318,7 +299,8 @@ class _Column:
         footer.spans.append(Span(start, length, chunk, _modules.BLOOM_HEADER))
 
 
-#: The offset of a chunk without metadata: the view puts all such chunks after the data, and refuses to read them.
+#: The offset of a chunk without metadata. The view puts all chunks without a key after the data, and refuses to read
+#: them.
 HIDDEN_OFFSET = 1 << 62
 HIDDEN_BYTES = 64
 

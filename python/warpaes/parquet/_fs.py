@@ -41,6 +41,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         target_protocol: str | None = None,
         target_options: dict[str, Any] | None = None,
         require_gcm: bool = False,
+        drop_missing: bool = False,
         fo: str = "",
         **options: Any,
     ) -> None:
@@ -56,6 +57,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             target_protocol: The protocol of the underlying file system, if ``fs`` is None.
             target_options: The options of that protocol.
             require_gcm: Refuse AES_GCM_CTR_V1.
+            drop_missing: Leave out columns for which there is no key.
             fo: Ignored; fsspec passes it for chained URLs.
             options: Further options of fsspec.
 
@@ -67,7 +69,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             raise ValueError("keys is missing: pass a key, a function of the key metadata, or a place such as env:NAME")
         self._place = keys if isinstance(keys, str) else None
         self._keys = Keys(read_key(keys)) if isinstance(keys, str) else key_ring(keys)
-        self._aad_prefix, self._require_gcm = aad_prefix, require_gcm
+        self._aad_prefix, self._require_gcm, self._drop_missing = aad_prefix, require_gcm, drop_missing
         if fs is None:
             if target_protocol is None:
                 raise ValueError("the file system beneath is missing: fs, or target_protocol")
@@ -121,7 +123,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         prefix = self._aad_prefix(path) if callable(self._aad_prefix) else self._aad_prefix
         below = self.fs.open(path, "rb", cache_type="none")
         try:
-            view = open_view(below, self._keys, prefix, self._require_gcm)
+            view = open_view(below, self._keys, prefix, self._require_gcm, drop_missing=self._drop_missing)
         except BaseException:
             below.close()
             raise

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..exceptions import FormatError
+from .. import _native
 from . import _footer, _thrift
-from ._thrift import BINARY, STRUCT, Struct
-from ._view import PlainView, Source
+from ._source import Source
+from ._view import PlainView
 
 _STEP_BYTES = 8 << 20
 
@@ -26,34 +26,18 @@ def describe(source: Source) -> dict[str, Any]:
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
     """
-    size = source.size
-    if size < 12:
-        raise FormatError("not a Parquet file: it is shorter than 12 bytes")
-    tail = source.read(size - 8, 8)
-    length = int.from_bytes(tail[:4], "little")
-    if tail[4:] not in (b"PAR1", b"PARE") or length > size - 12:
-        raise FormatError("not a Parquet file: it does not end with a footer's length and PAR1 or PARE")
-    data = source.read(size - 8 - length, length)
-    found: dict[str, Any] = {"bytes": size, "footer": "encrypted" if tail[4:] == b"PARE" else "plaintext, signed"}
-    if tail[4:] == b"PARE":
-        top = _thrift.Reader(data, "FileCryptoMetaData").struct()
-        algorithm = _thrift.need(top, 1, STRUCT, "FileCryptoMetaData")
-        key_metadata = _thrift.get(top, 2, BINARY, "FileCryptoMetaData")
-    else:
-        top = _thrift.Reader(data, "the footer").struct()
-        algorithm = _thrift.get(top, _footer.ALGORITHM, STRUCT, "the footer")
-        if algorithm is None:
-            return {"bytes": size, "footer": "plaintext", "algorithm": None}
-        key_metadata = _thrift.get(top, _footer.SIGNING_KEY_METADATA, BINARY, "the footer")
-    number = next(iter(algorithm), 0)
-    one: Struct = _thrift.get(algorithm, number, STRUCT, "the encryption algorithm") or {}
-    found["algorithm"] = {1: "AES_GCM_V1", 2: "AES_GCM_CTR_V1"}.get(number, f"unknown ({number})")
-    found["pages_authenticated"] = number == 1
-    stored = _thrift.get(one, 1, BINARY, "the encryption algorithm")
-    supply = bool(one.get(3, (0, False))[1])
-    found["aad_prefix"] = "must be supplied" if supply and stored is None else _shown(stored)
-    found["footer_key_metadata"] = _shown(key_metadata)
-    return found
+    data = _footer.read_end(source.read, source.size)
+    encrypted, plaintext, ctr, supply, stored, _, key_metadata, _ = _native.parquet_footer(data)
+    if not encrypted:
+        return {"bytes": source.size, "footer": "plaintext", "algorithm": None}
+    return {
+        "bytes": source.size,
+        "footer": "plaintext, signed" if plaintext else "encrypted",
+        "algorithm": "AES_GCM_CTR_V1" if ctr else "AES_GCM_V1",
+        "pages_authenticated": not ctr,
+        "aad_prefix": "must be supplied" if supply and stored is None else _shown(stored),
+        "footer_key_metadata": _shown(key_metadata),
+    }
 
 
 def describe_view(view: PlainView) -> dict[str, Any]:

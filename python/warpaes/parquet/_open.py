@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ._keys import IcebergKeyMetadata, KeysLike, key_ring
-from ._view import PlainView, open_source
+from ._source import open_source
+from ._view import PlainView
 
 
 def open(
@@ -14,6 +15,7 @@ def open(
     aad_prefix: bytes | None = None,
     require_gcm: bool = False,
     allow_plaintext: bool = False,
+    drop_missing: bool = False,
 ) -> PlainView:
     """Open an encrypted Parquet file, and return a file object with the plain file.
 
@@ -26,11 +28,13 @@ def open(
         require_gcm: Refuse files whose pages are not authenticated (AES_GCM_CTR_V1).
         allow_plaintext: Open files without encryption as they are. Otherwise they are refused: anyone could put one in
             the place of an encrypted file.
+        drop_missing: Leave columns out of the view for which there is no key. Otherwise readers see them, and reading
+            one raises KeyError; a reader that reads the whole file, as Polars does with file objects, then fails.
 
     Raises:
         FormatError: Not a Parquet file, or a damaged one.
         InvalidTag: The footer is not authentic: a wrong key or AAD prefix, or an altered file.
-        KeyError: There is no key for the footer.
+        KeyError: There is no key for the footer, or with ``drop_missing`` for no column.
         ValueError: The AAD prefix is missing or differs from the stored one, or a key has a wrong length.
         OSError: The file cannot be read.
     """
@@ -41,7 +45,7 @@ def open(
     try:
         if isinstance(ring, IcebergKeyMetadata) and ring.file_length not in (None, source.size):
             raise ValueError(f"file: it has {source.size} bytes, and its key metadata records {ring.file_length}")
-        return PlainView(source, ring, aad_prefix, require_gcm, allow_plaintext)
+        return PlainView(source, ring, aad_prefix, require_gcm, allow_plaintext, drop_missing)
     except BaseException:
         source.close()
         raise

@@ -26,7 +26,7 @@ _MAX_PAGES = 1 << 15
 _PAGE_TYPE, _PAGE_COMPRESSED, _PAGE_CRC, _PAGE_LAST = 1, 3, 4, 8
 _DICTIONARY_PAGE = 2
 _BLOOM_BYTES, _BLOOM_LAST = 1, 4
-_STATISTICS, _INDEX_PAGE = 12, 10
+_STATISTICS = 12
 
 Progress = Callable[[int, int], None]
 
@@ -167,7 +167,7 @@ class _Writer:
             meta[_footer.DICTIONARY_OFFSET] = (I64, dictionary_at)
         else:
             meta.pop(_footer.DICTIONARY_OFFSET, None)
-        meta.pop(_INDEX_PAGE, None)
+        meta.pop(_footer.INDEX_PAGE_OFFSET, None)
         meta[_footer.COMPRESSED_SIZE] = (I64, self._at - begin)
         if column.get(_footer.FILE_OFFSET, (I64, 0))[1]:
             column[_footer.FILE_OFFSET] = (I64, begin)

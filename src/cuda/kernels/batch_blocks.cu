@@ -32,6 +32,16 @@ Kernel<BlockParams> batch_blocks_kernel_for(Mode mode, Direction direction, int 
     return with_rounds_and_tables(rounds, tables, one_key, choose);
 }
 
+Kernel<BlockParams, FewKeys> batch_blocks_few_kernel_for(Mode mode, Direction direction, int rounds, int tables) {
+    constexpr Direction encrypt = Direction::encrypt, decrypt = Direction::decrypt;
+    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> Kernel<BlockParams, FewKeys> {
+        if (mode == Mode::cbc) return &batch_blocks_few_kernel<Mode::cbc, decrypt, Rounds, Tables>;
+        if (mode == Mode::cfb128) return &batch_blocks_few_kernel<Mode::cfb128, decrypt, Rounds, Tables>;
+        if (direction == encrypt) return &batch_blocks_few_kernel<Mode::ecb, encrypt, Rounds, Tables>;
+        return &batch_blocks_few_kernel<Mode::ecb, decrypt, Rounds, Tables>;
+    });
+}
+
 Kernel<BlockParams, std::uint64_t> batch_boundaries_kernel() {
     return &batch_boundaries;
 }

@@ -33,13 +33,12 @@ struct BlockPlace {
     }
     [[nodiscard]] __device__ __forceinline__ std::uint32_t alignment() const { return alignment_of(in, out); }
     [[nodiscard]] __device__ __forceinline__ uint4 load() const {
-        return whole ? load_block_early(in, alignment()) : uint4{};
+        return whole ? load_block_early(global(in), alignment()) : uint4{};
     }
 };
 
-template <Mode M, Direction D, int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
-    batch_blocks_kernel(const __grid_constant__ BlockParams p) {
+template <Mode M, Direction D, int Rounds, int Tables, typename Keys>
+__device__ __forceinline__ void process_blocks(const BlockParams& p, const Keys& keys) {
     constexpr bool inverse = uses_inverse_cipher(M, D);
     constexpr bool chained = chains_on_ciphertext(M, D);
     constexpr bool partial = M == Mode::cfb128;
@@ -65,10 +64,10 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
     }
     if constexpr (chained) carried = shuffle(carried, 0);
 
-    // A block is loaded while the one before it is encrypted or decrypted. Under one key, twice as many threads hide
-    // the time of a load, and have no registers for a second block.
-    constexpr bool early = !OneKey;
-    KeptKeyOf<OneKey, Rounds> key;
+    // Threads that keep keys in registers load a block while the one before it is encrypted or decrypted. The others,
+    // twice as many, hide the time of a load by their number, and have no registers for a second block.
+    constexpr bool early = Keys::in_registers;
+    KeptKey<Rounds, Keys> key(keys);
     BlockPlace next(p.batch, walk, unit < p.batch.units, partial);
     uint4 next_text = early ? next.load() : uint4{};
     for (std::uint64_t first = stretch.first; first < stretch.last; first += warp_lanes) {
@@ -84,7 +83,7 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
         unsigned rest = 0;
         if (works) {
             const BatchGroup& g = p.batch.groups[walk.group()];
-            key.take(key_of<OneKey>(p.batch, g, walk.message()));
+            key.take(g, walk.message());
             if (chained && walk.block() == 0) previous = load_iv(g, walk.message());
             if (partial) rest = static_cast<unsigned>(g.length % block_bytes);
         }
@@ -113,6 +112,18 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
         if constexpr (!early) advance();
         __syncwarp();
     }
+}
+
+template <Mode M, Direction D, int Rounds, int Tables, bool OneKey>
+__global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
+    batch_blocks_kernel(const __grid_constant__ BlockParams p) {
+    process_blocks<M, D, Rounds, Tables>(p, keys_of<OneKey>(p.batch));
+}
+
+template <Mode M, Direction D, int Rounds, int Tables>
+__global__ void __launch_bounds__(BatchBlocks::most_threads(true), 1)
+    batch_blocks_few_kernel(const __grid_constant__ BlockParams p, const __grid_constant__ FewKeys keys) {
+    process_blocks<M, D, Rounds, Tables>(p, FromFewKeys{keys});
 }
 
 }  // namespace warpaes::cuda

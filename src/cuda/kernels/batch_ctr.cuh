@@ -98,9 +98,9 @@ __device__ __forceinline__ void finish_pad(const CounterParams& p, const BatchGr
 }
 
 /// Encrypts or decrypts a thread's blocks of a short message.
-template <int Rounds, int Tables, bool OneKey>
+template <int Rounds, int Tables, typename Keys>
 __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tables, const CounterParams& p,
-                                                 const BatchGroup& group, std::uint64_t thread) {
+                                                 const Keys& keys, const BatchGroup& group, std::uint64_t thread) {
     const std::uint64_t message = thread >> group.lanes;
     const std::uint32_t step = 1u << group.lanes, first = static_cast<std::uint32_t>(thread) & (step - 1);
     const CounterText text(group, message);
@@ -109,15 +109,15 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
     std::uint32_t at = first;
     const std::uint8_t* in = text.in + first * block_bytes;
     std::uint8_t* out = text.out + first * block_bytes;
-    // Under several keys, each block is loaded while the one before it is encrypted or decrypted; the threads
-    // of one key, twice as many, have no registers for that.
-    constexpr bool early = !OneKey;
+    // Threads that keep keys in registers load each block while the one before it is encrypted or decrypted; the
+    // others, twice as many, have no registers for that.
+    constexpr bool early = Keys::in_registers;
     const auto load = [&](std::uint32_t block, const std::uint8_t* from) {
         return block < whole ? load_block_early(from, text.alignment) : uint4{};
     };
     uint4 next = early ? load(at, in) : uint4{};
 
-    const auto key = key_of<OneKey>(p.batch, group, message);
+    const auto key = keys.at(group, message);
     const auto later_key = at_hand<Rounds, 3>(key);
     const uint4 counter = first_counter(p, group, message);
     // With GCM, position 0 is J0, and the text begins at position 1.
@@ -150,12 +150,12 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
 }
 
 /// GCM: computes E(J0) of a message.
-template <int Rounds, int Tables, bool OneKey>
+template <int Rounds, int Tables, typename Keys>
 __device__ __forceinline__ void pad_of_message(const SharedTables<Tables>& tables, const CounterParams& p,
-                                               std::uint64_t number) {
+                                               const Keys& keys, std::uint64_t number) {
     const BatchGroup& group = p.batch.groups[find_group<&BatchGroup::first_message>(p.batch, number)];
     const std::uint64_t message = number - group.first_message;
-    const auto key = key_of<OneKey>(p.batch, group, message);
+    const auto key = keys.at(group, message);
     std::uint32_t buffer[4];
     const std::uint32_t* const k = key.round(0, buffer);
     uint4 block = first_counter(p, group, message) ^ make_uint4(k[0], k[1], k[2], k[3]);
@@ -165,9 +165,8 @@ __device__ __forceinline__ void pad_of_message(const SharedTables<Tables>& table
 }
 
 /// Steps of 32 threads for the text, and after these, with GCM, of 32 messages for E(J0).
-template <int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
-    batch_ctr_kernel(const __grid_constant__ CounterParams p) {
+template <int Rounds, int Tables, typename Keys>
+__device__ __forceinline__ void process_short(const CounterParams& p, const Keys& keys) {
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
     const unsigned lane = lane_id();
@@ -185,18 +184,17 @@ __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
             if (unit < p.batch.units) {
                 group = walk_to_group<&BatchGroup::first_unit>(p.batch, group, unit);
                 const BatchGroup& its = p.batch.groups[group];
-                share_of_message<Rounds, Tables, OneKey>(tables, p, its, unit - its.first_unit);
+                share_of_message<Rounds, Tables>(tables, p, keys, its, unit - its.first_unit);
             } else if (step >= of_text && unit - of_text * warp_lanes < p.batch.messages) {
-                pad_of_message<Rounds, Tables, OneKey>(tables, p, unit - of_text * warp_lanes);
+                pad_of_message<Rounds, Tables>(tables, p, keys, unit - of_text * warp_lanes);
             }
             __syncwarp();
         }
     }
 }
 
-template <int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
-    batch_long_ctr_kernel(const __grid_constant__ CounterParams p) {
+template <int Rounds, int Tables, typename Keys>
+__device__ __forceinline__ void process_long(const CounterParams& p, const Keys& keys) {
     constexpr int width = CounterParams::width;
     constexpr std::uint32_t share = width * warp_lanes;
     const SharedTables<Tables> tables;
@@ -211,7 +209,7 @@ __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
         const std::uint64_t of_group = task - group.first_unit;
         const std::uint64_t tasks = CounterParams::tasks_of(group.length, p.at_once);
         const std::uint64_t message = of_group / tasks, of_message = of_group % tasks;
-        const auto key = key_of<OneKey>(p.batch, group, message);
+        const auto key = keys.at(group, message);
         const auto later_key = at_hand<Rounds, 3>(key);
         std::uint32_t buffer[4];
         const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
@@ -300,6 +298,27 @@ __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
             finish_pad(p, group, message, cipher_with<false, Rounds>(tables, first_counter(p, group, message), key));
         }
         __syncwarp();
+    }
+}
+
+template <int Rounds, int Tables, bool Long, bool OneKey>
+__global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
+    batch_ctr_kernel(const __grid_constant__ CounterParams p) {
+    const auto keys = keys_of<OneKey>(p.batch);
+    if constexpr (Long) {
+        process_long<Rounds, Tables>(p, keys);
+    } else {
+        process_short<Rounds, Tables>(p, keys);
+    }
+}
+
+template <int Rounds, int Tables, bool Long>
+__global__ void __launch_bounds__(BatchCounters::most_threads(true), 1)
+    batch_ctr_few_kernel(const __grid_constant__ CounterParams p, const __grid_constant__ FewKeys few) {
+    if constexpr (Long) {
+        process_long<Rounds, Tables>(p, FromFewKeys{few});
+    } else {
+        process_short<Rounds, Tables>(p, FromFewKeys{few});
     }
 }
 

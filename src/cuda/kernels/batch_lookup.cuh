@@ -54,6 +54,18 @@ struct SlotKey {
     }
 };
 
+/// Round keys of one of a few keys that are kernel parameters. A load from the constant bank takes no pass of the
+/// load-store unit, which the lookups need, and no registers beyond the round.
+struct FewKey {
+    const FewKeys& keys;
+    std::uint32_t number;
+    __device__ __forceinline__ const std::uint32_t* round(int r, std::uint32_t (&buffer)[4]) const {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) buffer[i] = keys.words[number][4 * r + i];
+        return buffer;
+    }
+};
+
 /// Round keys of a slot from `First` on, kept in registers for many blocks. Reading a round key for all lanes takes
 /// four passes of the load-store unit, as many as four lookups. There is room for ten round keys; of AES-256 two more
 /// are read from the slot every time.
@@ -82,16 +94,45 @@ __device__ __forceinline__ SharedKey at_hand(const SharedKey& key) {
     return key;
 }
 template <int Rounds, int First>
+__device__ __forceinline__ FewKey at_hand(const FewKey& key) {
+    return key;
+}
+template <int Rounds, int First>
 __device__ __forceinline__ RegisterKey<Rounds, First> at_hand(const SlotKey& key) {
     return RegisterKey<Rounds, First>(key);
 }
 
+/// Where a batch's messages have their keys: one of these for each kind of batch. `at` gives the key of a message, and
+/// `kept` is what a thread that goes from message to message holds of it.
+struct FromOneKey {
+    static constexpr bool in_registers = false;
+    const BatchParams& p;
+    __device__ __forceinline__ SharedKey at(const BatchGroup&, std::uint64_t) const { return {p.round_keys}; }
+};
+
+struct FromFewKeys {
+    static constexpr bool in_registers = false;
+    const FewKeys& keys;
+    __device__ __forceinline__ FewKey at(const BatchGroup& group, std::uint64_t) const {
+        return {keys, group.key_number};
+    }
+};
+
+struct FromSlots {
+    static constexpr bool in_registers = true;
+    __device__ __forceinline__ SlotKey at(const BatchGroup& group, std::uint64_t message) const {
+        return {global(group.keys) + message * group.key_stride};
+    }
+};
+
 /// All round keys of the messages that a thread processes one after the other, for kernels that know the next key only
 /// when they get there. They stay in registers until a message has another key.
-template <int Rounds>
+template <int Rounds, typename Keys>
 class KeptKey {
 public:
-    __device__ __forceinline__ void take(const SlotKey& key) {
+    __device__ __forceinline__ explicit KeptKey(const Keys&) {}
+    __device__ __forceinline__ void take(const BatchGroup& group, std::uint64_t message) {
+        const SlotKey key = FromSlots{}.at(group, message);
         if (key.slot == of_) return;
         of_ = key.slot;
 #pragma unroll
@@ -111,24 +152,35 @@ private:
     std::uint32_t words_[4 * (Rounds + 1)] = {};
 };
 
-/// The same where all messages have one key.
-struct KeptSharedKey : SharedKey {
-    __device__ __forceinline__ void take(const SharedKey& key) { words = key.words; }
+template <int Rounds>
+class KeptKey<Rounds, FromOneKey> : public SharedKey {
+public:
+    __device__ __forceinline__ explicit KeptKey(const FromOneKey& keys) : SharedKey{keys.p.round_keys} {}
+    __device__ __forceinline__ void take(const BatchGroup&, std::uint64_t) {}
 };
 
-template <bool OneKey, int Rounds>
-using KeptKeyOf = std::conditional_t<OneKey, KeptSharedKey, KeptKey<Rounds>>;
+template <int Rounds>
+class KeptKey<Rounds, FromFewKeys> : public FewKey {
+public:
+    __device__ __forceinline__ explicit KeptKey(const FromFewKeys& keys) : FewKey{keys.keys, 0} {}
+    __device__ __forceinline__ void take(const BatchGroup& group, std::uint64_t) { number = group.key_number; }
+};
+
+template <bool OneKey>
+__device__ __forceinline__ auto keys_of(const BatchParams& p) {
+    if constexpr (OneKey) {
+        return FromOneKey{p};
+    } else {
+        return FromSlots{};
+    }
+}
 
 template <bool OneKey>
 using KeyOf = std::conditional_t<OneKey, SharedKey, SlotKey>;
 
 template <bool OneKey>
 __device__ __forceinline__ KeyOf<OneKey> key_of(const BatchParams& p, const BatchGroup& group, std::uint64_t message) {
-    if constexpr (OneKey) {
-        return {p.round_keys};
-    } else {
-        return {global(group.keys) + message * group.key_stride};
-    }
+    return keys_of<OneKey>(p).at(group, message);
 }
 
 /// Rounds `First` … `Rounds`, like rounds_from.

@@ -20,6 +20,8 @@ struct alignas(16) BatchGroup {
     std::uint8_t* tag;
     const uint4* keys;     ///< slot of the first message's key
     std::uint8_t* failed;  ///< one byte per message: 1 if its tag was wrong
+    /// Where a batch that nobody waits for writes the messages' statuses; or null.
+    std::int32_t* statuses;
     std::uint64_t input_stride, output_stride, iv_stride, aad_stride, tag_stride;
     std::uint64_t key_stride;  ///< in blocks: 0 or key_slot_blocks
     /// Raw keys of single messages, from which the slots are made; or null.
@@ -32,8 +34,9 @@ struct alignas(16) BatchGroup {
     std::uint64_t first_unit;     ///< units of the launch's groups before it; each kernel has its own kind of unit
     std::uint32_t iv_length;
     std::uint32_t tag_length;
-    std::uint32_t alignment;  ///< of inputs, outputs and their strides: 16, 4 or 1
-    std::uint32_t lanes;      ///< log2 of the threads that share a message, for kernels that need it
+    std::uint16_t alignment;   ///< of inputs, outputs and their strides: 16, 4 or 1
+    std::uint16_t lanes;       ///< log2 of the threads that share a message, for kernels that need it
+    std::uint32_t key_number;  ///< in FewKeys
 };
 
 /// One launch: groups of one mode, direction and key length.
@@ -45,6 +48,12 @@ struct BatchParams {
     std::uint64_t units;     ///< of all groups
     unsigned long long* ticket;  ///< the next unit of work, zero at first; for kernels that hand units out
     std::uint32_t round_keys[60];
+};
+
+/// Round keys of a batch with a few keys, as parameters of their own.
+struct FewKeys {
+    static constexpr unsigned most = 64;
+    std::uint32_t words[most][60];
 };
 
 /// Blocks (batch_blocks.cuh).
@@ -189,12 +198,12 @@ struct GhashKeysParams {
     std::uint32_t decrypts;
 };
 
-/// Converts the `failed` bytes of decrypted messages to statuses.
+/// Converts the `failed` bytes of a bucket's messages to statuses.
 struct StatusParams {
-    const std::uint8_t* failed;
-    std::int32_t* statuses;
-    std::uint64_t count;
+    const BatchGroup* groups;
+    std::uint32_t group_count;
     std::int32_t bad;
+    std::uint64_t messages;
 };
 
 }  // namespace warpaes::cuda

@@ -65,9 +65,8 @@ struct XtsPlace {
     [[nodiscard]] __device__ __forceinline__ std::uint32_t alignment() const { return alignment_of(in, out); }
 };
 
-template <Direction D, int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
-    batch_xts_kernel(const __grid_constant__ BatchXtsParams p) {
+template <Direction D, int Rounds, int Tables, typename Keys>
+__device__ __forceinline__ void process_units(const BatchXtsParams& p, const Keys& keys) {
     constexpr bool inverse = D == Direction::decrypt;
     const SharedTables<Tables> tables;
     tables.fill(inverse ? td0_table : te0_table);
@@ -79,7 +78,7 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
     BlockWalk walk;
     const auto blocks_of = [&](std::uint32_t group) { return p.parts[group].blocks; };
     walk.begin(p.batch, at, blocks_of);
-    KeptKeyOf<OneKey, Rounds> key;
+    KeptKey<Rounds, Keys> key(keys);
     uint4 tweak{};
     std::uint64_t tweak_of = ~std::uint64_t{0};
     // A block is loaded while the one before it is encrypted or decrypted.
@@ -95,7 +94,7 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
             tweak = times_groups(p.tweaks[here.number], here.of_unit / warp_lanes);
             tweak = times_power_of_x(tweak, here.of_unit % warp_lanes);
         }
-        key.take(key_of<OneKey>(p.batch, p.batch.groups[walk.group()], walk.message()));
+        key.take(p.batch.groups[walk.group()], walk.message());
         at += warp_lanes;
         const bool goes_on = at < stretch.last && at < p.batch.units;
         if (goes_on) {
@@ -119,6 +118,18 @@ __global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
         store_block(here.out, result, here.alignment());
         if (!goes_on) return;
     }
+}
+
+template <Direction D, int Rounds, int Tables, bool OneKey>
+__global__ void __launch_bounds__(BatchBlocks::most_threads(OneKey), 1)
+    batch_xts_kernel(const __grid_constant__ BatchXtsParams p) {
+    process_units<D, Rounds, Tables>(p, keys_of<OneKey>(p.batch));
+}
+
+template <Direction D, int Rounds, int Tables>
+__global__ void __launch_bounds__(BatchBlocks::most_threads(true), 1)
+    batch_xts_few_kernel(const __grid_constant__ BatchXtsParams p, const __grid_constant__ FewKeys keys) {
+    process_units<D, Rounds, Tables>(p, FromFewKeys{keys});
 }
 
 }  // namespace warpaes::cuda

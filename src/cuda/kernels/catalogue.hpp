@@ -81,11 +81,15 @@ Kernel<CombineParams> ghash_combine_kernel_for();
 
 /// Batches of ECB encryption and decryption, CBC and CFB128 decryption.
 Kernel<BlockParams> batch_blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables, bool one_key);
+/// `few`: the same under at most FewKeys::most keys, which are the second parameter.
+Kernel<BlockParams, FewKeys> batch_blocks_few_kernel_for(Mode mode, Direction direction, int rounds, int tables);
 Kernel<BlockParams, std::uint64_t> batch_boundaries_kernel();
 /// Batches of CTR, and the key stream of batches of GCM.
 Kernel<CounterParams> batch_ctr_kernel_for(int rounds, int tables, bool one_key, bool long_messages);
+Kernel<CounterParams, FewKeys> batch_ctr_few_kernel_for(int rounds, int tables, bool long_messages);
 /// Batches of XTS.
 Kernel<BatchXtsParams> batch_xts_kernel_for(Direction direction, int rounds, int tables, bool one_key);
+Kernel<BatchXtsParams, FewKeys> batch_xts_few_kernel_for(Direction direction, int rounds, int tables);
 Kernel<BatchXtsParams> batch_tweaks_kernel_for(int rounds, int tables, bool one_key);
 /// Batches of CFB8 and CFB1 decryption.
 Kernel<SegmentParams> batch_segments_kernel_for(Mode mode, int rounds, int tables, bool one_key);

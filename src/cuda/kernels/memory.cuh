@@ -18,14 +18,49 @@ __device__ __forceinline__ void store_word_bytewise(std::uint8_t* p, std::uint32
     p[3] = static_cast<std::uint8_t>(v >> 24);
 }
 
+/// The 32 bits of `high:low` from bit `shift` (0 to 32) on.
+__device__ __forceinline__ std::uint32_t word_from(std::uint32_t low, std::uint32_t high, unsigned shift) {
+#if defined(__CUDA_ARCH__)
+    return __funnelshift_rc(low, high, shift);
+#else
+    return static_cast<std::uint32_t>(((std::uint64_t{high} << 32) | low) >> shift);
+#endif
+}
+
+/// A block at any address, of which no byte before or behind is touched: the three aligned words in it, and the four
+/// bytes around them. `edge` has these in the places that they have in aligned words, those behind the three words
+/// below those before them. Byte by byte it would be 16 accesses, each to all of a warp's sectors.
+__device__ __forceinline__ uint4 load_unaligned(const std::uint8_t* p) {
+    const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) % 4);
+    const auto* const words = reinterpret_cast<const std::uint32_t*>(p - past + 4);
+    std::uint32_t bytes = 0;
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) bytes |= std::uint32_t{p[i + past < 4 ? i : i + 12]} << (8 * i);
+    const std::uint32_t edge = word_from(bytes, bytes, 32 - 8 * past);
+    return make_uint4(word_from(edge, words[0], 8 * past), word_from(words[0], words[1], 8 * past),
+                      word_from(words[1], words[2], 8 * past), word_from(words[2], edge, 8 * past));
+}
+
+__device__ __forceinline__ void store_unaligned(std::uint8_t* p, uint4 v) {
+    const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) % 4);
+    auto* const words = reinterpret_cast<std::uint32_t*>(p - past + 4);
+    words[0] = word_from(v.x, v.y, 32 - 8 * past);
+    words[1] = word_from(v.y, v.z, 32 - 8 * past);
+    words[2] = word_from(v.z, v.w, 32 - 8 * past);
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+        const bool before = i + past < 4;
+        p[before ? i : i + 12] = static_cast<std::uint8_t>((before ? v.x : v.w) >> (8 * i));
+    }
+}
+
 __device__ __forceinline__ uint4 load_block(const std::uint8_t* p, std::uint32_t alignment) {
     if (alignment == 16) return *reinterpret_cast<const uint4*>(p);
     if (alignment == 4) {
         const auto* w = reinterpret_cast<const std::uint32_t*>(p);
         return make_uint4(w[0], w[1], w[2], w[3]);
     }
-    return make_uint4(load_word_bytewise(p), load_word_bytewise(p + 4), load_word_bytewise(p + 8),
-                      load_word_bytewise(p + 12));
+    return load_unaligned(p);
 }
 
 /// The same, but the load is issued here. The compiler would otherwise move it down to its first use, however far away
@@ -62,10 +97,7 @@ __device__ __forceinline__ void store_block(std::uint8_t* p, uint4 v, std::uint3
         w[2] = v.z;
         w[3] = v.w;
     } else {
-        store_word_bytewise(p, v.x);
-        store_word_bytewise(p + 4, v.y);
-        store_word_bytewise(p + 8, v.z);
-        store_word_bytewise(p + 12, v.w);
+        store_unaligned(p, v);
     }
 }
 

@@ -1,4 +1,5 @@
 // Converts what decryption found, one byte per message, to statuses.
+#include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/catalogue.hpp"
 
 namespace warpaes::cuda {
@@ -7,8 +8,10 @@ namespace {
 
 __global__ void statuses(StatusParams p) {
     const std::uint64_t threads = global_threads();
-    for (std::uint64_t i = global_thread(); i < p.count; i += threads) {
-        p.statuses[i] = p.failed[i] != 0 ? p.bad : 0;
+    for (std::uint64_t i = global_thread(); i < p.messages; i += threads) {
+        const BatchMessage m(p, i);
+        std::int32_t* const statuses = global(m.group->statuses);
+        if (statuses != nullptr) statuses[m.index] = m.group->failed[m.index] != 0 ? p.bad : 0;
     }
 }
 

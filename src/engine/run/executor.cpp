@@ -1,11 +1,7 @@
 #include "engine/run/executor.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <new>
 #include <span>
 #include <vector>
 
@@ -14,57 +10,30 @@
 #include "engine/chain.hpp"
 #include "engine/pipeline/cipher_stage.hpp"
 #include "engine/pipeline/worker_lane.hpp"
+#include "engine/run/chunk_owners.hpp"
 #include "engine/short_ways.hpp"
 
 namespace warpaes {
 
 namespace {
 
-/// Wipes a message that its threads have decrypted chunk by chunk: first each thread the chunks that it has decrypted,
-/// in whose caches they lie, then what no other thread has begun.
-class ChunkWipe {
-public:
-    explicit ChunkWipe(std::size_t chunks) : threads_(chunks), begun_(chunks) {}
-
-    /// The calling thread has this chunk in hand.
-    void done(std::uint64_t chunk) noexcept { threads_[static_cast<std::size_t>(chunk)] = pthread_self(); }
-
-    void run(Engine& engine, std::span<std::uint8_t> output, std::size_t chunk_bytes) {
-        const bool far = output.size() >= cached_bytes();
-        const auto take = [&](std::size_t i) {
-            if (begun_[i].exchange(true, std::memory_order_relaxed)) return;
-            const std::size_t first = i * chunk_bytes, bytes = std::min(chunk_bytes, output.size() - first);
-            far ? wipe_far(output.subspan(first, bytes)) : wipe(output.subspan(first, bytes));
-        };
-        const auto work = [&](unsigned) {
-            for (std::size_t i = 0; i < threads_.size(); ++i) {
-                if (pthread_equal(threads_[i], pthread_self()) != 0) take(i);
-            }
-            for (std::size_t i = 0; i < threads_.size(); ++i) take(i);
-        };
-        const std::size_t threads = std::min<std::size_t>(std::max(engine.options().threads, 1U), threads_.size());
-        try {
-            engine.pool().share(static_cast<unsigned>(threads), work);
-        } catch (const std::bad_alloc&) {  // without threads
-            work(0);
-        }
-    }
-
-private:
-    std::vector<pthread_t> threads_;
-    std::vector<std::atomic<bool>> begun_;
-};
-
 /// A GCM message, or a stretch of one. Each chunk gives the digest of its own ciphertext.
+///
+/// Of a message that is decrypted by a CPU and larger than the caches, the last chunks are only hashed, as many as the
+/// threads' own caches hold, and decrypted once the tag has proved right. Threads that wait for memory lose nothing by
+/// that; and of a forged message less has to be wiped, or nothing but zeros is written at all.
 class GcmStage final : public EvenStage {
 public:
-    GcmStage(const MessageGroup& group, const Block& j0, std::uint64_t chunk_bytes)
-        : EvenStage({.staging_bytes = static_cast<std::size_t>(chunk_bytes)}, chunk_bytes),
+    GcmStage(Engine& engine, const Ends& ends, const MessageGroup& group, const Block& j0)
+        : EvenStage({.staging_bytes = static_cast<std::size_t>(ends.plan.chunk_bytes)}, ends.plan.chunk_bytes),
+          engine_(engine),
+          ends_(ends),
           group_(group),
           j0_(j0),
-          chunk_blocks_(chunk_bytes / block_bytes),
+          chunk_blocks_(ends.plan.chunk_bytes / block_bytes),
           digests_(static_cast<std::size_t>(chunks(group.length))),
-          wipe_(digests_.size()) {}
+          owners_(digests_.size(), ends.plan.backend->is_gpu() ? engine.options().threads : ends.plan.lanes),
+          first_held_(digests_.size() - held()) {}
     GcmStage(const GcmStage&) = delete;
     GcmStage& operator=(const GcmStage&) = delete;
     /// The digests are wiped because, together with the ciphertext, they reveal H.
@@ -77,8 +46,10 @@ public:
         part.first_block = group_.first_block + chunk.index * chunk_blocks_;
         part.digest = &digests_[static_cast<std::size_t>(chunk.index)];
         part.direct = true;
-        wipe_.done(chunk.index);
-        if (group_.output.first != nullptr) {
+        owners_.note(chunk.index);
+        if (chunk.index >= first_held_) {
+            part.output = {};
+        } else if (group_.output.first != nullptr) {
             part.output = {chunk.output, 0};
             chunk.output_bytes = chunk.input_bytes;
         }
@@ -87,7 +58,7 @@ public:
 
     /// Combines the digests of all chunks: into the stretch's digest, or into the message's tag, which is written or
     /// compared.
-    void finish(Engine& engine, const MemoryBuffer& output) {
+    void finish() {
         const MessageGroup& g = group_;
         const FieldElement sum = digest();
         if (g.digest != nullptr) {
@@ -95,14 +66,42 @@ public:
             return;
         }
         const Secret<Block> tag(gcm_tag(*g.key, j0_, *g.aad_digest, g.aad_length, sum, g.length));
+        bool authentic = true;
         settle_tag(g, *tag, [&](auto) {
-            const auto bytes = static_cast<std::size_t>(output.bytes);
-            if (output.device >= 0) return clear_memory(output.data, bytes, output.device);
-            wipe_.run(engine, {output.data, bytes}, static_cast<std::size_t>(chunk_blocks_ * block_bytes));
+            authentic = false;
+            const MemoryBuffer& out = ends_.out;
+            const auto bytes = static_cast<std::size_t>(out.bytes);
+            if (out.device >= 0) return clear_memory(out.data, bytes, out.device);
+            owners_.wipe(engine_, {out.data, bytes}, static_cast<std::size_t>(ends_.plan.chunk_bytes),
+                         bytes >= cached_bytes());
         });
+        if (authentic && first_held_ < digests_.size()) {
+            owners_.again(engine_, first_held_, [&](std::size_t i) { decrypt_held(i); });
+        }
     }
 
 private:
+    /// The number of chunks that are decrypted after the tag has been checked. Counters that are secret, or that may
+    /// wrap, are the GCM kernels' alone.
+    [[nodiscard]] std::size_t held() const {
+        const MessageGroup& g = group_;
+        const bool holds = g.direction == Direction::decrypt && g.digest == nullptr && g.output.first != nullptr &&
+                           g.beyond_caches && g.j0 == nullptr && !ends_.plan.backend->is_gpu();
+        const std::uint64_t each = std::max<std::uint64_t>(core_cached_bytes() / ends_.plan.chunk_bytes, 1);
+        return holds ? static_cast<std::size_t>(std::min<std::uint64_t>(each * ends_.plan.lanes, digests_.size())) : 0;
+    }
+
+    void decrypt_held(std::size_t i) {
+        const std::uint64_t at = i * ends_.plan.chunk_bytes;
+        const Block counter = inc32(j0_, 1 + at / block_bytes);
+        MessageGroup part =
+            stretch_of(Mode::ctr, Direction::decrypt, *group_.key, counter, group_.input.first + at,
+                       group_.output.first + at, std::min<std::uint64_t>(ends_.plan.chunk_bytes, group_.length - at));
+        part.direct = true;
+        part.beyond_caches = true;
+        engine_.lease(ends_.plan, 0, 0)->run(part);
+    }
+
     [[nodiscard]] FieldElement digest() const {
         const FieldElement h = group_.key->hash_key().powers[0];
         FieldElement sum = load_element(digests_.front());
@@ -116,11 +115,14 @@ private:
         return sum;
     }
 
+    Engine& engine_;
+    const Ends& ends_;
     const MessageGroup& group_;
     const Block& j0_;
     const std::uint64_t chunk_blocks_;
     std::vector<Block> digests_;
-    ChunkWipe wipe_;
+    ChunkOwners owners_;
+    const std::size_t first_held_;
 };
 
 Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
@@ -128,10 +130,10 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     MemorySink sink(ends.out);
     if (g.mode == Mode::gcm) {
         const Block j0 = g.digest == nullptr ? pre_counter(g) : Block{};
-        GcmStage stage(g, j0, ends.plan.chunk_bytes);
+        GcmStage stage(engine, ends, g, j0);
         const ReadyToClear ready(engine, g.direction, g.length);
         const Outcome outcome = run_pipeline(engine, ends.plan, stage, source, sink);
-        stage.finish(engine, ends.out);
+        stage.finish();
         return outcome;
     }
     Cipher cipher{.mode = g.mode,

@@ -77,10 +77,6 @@ public:
     void read(void* to, const std::uint8_t* from, std::size_t bytes);
     void write(std::uint8_t* to, const void* from, std::size_t bytes);
 
-    /// For the time in which such a message runs.
-    [[nodiscard]] ReadyToClear ready_to_clear(Direction direction, std::uint64_t bytes) const {
-        return {engine_, direction, on_device() ? 0 : bytes};
-    }
     /// Wipes output that must not be handed out.
     void clear(std::uint8_t* output, std::uint64_t bytes) noexcept;
 

@@ -26,11 +26,9 @@ bool opens(const MessageGroup& g) {
     return g.direction == Direction::decrypt && uses_tag(g.mode);
 }
 
-/// Whether the counter of one of the messages passes 2^128 - 1. `on_host`: all parts lie in host memory. Counters in
-/// device memory are not looked at.
-bool counter_wraps(const MessageGroup& g, bool on_host) {
+/// Whether the counter of one of the messages, which lies in host memory, passes 2^128 - 1.
+bool counter_wraps(const MessageGroup& g) {
     if (g.mode != Mode::ctr || g.length == 0) return false;
-    if (!on_host && device_of(g.iv.first) >= 0) return false;
     for (std::uint64_t m = 0; m < g.count; ++m) {
         const std::uint8_t* const iv = g.iv.at(m);
         if (iv[0] != 0xff) continue;
@@ -160,7 +158,7 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
             slice.count += s->count;
         MessageGroup& g = scratch.groups.emplace_back(group(slice.entry));
         if (slice.first != 0 || slice.count != g.count) g = g.slice(slice.first, slice.count);
-        if (counter_wraps(g, shapes_[slice.entry].place < 0)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
+        if (shapes_[slice.entry].iv_on_host && counter_wraps(g)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
         BatchScratch::Origin origin{.slice = slice};
         if (in_place(g) && !staging.empty()) {
             origin.output = g.output;

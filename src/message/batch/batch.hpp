@@ -135,6 +135,7 @@ private:
         Work work = Work::none;
         bool split = false;           ///< lies partly on a device and partly in host memory
         bool output_on_host = false;  ///< the output lies in host memory
+        bool iv_on_host = false;      ///< and the IVs, if there are any
     };
     static constexpr std::int16_t refused = -2, unseen = -3;
 

@@ -263,6 +263,7 @@ void EntryChecker::place(Checked& checked) {
         if (its < 0) {
             host = true;
             checked.output_on_host |= i == 1;
+            checked.iv_on_host |= i == 2;
         } else if (there == nullptr) {
             there = parts[i].name;
             checked.device = its;

@@ -66,6 +66,7 @@ public:
         int device = -1;              ///< of at least one part; -1: all in host memory
         bool split = false;           ///< partly on a device, partly in host memory
         bool output_on_host = false;  ///< the output lies in host memory
+        bool iv_on_host = false;      ///< and the IVs, if there are any
     };
     /// Throws an Error that describes what is wrong with the entry itself.
     Checked check(const warpaes_batch_entry& entry);

@@ -163,7 +163,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
         const warpaes_batch_entry& e = request_.entry(i);
         piece.messages += e.count;
         try {
-            const auto [g, device, split, output_on_host] = checker.check(e);
+            const auto [g, device, split, output_on_host, iv_on_host] = checker.check(e);
             const bool in_host = device < 0;
             shapes_[i] = {.count = g.count,
                           .cost = work_of(g) + message_cost,
@@ -174,7 +174,8 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
                                   : in_host && g.length > solo_bytes  ? Shape::Work::solo
                                                                       : Shape::Work::parallel,
                           .split = split,
-                          .output_on_host = output_on_host};
+                          .output_on_host = output_on_host,
+                          .iv_on_host = iv_on_host};
             outcomes_.admit(i);
             piece.clashes.add(i, writes_of(g));
             if (has_work(g) && in_host) piece.survey.add(g);

@@ -1,0 +1,269 @@
+"""The pages of a column chunk: where they lie, and their plain view."""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import threading
+from typing import Any
+
+from .. import _native
+from ..exceptions import FormatError, InvalidTag
+from . import _modules, _thrift
+from ._footer import Chunk, Footer, Span
+from ._source import Source
+
+_MAX_ORDINAL = 32767
+#: Bytes that usually hold a header module and the next length field.
+_HEADER_BYTES = 256
+#: The least header module: one byte of a header.
+_LEAST_HEADER = _modules.OVERHEAD + 1
+
+
+def copy(data: bytes | memoryview, to: memoryview) -> int:
+    """Copy as much as there is room for, and return how much."""
+    count = min(len(data), len(to))
+    to[:count] = data[:count]
+    return count
+
+
+class Pages:
+    """A column chunk's pages; any thread may read."""
+
+    def __init__(self, source: Source, footer: Footer, chunk: Chunk, index: Span | None) -> None:
+        """Take a chunk with a key; ``index``: its OffsetIndex, which saves the walk over pages before a read."""
+        self._source, self._footer, self._chunk, self._index = source, footer, chunk, index
+        self._starts = [0]  # where pages begin, as far as known, and the end of the last one
+        self._checked = False  # that pages of AES_GCM_CTR_V1 are not renamed ones of AES_GCM_V1
+        self._kept: tuple[int, bytes] | None = None  # the last page that was read in part
+        self._lock = threading.Lock()
+        self._overhead = _modules.CTR_OVERHEAD if footer.ctr else _modules.OVERHEAD
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk that they are of."""
+        return self._chunk
+
+    def move(self, to: Any, piece_bytes: int) -> None:
+        """Make the plain view of the whole chunk in host or device memory; plaintext is nowhere else.
+
+        Raises:
+            InvalidTag: A module is not authentic; ``to`` then holds no unauthentic byte.
+            FormatError: The chunk is damaged.
+        """
+        chunk, shift = self._chunk, 0 if self._footer.ctr else _modules.TAG_BYTES
+        at, page, want = 0, 0, piece_bytes
+        memory: Any = None
+        while at < chunk.length:
+            if self._ordinal(page) > _MAX_ORDINAL:
+                raise FormatError(f"{chunk.place}: a column chunk has at most 32,768 data pages")
+            size = min(want, chunk.length - at)
+            if memory is None or len(memory) < shift + size:
+                memory = _native.Memory(shift + size)
+            image = memoryview(memory)[: shift + size]
+            self._source.read_into(chunk.start + at, image[shift:])
+            self._refuse_renamed(image[shift:], page)
+            done, pages = _native.parquet_move(
+                chunk.key or b"",
+                self._footer.aad,
+                image,
+                to,
+                at,
+                self._footer.ctr,
+                chunk.dictionary and page == 0,
+                chunk.place.row_group,
+                chunk.place.column,
+                self._ordinal(page),
+            )
+            if not done and size == chunk.length - at:
+                raise FormatError(f"{chunk.place}: the last page reaches beyond the column chunk")
+            want = piece_bytes if done else 2 * want
+            at, page = at + done, page + pages
+
+    def forget(self) -> None:
+        """Drop plaintext."""
+        self._kept = None
+
+    def starts(self) -> list[int]:
+        """Return where all pages begin, and the end of the last one."""
+        with self._lock:
+            self._find(self._chunk.length)
+            return list(self._starts)
+
+    def read(self, begin: int, to: memoryview) -> int:
+        """Write bytes of the view, of as many pages as are decrypted at a time; return how many: at least one."""
+        with self._lock:
+            return self._read(begin, to)
+
+    def _read(self, begin: int, to: memoryview) -> int:
+        starts, end = self._starts, begin + len(to)
+        self._find(begin)
+        page = bisect.bisect_right(starts, begin) - 1
+        low = starts[page]
+        if self._kept is not None and self._kept[0] == page:
+            return copy(memoryview(self._kept[1])[begin - low :], to)
+        modules = self._from(page, end)
+        last = bisect.bisect_right(starts, low + len(modules)) - 1  # pages page to last - 1 are in `modules`
+        whole = last
+        if begin == low:  # pages that are read completely go to their place
+            while whole > page and starts[whole] > end:
+                whole -= 1
+            if whole > page:
+                count = starts[whole] - low
+                self._decrypt(modules[:count], to[:count], page)
+                return count
+        size = starts[page + 1] - low
+        data, view = _native.parquet_buffer(size)
+        with view:
+            self._decrypt(modules[:size], view, page)
+        self._kept = (page, data)
+        return copy(memoryview(data)[begin - low :], to)
+
+    # ------------------------------------------------------------------------------------------- where pages lie
+
+    def _find(self, begin: int) -> None:
+        """Make known where the pages up to a byte of the chunk begin."""
+        starts = self._starts
+        if starts[-1] >= begin:
+            return
+        if self._index is not None:
+            index, self._index = self._index, None
+            found = self._indexed(index)
+            if found is not None:
+                self._starts[:] = found
+        while starts[-1] < begin:
+            if self._source.local:
+                self._hop()
+            else:  # a request costs more than the bytes of several pages
+                self._from(len(starts) - 1, begin)
+
+    def _indexed(self, index: Span) -> list[int] | None:
+        """Return where pages begin, by the OffsetIndex; None if it does not list the whole chunk without gaps."""
+        chunk = self._chunk
+        what = f"{chunk.place}: the offset index"
+        module = self._source.read(index.start, index.length)
+        text = _modules.open_module(chunk.key or b"", self._footer.aad, module, _modules.OFFSET_INDEX, chunk.place)
+        starts = [0]
+        for location in _thrift.structs(_thrift.Reader(text, what).struct(), 1, what):
+            at = _thrift.need(location, 1, _thrift.I64, what) - chunk.start
+            size = _thrift.need(location, 2, _thrift.I32, what)
+            if chunk.dictionary and len(starts) == 1:
+                starts.append(at)
+            if at != starts[-1] or size < _LEAST_HEADER + self._overhead:
+                return None
+            starts.append(at + size)
+        fits = starts[-1] == chunk.length and starts == sorted(starts) and self._starts == starts[: len(self._starts)]
+        return starts if fits and len(starts) <= _MAX_ORDINAL + 2 + chunk.dictionary else None
+
+    def _hop(self) -> None:
+        """Add the next page, by its two length fields."""
+        at, length = self._starts[-1], self._chunk.length
+        self._check_ordinal()
+        held = self._source.read(self._chunk.start + at, min(_HEADER_BYTES, length - at))
+        header = _modules.LENGTH_BYTES + int.from_bytes(held[:4], "little")
+        if len(held) < 4 or header < _LEAST_HEADER or header + 4 > length - at:
+            raise self._damaged()
+        more = held[header : header + 4]
+        if len(more) < 4:
+            more = self._source.read(self._chunk.start + at + header, 4)
+        page = _modules.LENGTH_BYTES + int.from_bytes(more, "little")
+        if page < self._overhead or page > length - at - header:
+            raise self._damaged()
+        self._starts.append(at + header + page)
+
+    def _from(self, page: int, end: int) -> memoryview:
+        """Read whole pages from a page on, about a window or up to ``end``, and at least one."""
+        starts, low, chunk = self._starts, self._starts[page], self._chunk
+        limit = min(end, low + self._source.window_bytes)
+        if starts[-1] >= limit:
+            known = bisect.bisect_right(starts, limit) - 1
+            return self._source.fetch(chunk.start + low, starts[max(known, page + 1)] - low)
+        want = min(max(limit - low, starts[-1] - low + _HEADER_BYTES), chunk.length - low)
+        held = self._source.fetch(chunk.start + low, want)
+        while True:
+            self._walk(held[starts[-1] - low :])
+            if starts[-1] >= limit:
+                return held[: starts[-1] - low]
+            # The rest of the page at the window's end, so that none of it is read again.
+            want = starts[-1] - low + self._needed(held[starts[-1] - low :])
+            held = self._source.fetch(chunk.start + low, want, len(held))
+
+    def _walk(self, held: memoryview) -> None:
+        """Add the whole pages in bytes that begin at the end of the last known one."""
+        starts, chunk = self._starts, self._chunk
+        pages = _native.parquet_walk(
+            held,
+            self._footer.ctr,
+            chunk.dictionary and len(starts) == 1,
+            chunk.place.row_group,
+            chunk.place.column,
+            self._check_ordinal(),
+        )
+        for header, page in pages:
+            starts.append(starts[-1] + header + page)
+
+    def _check_ordinal(self) -> int:
+        """Return the ordinal of the next page."""
+        ordinal = self._ordinal(len(self._starts) - 1)
+        if ordinal > _MAX_ORDINAL:
+            raise FormatError(f"{self._chunk.place}: a column chunk has at most 32,768 data pages")
+        return ordinal
+
+    def _ordinal(self, page: int) -> int:
+        return max(page - 1, 0) if self._chunk.dictionary else page
+
+    def _needed(self, held: memoryview) -> int:
+        """Return how many bytes the page at the front of ``held`` takes, as far as its length fields are there."""
+        need = 4
+        if len(held) >= 4:
+            header = 4 + int.from_bytes(held[:4], "little")
+            need = header + 4
+            if len(held) >= need:
+                need += int.from_bytes(held[header:need], "little")
+        if need <= len(held) or need > self._chunk.length - self._starts[-1]:
+            raise self._damaged()
+        return need
+
+    def _damaged(self) -> FormatError:
+        page = len(self._starts) - 1
+        name = "the dictionary page" if self._chunk.dictionary and page == 0 else f"page {self._ordinal(page)}"
+        return FormatError(f"{self._chunk.place}, {name}: a wrong length, or it reaches beyond the column chunk")
+
+    # -------------------------------------------------------------------------------------------------- cryptography
+
+    def _decrypt(self, modules: memoryview, to: memoryview, page: int) -> None:
+        chunk = self._chunk
+        self._refuse_renamed(modules, page)
+        _native.parquet_decrypt(
+            chunk.key or b"",
+            self._footer.aad,
+            modules,
+            to,
+            self._footer.ctr,
+            chunk.dictionary and page == 0,
+            chunk.place.row_group,
+            chunk.place.column,
+            self._ordinal(page),
+        )
+
+    def _refuse_renamed(self, modules: Any, page: int) -> None:
+        """Refuse pages of AES_GCM_V1 in a file whose algorithm, which nothing authenticates, was changed to CTR."""
+        chunk = self._chunk
+        header = 4 + int.from_bytes(modules[:4], "little")
+        end = header + 4 + int.from_bytes(modules[header : header + 4], "little")
+        if not self._footer.ctr or self._checked or end > len(modules):
+            return
+        dictionary = chunk.dictionary and page == 0
+        kind = _modules.DICTIONARY_PAGE if dictionary else _modules.DATA_PAGE
+        module = bytes(modules[header:end])
+        self._checked = True
+        with contextlib.suppress(InvalidTag, FormatError):
+            _modules.open_module(
+                chunk.key or b"",
+                self._footer.aad,
+                module,
+                kind,
+                chunk.place,
+                None if dictionary else self._ordinal(page),
+            )
+            raise ValueError(f"{chunk.place}: its pages are AES_GCM_V1; the footer was altered to AES_GCM_CTR_V1")

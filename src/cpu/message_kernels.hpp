@@ -1,0 +1,55 @@
+// Many messages of a parallel mode in one call: what a call costs is paid once, and the processor begins a message
+// while the one before it is still in the pipeline.
+#pragma once
+
+#include "cpu/counter_cache.hpp"
+#include "cpu/simd_modes.hpp"
+
+namespace warpaes::cpu {
+
+template <class V, int Rounds>
+WARPAES_INLINE void ctr_message(const SimdMessages& run, const std::uint8_t* keys, const std::uint8_t* iv,
+                                const std::uint8_t* input, std::uint8_t* output) {
+    if (run.beyond_caches && run.length >= least_far_ctr) {
+        return far_plain_ctr<V, Rounds>(keys, iv, input, output, run.length);
+    }
+    PlainCounter<V> counter(keys, swap_block(load128(iv)));
+    ctr_walk<V, Rounds>(keys, counter, input, output, run.length);
+}
+
+/// `One`: the kernels for a single message, which take what has no loop here.
+template <class V, int Rounds, void (*One)(const SimdRun&)>
+void messages_of_rounds(const SimdMessages& run) {
+    note_stack_depth();
+    const bool short_ctr = run.mode == Mode::ctr && run.length < cached_counter_bytes;
+    for (std::size_t i = 0; i < run.count; ++i) {
+        const std::uint8_t* const keys = run.keys + i * run.key_stride;
+        const std::uint8_t* const input = run.input + i * run.input_stride;
+        const std::uint8_t* const iv = run.iv + i * run.iv_stride;
+        std::uint8_t* const output = run.output + i * run.output_stride;
+        if (short_ctr && stays_below_carry(iv, run.length)) {
+            ctr_message<V, Rounds>(run, keys, iv, input, output);
+        } else if (run.mode == Mode::cbc) {
+            CbcDecrypt<V, Rounds> mode{keys, V::splat(load128(iv))};
+            walk<V, V::unroll>(mode, input, output, run.length);
+        } else {
+            One({.mode = run.mode,
+                 .direction = run.direction,
+                 .rounds = Rounds,
+                 .keys = keys,
+                 .input = input,
+                 .output = output,
+                 .length = run.length,
+                 .chain = iv,
+                 .beyond_caches = run.beyond_caches});
+        }
+    }
+    if (run.beyond_caches) end_streams();
+}
+
+template <class V, void (*One)(const SimdRun&)>
+void run_messages(const SimdMessages& run) {
+    with_rounds(run.rounds, [&]<int Rounds>() { messages_of_rounds<V, Rounds, One>(run); });
+}
+
+}  // namespace warpaes::cpu
