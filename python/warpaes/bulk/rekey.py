@@ -43,7 +43,7 @@ class Rekey(OfTarget):
         there = self._manifest = self._of_target()
         job = there.job
         assert there.signer is not None
-        # Only the new key can have saved this, so a holder of the old one has not decided what is done already.
+        # Only the new key can have saved this, so the old key's holder did not choose which rows are finished.
         begun = there.signer.holder is self.holders[0] and job.command == "rekey"
         if begun and (there.total("todo") or self._has_ended(there)):
             if job.options.get("envelope", "") != options.envelope:
