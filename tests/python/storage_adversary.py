@@ -193,6 +193,8 @@ class World:
         self.bind = chance.random() < 0.7
         self.careful = chance.random() < 0.5
         self.may_wrap = bool(self.envelope) and chance.random() < 0.4
+        #: What only a manifest tells from the owner's: he may wrap keys, or knows a data key that a rekey has replaced.
+        self.may_make_objects = self.may_wrap
         self.suffix = chance.choice(["", "", ".enc"])
         self.is_kek = bool(self.envelope) and chance.random() < 0.6
         self.source_folder = self.root / "source"
@@ -631,6 +633,7 @@ class World:
                 # The keys that an owner goes on to trust, in the same keyset, are not handed to the adversary.
                 found = self.earlier if self.envelope or "--new-key" in self.pending[1] else []
                 self.known += found
+                self.may_make_objects = self.may_make_objects or bool(self.envelope and found)
                 self.leaked += [each for each in self.earlier if each not in found]
                 self.bind = True  # a rekey binds objects to their names
                 self.key_ids += [str(each["key_id"]) for keyset in self.earlier for each in keyset.keys()]  # noqa: SIM118
@@ -740,9 +743,9 @@ def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
                 kind = "rekey"
             if kind in ("bare", "adopt") and (not world.dataset or world.pending is not None):
                 kind = "encrypt"
-            if kind == "adopt" and (not world.has_ended or world.may_wrap):
+            if kind == "adopt" and (not world.has_ended or world.may_make_objects):
                 kind = "bare"
-            if kind == "bare" and world.may_wrap:  # who may wrap keys can make objects
+            if kind == "bare" and world.may_make_objects:
                 kind = "decrypt"
             if kind == "rotate" and (world.envelope or world.pending is not None or not world.has_ended):
                 kind = "encrypt"

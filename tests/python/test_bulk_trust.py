@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from bulk_case import Case, bulk, refusal, said_by
 from storage_acts import seal
 from warpaes import keysources
 from warpaes.bulk import cli, keys, manifest, manifest_1, rows, storage, stores, worker
+from warpaes.bulk.rekey import Rekey
 
 
 def old_manifest(
@@ -398,6 +400,21 @@ class Objects(Trust):
                 self.assertEqual(bulk(*rekey)[0], 0)
                 self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
                 self.assertEqual(self.files(out), {"a": b"1", "b": b"2", "c": b"3"})
+
+    def test_a_rekey_whose_end_was_lost_begins_again(self) -> None:
+        """All objects are bound to their names by then, though the dataset was not."""
+        self.put(one="a", two="b")
+        kek = self.kek("kek")
+        bulk("encrypt", "-k", kek, "--envelope", "job", "--no-bind-names", self.source, self.target)
+        rekey = ("rekey", "-k", kek, "--envelope", "job", self.target)
+        with (
+            unittest.mock.patch.object(Rekey, "_find_unlisted", side_effect=OSError(5, "the storage is away")),
+            contextlib.suppress(OSError),
+        ):
+            bulk(*rekey)
+        self.assertEqual(bulk(*rekey)[0], 0)
+        self.assertEqual(bulk("decrypt", "-k", kek, self.target, self.out)[0], 0)
+        self.assertEqual([(self.out / name).read_text() for name in ("one", "two")], ["a", "b"])
 
     def test_a_rekey_can_end_without_an_object_that_is_lost(self) -> None:
         self.put(a="1", b="2", c="3")
