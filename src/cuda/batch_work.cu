@@ -286,8 +286,8 @@ void BatchWork::deliver() {
         if (!reports(g)) continue;
         const std::uint8_t* const failed = side_.host() + failed_.take(g.count);
         if (g.failed == nullptr) continue;
-        // Mostly there are none, and memchr looks at a million of them in a few microseconds. If there is one, there may
-        // be as many as messages.
+        // Mostly there are none, and memchr looks at a million of them in a few microseconds. If there is one, there
+        // may be as many as messages.
         const auto count = static_cast<std::size_t>(g.count);
         if (std::memchr(failed, 1, count) == nullptr) continue;
         for (std::size_t m = 0; m < count; ++m) g.failed[m] = static_cast<std::uint8_t>(g.failed[m] | failed[m]);

@@ -108,7 +108,7 @@ class Rekey(OfTarget):
                 )
         self._try_old_keys(there)
         job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
-        # The objects of a rekey that has reached its last row are bound already, though its end may not have been saved.
+        # The objects of a rekey that reached its last row are bound already, even if its end was not saved.
         old = job.options.get("binding", BOUND)
         if there.total("todo"):
             old = job.options.get("old_binding", old)
