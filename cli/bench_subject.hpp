@@ -16,7 +16,7 @@ struct NamedMode {
     bool hash_only = false;  ///< the data is the associated data
 };
 
-/// For what is measured: no secrets.
+/// For measured buffers: they contain no secrets.
 void fill_randomly(std::vector<unsigned char>& bytes);
 Key random_key(unsigned bits);
 

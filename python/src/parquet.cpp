@@ -180,9 +180,9 @@ PyMethodDef parquet_functions[] = {
     method_def<parquet_move>(
         "parquet_move",
         "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"
-        "Decrypt the whole pages of an image of modules where the view lies; return their bytes and their number."),
+        "Decrypt the whole pages of an image of modules into the view's memory; return their bytes and their number."),
     method_def<parquet_footer>("parquet_footer",
-                               "parquet_footer(footer)\n--\n\nReturn what a footer says without a key."),
+                               "parquet_footer(footer)\n--\n\nReturn the fields of a footer that need no key."),
     method_def<parquet_open_footer>(
         "parquet_open_footer",
         "parquet_open_footer(key, aad, footer, length)\n--\n\nReturn FileMetaData, decrypted or verified."),

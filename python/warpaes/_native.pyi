@@ -174,7 +174,7 @@ class Memory:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def address(self) -> int:
-        """The address of the first byte: of the host or, for device memory, of the device."""
+        """The address of the first byte. In device memory, it is an address of the device."""
     @property
     def device(self) -> int:
         """The number of the device, or -1.
@@ -1373,7 +1373,9 @@ def parquet_move(
     column: int,
     first_page: int,
 ) -> tuple[int, int]:
-    """Make the plain view of whole pages in host or device memory, which they reach as ciphertext.
+    """Decrypt the whole pages of an image of modules into the view's memory; return their bytes and their number.
+
+    The pages reach that memory, of the host or of a device, as ciphertext.
 
     Args:
         key: The column's key.
@@ -1396,7 +1398,7 @@ def parquet_move(
     """
 
 def parquet_footer(footer: Buffer) -> tuple[bool, bool, bool, bool, bytes | None, bytes | None, bytes | None, int]:
-    """Return what a footer says without a key; nothing of it is authenticated, and nothing is built from it.
+    """Return the fields of a footer that need no key. They are not authenticated.
 
     Args:
         footer: The file's end, from the footer's first byte on.

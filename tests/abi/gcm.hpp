@@ -1,4 +1,4 @@
-// What the tests of AES-GCM share.
+// Shared code of the AES-GCM tests.
 #pragma once
 
 #include "support.hpp"

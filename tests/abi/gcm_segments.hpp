@@ -5,7 +5,7 @@
 
 namespace abi_tests {
 
-/// Many messages of GCM under one key at equal distances, as a client of batches puts them.
+/// Many messages of GCM under one key at equal distances, as a batch's client would lay them out.
 struct Segments {
     warpaes_direction direction{};
     const warpaes_key* key = nullptr;

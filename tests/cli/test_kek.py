@@ -341,7 +341,7 @@ class InClear(Keks):
         seconds = ("--passphrase-seconds", "9")
         for command in (("keygen", "-o", "new"), ("keygen", "--kek", "kek", "-o", "new"),
                         ("keys", "passphrase", "--remove", "--kek", "kek", "keyset")):  # fmt: skip
-            self.refused(ARGUMENT, "--passphrase-seconds: is for a new passphrase", *command, *seconds)
+            self.refused(ARGUMENT, "--passphrase-seconds: applies only to a new passphrase", *command, *seconds)
 
     def test_both_kinds_of_lock(self):
         quick = ("--passphrase-from", "word", "--passphrase-seconds", "0", *SMALL)
@@ -364,7 +364,7 @@ class Subcommands(Keks):
 
     def test_what_is_made_says_so(self):
         result = self.run_command(WARPAES, "keygen", "--kek", "kek", "-o", "keyset")
-        self.assertIn(b"under a key-encryption key in 'keyset'", result.stderr)
+        self.assertIn(b"under a key-encryption key written to 'keyset'", result.stderr)
         self.assertIn(b"Who loses that key", result.stderr)
         self.assertIn(b"encryptedKeyset", self.warpaes("keygen", "--kek", "kek"))
 

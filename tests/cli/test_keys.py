@@ -497,9 +497,9 @@ class Inspect(CommandTest):
         self.refused(FORMAT, "AES256_GCM_HKDF_4KB", "inspect", "--format", "AES256_GCM_HKDF_4KB", "file")
         self.refused(NOT_FOUND, "nowhere", "inspect", "nowhere")
         self.refused(FORMAT, "is a directory: give the files", "inspect", ".")
-        self.refused(FORMAT, "no regular file", "inspect", "/dev/null")
+        self.refused(FORMAT, "not a regular file", "inspect", "/dev/null")
         os.mkfifo(self.path("pipe"))
-        self.refused(FORMAT, "no regular file", "inspect", "pipe")
+        self.refused(FORMAT, "not a regular file", "inspect", "pipe")
         self.refused(ARGUMENT, "FILE", "inspect")
         self.refused(ARGUMENT, "nonsense", "inspect", "--format", "nonsense", "file")
 

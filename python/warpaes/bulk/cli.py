@@ -70,7 +70,7 @@ def size(text: str) -> int:
             return int(float(digits[:-1]) * 2 ** UNITS[digits[-1]])
         return int(digits)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: 512M") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size: 512M") from None
 
 
 def _number(kind: type, least: float, text: str) -> Any:
@@ -79,7 +79,7 @@ def _number(kind: type, least: float, text: str) -> Any:
     except ValueError:
         value = None
     if value is None or not least <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} on")
     return value
 
 
@@ -107,7 +107,7 @@ def memory(text: str) -> int:
     """Read a size with room for something."""
     value = size(text)
     if value < 1 << 20:
-        raise argparse.ArgumentTypeError(f"{text!r} is less than 1M, in which nothing can be done")
+        raise argparse.ArgumentTypeError(f"{text!r} is less than the minimum, 1M")
     return value
 
 
@@ -444,7 +444,7 @@ def main(arguments: list[str] | None = None) -> int:
     run: Run | None = None
     try:
         options = options_of(parsed)
-        with contextlib.redirect_stdout(sys.stderr):  # where Ray puts what it has to say
+        with contextlib.redirect_stdout(sys.stderr):  # the folder of Ray's logs
             if parsed.command == "status":
                 from .verify import status
 

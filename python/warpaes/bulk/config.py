@@ -38,7 +38,7 @@ class Config:
     old_binding: str = UNBOUND  #: of objects that are read
     binding: str = UNBOUND  #: of objects that are written
     overwrite: bool = False
-    verify: bool = False  #: read again what was written
+    verify: bool = False  # read the output again
     drop_old_keys: bool = False
     given: list[str] = field(default_factory=list)  #: of verify: attributes that the command line gave to all objects
     threads: int = 32  #: objects at once

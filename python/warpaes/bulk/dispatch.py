@@ -17,11 +17,11 @@ from .progress import Progress
 from .rows import DONE, ERROR, PENDING, REMOVED, Row
 from .storage import WINDOW, CredentialsError
 
-#: A row that as many workers died with is given to a worker alone, and if they go on dying, it is the row.
+#: A row that was lost with this many workers runs in a worker of its own; if that worker dies, the row has failed.
 SUSPECT = 4
 #: Workers that die one after the other, without anything done in between, before the job is given up.
 DEATHS_IN_A_ROW = 20
-#: Shards with rows on their way: while the last rows of one are processed, the next one's begin.
+#: Shards with rows in flight: while the last rows of one are processed, the next one's begin.
 SHARDS_OPEN = 3
 #: A row's number: its shard's number in the bits above these, and its place there.
 PLACE_BITS = 32
@@ -30,7 +30,7 @@ WAIT = 1.0
 
 
 class StoppedError(Exception):
-    """The job was given up; what is done is in the manifest."""
+    """The job was given up; the manifest contains the finished rows."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Dispatcher:
                 self._fill(slot, has)
 
     def _fill(self, slot: int, has: set[int]) -> None:
-        """Let a worker have twice as much as it works on: large ones as its memory allows, small ones beside them."""
+        """Give a worker twice the rows that it works on: large ones as its memory allows, small ones in addition."""
         room = 2 * self.config.threads - len(has)
         if room < self.config.threads // 2 and has:
             return
@@ -265,7 +265,7 @@ class Dispatcher:
             if number == alone:
                 self._died_alone[number] = self._died_alone.get(number, 0) + 1
                 if self._died_alone[number] >= self.attempts:
-                    self._fail(number, f"{self.attempts} workers have died of this object alone")
+                    self._fail(number, f"{self.attempts} workers died while they processed only this object")
                     continue
             if self._failed_with[number] >= SUSPECT:
                 self._suspects.append(number)

@@ -28,7 +28,7 @@ class Transfer(Run):
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
         if isinstance(self.source, LocalStorage):
-            next(iter(self.source.list()), None)  # a folder that is missing leaves no target behind
+            next(iter(self.source.list()), None)  # a missing folder creates no target
         super()._take_part(held)
 
     def _say_lost(self, lost: Iterable[str]) -> None:

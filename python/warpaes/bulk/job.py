@@ -66,7 +66,7 @@ class Run(abc.ABC):
         self.specs = [keys.KeySpec.read(options.key[0], options.keep_key)]
         self.specs += [keys.KeySpec.read(place) for place in options.key[1:]]
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
-        keys.merged(self.specs)  # before workers are started: it finds what is wrong with them
+        keys.merged(self.specs)  # before workers start: reports faults of the options
         keys.merged(self.new_specs)
         #: Every key that may have saved a manifest, those of --new-key first. The first one of all encrypts or wraps.
         self.holders = [holder for spec in [*self.new_specs, *self.specs] for holder in spec.holders()]
@@ -181,7 +181,7 @@ class Run(abc.ABC):
         return manifest
 
     def _ended(self, manifest: Manifest) -> None:
-        """Refuse what needs a whole dataset, if a job on it has not ended."""
+        """Refuse commands on a whole dataset while a job on it is unfinished."""
         job = manifest.job
         if not job.finished and job.command != "rewrap":
             raise Refused(f"{manifest.storage.url}: its {job.command} has not ended: run that again first")
@@ -322,7 +322,7 @@ class Run(abc.ABC):
             self.manifest.refresh()
 
     def _work(self, task: Task) -> None:
-        """Process these rows, and leave no parts: neither those of earlier runs nor this one's."""
+        """Process these rows, and remove parts of earlier runs and of this one."""
         if self._joins:
             self._take_shards(task)
             return

@@ -26,11 +26,11 @@ from .storage import FOLDER, CredentialsError, PermanentError
 
 #: What the associated data of objects begin with; the dataset's id and the object's name follow.
 NAME_LABEL = "warpaes bulk object"
-#: What the associated data of wrapped data keys begin with; a digest of what they are bound to follows.
+#: The prefix of the associated data of wrapped data keys; the digest of their binding follows.
 RECORD_LABEL = b"warpaes bulk data key 2 "
 #: The same of warpaes 1.0, whose records were bound to their own id only. They are read, and not written.
 RECORD_LABEL_1 = b"warpaes bulk data key "
-#: The most bytes of an object's records, of which each attempt adds one.
+#: The maximum size of an object's records in bytes; each attempt adds one record.
 MAX_RECORDS = 4 << 20
 #: What a record is bound to.
 BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")
@@ -188,7 +188,7 @@ def key_ids(keyset: Keyset) -> list[int]:
 
 
 def only(keyset: Keyset, key_id: int) -> Keyset:
-    """Return a keyset of this key alone."""
+    """Return a keyset with only this key."""
     other = Keyset.parse(keyset.to_json())
     other.promote(key_id)
     for each in key_ids(other)[1:]:
@@ -300,7 +300,7 @@ def is_of(record: dict[str, Any], dataset: str, name: str) -> bool:
 
 
 def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
-    """Read records as they lie beside objects. Anyone who can write there can have written them."""
+    """Parse records from an object's side file. Anyone who can write to the storage can have written them."""
     try:
         found = json.loads(text)
         records = found if isinstance(found, list) else [found]
@@ -324,7 +324,7 @@ def record_name(key_id: str) -> str:
 
 
 def to_json(records: list[dict[str, Any]]) -> str:
-    """Return records as they lie beside an object: the first is the one in use."""
+    """Return records as an object's side file contains them: the first is the one in use."""
     return json.dumps(records)
 
 

@@ -157,7 +157,7 @@ class LocalStorage(Storage):
     @staticmethod
     @functools.lru_cache(1 << 12)
     def _check(key: str) -> None:
-        """Refuse what is not a name below the root; lists and manifests of others may contain anything."""
+        """Refuse names outside the root; lists and foreign manifests may contain anything."""
         try:
             encoded = _bytes_of(key)
         except UnicodeEncodeError:
@@ -184,7 +184,7 @@ class LocalStorage(Storage):
         top = self._top(make)
         if parts and (descriptor := open_beneath(top, _bytes_of("/".join(parts)), _FOLDER)) >= 0:
             return descriptor
-        # Step by step: to make what is missing, or to find what is wrong.
+        # Step by step: to create missing folders, or to find the fault.
         descriptor = os.dup(top)
         path = self.url
         try:
@@ -376,7 +376,7 @@ class LocalStorage(Storage):
             check(info)
             try:
                 yield descriptor
-            finally:  # what has failed meanwhile may have failed for that
+            finally:  # this may be why another step failed
                 try:
                     check(self._look(entry.key))
                 except MissingError:
@@ -411,7 +411,7 @@ class LocalStorage(Storage):
             return
 
     def sweep(self, keys: Names) -> int:
-        """Remove temporary files, of objects and of what lies beside them."""
+        """Remove temporary files, of objects and of their side files."""
         count = 0
         if not self.root.is_dir():
             return count
@@ -463,7 +463,7 @@ class LocalUpload(Upload):
             raise self._failed(error) from None
         finally:
             os.close(folder)
-        self._output.path = storage._say(key)  # of which errors speak
+        self._output.path = storage._say(key)  # the name in error messages
 
     @property
     def descriptor(self) -> int:

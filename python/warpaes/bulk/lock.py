@@ -1,4 +1,4 @@
-"""A lock on a target, by which two jobs notice each other, on whatever machines they run.
+"""A lock on a target: two jobs notice each other, on whatever machines they run.
 
 Objects are safe without it: what is written depends on what is there. It keeps two jobs from doing each other's work.
 """
@@ -19,7 +19,7 @@ from .storage import FOLDER, LOCK, ChangedError, ExistsError, MissingError, Stor
 NAME = FOLDER + LOCK
 #: Where the locks of shards lie, below the folder.
 LOCKS = "locks/"
-#: How often a holder says that it lives, and for how long nobody needs to hear of it.
+#: The interval at which a holder renews its lock, and the age at which a lock is stale.
 BEAT, EXPIRY = 10.0, 60.0
 
 
@@ -34,7 +34,7 @@ def _begun(process: int) -> str:
         with open(f"/proc/{process}/stat") as file:
             state, *rest = file.read().rpartition(")")[2].split()
             return "" if state == "Z" else rest[18]
-    except (OSError, ValueError):  # ValueError: what a lock names is no process
+    except (OSError, ValueError):  # ValueError: the lock does not name a process
         return ""
 
 
@@ -84,7 +84,7 @@ class Lock:
         return self
 
     def attempt(self) -> bool:
-        """Take it, if that is possible now; raise LockedError if its holder lives. False: the next look will tell."""
+        """Take the lock, or raise LockedError if its holder is alive. False: unknown until the next call."""
         while True:
             try:
                 return self._hold(None)
@@ -113,7 +113,9 @@ class Lock:
                 continue
 
     def watch(self) -> bool:
-        """Take it if it is free or has been silent since the first of these calls; False while its holder lives."""
+        """Take the lock if it is free or was not renewed since the first of these calls; False while its holder is
+        alive.
+        """
         try:
             return self.attempt()
         except LockedError:
@@ -166,7 +168,7 @@ class Lock:
 
 
 def read_lock(data: bytes) -> dict[str, Any]:
-    """Read another's lock; of what is none it is only known whether it changes."""
+    """Read another process's lock. For an unreadable lock, only changes are noticed."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):

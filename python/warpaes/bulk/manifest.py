@@ -42,13 +42,13 @@ class ManifestError(PermanentError):
 
 @dataclass
 class Job:
-    """What is being done, or was done last, to make the target what it is."""
+    """The command that runs, or ran last, on the target."""
 
     id: str
     command: str
     source: str  #: where the objects came from
     target: str
-    #: Of the command line, what a restart must not change.
+    #: The options that a restart must not change.
     options: dict[str, Any] = field(default_factory=dict)
     #: Records of data keys that are not an object's own (keys.py), by their ids.
     keys: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -66,13 +66,13 @@ class Job:
         return self.command == "decrypt"
 
     def plain_name(self, row: Row) -> str:
-        """Return a row's name without the suffix of encrypted objects, by which rows are in order."""
+        """Return a row's name without the suffix of encrypted objects; rows are sorted by it."""
         return row.key if self.is_decrypted else row.key.removesuffix(self.options.get("suffix") or "")
 
 
 @dataclass
 class Shard:
-    """A file of rows: its digest, and what is to be known without reading it."""
+    """A file of rows: its digest, and the facts that need no reading of it."""
 
     sha256: str
     first: str  #: plain name of its first row
@@ -169,9 +169,9 @@ class Manifest:
         self._nonces: set[str] = set()  #: of roots that were saved
         #: Whether changes of rows are forgotten when a shard is closed.
         self.read_only = False
-        #: Of a rekey or rewrap that has not ended, the signer before: its wrapped key, and its code of the next one.
+        #: The previous signer of an unfinished rekey or rewrap: its wrapped key, and its code of the next one.
         self.predecessor: dict[str, str] = {}
-        #: The shards that this driver alone changes, if several share the job.
+        #: The shards that only this driver changes, if several share the job.
         self.mine: set[int] | None = None
         self._is_stored = True
 
@@ -457,7 +457,7 @@ class Manifest:
         return hmac.compare_digest(old.code(self.signer.fingerprint.encode()).encode(), code)
 
     def save(self) -> None:
-        """Store what has changed, in the place of the root that was read or saved last, and of no other."""
+        """Store changes, and replace only the root that was read or saved last."""
         for number in sorted(self._changed):
             self._store(number)
         while True:
@@ -567,7 +567,7 @@ def _listed(storage: Storage, folder: str) -> list[Entry]:
 
 
 def _code_line(code: str) -> bytes:
-    """Return the end of a root, in the only form in which it is read."""
+    """Return the last line of a root, in its only accepted form."""
     return json.dumps({"hmac_sha256": code}).encode() + b"\n"
 
 

@@ -74,7 +74,7 @@ class ObjectKeys(abc.ABC):
         while True:
             found: list[dict[str, Any]] = []
             version = None
-            # What is no small file, such as a link, is neither read nor replaced.
+            # Anything but a small file, such as a link, is neither read nor replaced.
             with contextlib.suppress(MissingError):
                 text, version = self.target.get(name, keys.MAX_RECORDS)
                 found = self._parsed(text, name)

@@ -60,7 +60,7 @@ class LocalPool(Pool):
         self._worker.submit(tasks)
 
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
-        """Return what has happened."""
+        """Return finished work."""
         return [(0, self._worker.poll(timeout))]
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ class RayWorker:
         self._worker.submit(tasks)
 
     def poll(self, timeout: float) -> Events:
-        """Return what has happened."""
+        """Return finished work."""
         return self._worker.poll(timeout) if self._made.wait(timeout) else []
 
 
@@ -208,7 +208,7 @@ class RayPool(Pool):
         if not ray.is_initialized():
             ray.init(address=address, log_to_driver=False)
         self.size = size or actors_in(ray.cluster_resources(), cpus, gpus)
-        # A thread for submit beside the one that waits in poll.
+        # The thread that submits; another one waits in poll.
         self._actor = ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=4, scheduling_strategy="SPREAD")(
             RayWorker
         )

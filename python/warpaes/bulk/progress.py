@@ -31,7 +31,7 @@ def clock(seconds: float) -> str:
 
 
 def open_metrics(place: str, labels: dict[str, str]) -> Told:
-    """Return what `--metrics` names: a port, with a host before it or on this machine alone, or a file."""
+    """Parse `--metrics`: a port of this machine, HOST:PORT, or a file."""
     host, _, port = place.rpartition(":")
     if port.isdecimal() and "/" not in host:
         if int(port) > 65535:
@@ -53,7 +53,7 @@ class Progress:
         self.command, self.target = command, target
         self.objects = self.bytes = 0  #: all of them
         self.done_objects = self.done_bytes = 0
-        self.run_objects = self.run_bytes = 0  #: of what is done, by this run
+        self.run_objects = self.run_bytes = 0  # the part that this run has done
         self.errors = self.retries = self.deaths = self.adopted = self.in_flight = 0
         self.computed_on: Counter[str] = Counter()  #: objects, by backend and GPU
         self.first_errors: list[dict[str, str]] = []  #: of this run
@@ -108,14 +108,14 @@ class Progress:
         for told in self._told_of:
             try:
                 told.tell(self.values(last), self.line())
-            except OSError as error:  # the work is worth more than what is said of it
+            except OSError as error:  # a failed report does not stop the work
                 self.say(f"--metrics: {error}")
         self._samples.append((now, self.run_bytes, self.run_objects))
 
     def _print(self, text: str, end: str) -> None:
         try:
             print(("\r\x1b[K" if self._terminal else "") + printable(text), file=self._file, flush=True, end=end)
-        except OSError:  # nobody reads it any more
+        except OSError:  # the reader has gone
             self._file = None
 
     def say(self, sentence: str) -> None:

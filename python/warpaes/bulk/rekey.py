@@ -43,7 +43,7 @@ class Rekey(OfTarget):
         there = self._manifest = self._of_target()
         job = there.job
         assert there.signer is not None
-        # Only the new key can have saved this, so a holder of the old one has not decided what is done already.
+        # Only the new key can have saved this, so the old key's holder did not choose which rows are finished.
         begun = there.signer.holder is self.holders[0] and job.command == "rekey"
         if begun and (there.total("todo") or self._has_ended(there)):
             if job.options.get("envelope", "") != options.envelope:
@@ -108,7 +108,7 @@ class Rekey(OfTarget):
                 )
         self._try_old_keys(there)
         job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
-        # The objects of a rekey that has reached its last row are bound already, though its end may not have been saved.
+        # The objects of a rekey that reached its last row are bound already, even if its end was not saved.
         old = job.options.get("binding", BOUND)
         if there.total("todo"):
             old = job.options.get("old_binding", old)

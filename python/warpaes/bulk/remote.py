@@ -21,7 +21,7 @@ from .storage import (
     part_bytes,
 )
 
-#: Object stores, in which nothing is seen of an object before its upload has ended.
+#: Object stores, where an object appears only after its upload has ended.
 WHOLE = {"memory", "gs", "gcs", "abfs", "abfss", "az"}
 
 
@@ -29,7 +29,7 @@ def _version(info: dict[str, Any]) -> str:
     names = ("ETag", "etag", "generation", "mtime", "LastModified", "Last-Modified", "last_modified", "created")
     stamp = next((info[name] for name in names if info.get(name)), "")
     if hasattr(stamp, "timestamp"):
-        stamp = stamp.timestamp()  # listings and single questions differ in what they make of times
+        stamp = stamp.timestamp()  # listings and single requests round times differently
     return f"{stamp:.3f}-{info.get('size')}" if isinstance(stamp, float) else f"{stamp}-{info.get('size')}"
 
 
@@ -55,7 +55,7 @@ class RemoteStorage(Storage):
         self._root = root.rstrip("/")
         protocol = url.partition("://")[0]
         self.can_write, self.is_shared = protocol in WHOLE, protocol != "memory"
-        # Of a web server nobody can ask whether an address is a folder: it is, if it ends so.
+        # A web server cannot tell whether an address is a folder; an address that ends with a slash is one.
         self._web, self._is_folder = protocol in ("http", "https"), url.endswith("/")
 
     def _path(self, key: str) -> str:
@@ -107,7 +107,7 @@ class RemoteStorage(Storage):
         return self._entry(key, info)
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Read a range; the end of a file is followed by another look at what it is."""
+        """Read a range; after the end of a file, check its version again."""
         try:
             data: bytes = self._fs.cat_file(self._path(entry.key), start=offset, end=offset + length) if length else b""
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The threads in which a worker processes rows: as many for small objects as keep a processor busy."""
+"""The threads of a worker: for small objects, as many as keep a processor busy."""
 
 from __future__ import annotations
 

@@ -243,9 +243,9 @@ class S3Storage(Storage):
         if code in ("404", "NoSuchKey"):
             raise MissingError(f"{self._say(key)}: no such object") from error
         if code in ("412", "PreconditionFailed", "416", "InvalidRange"):
-            raise ChangedError(f"{self._say(key)} is not what it was") from error
+            raise ChangedError(f"{self._say(key)} has changed") from error
         if code == "NoSuchUpload":
-            raise ConnectionError(f"{self._say(key)}: the upload has been ended by somebody else") from error
+            raise ConnectionError(f"{self._say(key)}: another process ended the upload") from error
         if code in UNKNOWN:
             raise CredentialsError(f"{self._say(key)}: {error}") from error
         if code in PERMANENT or code in ("400", "401", "403"):
@@ -342,7 +342,7 @@ class S3Storage(Storage):
             if len(data) != length:
                 raise ConnectionError(f"{len(data)} of {length} bytes came")
             if self.collects and offset == 0:
-                if len(self._collected) >= COLLECTED:  # of objects that nobody asks for
+                if len(self._collected) >= COLLECTED:  # of objects that are never requested
                     self._collected.clear()
                 self._collected[entry.key] = entry.version, *_attributes_of(answer.headers)
             return data
@@ -468,7 +468,7 @@ class S3Storage(Storage):
             return
 
     def sweep(self, keys: Names) -> int:
-        """Abort the multipart uploads of these objects that nobody ends any more."""
+        """Abort the abandoned multipart uploads of these objects."""
         count = 0
 
         def ask(**arguments: str) -> dict[str, Any]:
@@ -522,7 +522,7 @@ class _S3Upload(Upload):
     def _send(self) -> None:
         if "UploadId" not in self._arguments:
             headers = {**self._storage.headers(self._attempt), "x-amz-checksum-algorithm": "CRC32"}
-            # A try whose answer is lost leaves an upload behind, which a sweep finds.
+            # An attempt whose answer is lost leaves an upload, which a sweep finds.
             answer = self._storage.call(
                 lambda: self._storage.http.send("POST", self._arguments["Key"], headers, query="?uploads"), self._key
             )

@@ -31,7 +31,7 @@ class Found(Exception):  # noqa: N818
 
 
 def where(client: Any, bucket: str) -> str:
-    """Return the URL by which a client would ask for the object `x`."""
+    """Return the URL from which a client would request the object `x`."""
 
     def stop(request: Any, **others: Any) -> None:
         raise Found(request.url)
@@ -74,7 +74,7 @@ class Http:
             proxies=get_environ_proxies(url),
             timeout=timeouts,
             max_pool_connections=connections,
-            # Head and body go in two writes, of which the second must not wait for an answer to the first.
+            # Head and body are two writes; the second must not wait for an answer to the first.
             socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)],
         )
         members = client.meta.service_model.operation_model("PutObject").input_shape.members
@@ -84,7 +84,7 @@ class Http:
         """Return arguments as boto3 names them as headers."""
         unknown = arguments.keys() - self._names.keys()
         if unknown:
-            raise ValueError(f"--put: an object has no {sorted(unknown)[0]}; boto3's put_object says what it has")
+            raise ValueError(f"--put: an object has no {sorted(unknown)[0]}; see boto3's put_object")
         return {self._names[name]: value for name, value in arguments.items()}
 
     def send(
@@ -105,7 +105,7 @@ class Http:
             checksum = base64.b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()
             headers = {**headers, "x-amz-checksum-crc32": checksum}
         request = AWSRequest(method, url, headers, body or None)
-        # Over TLS a checksum stands for the body, which need not be hashed for the signature, too.
+        # Over TLS a checksum covers the body, so the signature does not need its hash.
         request.context["checksum"] = {"request_algorithm": {"in": "header", "name": "x-amz-checksum-crc32"}}
         request.context["has_streaming_input"] = True
         if self._credentials is None:

@@ -23,7 +23,7 @@ KEY_SUFFIX = ".warpaes-key"
 #: What large objects are read in.
 WINDOW = 8 << 20
 PARTS_IN_FLIGHT = 3
-#: Of a multipart upload to S3.
+#: The size of a part of a multipart upload to S3.
 MAX_PARTS = 10_000
 #: How often a small object is read that is replaced all the time, as a manifest by its job.
 GETS = 10
@@ -99,16 +99,16 @@ class Upload(abc.ABC):
 
     @abc.abstractmethod
     def abort(self) -> None:
-        """Leave nothing behind."""
+        """Remove everything that was written."""
 
 
 class Storage(abc.ABC):
-    """Objects below a root, which may also be one object alone."""
+    """Objects below a root, which may also be a single object."""
 
     url: str
     #: Whether objects can be written so that nothing is lost or half there.
     can_write = True
-    #: Whether what is there is replaced only while it is the version that was read, whoever else writes.
+    #: Whether a replacement fails if another writer has changed the object since it was read.
     can_replace = True
     #: Whether several processes see the same objects.
     is_shared = True
@@ -141,7 +141,7 @@ class Storage(abc.ABC):
         raise PermanentError(f"{self.url}: is only read here")
 
     def get(self, key: str, most: int = MAX_SMALL) -> tuple[bytes, str]:
-        """Return a small object, of up to `most` bytes, with its version, also if it is replaced meanwhile."""
+        """Return a small object, of up to `most` bytes, with its version, even if it is replaced during the call."""
         for again in range(GETS):
             entry = self.stat(key)
             if entry.size > most:
@@ -156,7 +156,7 @@ class Storage(abc.ABC):
         raise AssertionError
 
     def remove(self, entry: Entry) -> None:
-        """Remove this version; what is gone already is no error."""
+        """Remove this version; a missing object is not an error."""
         raise PermanentError(f"{self.url}: is only read here")
 
     def sweep(self, keys: Names) -> int:
@@ -191,7 +191,7 @@ class Storage(abc.ABC):
         return "", self.url
 
     def keeps_versions(self) -> bool:
-        """Say whether what is replaced or removed is kept."""
+        """Return whether the store keeps replaced and removed versions."""
         return False
 
 

@@ -44,7 +44,7 @@ def computed_on(backend: str, device: int) -> str:
 
 
 class ReadAhead:
-    """An object in windows, of which the next are on their way while one is worked on; their digest in passing."""
+    """An object in windows; later windows are fetched while one is processed. Also computes the digest."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool) -> None:
         """Nothing is read yet; `digest`: sha256 will be asked for."""
@@ -93,7 +93,7 @@ class ReadAhead:
             at += len(piece)
 
     def sha256(self) -> str:
-        """Read what nobody has read yet, and return the digest of the whole."""
+        """Read the rest, and return the digest of the whole object."""
         assert self._digest is not None
         while self._digested < self.count:
             self.window(self._digested)
@@ -270,7 +270,7 @@ def same(left: Iterator[memoryview], right: Iterator[memoryview]) -> bool:
     """Say whether two ways of reading yield the same bytes, however they are cut."""
     a, b = memoryview(b""), memoryview(b"")
     while True:
-        # A piece may be overwritten when the next one is asked for, so only what is used up is replaced.
+        # A piece may be overwritten when the next one is requested, so only consumed pieces are replaced.
         while not a:
             piece = next(left, None)
             if piece is None:

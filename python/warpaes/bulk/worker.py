@@ -85,7 +85,7 @@ class Budget:
         self._changed = threading.Condition()
 
     def take(self, wanted: int) -> int:
-        """Wait until so many bytes are free. An object larger than the whole budget is processed alone."""
+        """Wait until this many bytes are free. An object larger than the whole budget is processed on its own."""
         wanted = min(wanted, self.size)
         with self._turn, self._changed:
             self._changed.wait_for(lambda: self.free >= wanted)
@@ -154,7 +154,7 @@ class Worker(ObjectKeys):
         self._rows.submit(tasks)
 
     def poll(self, timeout: float) -> list[tuple[int, dict[str, Any]]]:
-        """Return what has happened, after waiting until something has."""
+        """Return finished rows; wait until there is one."""
         events: list[tuple[int, dict[str, Any]]] = []
         end = time.monotonic() + timeout
         while not events:
@@ -399,7 +399,7 @@ class Worker(ObjectKeys):
                 again.update(piece)
             written = there.ahead.sha256() if keyset is not None else again.hexdigest()
             if written != digest or (plain is not None and again.digest() != plain.digest()):
-                raise PermanentError(f"{entry.key} is not what was written: the storage has altered it")
+                raise PermanentError(f"{entry.key} differs from the written object: the storage changed it")
 
     def _verify(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Authenticate an object, and compare it with the manifest."""

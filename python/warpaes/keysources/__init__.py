@@ -37,7 +37,7 @@ KINDS = "file:PATH, exec:COMMAND, aws-kms://ARN, vault-transit://HOST/MOUNT/keys
 
 
 def from_url(url: str) -> KeySource:
-    """Return the source that a URL names. Nothing is read and nobody is asked before it is used."""
+    """Return the source that a URL names. Nothing is read or requested before the first use."""
     scheme, _, rest = url.partition(":")
     if scheme == "file":
         return file_source(rest.removeprefix("//"))

@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             word.add_argument("keyset", metavar="KEYSET")
         if name == "new":
             word.add_argument("-t", "--template", default="AES256_GCM_HKDF_1MB")
-        word.add_argument("-o", "--output", metavar="FILE", help="a new file, for its owner alone")
+        word.add_argument("-o", "--output", metavar="FILE", help="a new file, readable only by its owner")
     options = parser.parse_args(arguments)
     try:
         if options.output is not None and os.path.lexists(options.output):

@@ -76,7 +76,7 @@ class AwsKmsSource(KeySource):
     def _ask(self, operation: str, answer_name: str, associated_data: bytes, **arguments: bytes) -> bytes:
         from botocore import exceptions
 
-        # As Tink's libraries: empty associated data are no context.
+        # As in Tink's libraries: empty associated data mean no context.
         context = {"associatedData": associated_data.hex()} if associated_data else {}
         try:
             answer = getattr(self._opened(), operation)(KeyId=self._key, EncryptionContext=context, **arguments)
@@ -117,7 +117,7 @@ class AwsKmsSource(KeySource):
         return self._ask("encrypt", "CiphertextBlob", associated_data, Plaintext=data_key)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt by KMS' Decrypt, under this key alone."""
+        """Decrypt with KMS' Decrypt, under this key only."""
         self._opened()
         if not wrapped:
             raise InvalidUnwrap(f"{self.name}: there is no wrapped key")

@@ -54,7 +54,7 @@ def _aes_key(value: Any) -> aead.AESGCM:
 
 
 class _Keks:
-    """AES-GCM keys, each with its prefix in front of what it encrypts, as Tink's AEADs. The first encrypts."""
+    """AES-GCM keys, each with its prefix before its ciphertexts, as Tink's AEADs. The first encrypts."""
 
     def __init__(self, keys: list[tuple[bytes, aead.AESGCM]]) -> None:
         self._keys = keys

@@ -15,7 +15,7 @@ from ._source import DeniedError, KeySourceError, ProvingSource, UnavailableErro
 
 NONCE_BYTES, TAG_BYTES = 12, 16
 
-# A login is the process's: one that ends ends it for every session, of other sources on the same token too.
+# A login belongs to the process: a logout ends every session, including those of other sources on the same token.
 _one_at_a_time = threading.Lock()
 
 
@@ -124,7 +124,7 @@ class Pkcs11Source(ProvingSource):
     def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
         """Decrypt on the token."""
         if len(wrapped) <= NONCE_BYTES + TAG_BYTES:
-            raise InvalidUnwrap(f"{self.name}: {len(wrapped)} bytes are no wrapped key")
+            raise InvalidUnwrap(f"{self.name}: {len(wrapped)} bytes are not a wrapped key")
         with self._key() as key:
             from pkcs11 import exceptions
 

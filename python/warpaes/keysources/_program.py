@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from .._key_files import MOST_BYTES, environment_of_programs
 from ._source import KeySourceError, UnavailableError
 
-# A variable set for the program: NAME=VALUE, of words of which the shell makes nothing else.
+# A variable set for the program: NAME=VALUE, of words that the shell does not expand.
 _SETTING = r"""[A-Za-z_][A-Za-z0-9_]*=(?:[\w@%+=:,./-]|'[^']*'|"[^"$`\\!]*")*+"""
 _COMMAND = re.compile(rf"\s*+(?:{_SETTING}[ \t]++)*+([\w@%+:,./-]++)(?=[\s;&|]|$)", re.ASCII)
 _LONGEST_NAME = 40

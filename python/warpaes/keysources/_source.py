@@ -12,7 +12,7 @@ from ..exceptions import Error, InvalidUnwrap
 
 
 class KeySourceError(Error):
-    """A key source did not do what it was asked for; the kinds below say why."""
+    """A key source failed; the subclasses below name the reason."""
 
 
 class DeniedError(KeySourceError):
@@ -38,7 +38,7 @@ class BadAnswerError(KeySourceError):
 class KeySource(abc.ABC):
     """Wraps data keys under a key that does not leave it. Any thread may call it."""
 
-    #: By what it is called in messages and manifests. Never a secret.
+    #: The name of the source in messages and manifests. Never a secret.
     name: str
 
     @abc.abstractmethod

@@ -161,7 +161,7 @@ def write_keyset(keyset: Keyset, source: KeySource, associated_data: bytes = b""
 
 
 def parse_object(text: bytes | str) -> dict[str, Any]:
-    """Parse a JSON object in which no field stands twice; ``KeysetError`` otherwise."""
+    """Parse a JSON object without duplicate fields; ``KeysetError`` otherwise."""
     if len(text) > MOST_TEXT:
         raise KeysetError("is longer than 1 MiB")
 

@@ -23,7 +23,7 @@ from ._source import (
 
 
 class _RefusedTextError(KeySourceError):
-    """Transit does not take what it was given to encrypt."""
+    """Transit refused the plaintext."""
 
 
 def _token() -> str:
@@ -55,7 +55,7 @@ class VaultTransitSource(ProvingSource):
             raise ValueError(f"vault-transit: must be vault-transit://HOST[:PORT]/MOUNT/keys/NAME, not '{parts.path}'")
         if plain and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
             raise ValueError(
-                "vault-transit+http: is for this machine alone: the token would cross the network in clear"
+                "vault-transit+http: works on this machine only: the token would cross the network in clear"
             )
         self.name = f"{parts.scheme}://{parts.netloc}/{mount}/keys/{key}"
         self._mount, self._key = quote(mount), quote(key, safe="")
@@ -99,7 +99,7 @@ class VaultTransitSource(ProvingSource):
         try:
             super()._prove_with_probe()
         except DeniedError:
-            # A token that may only encrypt: a server that reads associated data refuses what is not base64.
+            # A token that may only encrypt: a server that reads associated data refuses invalid base64.
             try:
                 self._ask("encrypt", {"plaintext": "AAAA", "associated_data": "%"}, "ciphertext")
             except _RefusedTextError:

@@ -1,0 +1,89 @@
+"""Runs every Python block of docs/with-your-tools.md as a program. A block whose packages are missing is skipped."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ["WARPAES_BUILD"])
+PAGE = ROOT / "docs/with-your-tools.md"
+BLOCKS = re.findall(r"^```python\n# needs: (.*?)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+#: Interpreters that may have the packages: this one, the tests' environment, and one that the environment names.
+PYTHONS = [
+    python
+    for python in (sys.executable, ROOT / ".venv/tests/bin/python3", os.environ.get("PYTHON_WITH_TOOLS"))
+    if python and Path(python).exists()
+]
+
+
+MAKE_KEYSET = """
+import warpaes
+import os
+
+os.umask(0o077)
+with open("keyset.json", "xb") as file:
+    file.write(warpaes.Keyset.generate().to_json())
+"""
+
+
+def interpreter(packages):
+    """The first interpreter that can import all packages, or None."""
+    for python in PYTHONS:
+        done = subprocess.run([python, "-c", f"import {packages}"], capture_output=True, check=False)
+        if done.returncode == 0:
+            return python
+    return None
+
+
+@unittest.skipIf(
+    os.environ.get("WARPAES_SANITIZE"), "Python loads no library with sanitizers; the default build runs this"
+)
+@unittest.skipUnless(
+    (BUILD / "python/warpaes").exists(), "needs the Python package; a build with Python's headers has it"
+)
+class WithYourTools(unittest.TestCase):
+    def test_every_block_names_its_packages(self):
+        self.assertEqual(len(BLOCKS), PAGE.read_text().count("```python\n"))
+        self.assertGreaterEqual(len(BLOCKS), 8)
+
+
+def make(packages, block):
+    def test(self):
+        python = interpreter(packages)
+        if python is None:
+            self.skipTest(f"{packages} cannot be imported; PYTHON_WITH_TOOLS names an interpreter that has them")
+        with tempfile.TemporaryDirectory(prefix="warpaes-tools-") as folder:
+            environment = {**os.environ, "PYTHONPATH": str(BUILD / "python"), "WARPAES_CALIBRATION": "none"}
+            environment |= {"HOME": folder, "HF_HUB_OFFLINE": "1"}
+            installed = Path(folder) / "warpaes-0.dist-info"  # fsspec finds its file systems by entry points
+            installed.mkdir()
+            (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: warpaes\nVersion: 0\n")
+            points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["fsspec.specs"]
+            lines = [f"{name} = {value}\n" for name, value in points.items()]
+            (installed / "entry_points.txt").write_text("[fsspec.specs]\n" + "".join(lines))
+            environment["PYTHONPATH"] += f":{folder}"
+            made = [sys.executable, "-B", "-c", MAKE_KEYSET]
+            for command in (made, [python, "-B", "-c", block]):
+                done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+                self.assertEqual(done.returncode, 0, f"{block}\n{done.stderr}")
+            for path in Path(folder).rglob("*"):
+                if path.is_file() and path.suffix in (".csv", ".npy", ".pt", ".jsonl", ".parquet", ".tar"):
+                    content = path.read_bytes()
+                    self.assertNotIn(b"value", content, f"{path.name} is not encrypted")
+
+    return test
+
+
+for number, (packages, block) in enumerate(BLOCKS):
+    name = re.sub(r"\W+", "_", packages)
+    setattr(WithYourTools, f"test_{number:02}_{name}", make(packages, block))
+
+
+if __name__ == "__main__":
+    unittest.main()
