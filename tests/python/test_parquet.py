@@ -19,6 +19,7 @@ import tracemalloc
 import unittest
 
 import support
+import warpaes
 import warpaes.parquet as wp
 from warpaes.exceptions import FormatError, InvalidTag
 
@@ -299,19 +300,15 @@ class Reads(unittest.TestCase):
 
 def content(span):
     """The bytes of a span, wherever they are."""
-    from warpaes import _native
-
     whole = bytearray(len(span.memory))
-    _native.copy(whole, span.memory)
-    return bytes(whole[: span.size])
+    warpaes.copy(whole, span.memory)
+    return bytes(whole[span.base : span.base + span.size])
 
 
 class ColumnChunks(unittest.TestCase):
     """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory; all else is the same."""
 
     def setUp(self):
-        import warpaes
-
         self.device = "cuda" if any(one["name"] == "cuda" and one["usable"] for one in warpaes.backends()) else "cpu"
 
     def test_spans(self):
@@ -347,6 +344,23 @@ class ColumnChunks(unittest.TestCase):
                 ranges = [(expected[3][0] + 5, 77), (0, 4), (view.size - 8, 8), (10, 0), expected[2]]
                 for span, (offset, size) in zip(view.to_device(ranges, self.device), ranges, strict=True):
                     self.assertEqual(content(span), whole[offset : offset + size])
+
+    def test_many_chunks(self):
+        """Several threads; what they moved chunks through keeps nothing."""
+        from warpaes.parquet import _device
+
+        data = hundred_columns()
+        with wp.open(io.BytesIO(data), KEY) as view:
+            spans = view.column_chunks(device=self.device)
+            self.assertEqual(len(spans), 100)
+            self.assertEqual(len({id(span.memory) for span in spans}), 1)
+            whole = bytearray(len(spans[0].memory))
+            warpaes.copy(whole, spans[0].memory)
+            for span in spans:
+                self.assertEqual(whole[span.base : span.base + span.size], view.read_at(span.offset, span.size))
+        self.assertTrue(_device._staging._free)
+        for memory in _device._staging._free:
+            self.assertEqual(bytes(memory).count(0), len(memory))
 
     def test_pieces(self):
         """A chunk that is longer than what is moved at a time, and a page that is."""
@@ -627,6 +641,14 @@ class Hostile(unittest.TestCase):
         renamed[at + 1] = 0x2C  # AES_GCM_CTR_V1 of the union EncryptionAlgorithm
         with self.assertRaisesRegex(ValueError, "altered to AES_GCM_CTR_V1"):
             self.whole(bytes(renamed))
+        with self.assertRaisesRegex(ValueError, "require_gcm"):
+            wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
+        # What the format leaves open, by docs/parquet.md: every page is altered, too.
+        for row in wp.open(io.BytesIO(data), KEY).footer.chunks:
+            for chunk in row:
+                renamed[chunk.start + chunk.length - 1] ^= 1
+        with wp.open(io.BytesIO(renamed), KEY) as view:
+            self.assertTrue(view.footer.ctr)
         with self.assertRaisesRegex(ValueError, "require_gcm"):
             wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
 

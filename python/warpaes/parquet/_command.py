@@ -223,7 +223,7 @@ def _run(options: argparse.Namespace) -> int:
     keys = None if options.key is None or reads_clear else _keys(options.key, options.column_key)
     encryption = _encryption(options) if options.word in ("encrypt", "rekey") else None
     if options.word == "inspect":
-        found, others = [_trees.Job(path, None, path) for path in options.files], []
+        found, others = [_trees.Job(path, None, path) for path in options.files], list[str]()
     else:
         output = options.output if options.word in ("decrypt", "encrypt", "rekey") else None
         found, others = _trees.jobs(options.files, output, options.recursive)

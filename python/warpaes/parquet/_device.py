@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import concurrent.futures
+import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,10 @@ from ._pages import Pages
 if TYPE_CHECKING:
     from ._view import PlainView
 
-#: Long enough to keep a GPU busy, short enough for a quick allocation of page-locked memory.
-_PIECE_BYTES = 16 << 20
+#: Bytes that a thread moves at a time.
+_PIECE_BYTES = 4 << 20
 #: cuDF's decompressors read whole words at a span's end.
-_PADDING_BYTES = 64
+_PADDING_BYTES = 256
 #: One thread reads some GB/s from the page cache.
 _MOST_THREADS = 8
 
@@ -28,26 +29,64 @@ class DeviceSpan:
     the memory alive.
     """
 
-    def __init__(self, memory: _native.Memory, size: int, offset: int) -> None:
-        """Take memory that is filled; ``offset``: of the bytes in the view."""
-        self._memory = memory
+    def __init__(self, memory: _native.Memory, base: int, size: int, offset: int) -> None:
+        """Take memory that is filled from byte ``base`` on; ``offset``: of the bytes in the view."""
+        self._memory, self._base = memory, base
         self.size = size
         self.offset = offset
 
     @property
     def memory(self) -> _native.Memory:
-        """The memory, which may be longer than the span."""
+        """The memory, which other spans may share."""
         return self._memory
+
+    @property
+    def base(self) -> int:
+        """The offset of the span in the memory."""
+        return self._base
 
     @property
     def ptr(self) -> int:
         """The address."""
-        return self._memory.address
+        return self._memory.address + self._base
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The CUDA array interface, as a one-dimensional array of bytes."""
-        return {**self._memory.__cuda_array_interface__, "shape": (self.size,)}
+        interface = self._memory.__cuda_array_interface__
+        return {**interface, "data": (self.ptr, interface["data"][1]), "shape": (self.size,)}
+
+
+class _Staging:
+    """Page-locked buffers that are used again: to allocate one takes longer than to fill it."""
+
+    def __init__(self) -> None:
+        self._free: list[_native.Memory] = []
+        self._lock = threading.Lock()
+
+    def take(self) -> _native.Memory:
+        size = _PIECE_BYTES + 16
+        with self._lock:
+            while self._free:
+                memory = self._free.pop()
+                if len(memory) == size:
+                    return memory
+        return _native.Memory(size)
+
+    def give(self, memory: _native.Memory) -> None:
+        """Wipe it, since page headers contain statistics, and keep it if there are not too many."""
+        with memoryview(memory) as view:
+            view[:] = bytes(len(view))
+        with self._lock:
+            if len(self._free) < _MOST_THREADS:
+                self._free.append(memory)
+
+
+_staging = _Staging()
+
+
+def _padded(size: int) -> int:
+    return -(-size // _PADDING_BYTES) * _PADDING_BYTES
 
 
 def make_memory(size: int, device: int | str) -> _native.Memory:
@@ -57,7 +96,7 @@ def make_memory(size: int, device: int | str) -> _native.Memory:
         ValueError: ``device`` is something else.
         Error: There is no such device.
     """
-    size = -(-max(size, 1) // _PADDING_BYTES) * _PADDING_BYTES
+    size = _padded(max(size, 1))
     if device == "cpu":
         return _native.Memory(size, "page-locked")
     name = str(device)
@@ -76,27 +115,54 @@ def spans(view: PlainView, ranges: Iterable[tuple[int, int]], device: int | str)
     known = view.column_pages()
     starts = [pages.chunk.start for pages in known]
 
-    def fetch(one: tuple[int, int]) -> DeviceSpan:
-        offset, size = one
-        memory = make_memory(size, device)
+    def chunk_of(offset: int, size: int) -> Pages | None:
         index = bisect.bisect_right(starts, offset) - 1
-        if index >= 0 and size and (known[index].chunk.start, known[index].chunk.length) == one:
-            known[index].move(memory, _PIECE_BYTES)
-        else:
-            _copy(view, offset, size, memory)
-        return DeviceSpan(memory, size, offset)
+        whole = index >= 0 and size and (known[index].chunk.start, known[index].chunk.length) == (offset, size)
+        return known[index] if whole else None
 
-    threads = min(_MOST_THREADS, len(wanted))
-    if threads < 2:
-        return [fetch(one) for one in wanted]
-    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(fetch, wanted))
+    chunks = [chunk_of(offset, size) for offset, size in wanted]
+    bases, total = [], 0
+    for pages, (_, size) in zip(chunks, wanted, strict=True):
+        bases.append(total)
+        total += _padded(size) if pages is not None else 0
+    shared = make_memory(total, device)  # one allocation for all chunks
+    queue = [number for number, pages in enumerate(chunks) if pages is not None][::-1]
+
+    def work() -> None:
+        staging = _staging.take()
+        try:
+            while True:
+                try:
+                    number = queue.pop()  # the lists of CPython need no lock for that
+                except IndexError:
+                    return
+                pages = chunks[number]
+                if pages is not None:
+                    pages.move(shared, bases[number], staging)
+        finally:
+            queue.clear()  # after a failure nobody begins another chunk
+            _staging.give(staging)
+
+    threads = min(_MOST_THREADS, len(queue))
+    if threads == 1:
+        work()
+    elif threads:
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            for done in [pool.submit(work) for _ in range(threads)]:
+                done.result()
+    result = []
+    for pages, base, (offset, size) in zip(chunks, bases, wanted, strict=True):
+        memory = shared if pages is not None else _copied(view, offset, size, device)
+        result.append(DeviceSpan(memory, base if pages is not None else 0, size, offset))
+    return result
 
 
-def _copy(view: PlainView, offset: int, size: int, memory: _native.Memory) -> None:
+def _copied(view: PlainView, offset: int, size: int, device: int | str) -> _native.Memory:
     """Decrypt on the processor: indexes, Bloom filters, single pages, and columns that are not encrypted."""
+    memory = make_memory(size, device)
     if size:
         _native.copy(memory, view.read_at(offset, size).ljust(len(memory), b"\0"))
+    return memory
 
 
 def chosen(view: PlainView, row_groups: Sequence[int] | None, columns: Sequence[str] | None) -> list[tuple[int, int]]:

@@ -44,21 +44,24 @@ class Pages:
         """The chunk that they are of."""
         return self._chunk
 
-    def move(self, to: Any, piece_bytes: int) -> None:
-        """Make the plain view of the whole chunk in host or device memory; plaintext is nowhere else.
+    def move(self, to: Any, base: int, staging: Any) -> None:
+        """Make the plain view of the whole chunk in host or device memory, from byte ``base`` of it on.
+
+        It goes through ``staging``, page-locked memory, as ciphertext; the plaintext of pages is nowhere else.
 
         Raises:
             InvalidTag: A module is not authentic; ``to`` then holds no unauthentic byte.
             FormatError: The chunk is damaged.
         """
         chunk, shift = self._chunk, 0 if self._footer.ctr else _modules.TAG_BYTES
+        piece_bytes = len(staging) - _modules.TAG_BYTES
         at, page, want = 0, 0, piece_bytes
-        memory: Any = None
+        memory = staging
         while at < chunk.length:
             if self._ordinal(page) > _MAX_ORDINAL:
                 raise FormatError(f"{chunk.place}: a column chunk has at most 32,768 data pages")
             size = min(want, chunk.length - at)
-            if memory is None or len(memory) < shift + size:
+            if len(memory) < shift + size:  # for a page that is longer
                 memory = _native.Memory(shift + size)
             image = memoryview(memory)[: shift + size]
             self._source.read_into(chunk.start + at, image[shift:])
@@ -68,7 +71,7 @@ class Pages:
                 self._footer.aad,
                 image,
                 to,
-                at,
+                base + at,
                 self._footer.ctr,
                 chunk.dictionary and page == 0,
                 chunk.place.row_group,

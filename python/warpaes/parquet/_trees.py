@@ -90,8 +90,8 @@ def each(work: Callable[[Job], None], found: list[Job], threads: int) -> None:
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         pending = [pool.submit(work, one) for one in found]
         try:
-            for one in pending:
-                one.result()
+            for future in pending:
+                future.result()
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
