@@ -542,6 +542,86 @@ WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const wa
  */
 WARPAES_API warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch_options* options,
                                                  const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream);
+
+/** Memory that the messages of a table lie in. `bytes` 0: there is none. */
+typedef struct warpaes_extent {
+    void* pointer;
+    uint64_t bytes;
+} warpaes_extent;
+
+/** One message of a table: offsets in the table's extents, and lengths. Offsets of parts whose length is 0 are ignored.
+    64 bytes. */
+typedef struct warpaes_table_message {
+    uint64_t input;
+    uint64_t output;
+    uint64_t length; /**< in bytes; CFB1: in bits */
+    uint64_t iv;
+    uint64_t aad;
+    uint64_t aad_len;
+    uint64_t tag;
+    uint64_t reserved; /**< 0 */
+} warpaes_table_message;
+
+/**
+ * `count` messages of one mode under one key, scattered over a few extents of memory, of any lengths and at any
+ * addresses: pages, packets, blocks of a cache. The extents may be the same memory, for messages in place and for
+ * records that hold their own IV and tag. `iv` is read for all messages, `tag` written by encryption.
+ *
+ * The messages may come from somebody who is not trusted. Each has its own status; what is wrong with one does not
+ * affect the others, and no byte outside of the extents is read or written:
+ *  - WARPAES_ERROR_RANGE: a part lies outside of its extent.
+ *  - WARPAES_ERROR_OVERLAP: what the message writes overlaps what another message writes or reads, or what itself reads
+ *    (but the output may be its own input). Of messages that write the same bytes none is carried out.
+ *  - WARPAES_ERROR_IV_REUSED: GCM and CCM encryption of two messages with the same offset of their IVs.
+ *  - WARPAES_ERROR_DATA_LENGTH, WARPAES_ERROR_ARGUMENT: a length that the mode does not allow; `reserved` is not 0.
+ *  - WARPAES_ERROR_AUTHENTICATION: the message is not authentic; its output is wiped.
+ */
+typedef struct warpaes_batch_table {
+    uint32_t struct_size;
+    warpaes_mode mode;
+    warpaes_direction direction;
+    uint32_t iv_len;
+    uint32_t tag_len;
+    uint32_t data_unit_step; /**< XTS */
+    uint64_t data_unit_len;  /**< XTS */
+    const warpaes_key* key;
+    const warpaes_key* tweak_key; /**< XTS */
+    /** In host memory, or on a device, from which the call copies it. The call checks its copy, and uses only that. */
+    const warpaes_table_message* messages;
+    uint64_t count;
+    warpaes_extent input;
+    warpaes_extent output;
+    warpaes_extent iv;
+    warpaes_extent aad;
+    warpaes_extent tag;
+    /** One for each message; outside of the extents that are written. warpaes_batch_submit_table: in host memory;
+        warpaes_batch_enqueue_table: on the device of the data. */
+    warpaes_status* statuses;
+} warpaes_batch_table;
+
+#define WARPAES_BATCH_TABLE_INIT                                                                             \
+    {                                                                                                        \
+        sizeof(warpaes_batch_table), (warpaes_mode)0, (warpaes_direction)0, 0, 0, 0, 0, NULL, NULL, NULL, 0, \
+            {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL                                      \
+    }
+
+/**
+ * Submits the messages of a table as warpaes_batch_submit submits entries: entry i of the batch is message i. The call
+ * copies the table; the extents and `statuses` must stay until the batch is finished. A fault of the table itself (an
+ * extent that is null, extents of which one is written and overlaps `statuses`) is the call's status. Of the options,
+ * WARPAES_BATCH_OFFSETS is refused. Takes about 0.2 microseconds and 240 bytes of host memory for a message.
+ * Thread-safe.
+ */
+WARPAES_API warpaes_status warpaes_batch_submit_table(warpaes_engine* engine, const warpaes_batch_options* options,
+                                                      const warpaes_batch_table* table, warpaes_batch** batch);
+/**
+ * Enqueues the messages of a table as warpaes_batch_enqueue enqueues entries. Input, output, written tags and
+ * `statuses` lie on one device. In stream order, each message's status is written. If the table lies on a device, or a
+ * message is refused, the call waits for the work before it on the stream; a stream in capture takes neither, and the
+ * call returns WARPAES_ERROR_STATE. A message's fault is not the call's: it returns WARPAES_OK. Thread-safe.
+ */
+WARPAES_API warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, const warpaes_batch_table* table,
+                                                       void* cuda_stream);
 /** 1 if the batch is finished, else 0. Thread-safe. */
 WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
 /** Waits until the batch is finished, at most `milliseconds` (WARPAES_UNKNOWN: without a limit). Returns the status of

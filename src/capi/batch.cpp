@@ -6,19 +6,23 @@
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "message/batch/enqueue.hpp"
+#include "message/batch/table.hpp"
 
 using namespace warpaes;
 using namespace warpaes::capi;
 
 namespace {
 
+void require_few(std::uint64_t count) {
+    if (count < std::numeric_limits<std::uint32_t>::max()) return;
+    throw Error(WARPAES_ERROR_ARGUMENT, "count: must be below 2^32 - 1, got " + std::to_string(count));
+}
+
 BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entry* entries, std::uint64_t count) {
     constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES;
     refuse_unknown_flags(o.flags, known);
     if (count != 0) require(entries, "entries");
-    if (count >= std::numeric_limits<std::uint32_t>::max()) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "count: must be below 2^32 - 1, got " + std::to_string(count));
-    }
+    require_few(count);
     if (o.entry_size < first_entry_bytes || o.entry_size % alignof(warpaes_batch_entry) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "entry_size: is " + std::to_string(o.entry_size) + "; set it to sizeof(warpaes_batch_entry)");
@@ -41,6 +45,37 @@ BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entr
         .arena = o.arena != nullptr ? &o.arena->impl : nullptr,
         .handles = {.alive = is_alive, .key = [](const warpaes_key* key) -> const ExpandedKey& { return key->impl; }},
         .finished = {}};
+}
+
+warpaes_batch_options options_of(const warpaes_batch_options* options) {
+    warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
+    if (options != nullptr) o = read_struct(options, "options");
+    return o;
+}
+
+/// `entries` are `table`'s, if there is one.
+warpaes_batch* submitted(warpaes_engine* engine, const warpaes_batch_options& o, BatchRequest request) {
+    auto made = std::make_unique<warpaes_batch>();
+    if (o.finished != nullptr) {
+        request.finished = [call = o.finished, user = o.user, its = made.get()] { call(user, its); };
+    }
+    made->engine = engine->batches;
+    engine->batches->submit(std::move(request), made->impl);
+    return made.release();
+}
+
+BatchRequest table_request(warpaes_batch_options o, const warpaes_batch_table* given, void* stream) {
+    const warpaes_batch_table table = read_struct(given, "table");
+    if ((o.flags & WARPAES_BATCH_OFFSETS) != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "options: WARPAES_BATCH_OFFSETS is not for tables, which have extents");
+    }
+    require_few(table.count);
+    std::shared_ptr<const TableEntries> made = entries_of(table, stream);
+    o.entry_size = sizeof(warpaes_batch_entry);
+    BatchRequest request = to_request(o, made->entries.data(), table.count);
+    request.offsets = true;
+    request.table = std::move(made);
+    return request;
 }
 
 /// A batch that was finished before fork() may be queried in the child: its results lie in memory.
@@ -87,16 +122,27 @@ warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_
     return created(batch, "batch", [&] {
         require(engine, "engine");
         engine->impl.home().require("engine", "make an engine in this process for batches");
-        warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
-        if (options != nullptr) o = read_struct(options, "options");
-        BatchRequest request = to_request(o, entries, count);
-        auto made = std::make_unique<warpaes_batch>();
-        if (o.finished != nullptr) {
-            request.finished = [call = o.finished, user = o.user, its = made.get()] { call(user, its); };
-        }
-        made->engine = engine->batches;
-        engine->batches->submit(std::move(request), made->impl);
-        return made.release();
+        const warpaes_batch_options o = options_of(options);
+        return submitted(engine, o, to_request(o, entries, count));
+    });
+}
+
+warpaes_status warpaes_batch_submit_table(warpaes_engine* engine, const warpaes_batch_options* options,
+                                          const warpaes_batch_table* table, warpaes_batch** batch) {
+    return created(batch, "batch", [&] {
+        require(engine, "engine");
+        engine->impl.home().require("engine", "make an engine in this process for batches");
+        const warpaes_batch_options o = options_of(options);
+        return submitted(engine, o, table_request(o, table, nullptr));
+    });
+}
+
+warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, const warpaes_batch_table* table,
+                                           void* cuda_stream) {
+    return guarded([&] {
+        require(engine, "engine");
+        engine->impl.home().require("engine", "make an engine in this process for batches");
+        enqueue_batch(engine->impl, table_request(options_of(nullptr), table, cuda_stream), cuda_stream);
     });
 }
 
@@ -105,8 +151,7 @@ warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch
     return guarded([&] {
         require(engine, "engine");
         engine->impl.home().require("engine", "make an engine in this process for batches");
-        warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
-        if (options != nullptr) o = read_struct(options, "options");
+        const warpaes_batch_options o = options_of(options);
         const BatchRequest request = to_request(o, entries, count);
         if (o.results != nullptr || o.finished != nullptr || request.check_nonces) {
             throw Error(WARPAES_ERROR_ARGUMENT,

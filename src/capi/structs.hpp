@@ -34,6 +34,7 @@ inline constexpr std::tuple all_struct_facts{
     FactsOf<warpaes_message>{{136, "WARPAES_MESSAGE_INIT"}},
     FactsOf<warpaes_result>{{32, "WARPAES_RESULT_INIT"}},
     FactsOf<warpaes_batch_options>{{56, "WARPAES_BATCH_OPTIONS_INIT"}},
+    FactsOf<warpaes_batch_table>{{144, "WARPAES_BATCH_TABLE_INIT"}},
     FactsOf<warpaes_batch_result>{{24, "WARPAES_BATCH_RESULT_INIT"}},
     FactsOf<warpaes_context_options>{{80, "WARPAES_CONTEXT_OPTIONS_INIT"}},
     FactsOf<warpaes_work>{{48, "WARPAES_WORK_INIT"}},

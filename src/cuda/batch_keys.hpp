@@ -54,6 +54,7 @@ struct BucketPlan {
     std::size_t groups = 0, filled = 0;
     bool mixed = false;  ///< more than one key
     bool slots = false;  ///< kernels read round keys from slots
+    bool tells = false;  ///< groups have statuses
     Handles keys, tweak_keys;
     std::uint64_t raw_slots = 0, raw_filled = 0;
     uint4* raw_slots_at = nullptr;

@@ -78,7 +78,9 @@ void BatchWork::finish() {
 bool BatchWork::leave() {
     bool secret = false;
     if (!plans_.empty()) {
-        for (const BucketPlan& plan : plans_) tell(plan.bucket);
+        for (const BucketPlan& plan : plans_) {
+            if (plan.tells) tell(plan.bucket);
+        }
         secret = side_.holds_keys();
         wipe_device_secrets();
         check(cudaEventRecord(memory_.done.get(), context_.stream), "recording an event");
@@ -88,7 +90,6 @@ bool BatchWork::leave() {
 }
 
 void BatchWork::tell(const Bucket& bucket) const {
-    if (!uses_tag(bucket.mode) || bucket.direction != Direction::decrypt) return;
     launch(statuses_kernel_for(), thread_each(context_.limits, bucket.messages, 256, 16), context_.stream,
            StatusParams{bucket.on_device, static_cast<std::uint32_t>(bucket.groups.size()),
                         WARPAES_ERROR_AUTHENTICATION, bucket.messages});
@@ -120,6 +121,7 @@ void BatchWork::survey() {
         if (g.count == 0) continue;
         BucketPlan& plan = plan_for(g, bucket_of_[i]);
         ++plan.groups;
+        plan.tells = plan.tells || g.statuses != nullptr;
         data_.survey(i, g);
         ivs_.survey(g, g.iv, g.iv_length);
         aads_.survey(g, g.aad, g.aad_length);

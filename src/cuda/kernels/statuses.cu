@@ -11,7 +11,8 @@ __global__ void statuses(StatusParams p) {
     for (std::uint64_t i = global_thread(); i < p.messages; i += threads) {
         const BatchMessage m(p, i);
         std::int32_t* const statuses = global(m.group->statuses);
-        if (statuses != nullptr) statuses[m.index] = m.group->failed[m.index] != 0 ? p.bad : 0;
+        if (statuses == nullptr) continue;
+        statuses[m.index] = m.group->failed != nullptr && m.group->failed[m.index] != 0 ? p.bad : 0;
     }
 }
 

@@ -104,7 +104,9 @@ void BatchEngine::submit(BatchRequest request, std::shared_ptr<Batch>& batch) {
 
 BatchEngine::Team& BatchEngine::team_for(const BatchRequest& request) {
     if (gpus_.empty() || request.count == 0) return cpu_;
-    const int device = request.offsets ? request.arena->device() : device_of(request.entry(0).input.at.pointer);
+    const int device = request.offsets && request.table == nullptr
+                           ? request.arena->device()
+                           : device_of(request.elements(request.entry(0), &warpaes_batch_entry::input).first);
     const auto gpu = gpus_.find(device);
     return gpu != gpus_.end() && gpu->second.fresh.size() < gpu->second.idle ? gpu->second : cpu_;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "engine/memory.hpp"
 #include "message/batch/clashes.hpp"
 
 namespace warpaes {
@@ -16,21 +17,26 @@ void refuse(const std::string& sentence) {
 }
 
 /// Additional checks for an entry of a batch on a caller's stream, which has messages to process. Returns their device:
-/// that of the text, or of what is written if there is no text.
-int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked) {
+/// that of the text, or of what is written if there is no text. `of_table`: the device of a table's statuses.
+int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked, std::optional<int> of_table) {
     const MessageGroup& g = checked.group;
     const bool opens = uses_tag(g.mode) && g.direction == Direction::decrypt;
     // The checker has looked at all parts except for the statuses.
-    const int device = checked.device < 0 && g.length == 0 && opens ? device_of(e.statuses) : checked.device;
+    const bool by_statuses = checked.device < 0 && g.length == 0 && opens;
+    const int device = of_table ? *of_table : by_statuses ? device_of(e.statuses) : checked.device;
     const auto lies_there = [&](const void* pointer) { return device >= 0 && device_of(pointer) == device; };
-    // Unless the entry is split, all parts that the checker looked at lie on the device.
-    const auto is_here = [&](const void* pointer) { return device >= 0 && (!checked.split || lies_there(pointer)); };
+    // Unless the entry is split, all parts that the checker looked at lie on one device.
+    const auto is_here = [&](const void* pointer) {
+        return device >= 0 && ((!checked.split && checked.device == device) || lies_there(pointer));
+    };
     if (g.length != 0 && (!is_here(g.input.first) || (g.output.first != nullptr && !is_here(g.output.first)))) {
         refuse("input, output: an enqueued batch takes data in the memory of one device");
     }
     if (!uses_tag(g.mode)) return device;
     if (!opens) {
         if (!is_here(g.tag.first)) refuse("tag: an enqueued batch writes tags to the memory of the data's device");
+    } else if (of_table) {
+        return device;
     } else if (e.statuses == nullptr) {
         refuse("statuses: is null; decryption with a tag writes there which messages are authentic");
     } else if (!lies_there(e.statuses)) {
@@ -39,32 +45,65 @@ int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& 
     return device;
 }
 
+/// Writes the statuses of a table's messages that are not carried out, before those that are.
+class TableFaults {
+public:
+    TableFaults(const BatchRequest& request, int device) : request_(request), device_(device) {}
+
+    void set(std::uint64_t message, warpaes_status status) {
+        if (statuses_.empty()) statuses_.resize(request_.count, WARPAES_OK);
+        statuses_[message] = status;
+    }
+    void write(void* stream) const {
+        if (statuses_.empty()) return;
+        copy_memory(request_.entry(0).statuses, statuses_.data(), statuses_.size() * sizeof(warpaes_status), device_,
+                    stream);
+    }
+
+private:
+    const BatchRequest& request_;
+    int device_;
+    std::vector<warpaes_status> statuses_;
+};
+
+int device_of_statuses(const BatchRequest& request) {
+    const int device = device_of(request.entry(0).statuses);
+    if (device < 0) refuse("statuses: an enqueued table writes them to the memory of the data's device");
+    return device;
+}
+
 }  // namespace
 
 void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
+    if (request.count == 0) return;
     EntryChecker checker(engine, request);
     std::vector<MessageGroup> groups;
     groups.reserve(request.count);
-    std::optional<int> device;
+    std::optional<int> device, of_table;
+    std::optional<TableFaults> faults;
+    if (request.table != nullptr) faults.emplace(request, *(of_table = device_of_statuses(request)));
     Clashes clashes;
     for (std::uint64_t i = 0; i < request.count; ++i) {
         const warpaes_batch_entry& e = request.entry(i);
         try {
             const EntryChecker::Checked checked = checker.check(e);
             MessageGroup g = checked.group;
-            clashes.add(static_cast<std::uint32_t>(i), writes_of(g));
-            if (g.count == 0 || (g.length == 0 && !uses_tag(g.mode))) continue;
-            const int its = check_for_stream(e, checked);
+            // A table has been searched for overlaps of any kind.
+            if (!of_table) clashes.add(static_cast<std::uint32_t>(i), writes_of(g));
+            if (g.count == 0 || (!of_table && g.length == 0 && !uses_tag(g.mode))) continue;
+            const int its = check_for_stream(e, checked, of_table);
             if (device && *device != its) {
                 refuse(std::string(g.length != 0 ? "input" : "tag, statuses") +
                        ": lies on another device than the entries before");
             }
             device = its;
             g.device = checked.split ? -1 : checked.device;
-            if (g.direction == Direction::decrypt) g.statuses = reinterpret_cast<std::int32_t*>(e.statuses);
+            const bool opens = uses_tag(g.mode) && g.direction == Direction::decrypt;
+            if (of_table || opens) g.statuses = reinterpret_cast<std::int32_t*>(e.statuses);
             groups.push_back(g);
         } catch (const Error& error) {
-            throw Error(error.status(), "entry " + std::to_string(i) + ": " + error.what());
+            if (!faults) throw Error(error.status(), "entry " + std::to_string(i) + ": " + error.what());
+            faults->set(i, error.status());
         }
     }
     (void)clashes.find([&](std::uint32_t i) { return writes_of(group_of(request, request.entry(i))); },
@@ -73,6 +112,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
                                        "entry " + std::to_string(i) + ": output, tag: overlap those of another entry");
                        });
     static_assert(sizeof(warpaes_status) == sizeof(std::int32_t));
+    if (faults) faults->write(stream);
     if (!groups.empty()) engine.gpu().enqueue(groups, *device, stream);
 }
 

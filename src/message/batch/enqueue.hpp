@@ -5,8 +5,9 @@
 
 namespace warpaes {
 
-/// Implements warpaes_batch_enqueue. Ignores `request.results`, `finished` and `check_nonces`. If an entry is wrong,
-/// throws an Error that names the first such entry, and enqueues nothing.
+/// Implements warpaes_batch_enqueue, and warpaes_batch_enqueue_table, whose messages that are wrong get their statuses.
+/// Ignores `request.results`, `finished` and `check_nonces`. If an entry is wrong, throws an Error that names the first
+/// such entry, and enqueues nothing.
 void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream);
 
 }  // namespace warpaes

@@ -19,24 +19,19 @@ constexpr std::uint64_t most_messages = std::uint64_t{1} << 48;
 
 /// One kind of elements of an entry.
 struct Part {
-    const warpaes_elements* elements;
+    warpaes_elements warpaes_batch_entry::*kind;
     std::uint64_t bytes;  ///< per message
     const char* name;
 };
 
-/// Entries of CFB1 count bits.
-std::uint64_t data_bytes(const warpaes_batch_entry& e, Mode mode) {
-    return mode == Mode::cfb1 ? e.length / 8 + (e.length % 8 != 0) : e.length;
-}
-
 std::array<Part, 6> parts_of(const warpaes_batch_entry& e, Mode mode) {
-    const std::uint64_t bytes = data_bytes(e, mode);
-    return {{{&e.input, bytes, "input"},
-             {&e.output, mode == Mode::cmac ? 0 : bytes, "output"},
-             {&e.iv, e.iv_len, "iv"},
-             {&e.aad, e.aad_len, "aad"},
-             {&e.tag, e.tag_len, "tag"},
-             {&e.keys, e.key == nullptr ? e.key_len : 0, "keys"}}};
+    const std::uint64_t bytes = data_bytes(e.length, mode);
+    return {{{&warpaes_batch_entry::input, bytes, "input"},
+             {&warpaes_batch_entry::output, mode == Mode::cmac ? 0 : bytes, "output"},
+             {&warpaes_batch_entry::iv, e.iv_len, "iv"},
+             {&warpaes_batch_entry::aad, e.aad_len, "aad"},
+             {&warpaes_batch_entry::tag, e.tag_len, "tag"},
+             {&warpaes_batch_entry::keys, e.key == nullptr ? e.key_len : 0, "keys"}}};
 }
 
 Strip strip_of(const Elements& elements, std::uint64_t count, std::uint64_t bytes) {
@@ -55,7 +50,7 @@ void check_tag(const warpaes_batch_entry& e, Mode mode) {
 }
 
 void check_length(const warpaes_batch_entry& e, Mode mode) {
-    check_longest(mode, data_bytes(e, mode), e.iv_len, "length");
+    check_longest(mode, data_bytes(e.length, mode), e.iv_len, "length");
     if (needs_whole_blocks(mode) && e.length % block_bytes != 0) {
         throw Error(WARPAES_ERROR_DATA_LENGTH,
                     "length: must be a multiple of 16 for ECB and CBC, got " + to_string(e.length));
@@ -69,29 +64,33 @@ void check_count(const warpaes_batch_entry& e) {
 
 }  // namespace
 
+std::uint64_t data_bytes(std::uint64_t length, Mode mode) noexcept {
+    return mode == Mode::cfb1 ? length / 8 + (length % 8 != 0) : length;
+}
+
 MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e) {
     const auto mode = static_cast<Mode>(e.mode);
     const bool data = e.length != 0;
-    const auto given = [&](const warpaes_elements& elements, bool there) {
-        return there && e.count != 0 ? request.elements(elements) : Elements{};
+    const auto given = [&](BatchRequest::Kind kind, bool there) {
+        return there && e.count != 0 ? request.elements(e, kind) : Elements{};
     };
     const DataUnits units =
         mode == Mode::xts ? given_xts_units(e.data_unit_len, e.data_unit_step, e.length) : DataUnits{};
     MessageGroup group{.mode = mode,
                        .direction = static_cast<Direction>(e.direction),
                        .count = e.count,
-                       .length = data_bytes(e, mode),
+                       .length = data_bytes(e.length, mode),
                        .unused_bits = mode == Mode::cfb1 ? static_cast<std::uint32_t>(-e.length % 8) : 0,
-                       .input = given(e.input, data),
-                       .output = given(e.output, data && mode != Mode::cmac),
-                       .iv = given(e.iv, e.iv_len != 0),
+                       .input = given(&warpaes_batch_entry::input, data),
+                       .output = given(&warpaes_batch_entry::output, data && mode != Mode::cmac),
+                       .iv = given(&warpaes_batch_entry::iv, e.iv_len != 0),
                        .iv_length = e.iv_len,
                        .aad_length = e.aad_len,
-                       .aad = given(e.aad, e.aad_len != 0),
-                       .tag = given(e.tag, e.tag_len != 0),
+                       .aad = given(&warpaes_batch_entry::aad, e.aad_len != 0),
+                       .tag = given(&warpaes_batch_entry::tag, e.tag_len != 0),
                        .tag_length = e.tag_len,
                        .key = e.key != nullptr ? &request.handles.key(e.key) : nullptr,
-                       .keys = given(e.keys, e.key == nullptr),
+                       .keys = given(&warpaes_batch_entry::keys, e.key == nullptr),
                        .key_bytes = e.key == nullptr ? e.key_len : 0,
                        .tweak_key = e.tweak_key != nullptr ? &request.handles.key(e.tweak_key) : nullptr,
                        .data_units = units,
@@ -121,6 +120,15 @@ void EntryChecker::check_tail(const warpaes_batch_entry& e) const {
     }
 }
 
+/// Throws the Error of a message whose fault only the whole table shows.
+void EntryChecker::check_faults(const warpaes_batch_entry& e) const {
+    const warpaes_status fault = request_.table->faults[static_cast<std::size_t>(&e - request_.entries)];
+    if (fault == WARPAES_OK) return;
+    throw Error(fault, fault == WARPAES_ERROR_OVERLAP     ? "output, tag: overlap what another message writes or reads"
+                       : fault == WARPAES_ERROR_IV_REUSED ? "iv: is that of another message too"
+                                                          : "reserved: must be 0");
+}
+
 EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     if (request_.entry_bytes > sizeof e) check_tail(e);
     const Mode mode = checked_mode(e.mode);
@@ -139,6 +147,7 @@ EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     }
     if (e.count == 0) return {group_of(request_, e), -1};
     check_ranges(e, mode);
+    if (request_.table != nullptr) check_faults(e);
     Checked checked{group_of(request_, e), -1};
     check_overlaps(checked.group);
     place(checked);
@@ -175,22 +184,28 @@ void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
     for (const Part& part : parts_of(e, mode)) {
         if (part.bytes == 0) continue;
         std::uint64_t all = 0;
-        bool fits = extent(*part.elements, e.count, part.bytes, all);
+        const warpaes_elements& elements = e.*part.kind;
+        bool fits = extent(elements, e.count, part.bytes, all);
         if (request_.offsets) {
-            const std::uint64_t size = request_.arena->bytes(), at = part.elements->at.offset;
+            const std::uint64_t size = request_.extent_of(part.kind).bytes, at = elements.at.offset;
             fits = fits && at <= size && all <= size - at;
+            if (!fits && request_.table != nullptr) {
+                throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(at) + " and " +
+                                                     to_string(part.bytes) + " bytes reach beyond the extent of " +
+                                                     to_string(size) + " bytes");
+            }
             if (!fits) {
                 throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(at) + ", " +
                                                      to_string(e.count) + " times " + to_string(part.bytes) +
-                                                     " bytes at a stride of " + to_string(part.elements->stride) +
+                                                     " bytes at a stride of " + to_string(elements.stride) +
                                                      " reach beyond the arena of " + to_string(size) + " bytes");
             }
             continue;
         }
-        if (part.elements->at.pointer == nullptr) {
+        if (elements.at.pointer == nullptr) {
             throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": is null");
         }
-        check_memory(part.elements->at.pointer, fits ? all : UINT64_MAX, part.name);
+        check_memory(elements.at.pointer, fits ? all : UINT64_MAX, part.name);
     }
 }
 

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "engine/arena.hpp"
 #include "engine/engine.hpp"
@@ -19,6 +21,20 @@ struct KeyHandles {
     const ExpandedKey& (*key)(const warpaes_key*);
 };
 
+/// Memory that offsets of a kind of elements point into.
+struct Extent {
+    std::uint8_t* first = nullptr;
+    std::uint64_t bytes = 0;
+};
+
+/// A table's messages as entries of one message each, which a batch keeps, and what the table says of all of them.
+struct TableEntries {
+    std::vector<warpaes_batch_entry> entries;
+    Extent input, output, iv, aad, tag;
+    /// What is wrong with a message in the view of the whole table; OK if nothing is.
+    std::vector<warpaes_status> faults;
+};
+
 /// The parameters of warpaes_batch_submit.
 struct BatchRequest {
     const warpaes_batch_entry* entries = nullptr;
@@ -26,11 +42,12 @@ struct BatchRequest {
     std::size_t entry_bytes = sizeof(warpaes_batch_entry);
     warpaes_entry_result* results = nullptr;  ///< one per entry
     std::size_t result_bytes = sizeof(warpaes_entry_result);
-    bool offsets = false;
+    bool offsets = false;  ///< of elements in the arena, or in the extents of `table`
     bool check_nonces = false;
     const Arena* arena = nullptr;
     KeyHandles handles{};
     std::function<void()> finished;
+    std::shared_ptr<const TableEntries> table{};  ///< the owner of `entries`, if they are a table's
 
     [[nodiscard]] const warpaes_batch_entry& entry(std::uint64_t i) const noexcept {
         const auto* const first = reinterpret_cast<const std::uint8_t*>(entries);
@@ -40,10 +57,26 @@ struct BatchRequest {
         auto* const first = reinterpret_cast<std::uint8_t*>(results);
         return *reinterpret_cast<warpaes_entry_result*>(first + i * result_bytes);
     }
-    [[nodiscard]] Elements elements(const warpaes_elements& e) const noexcept {
-        return {offsets ? arena->data() + e.at.offset : static_cast<std::uint8_t*>(e.at.pointer), e.stride};
+    using Kind = warpaes_elements warpaes_batch_entry::*;
+    /// Only with `offsets`. Tables have no keys of messages.
+    [[nodiscard]] Extent extent_of(Kind kind) const noexcept {
+        if (table == nullptr) return {arena->data(), arena->bytes()};
+        return kind == &warpaes_batch_entry::input    ? table->input
+               : kind == &warpaes_batch_entry::output ? table->output
+               : kind == &warpaes_batch_entry::iv     ? table->iv
+               : kind == &warpaes_batch_entry::aad    ? table->aad
+               : kind == &warpaes_batch_entry::tag    ? table->tag
+                                                      : Extent{};
+    }
+    [[nodiscard]] Elements elements(const warpaes_batch_entry& e, Kind kind) const noexcept {
+        const warpaes_elements& its = e.*kind;
+        return {offsets ? extent_of(kind).first + its.at.offset : static_cast<std::uint8_t*>(its.at.pointer),
+                its.stride};
     }
 };
+
+/// The bytes of `length`, which with CFB1 counts bits.
+std::uint64_t data_bytes(std::uint64_t length, Mode mode) noexcept;
 
 /// The group of a checked entry. `key` is null for raw keys. Elements that the entry does not have are null; so are all
 /// elements of an entry without messages, because its offsets are not checked.
@@ -72,6 +105,7 @@ public:
     Checked check(const warpaes_batch_entry& entry);
 
 private:
+    void check_faults(const warpaes_batch_entry& e) const;
     void check_tail(const warpaes_batch_entry& e) const;
     void check_keys(const warpaes_batch_entry& e, Mode mode);
     void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
