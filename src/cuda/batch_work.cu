@@ -292,7 +292,7 @@ void BatchWork::deliver() {
         // may be as many as messages.
         const auto count = static_cast<std::size_t>(g.count);
         if (std::memchr(failed, 1, count) == nullptr) continue;
-        for (std::size_t m = 0; m < count; ++m) g.failed[m] = static_cast<std::uint8_t>(g.failed[m] | failed[m]);
+        for (std::size_t m = 0; m < count; ++m) g.failed[m] = failed[m] != 0 ? std::uint8_t{1} : g.failed[m];
     }
 }
 
