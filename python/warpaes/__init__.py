@@ -11,7 +11,8 @@ import pathlib
 from . import aead, ciphers, cmac, exceptions, keywrap
 from ._native import Memory, _refuse_subinterpreters, backends, configure, copy, inspect
 from ._native import version as __version__
-from .files import Keyset, Reader, SealedReader, SealedTextWriter, SealedWriter, Writer, open
+from ._open import open
+from .files import Keyset, Reader, SealedReader, SealedTextWriter, SealedWriter, Writer
 from .random import Generator
 
 _refuse_subinterpreters()

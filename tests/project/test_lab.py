@@ -309,7 +309,7 @@ class Page(unittest.TestCase):
         self.assertNotIn("conclusions", lab_pages.summary([lab_record()], [None], False), "a page of an older lab")
         self.assertEqual(lab_pages.summary([], [], False), "")
         sentence = lab_pages.verdict([lab_record(), lab_record()], [None, said])
-        self.assertIn("of their 9 published conclusions 3 hold, 1 in part, 1 do not, 4 are open (NVIDIA H200", sentence)
+        self.assertIn("Of their 9 published conclusions 3 hold, 1 in part, 1 do not, 4 are open (NVIDIA H200", sentence)
         self.assertEqual(lab_pages.verdict([lab_record()], [None]), "")
 
     def test_experiments_of_another_build_are_said(self):

@@ -6,13 +6,11 @@ import bisect
 import concurrent.futures
 import threading
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .. import _native
+from ._footer import Footer
 from ._pages import Pages
-
-if TYPE_CHECKING:
-    from ._view import PlainView
 
 #: Bytes that a thread moves at a time.
 _PIECE_BYTES = 4 << 20
@@ -20,6 +18,17 @@ _PIECE_BYTES = 4 << 20
 _PADDING_BYTES = 256
 #: One thread reads some GB/s from the page cache.
 _MOST_THREADS = 8
+
+
+class View(Protocol):
+    """What is asked of a plain view."""
+
+    footer: Footer
+
+    @property
+    def size(self) -> int: ...
+    def column_pages(self) -> list[Pages]: ...
+    def read_at(self, offset: int, length: int) -> bytes: ...
 
 
 class DeviceSpan:
@@ -106,7 +115,7 @@ def make_memory(size: int, device: int | str) -> _native.Memory:
     return _native.Memory(size, "device", int(number))
 
 
-def spans(view: PlainView, ranges: Iterable[tuple[int, int]], device: int | str) -> list[DeviceSpan]:
+def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> list[DeviceSpan]:
     """Fetch ranges of the view, offset and size each, to a device."""
     wanted = list(ranges)
     for offset, size in wanted:
@@ -157,7 +166,7 @@ def spans(view: PlainView, ranges: Iterable[tuple[int, int]], device: int | str)
     return result
 
 
-def _copied(view: PlainView, offset: int, size: int, device: int | str) -> _native.Memory:
+def _copied(view: View, offset: int, size: int, device: int | str) -> _native.Memory:
     """Decrypt on the processor: indexes, Bloom filters, single pages, and columns that are not encrypted."""
     memory = make_memory(size, device)
     if size:
@@ -165,7 +174,7 @@ def _copied(view: PlainView, offset: int, size: int, device: int | str) -> _nati
     return memory
 
 
-def chosen(view: PlainView, row_groups: Sequence[int] | None, columns: Sequence[str] | None) -> list[tuple[int, int]]:
+def chosen(view: View, row_groups: Sequence[int] | None, columns: Sequence[str] | None) -> list[tuple[int, int]]:
     """Return offset and size of column chunks: row group by row group, in each the columns in the order of the file.
 
     Raises:

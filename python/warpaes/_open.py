@@ -1,0 +1,127 @@
+"""``warpaes.open``: files that are read and written as plain ones."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from typing import Any, Literal, overload
+
+from ._fs_files import begin_own, open_own
+from ._keyset_places import KeysetPlace, as_keyset, parse
+from ._native import Keyset
+from ._own_keysets import OwnKeysets
+from ._typing import Buffer
+from .files import SealedReader, SealedTextWriter, SealedWriter
+
+
+@overload
+def open(
+    file: Any, mode: Literal["rb"] = "rb", *, keyset: Keyset | str, associated_data: Buffer | None = None
+) -> SealedReader: ...
+@overload
+def open(
+    file: Any, mode: Literal["wb", "xb"], *, keyset: Keyset | str, associated_data: Buffer | None = None
+) -> SealedWriter: ...
+@overload
+def open(
+    file: Any,
+    mode: Literal["rt"],
+    *,
+    keyset: Keyset | str,
+    associated_data: Buffer | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> io.TextIOWrapper: ...
+@overload
+def open(
+    file: Any,
+    mode: Literal["wt", "xt"],
+    *,
+    keyset: Keyset | str,
+    associated_data: Buffer | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> SealedTextWriter: ...
+@overload
+def open(
+    file: Any,
+    mode: str,
+    *,
+    keyset: Keyset | str,
+    associated_data: Buffer | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> SealedReader | SealedWriter | io.TextIOWrapper: ...
+
+
+def open(
+    file: Any,
+    mode: str = "rb",
+    *,
+    keyset: Keyset | str,
+    associated_data: Buffer | None = None,
+    encoding: str | None = None,
+    errors: str | None = None,
+    newline: str | None = None,
+) -> SealedReader | SealedWriter | io.TextIOWrapper:
+    """Open a sealed file.
+
+    Args:
+        file: A path or a binary file object; for reading, also a buffer. A source that cannot seek, such as a pipe,
+            is read forward. See SealedReader and SealedWriter.
+        mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
+            with text. ``r``, ``w`` and ``x``, which are text for some functions and binary for others, are refused.
+        keyset: The keys, or their place as for ``Keyset.load``. A reader tries the enabled keys on the last segment,
+            which also shows that the file is not truncated. A writer uses the primary key. A place that ends with
+            ``own:`` is the keyset in front of the file, such as ``passphrase:own:``.
+        associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
+        encoding: The encoding of text; by default UTF-8 on every machine.
+        errors: The treatment of encoding errors, as for ``io.TextIOWrapper``.
+        newline: The treatment of line ends, as for ``io.TextIOWrapper``.
+
+    Returns:
+        A SealedReader or a SealedWriter; for text an ``io.TextIOWrapper`` or a SealedTextWriter.
+
+    Raises:
+        ValueError: ``mode`` is another one, or a binary mode is combined with an argument for text.
+        InvalidTag: Reading: no key of the keyset opens the file, or the file was altered or truncated.
+        FileExistsError: ``xb``, ``xt``: there is a file at the path.
+        OSError: The file cannot be read or written.
+    """
+    if mode not in ("rb", "wb", "xb", "rt", "wt", "xt"):
+        raise ValueError(f"mode must be rb, wb or xb, or for text rt, wt or xt, not {mode!r}")
+    is_text = mode.endswith("t")
+    if is_text:  # now, not when a file is begun
+        encoding = codecs.lookup(encoding or "utf-8").name
+        below = io.BufferedReader(io.BytesIO()) if mode[0] == "r" else io.BytesIO()
+        io.TextIOWrapper(below, encoding, errors, newline)
+    elif encoding is not None or errors is not None or newline is not None:
+        raise ValueError(f"encoding, errors and newline are for text: mode {mode[0]}t, not {mode!r}")
+    place = parse(keyset) if isinstance(keyset, str) else None
+    if place is not None and place.is_own:
+        return _open_own(file, mode, place, associated_data, (encoding, errors, newline))
+    keyset = as_keyset(keyset)
+    if mode[0] == "r":
+        reader = SealedReader(file, keyset, associated_data)
+        return io.TextIOWrapper(reader, encoding, errors, newline) if is_text else reader
+    writer = SealedWriter(file, keyset, associated_data, overwrite=mode[0] == "w")
+    return SealedTextWriter(writer, encoding, errors, newline) if is_text else writer
+
+
+def _open_own(
+    file: Any,
+    mode: str,
+    place: KeysetPlace,
+    associated_data: Buffer | None,
+    text: tuple[str | None, str | None, str | None],
+) -> SealedReader | SealedWriter | io.TextIOWrapper:
+    """Open a sealed file with its own keyset in front; see ``open``."""
+    keysets = OwnKeysets(place)
+    if mode[0] == "r":
+        reader = open_own(file, keysets, associated_data)
+        return io.TextIOWrapper(reader, *text) if mode.endswith("t") else reader
+    writer = begin_own(file, keysets, associated_data, overwrite=mode[0] == "w")
+    return SealedTextWriter(writer, *text) if mode.endswith("t") else writer
