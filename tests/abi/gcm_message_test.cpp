@@ -206,10 +206,9 @@ TEST_P(GcmMessage, WhatWasAlteredIsRefusedAndWiped) {
                    [](GcmCase& bad) { bad.tag[15] ^= 0x80; });
 }
 
-// So long that the last chunks are decrypted after the tag has been checked, and the others before.
+// So long that CPUs store around the caches, and that each thread wipes the chunks that it has decrypted.
 TEST_P(GcmMessage, LongerThanTheCaches) {
-    if (simulated()) GTEST_SKIP() << "there the host decrypts nothing";
-    const std::size_t length = (std::size_t{33} << 20) + 37;
+    const std::size_t length = (simulated() ? std::size_t{64} << 10 : std::size_t{33} << 20) + 37;
     const GcmCase c = make_gcm_case(random_, 16, 12, 20, length);
     for (const auto& [chunk_bytes, threads] : {std::pair{0U, 2U}, std::pair{65536U, 5U}}) {
         const Engine engine = make_engine(GetParam(), chunk_bytes, threads);

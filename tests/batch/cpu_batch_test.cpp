@@ -104,8 +104,8 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
     check(specs, 8);
 }
 
-// What is stored around the caches, and what is decrypted only after its tag has been checked. The flag is set for
-// batches of any size here, so that every length and place in a line is reached.
+// What is stored around the caches. The flag is set for batches of any size here, so that every length and place in a
+// line is reached.
 TEST_P(CpuBatch, BeyondTheCaches) {
     const auto run = [this](std::span<const MessageGroup> groups) {
         std::vector<MessageGroup> marked(groups.begin(), groups.end());
