@@ -276,35 +276,57 @@ SCHEME_NAMES = {1: "1: a thread a block", 2: "2: four threads a block", 3: "3: s
 
 def schemes_section(profile: dict) -> list[str]:
     """[G]'s Fig. 4, if the profile has the three schemes."""
-    rows = []
-    for kernel in profile.get("schemes", []):
-        time = kernel.get("nanoseconds")
-
-        def by_time(name: str, kernel: dict = kernel, time: float | None = time) -> str:
-            return number(kernel[name] / time if time and name in kernel else None)
-
-        rows.append(
-            [
-                f"{SCHEME_NAMES[kernel['scheme']]}, tables in {kernel['tables']} memory",
-                by_time("instructions"),
-                number(kernel.get("issue_percent")),
-                by_time("dram_bytes"),
-                number(kernel.get("dram_percent")),
-                *(number(kernel.get(name)) for name in ("shared_percent", "constant_percent")),
-                number(time / 1e3 if time else None),
-                ", ".join(waits(kernel)[:2]),
-            ]
-        )
+    rows = [
+        [
+            f"{SCHEME_NAMES[kernel['scheme']]}, tables in {kernel['tables']} memory",
+            *throughputs(kernel),
+            *(number(kernel.get(name)) for name in ("shared_percent", "constant_percent")),
+            number(kernel["nanoseconds"] / 1e3 if "nanoseconds" in kernel else None),
+            ", ".join(waits(kernel)[:2]),
+        ]
+        for kernel in profile.get("schemes", [])
+    ]
     if not rows:
         return []
     size = profile["schemes_text_bytes"] >> 20
-    head = ["scheme", "instructions, 10^9/s", "issue, %", "device memory, GB/s", "device memory, %"]
-    head += ["shared memory, %", "constant cache, %", "µs", "warps wait for"]
-    said = (
-        "Instruction and memory throughput of [G]'s three schemes, which its Fig. 4 has by input size, counted here at "
-        f"one: AES-128-ECB of {size} MiB, a launch"
-    )
-    return ["## The three schemes", f"{said} each. An instruction is a warp's.", table(head, rows)]
+    head = ["scheme", *THROUGHPUTS, "shared memory, %", "constant cache, %", "µs", "warps wait for"]
+    by_size = sizes_rows(profile)
+    figure = "" if by_size else ", which its Fig. 4 has by input size, counted here at one"
+    said = f"Instruction and memory throughput of [G]'s three schemes{figure}: AES-128-ECB of {size} MiB, a launch"
+    out = ["## The three schemes", f"{said} each. An instruction is a warp's.", table(head, rows)]
+    if by_size:
+        head = ["text", "scheme", "GB/s", *THROUGHPUTS]
+        said = (
+            "[G]'s Fig. 4: throughput with the throughput of instructions and of device memory, by length of the text. "
+            "AES-128-ECB, tables in constant memory, a launch each after the caches were emptied."
+        )
+        out += ["### By length of the text", said, table(head, by_size)]
+    return out
+
+
+THROUGHPUTS = ("instructions, 10^9/s", "issue, %", "device memory, GB/s", "device memory, %")
+
+
+def throughputs(kernel: dict) -> list[str]:
+    """The cells below THROUGHPUTS."""
+    time = kernel.get("nanoseconds")
+
+    def by_time(name: str) -> str:
+        return number(kernel[name] / time if time and name in kernel else None)
+
+    issue, memory = (number(kernel.get(name)) for name in ("issue_percent", "dram_percent"))
+    return [by_time("instructions"), issue, by_time("dram_bytes"), memory]
+
+
+def sizes_rows(profile: dict) -> list[list[str]]:
+    """[G]'s Fig. 4: a row for each length and scheme."""
+    rows = []
+    for kernel in profile.get("schemes_by_size", []):
+        size, time = kernel["text_bytes"], kernel.get("nanoseconds")
+        text = f"{size >> 20} MiB" if size >> 20 else f"{size >> 10} KiB"
+        speed = rate(size / time) if time else ""
+        rows.append([text, SCHEME_NAMES[kernel["scheme"]], speed, *throughputs(kernel)])
+    return rows
 
 
 def profile_page(record: dict, profile: dict) -> str:

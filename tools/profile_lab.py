@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Profiles kernels of the lab with Nsight Compute and stores what it counts: the thirteen of N.implementations, and the
-three schemes of G.schemes with tables in constant and in shared memory.
+three schemes of G.schemes with tables in constant and in shared memory, and, in constant memory, by length of the text.
 
 Each kernel once, in the run that its experiment begins with, in which every kernel is verified: instructions, work of
 shared memory and of constant memory, occupancy, what warps wait for. The record goes to bench/results/lab; `make docs`
@@ -31,6 +31,8 @@ KERNELS = 13
 TEXT_BYTES = 64 << 20  # of N.implementations --quick
 SCHEMES = [(scheme, tables) for tables in ("constant", "shared") for scheme in (1, 2, 3)]  # as G.schemes begins
 SCHEMES_TEXT_BYTES = 128 << 20
+# The launches after these six: [G]'s lengths, and at each the three schemes with tables in constant memory.
+SIZES = [(scheme, 2048 << i) for i in range(13) for scheme in (1, 2, 3)]
 
 STALLS = (
     "barrier",
@@ -192,6 +194,14 @@ def schemes_of(text: str) -> list[dict]:
     ]
 
 
+def sizes_of(text: str) -> list[dict]:
+    """The schemes at [G]'s lengths, by their order."""
+    kernels = [metrics for name, metrics in launches(text) if "variant_kernel" in name][len(SCHEMES) :]
+    return [
+        {"scheme": scheme, "text_bytes": size, **profile_of(metrics)} for (scheme, size), metrics in zip(SIZES, kernels)
+    ]
+
+
 def run_ncu(ncu: str, build: Path, limit: int, experiment: str, count: int) -> str:
     """The profiles of the first launches of the experiment's kernels."""
     environment, scratch = environment_of(build), build / "profile_lab"
@@ -234,8 +244,8 @@ def main() -> int:
         of_schemes = options.schemes_csv.read_text() if options.schemes_csv else ""
     else:
         text = run_ncu(ncu, build, options.limit, "N.implementations", KERNELS)
-        of_schemes = run_ncu(ncu, build, options.limit, "G.schemes", len(SCHEMES))
-    kernels, schemes = kernels_of(text), schemes_of(of_schemes)
+        of_schemes = run_ncu(ncu, build, options.limit, "G.schemes", len(SCHEMES) + len(SIZES))
+    kernels, schemes, by_size = kernels_of(text), schemes_of(of_schemes), sizes_of(of_schemes)
     if not kernels:
         print("profile_lab: ncu said nothing of the thirteen; it may need more rights", file=sys.stderr)
         return 1
@@ -243,6 +253,8 @@ def main() -> int:
     record = {"schema": 1, **made, "gpu": gpu, "text_bytes": TEXT_BYTES, "kernels": rounded(kernels)}
     if schemes:
         record |= {"schemes_text_bytes": SCHEMES_TEXT_BYTES, "schemes": rounded(schemes)}
+    if by_size:
+        record["schemes_by_size"] = rounded(by_size)
     path = file_for(record, f"profile {gpu['name']}", options.output)
     path.write_text(json.dumps(record, indent=1) + "\n")
     print(path)
@@ -253,7 +265,9 @@ def main() -> int:
         print(
             f"profile_lab: ncu said nothing of {len(SCHEMES) - len(schemes)} of the schemes' kernels", file=sys.stderr
         )
-    return 1 if absent or len(schemes) < len(SCHEMES) else 0
+    if len(by_size) < len(SIZES):
+        print(f"profile_lab: ncu printed {len(by_size)} of {len(SIZES)} launches by length", file=sys.stderr)
+    return 1 if absent or len(schemes) < len(SCHEMES) or len(by_size) < len(SIZES) else 0
 
 
 if __name__ == "__main__":

@@ -113,8 +113,10 @@ class Profile(unittest.TestCase):
     def test_a_record(self):
         gpu = {"name": "NVIDIA H200", "driver": "1", "count": 1, "clock_mhz": 1980}
         for kernels, schemes, status in (
-            (range(13), range(40, 46), 0),
-            (range(12), range(40, 46), 1),
+            (range(13), range(40, 85), 0),
+            (range(12), range(40, 85), 1),
+            (range(13), range(40, 84), 1),
+            (range(13), range(40, 46), 1),
             (range(13), (), 1),
         ):
             with (
@@ -142,6 +144,8 @@ class Profile(unittest.TestCase):
                 self.assertEqual(record["text_bytes"], 64 << 20)
                 found = [(one["scheme"], one["tables"]) for one in record.get("schemes", [])]
                 self.assertEqual(found, profile_lab.SCHEMES[: len(schemes)])
+                sizes = [(one["scheme"], one["text_bytes"]) for one in record.get("schemes_by_size", [])]
+                self.assertEqual(sizes, profile_lab.SIZES[: max(0, len(schemes) - 6)])
                 self.assertTrue({"date", "commit", "dirty", "gpu"} <= record.keys())
 
     def test_without_a_gpu_it_says_so(self):
@@ -253,6 +257,12 @@ class Page(unittest.TestCase):
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": studied}).values()
         # 104,857,600 instructions in 268,000 ns.
         self.assertIn("| 3: sixteen threads a block, tables in shared memory | 391 | 41.2 |  |  | 93.5 |", page)
+        self.assertNotIn("By length", page)
+        studied["schemes_by_size"] = profile_lab.sizes_of(raw_page([kernel_name(i) for i in range(40, 85)]))
+        (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": studied}).values()
+        # 2,048 and 8,388,608 bytes in 268,000 ns.
+        self.assertIn("| 2 KiB | 1: a thread a block | 0.00764 | 391 | 41.2 |  |  |", page)
+        self.assertIn("| 8 MiB | 3: sixteen threads a block | 31.3 | 391 | 41.2 |  |  |", page)
         claim = {"id": "G.fig4", "kind": "unmeasured", "says": "s", "experiment": "", "rule": "why"}
         summary = {"claims": [claim], "matrix": {"records": [{"machine": "H"}], "conclusions": []}}
         self.assertIn("not measured: why", lab_pages.claims_table(summary, profile()))
