@@ -86,12 +86,10 @@ decryption tries every enabled key. A changed file has mode 0600.
   disable, enable        stop using a key, which stays in the file; use it again
   destroy, remove        delete the key but keep its number; delete both
   passphrase             put the keyset under a new passphrase; --remove: store
-                         it in clear. A file of `warpaes encrypt --passphrase`
-                         gets a new passphrase in place, without encrypting it
-                         again; with --kek it gets another way to be opened
+                         it in clear. FILE.warpaes: only the keyset in front of
+                         it changes; --kek adds a key that opens it
 
-  -k, --keys PLACE       the keyset, instead of KEYSET. Default: the place in
-                         WARPAES_KEYSET
+  -k, --keys PLACE       the keyset, instead of KEYSET or $WARPAES_KEYSET
   --passphrase-from PLACE
                          the passphrase of a keyset that has one: a file,
                          env:NAME, fd:N or exec:COMMAND. Default: ask

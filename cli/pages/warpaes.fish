@@ -194,13 +194,13 @@ complete -c warpaes -n '__fish_seen_subcommand_from keys' -l help-all -d 'print 
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l json
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l kek-aad
-complete -c warpaes -n '__fish_seen_subcommand_from keys' -l keys -d 'the keyset, instead of KEYSET. Default; the place in'
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -l keys -d 'the keyset, instead of KEYSET or $WARPAES_KEYSET'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l new-passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l passphrase-seconds
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l primary
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l remove
-complete -c warpaes -n '__fish_seen_subcommand_from keys' -s k -d 'the keyset, instead of KEYSET. Default; the place in'
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -s k -d 'the keyset, instead of KEYSET or $WARPAES_KEYSET'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a list
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a add

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import tracemalloc
 import unittest
+import unittest.mock
 
 import support
 import warpaes
@@ -464,6 +465,14 @@ class OverS3fs(unittest.TestCase):
         fsspec = support.needed("fsspec")
         fsspec.register_implementation("warpaes-parquet", "warpaes.parquet._fs.ParquetFileSystem", clobber=True)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        # moto names the server in each response, so werkzeug must not do so too: in Python's development mode aiohttp
+        # refuses a header that comes twice.
+        once = unittest.mock.patch(
+            "werkzeug.serving.WSGIRequestHandler.send_response",
+            lambda handler, code, message=None: handler.send_response_only(code, message),
+        )
+        once.start()
+        self.addCleanup(once.stop)
         server.start()
         self.addCleanup(server.stop)
         host, port = server.get_host_and_port()
