@@ -224,7 +224,7 @@ TEST_F(CalibrationFile, WhatIsNoRegularFileIsNeitherReadNorReplaced) {
     ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
     fs::create_symlink("/dev/zero", path("zeros"));
     for (const char* name : {"pipe", "zeros"}) {
-        EXPECT_NE(load_calibration(path(name), here)->note.find("no regular file"), std::string::npos) << name;
+        EXPECT_NE(load_calibration(path(name), here)->note.find("not a regular file"), std::string::npos) << name;
         EXPECT_THROW(store_calibration(CostModel{}, path(name), here), Error) << name;
         EXPECT_FALSE(fs::is_regular_file(path(name))) << name;
     }
