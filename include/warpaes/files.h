@@ -137,9 +137,9 @@ WARPAES_API warpaes_status warpaes_keyset_unwrap_under(const char* json, size_t 
 
 /* ----------------------------------------------------------------------------------------------- places of keysets */
 
-/** Asks for a passphrase. `question` says which keyset it is for, in one line. Writes the passphrase, at most `capacity`
-    bytes, to `passphrase`, which the library wipes, and their number to `*length`. Returns 0, or anything else to
-    cancel. Must return: neither longjmp nor a C++ exception may leave it. */
+/** Asks for a passphrase. `question` says which keyset it is for, in one line. Writes the passphrase, at most
+   `capacity` bytes, to `passphrase`, which the library wipes, and their number to `*length`. Returns 0, or anything
+   else to cancel. Must return: neither longjmp nor a C++ exception may leave it. */
 typedef int (*warpaes_ask_passphrase)(void* user, const char* question, char* passphrase, size_t capacity,
                                       size_t* length);
 /** Receives a warning without secrets, such as that other users of the machine can open a file of keys. */
@@ -165,11 +165,12 @@ typedef struct warpaes_place_options {
  * kek=PLACE;, kek-aad=TEXT; or clear: before it. `options` may be NULL. Waits for a program, a pipe or an answer.
  *
  * WARPAES_ERROR_ARGUMENT: not a place, or one that this call cannot open (own:, and the URLs of key managers, which
- * exec: with `warpaes keysources open` reaches). WARPAES_ERROR_NOT_FOUND: there is no such file. WARPAES_ERROR_READ: the
- * file or the program failed. WARPAES_ERROR_KEYSET: not a keyset, one in clear where the place requires an encrypted one
- * or the reverse, more than 1 MiB, or a cost beyond warpaes_keyset_unwrap's limits, which is refused before anyone is
- * asked. WARPAES_ERROR_AUTHENTICATION: another passphrase or key. WARPAES_ERROR_CANCELLED: `ask` cancelled. No sentence
- * repeats a secret, or a name that is neither a file nor a variable, since that may be one.
+ * exec: with `warpaes keysources open` reaches). WARPAES_ERROR_NOT_FOUND: there is no such file. WARPAES_ERROR_READ:
+ * the file or the program failed. WARPAES_ERROR_KEYSET: not a keyset, one in clear where the place requires an
+ * encrypted one or the reverse, more than 1 MiB, or a cost beyond warpaes_keyset_unwrap's limits, which is refused
+ * before anyone is asked. WARPAES_ERROR_AUTHENTICATION: another passphrase or key. WARPAES_ERROR_CANCELLED: `ask`
+ * cancelled. No sentence repeats a secret, or text that is neither a file, a variable nor the kind of a place, since
+ * that may be one.
  *
  * A program receives neither the variables that the place or WARPAES_KEYSET names, nor any variable WARPAES_KEYSET…,
  * nor descriptors except standard error; its standard input is empty. Thread-safe, while no thread changes the
@@ -177,8 +178,8 @@ typedef struct warpaes_place_options {
  */
 WARPAES_API warpaes_status warpaes_keyset_load(const char* place, const warpaes_place_options* options,
                                                warpaes_keyset** keyset);
-/** Writes the keyset to a new file at its place, PATH or file:PATH, which only its owner can open (mode 0600): encrypted
-    under the passphrase or key that the place names, or in clear. `options` may be NULL. `ask` is called once.
+/** Writes the keyset to a new file at its place, PATH or file:PATH, which only its owner can open (mode 0600):
+   encrypted under the passphrase or key that the place names, or in clear. `options` may be NULL. `ask` is called once.
     WARPAES_ERROR_EXISTS if there is a file: keys are never overwritten. After a failure no file remains. */
 WARPAES_API warpaes_status warpaes_keyset_save(const warpaes_keyset* keyset, const char* place,
                                                const warpaes_place_options* options);
@@ -452,9 +453,9 @@ WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const war
                                                FILE** stream);
 /**
  * Opens a FILE* that encrypts what is written to it, front to back: the same arguments as warpaes_writer_open. fclose
- * ends the file and gives it its name; if that fails or a write failed before, fclose returns EOF, and there is no file.
- * Without fclose, as at exit, there is none either. In a child of fork() it cannot be written. WARPAES_ERROR_BACKEND as
- * above.
+ * ends the file and gives it its name; if that fails or a write failed before, fclose returns EOF, and there is no
+ * file. Without fclose, as at exit, there is none either. In a child of fork() it cannot be written.
+ * WARPAES_ERROR_BACKEND as above.
  */
 WARPAES_API warpaes_status warpaes_create_stream(warpaes_engine* engine, const warpaes_sink* sink,
                                                  const warpaes_keyset* keyset, const void* aad, size_t aad_len,

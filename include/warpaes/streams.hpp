@@ -54,7 +54,7 @@ struct PlaceOptions {
     /// Writes the passphrase to the buffer, which is wiped afterwards, and returns its length.
     std::function<std::size_t(const std::string& question, std::span<char> passphrase)> ask{};
     std::function<void(const std::string& sentence)> warning{};
-    std::string template_name{};                      ///< load: of a raw key; empty: by its length
+    std::string template_name{};                        ///< load: of a raw key; empty: by its length
     std::optional<warpaes_scrypt> cost = std::nullopt;  ///< save: of a guess at the passphrase; nothing: a second
 };
 

@@ -78,16 +78,20 @@ ssize_t write_cookie(void* user, const char* bytes, std::size_t length) {
 int seek_cookie(void* user, off64_t* offset, int whence) {
     auto& cookie = *static_cast<Cookie*>(user);
     const std::uint64_t size = cookie.reader != nullptr ? warpaes_reader_size(cookie.reader) : WARPAES_UNKNOWN;
+    if (!cookie.seekable && whence == SEEK_END) {
+        errno = ESPIPE;
+        return -1;
+    }
     std::int64_t from = 0, to = 0;
     if (whence == SEEK_CUR) from = static_cast<std::int64_t>(cookie.position);
     if (whence == SEEK_END) from = static_cast<std::int64_t>(size);
-    if ((whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END) || __builtin_add_overflow(from, *offset, &to) ||
-        to < 0) {
+    if ((whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END) ||
+        __builtin_add_overflow(from, *offset, &to) || to < 0) {
         errno = EINVAL;
         return -1;
     }
     // ftell() asks for the position.
-    if (!cookie.seekable && (whence == SEEK_END || static_cast<std::uint64_t>(to) != cookie.position)) {
+    if (!cookie.seekable && static_cast<std::uint64_t>(to) != cookie.position) {
         errno = ESPIPE;
         return -1;
     }
@@ -160,9 +164,8 @@ warpaes_status warpaes_open_stream(warpaes_engine* engine, const warpaes_source*
 
 warpaes_status warpaes_create_stream(warpaes_engine* engine, const warpaes_sink* sink, const warpaes_keyset* keyset,
                                      const void* aad, size_t aad_len, FILE** stream) {
-    return open_stream(stream, [&](auto& cookie) {
-        return warpaes_writer_open(engine, sink, keyset, aad, aad_len, &cookie.writer);
-    });
+    return open_stream(
+        stream, [&](auto& cookie) { return warpaes_writer_open(engine, sink, keyset, aad, aad_len, &cookie.writer); });
 }
 
 }  // extern "C"

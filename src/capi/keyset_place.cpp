@@ -50,8 +50,9 @@ struct Passphrase {
 /// Asks the caller, who may write whatever it likes to `length`.
 void ask(Passphrase& passphrase, const std::string& question, const warpaes_place_options& options) {
     if (options.ask == nullptr) {
-        throw Error(WARPAES_ERROR_ARGUMENT, question + ": the options have no function ask; set one, or write "
-                                                       "passphrase=PLACE; before the place of the keyset");
+        throw Error(WARPAES_ERROR_ARGUMENT, question +
+                                                ": the options have no function ask; set one, or write "
+                                                "passphrase=PLACE; before the place of the keyset");
     }
     passphrase.answered = std::make_unique<SecretBuffer>(places::most_passphrase);
     SecretBuffer& buffer = *passphrase.answered;
@@ -68,8 +69,8 @@ void ask(Passphrase& passphrase, const std::string& question, const warpaes_plac
                                                 std::to_string(length) + " bytes, of at most " +
                                                 std::to_string(buffer.size()));
     }
-    passphrase.bytes = bytes_of(places::passphrase_in(
-        "passphrase", {reinterpret_cast<const char*>(buffer.data()), length}));
+    passphrase.bytes =
+        bytes_of(places::passphrase_in("passphrase", {reinterpret_cast<const char*>(buffer.data()), length}));
 }
 
 Passphrase passphrase_of(const KeysetPlace& place, const std::string& question, places::Host& host,
@@ -79,8 +80,8 @@ Passphrase passphrase_of(const KeysetPlace& place, const std::string& question, 
         ask(passphrase, question, options);
         return passphrase;
     }
-    passphrase.placed = std::make_unique<places::PlacedKey>(
-        places::read_passphrase_at("passphrase=", *place.passphrase, host));
+    passphrase.placed =
+        std::make_unique<places::PlacedKey>(places::read_passphrase_at("passphrase=", *place.passphrase, host));
     const places::PlacedKey& key = *passphrase.placed;
     passphrase.bytes = bytes_of(places::passphrase_in(key.name, key.text.view()));
     return passphrase;
@@ -107,8 +108,9 @@ Keyset unwrapped(const std::string& name, std::string_view text, const KeysetPla
                                               "passphrase=PLACE;");
     }
     if (!has_passphrase && !place.kek) {
-        throw Error(WARPAES_ERROR_KEYSET, name + ": is encrypted under a key: write kek=PLACE; before its place, or "
-                                                 "exec:'warpaes keysources open URL FILE' for a key manager's key");
+        throw Error(WARPAES_ERROR_KEYSET, name +
+                                              ": is encrypted under a key: write kek=PLACE; before its place, or "
+                                              "exec:'warpaes keysources open URL FILE' for a key manager's key");
     }
     if (has_passphrase) {
         const Passphrase passphrase = passphrase_of(place, "Passphrase of " + name, host, options);

@@ -35,8 +35,7 @@ std::string opener_of(const KeysetPlace& place) {
 void check_mark(const std::string& what, std::string_view text, bool clear, const std::string& opener) {
     const bool encrypted = is_encrypted(text);
     if (encrypted && clear) {
-        throw Error(WARPAES_ERROR_KEYSET,
-                    what + ": is encrypted, and clear: says that it is not: leave clear: out");
+        throw Error(WARPAES_ERROR_KEYSET, what + ": is encrypted, and clear: says that it is not: leave clear: out");
     }
     if (encrypted || clear || opener.empty()) return;
     throw Error(WARPAES_ERROR_KEYSET, what + ": is not an encrypted keyset, and " + opener +

@@ -71,23 +71,28 @@ void refuse_unknown_kind(const std::string& option, const std::string& location)
     const auto end = std::find_if_not(location.begin(), location.end(), is_in_kind);
     const std::string kind(location.begin(), end);
     if (kind.empty() || kind.size() > 24 || end == location.end() || *end != ':') return;
-    for (const char* manager : {"aws-kms", "gcp-kms", "azure-kv", "pkcs11", "qkd", "tpm2", "vault-transit",
-                                "vault-transit+http"}) {
+    for (const char* manager :
+         {"aws-kms", "gcp-kms", "azure-kv", "pkcs11", "qkd", "tpm2", "vault-transit", "vault-transit+http"}) {
         if (kind != manager) continue;
         throw Error(WARPAES_ERROR_ARGUMENT, option + ": the Python package opens keysets under " + kind +
                                                 ": keys; give exec:'warpaes keysources open URL FILE' as their place");
     }
-    throw Error(WARPAES_ERROR_ARGUMENT, option + ": there is no place of the kind " + kind +
-                                            ":, and no such file; it must be " + std::string(locations));
+    // Text with digits or capitals is more likely a secret than a kind.
+    const bool is_shown =
+        std::all_of(kind.begin(), kind.end(), [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
+    throw Error(WARPAES_ERROR_ARGUMENT, option + ": there is no place of " +
+                                            (is_shown ? "the kind " + kind + ":" : "this kind") +
+                                            ", and no such file; it must be " + std::string(locations));
 }
 
 void refuse_key(const std::string& option, const char* location) {
     if (after(location, "exec:") != nullptr) return;  // exec: warns of a key among its words
     if (!looks_like_key(location) || ::access(location, F_OK) == 0) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
-                option + ": takes the place of a key, not the key: other processes can read command lines. No file has "
-                         "this name, which looks like a key. Write keys to a file of your own, or use env:NAME, fd:N "
-                         "or exec:COMMAND");
+                option +
+                    ": takes the place of a key, not the key: other processes can read command lines. No file has "
+                    "this name, which looks like a key. Write keys to a file of your own, or use env:NAME, fd:N "
+                    "or exec:COMMAND");
 }
 
 PlacedKey read_location(const std::string& option, const std::string& location, Host& host) {
@@ -132,8 +137,7 @@ std::string_view passphrase_in(const std::string& option, std::string_view text)
         throw Error(WARPAES_ERROR_ARGUMENT, option + ": there are several lines; a passphrase is one");
     }
     if (text.size() > most_passphrase) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    option + ": is longer than " + std::to_string(most_passphrase) + " bytes");
+        throw Error(WARPAES_ERROR_ARGUMENT, option + ": is longer than " + std::to_string(most_passphrase) + " bytes");
     }
     return text;
 }
@@ -154,8 +158,10 @@ PlacedKey read_passphrase_at(const std::string& option, const std::string& locat
         if (file.get() < 0) {
             const int error = errno;
             throw Error(WARPAES_ERROR_NOT_FOUND,
-                        option + ": takes the place of a passphrase (a file, env:NAME, fd:N or exec:COMMAND), and "
-                                 "cannot open the file of that name: " + error_text(error));
+                        option +
+                            ": takes the place of a passphrase (a file, env:NAME, fd:N or exec:COMMAND), and "
+                            "cannot open the file of that name: " +
+                            error_text(error));
         }
         host.note_file("'" + location + "'", file.get());
         key.text.read(option, file.get(), host);

@@ -137,8 +137,7 @@ KeyProgram::KeyProgram(const std::string& option, const std::string& command, Ho
     Actions actions;
     int error = ::posix_spawn_file_actions_adddup2(&actions.value, ends[1], STDOUT_FILENO);
     // This process's standard input may be the data.
-    if (error == 0)
-        error = ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (error == 0) error = ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     // fd:N may be a key.
     if (error == 0) error = ::posix_spawn_file_actions_addclosefrom_np(&actions.value, STDERR_FILENO + 1);
     Attributes attributes;
@@ -188,8 +187,8 @@ void KeyProgram::finish() {
     }
     process_ = -1;
     if (WIFSIGNALED(status)) {
-        throw Error(WARPAES_ERROR_READ, name_ + ": was ended by signal " + std::to_string(WTERMSIG(status)) +
-                                            "; nothing of it was taken");
+        throw Error(WARPAES_ERROR_READ,
+                    name_ + ": was ended by signal " + std::to_string(WTERMSIG(status)) + "; nothing of it was taken");
     }
     const int code = WEXITSTATUS(status);
     if (code == not_found || code == not_executable) {

@@ -12,8 +12,7 @@ namespace warpaes::places {
 namespace {
 
 [[noreturn]] void refuse_length(const std::string& what) {
-    throw Error(WARPAES_ERROR_KEYSET,
-                what + ": is longer than " + std::to_string(SecretText::capacity - 1) + " bytes");
+    throw Error(WARPAES_ERROR_KEYSET, what + ": is longer than " + std::to_string(SecretText::capacity - 1) + " bytes");
 }
 
 }  // namespace
