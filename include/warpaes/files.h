@@ -452,7 +452,7 @@ WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const war
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                FILE** stream);
 /**
- * Opens a FILE* that encrypts what is written to it, front to back: the same arguments as warpaes_writer_open. fclose
+ * Opens a FILE* that encrypts the data written to it, front to back: the same arguments as warpaes_writer_open. fclose
  * ends the file and gives it its name; if that fails or a write failed before, fclose returns EOF, and there is no
  * file. Without fclose, as at exit, there is none either. In a child of fork() it cannot be written.
  * WARPAES_ERROR_BACKEND as above.

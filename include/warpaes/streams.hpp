@@ -46,10 +46,13 @@ private:
     std::mutex mutex_;
     std::exception_ptr exception_;
 };
+struct StreamClose {
+    void operator()(std::FILE* stream) const noexcept { std::fclose(stream); }
+};
 }  // namespace detail
 
-/// How the place of a keyset is opened or saved, where the place does not say it; see warpaes_place_options. What the
-/// functions throw, load() and save() throw.
+/// How the place of a keyset is opened or saved, where the place does not say it; see warpaes_place_options. Exceptions
+/// of the functions come out of load() and save().
 struct PlaceOptions {
     /// Writes the passphrase to the buffer, which is wiped afterwards, and returns its length.
     std::function<std::size_t(const std::string& question, std::span<char> passphrase)> ask{};
@@ -150,7 +153,7 @@ public:
     [[nodiscard]] warpaes_keyset* get() const noexcept { return handle_.get(); }
 
 private:
-    /// The functions of PlaceOptions for the C ABI. Keeps what they throw.
+    /// The functions of PlaceOptions for the C ABI. Keeps their exceptions.
     struct Asker {
         const PlaceOptions& given;
         std::exception_ptr exception{};
@@ -284,11 +287,6 @@ private:
     detail::Handle<warpaes_reader, warpaes_reader_close> handle_;
 };
 
-namespace detail {
-struct StreamClose {
-    void operator()(std::FILE* stream) const noexcept { std::fclose(stream); }
-};
-}  // namespace detail
 using Stream = std::unique_ptr<std::FILE, detail::StreamClose>;
 
 /// An encrypted file as a FILE* that is read: for libraries of C. See warpaes_open_stream. The engine must outlive it.

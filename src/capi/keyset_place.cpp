@@ -201,7 +201,7 @@ void save(const Keyset& keyset, const char* place, const warpaes_place_options& 
     const std::optional<std::string> path = parsed.path();
     if (!path) throw Error(WARPAES_ERROR_ARGUMENT, "place: a keyset is saved in a file: PATH or file:PATH");
     if (path->empty()) throw Error(WARPAES_ERROR_ARGUMENT, "place: the path of the file is empty");
-    // A file in a folder that exists is no key in base64.
+    // A path in a folder that exists is not a key in base64.
     const std::size_t slash = path->rfind('/');
     const bool has_folder =
         slash != std::string::npos && slash != 0 && ::access(path->substr(0, slash).c_str(), F_OK) == 0;

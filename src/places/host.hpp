@@ -29,7 +29,7 @@ public:
     virtual void warn(const std::string& sentence);
     /// An open file of keys or of a passphrase, before it is read. Warns if other users can open it.
     virtual void note_file(const std::string& name, int fd);
-    /// Variables with keys, which no program receives, besides those of WARPAES_KEYSET.
+    /// Variables with keys, which no program receives, in addition to those of WARPAES_KEYSET.
     virtual std::vector<std::string> secret_variables();
     /// Throws because the file of a key cannot be opened, for the reason `error`. No sentence of this class repeats the
     /// name of a file that does not exist: it may be the secret itself.

@@ -1,4 +1,4 @@
-// What lies at a location: a path, file:PATH, env:NAME, fd:N or exec:COMMAND.
+// Reads locations: a path, file:PATH, env:NAME, fd:N or exec:COMMAND.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct PlacedKey {
     SecretText text;
 };
 
-/// Reads what lies at `location`, which the argument `option` gave. Throws Error.
+/// Reads the file, variable or output at `location`, which the argument `option` gave. Throws Error.
 PlacedKey read_location(const std::string& option, const std::string& location, Host& host);
 
 /// Reads a passphrase: one line of any bytes, without its end. No message repeats the location, which may be the
@@ -29,8 +29,8 @@ inline constexpr std::size_t most_passphrase = 4096;
 /// sentence.
 std::string_view passphrase_in(const std::string& option, std::string_view text);
 
-/// Throws Error{ARGUMENT} if `location`, which is no file, is of a kind that there is not, or one that only the Python
-/// package has.
+/// Throws Error{ARGUMENT} if `location`, which is not a file, has a kind that does not exist, or one that only the
+/// Python package has.
 void refuse_unknown_kind(const std::string& option, const std::string& location);
 
 /// Throws Error{ARGUMENT} for a key in place of its location, because shell histories and process lists show it.

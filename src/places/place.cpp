@@ -27,7 +27,7 @@ std::string_view opener_name(std::string_view text) {
     return is_name ? text.substr(0, length) : std::string_view();
 }
 
-/// Takes what is before the first single semicolon; a double one stands for itself. Nothing without a single one.
+/// Takes the text before the first single semicolon; a double one stands for itself. Nothing without a single one.
 std::optional<std::string> take_value(std::string_view& text) {
     std::string value;
     for (std::size_t at = 0; at < text.size(); ++at) {

@@ -83,7 +83,7 @@ bool has_a_key(std::string_view command) {
     return false;
 }
 
-/// The environment without the variables in which keys are.
+/// The environment without variables that hold keys.
 std::vector<char*> environment_of_program(Host& host) {
     constexpr std::string_view ours = "WARPAES_KEYSET";
     std::vector<std::string> secret = host.secret_variables();
