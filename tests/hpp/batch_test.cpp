@@ -190,6 +190,7 @@ TEST_F(HppBatch, MessagesOfATable) {
     table.iv = {ivs_.data(), ivs_.size()};
     table.statuses = statuses.data();
     Batch batch = Batch::of_table(engine_, table);
+    std::fill(messages.begin(), messages.end(), warpaes_table_message{});  // the call has copied them
     EXPECT_EQ(batch.wait().failed_entries, 1U);
     EXPECT_EQ(statuses, (std::vector<warpaes_status>{WARPAES_OK, WARPAES_ERROR_RANGE, WARPAES_OK}));
     EXPECT_EQ(batch.status(1), WARPAES_ERROR_RANGE);

@@ -50,16 +50,17 @@ TEST(HppDevice, EnqueuesEntriesAndTables) {
     Bytes there(text.size());
 
     engine.copy(warpaes::Bytes(at, text.size()), text);
-    warpaes::enqueue(engine,
-                     {{.mode = warpaes::Mode::ctr,
-                       .direction = warpaes::Direction::encrypt,
-                       .length = text.size(),
-                       .key = &key,
-                       .input = {at},
-                       .output = {at},
-                       .iv = {iv.data()},
-                       .iv_len = 16}},
-                     nullptr);
+    warpaes::Entry entry{.mode = warpaes::Mode::ctr,
+                         .direction = warpaes::Direction::encrypt,
+                         .length = text.size(),
+                         .key = &key,
+                         .input = {at},
+                         .output = {at},
+                         .iv = {iv.data()},
+                         .iv_len = 15};
+    EXPECT_THROW(warpaes::enqueue(engine, {entry}, nullptr), warpaes::Error);
+    entry.iv_len = 16;
+    warpaes::enqueue(engine, {entry}, nullptr);
     engine.copy(there, warpaes::Bytes(at, text.size()));
     EXPECT_TRUE(there == want);
 
