@@ -1,16 +1,16 @@
-#include "keyset_place.hpp"
-
-#include <fmt/format.h>
+#include "places/place.hpp"
 
 #include <algorithm>
 
-#include "command.hpp"
+#include "base/error.hpp"
 
-namespace cli {
+namespace warpaes::places {
 
 namespace {
 
-constexpr std::string_view locations = "PATH, file:PATH, env:NAME, fd:N or exec:COMMAND";
+[[noreturn]] void refuse(const std::string& option, const std::string& why) {
+    throw Error(WARPAES_ERROR_ARGUMENT, option + ": " + why);
+}
 
 bool take(std::string_view& text, std::string_view prefix) {
     if (!text.starts_with(prefix)) return false;
@@ -27,7 +27,7 @@ std::string_view opener_name(std::string_view text) {
     return is_name ? text.substr(0, length) : std::string_view();
 }
 
-/// Takes what is before the first single semicolon; a double one stands for itself. Nothing without a single one.
+/// Takes the text before the first single semicolon; a double one stands for itself. Nothing without a single one.
 std::optional<std::string> take_value(std::string_view& text) {
     std::string value;
     for (std::size_t at = 0; at < text.size(); ++at) {
@@ -53,9 +53,9 @@ void refuse_contradictions(const std::string& option, const KeysetPlace& place) 
     add(place.passphrase.has_value(), "passphrase=");
     add(place.kek.has_value(), "kek=");
     add(place.clear, "clear:");
-    if (count > 1) throw UsageError(fmt::format("{}: {} contradict each other: leave one out", option, said));
+    if (count > 1) refuse(option, said + " contradict each other: leave one out");
     if (place.kek_aad && !place.kek) {
-        throw UsageError(option + ": kek-aad= is the associated data of kek=, which is not there");
+        refuse(option, "kek-aad= is the associated data of kek=, which is not there");
     }
 }
 
@@ -70,38 +70,35 @@ std::optional<std::string> KeysetPlace::path() const {
 
 KeysetPlace parse_keyset_place(const std::string& option, std::string_view place) {
     KeysetPlace parsed;
-    if (place.empty()) throw UsageError(option + ": is empty: the place of a keyset or a key belongs there");
+    if (place.empty()) refuse(option, "is empty: the place of a keyset or a key belongs there");
+    if (place.find('\0') != std::string_view::npos) refuse(option, "has a NUL byte");
     for (;;) {
-        const std::string_view name = opener_name(place);
+        const std::string name(opener_name(place));
         if (name.empty() || place.find(';') == std::string_view::npos) break;
         std::optional<std::string>* value = name == "passphrase" ? &parsed.passphrase
                                             : name == "kek"      ? &parsed.kek
                                             : name == "kek-aad"  ? &parsed.kek_aad
                                                                  : nullptr;
         if (value == nullptr) {
-            throw UsageError(
-                fmt::format("{}: there is no {}=; passphrase=, kek= and kek-aad= are allowed there, and "
-                            "file: in front of a path that begins so",
-                            option, name));
+            refuse(option, "there is no " + name +
+                               "=; passphrase=, kek= and kek-aad= are allowed there, and file: in front of a path that "
+                               "begins so");
         }
-        if (*value) throw UsageError(fmt::format("{}: {}= is there twice", option, name));
+        if (*value) refuse(option, name + "= is there twice");
         place.remove_prefix(name.size() + 1);
         *value = take_value(place);
-        if (!*value) {
-            throw UsageError(fmt::format("{}: {}= has no ';' after its value, and no place of a keyset", option, name));
-        }
+        if (!*value) refuse(option, name + "= has no ';' after its value, and no place of a keyset");
         if ((*value)->empty() && name != "kek-aad") {
-            throw UsageError(fmt::format("{}: {}= is empty; {} belongs there", option, name, locations));
+            refuse(option, name + "= is empty; " + std::string(locations) + " belongs there");
         }
     }
     parsed.asks = take(place, "passphrase:");
     parsed.clear = take(place, "clear:");
     refuse_contradictions(option, parsed);
-    if (place.empty()) throw UsageError(fmt::format("{}: the place of the keyset is empty: {}", option, locations));
+    if (place.empty()) refuse(option, "the place of the keyset is empty: " + std::string(locations));
     parsed.location = place;
     if (parsed.is_own() && parsed.clear) {
-        throw UsageError(option +
-                         ": clear: and own: contradict each other: the keyset in front of a file is encrypted");
+        refuse(option, "clear: and own: contradict each other: the keyset in front of a file is encrypted");
     }
     return parsed;
 }
@@ -116,4 +113,4 @@ std::vector<std::string> variables_named_by(std::string_view place) {
     return names;
 }
 
-}  // namespace cli
+}  // namespace warpaes::places

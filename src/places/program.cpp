@@ -1,6 +1,6 @@
-#include "key_program.hpp"
+#include "places/program.hpp"
 
-#include <fmt/format.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,12 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "command.hpp"
-#include "interrupt.hpp"
-#include "keyset_place.hpp"
-#include "secrets.hpp"
+#include "base/error.hpp"
+#include "places/key_text.hpp"
+#include "places/place.hpp"
 
-namespace cli {
+namespace warpaes::places {
 
 namespace {
 
@@ -84,17 +83,18 @@ bool has_a_key(std::string_view command) {
     return false;
 }
 
-/// The environment without the variables in which keys are.
-std::vector<char*> environment_of_program() {
-    std::vector<std::string> secret = variables_in_arguments();
-    if (const char* keyset = std::getenv("WARPAES_KEYSET")) {
+/// The environment without variables that hold keys.
+std::vector<char*> environment_of_program(Host& host) {
+    constexpr std::string_view ours = "WARPAES_KEYSET";
+    std::vector<std::string> secret = host.secret_variables();
+    if (const char* keyset = std::getenv(ours.data())) {
         for (std::string& name : variables_named_by(keyset)) secret.push_back(std::move(name));
     }
-    secret.emplace_back("WARPAES_KEYSET");
     std::vector<char*> list;
     for (char** at = environ; *at != nullptr; ++at) {
         const std::string_view name(*at, std::strcspn(*at, "="));
-        if (std::find(secret.begin(), secret.end(), name) == secret.end()) list.push_back(*at);
+        const bool is_secret = name.starts_with(ours) || std::find(secret.begin(), secret.end(), name) != secret.end();
+        if (!is_secret) list.push_back(*at);
     }
     list.push_back(nullptr);
     return list;
@@ -118,76 +118,88 @@ struct Attributes {
 
 }  // namespace
 
-KeyProgram::KeyProgram(const std::string& option, const std::string& command)
-    : name_(fmt::format("{} exec: '{}'", option, shown(command))) {
+KeyProgram::KeyProgram(const std::string& option, const std::string& command, Host& host)
+    : host_(host), name_(option + " exec: '" + shown(command) + "'") {
     if (trimmed(command).empty()) {
-        throw UsageError(
-            fmt::format("{}: exec: is followed by no command: one that prints a key belongs there", option));
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    option + ": exec: is followed by no command: one that prints a key belongs there");
     }
     if (has_a_key(command)) {
-        warn(fmt::format("{}: a word of the command looks like a key, and other processes can read command lines",
-                         name_));
+        host.warn(name_ + ": a word of the command looks like a key, and other processes can read command lines");
     }
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) {
-        throw Failure(WARPAES_ERROR_READ, fmt::format("{}: no pipe to it: {}", name_, std::strerror(errno)));
+        throw Error(WARPAES_ERROR_READ, name_ + ": no pipe to it: " + error_text(errno));
     }
-    output_ = Descriptor(ends[0]);
-    const Descriptor input(ends[1]);
+    output_ = ends[0];
 
+    // The pipe first: it may have the number of a standard descriptor that is closed here.
     Actions actions;
-    // This command's standard input may be the data.
-    int error = ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (error == 0) error = ::posix_spawn_file_actions_adddup2(&actions.value, input.get(), STDOUT_FILENO);
+    int error = ::posix_spawn_file_actions_adddup2(&actions.value, ends[1], STDOUT_FILENO);
+    // This process's standard input may be the data.
+    if (error == 0) error = ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     // fd:N may be a key.
     if (error == 0) error = ::posix_spawn_file_actions_addclosefrom_np(&actions.value, STDERR_FILENO + 1);
     Attributes attributes;
-    sigset_t defaults;
+    sigset_t defaults, none;
     sigemptyset(&defaults);
-    for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&defaults, signal);  // this process ignores them
+    for (const int signal : {SIGPIPE, SIGXFSZ, SIGTERM}) sigaddset(&defaults, signal);  // may be ignored here
+    sigemptyset(&none);  // the calling thread may block signals that are to end the program
     ::posix_spawnattr_setsigdefault(&attributes.value, &defaults);
-    ::posix_spawnattr_setflags(&attributes.value, POSIX_SPAWN_SETSIGDEF);
+    ::posix_spawnattr_setsigmask(&attributes.value, &none);
+    ::posix_spawnattr_setflags(&attributes.value, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 
     std::string shell = "sh", flag = "-c", text = command;
     char* const arguments[] = {shell.data(), flag.data(), text.data(), nullptr};
-    const std::vector<char*> environment = environment_of_program();
+    const std::vector<char*> environment = environment_of_program(host);
     if (error == 0) {
         error = ::posix_spawn(&process_, "/bin/sh", &actions.value, &attributes.value, arguments, environment.data());
     }
+    ::close(ends[1]);
     if (error != 0) {
         process_ = -1;
-        throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot be started: {}", name_, std::strerror(error)));
+        close_output();
+        throw Error(WARPAES_ERROR_READ, name_ + ": cannot be started: " + error_text(error));
     }
 }
 
 KeyProgram::~KeyProgram() {
+    close_output();
     if (process_ < 0) return;
     ::kill(process_, SIGTERM);
     while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
+void KeyProgram::close_output() noexcept {
+    if (output_ >= 0) ::close(output_);
+    output_ = -1;
+}
+
 void KeyProgram::finish() {
     int status = 0;
-    while (wait_or_interrupted(process_, &status) < 0) {
-        if (errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, name_ + ": interrupted");
+    if (host_.wait(process_, &status) < 0) {
+        if (errno == EINTR) throw Error(WARPAES_ERROR_CANCELLED, name_ + ": interrupted");
+        const int error = errno;
         process_ = -1;
-        throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot be waited for: {}", name_, std::strerror(errno)));
+        throw Error(WARPAES_ERROR_READ,
+                    name_ + ": cannot be waited for: " + error_text(error) +
+                        (error == ECHILD ? " (this process ignores SIGCHLD, or waits for all children itself)" : ""));
     }
     process_ = -1;
     if (WIFSIGNALED(status)) {
-        throw Failure(WARPAES_ERROR_READ,
-                      fmt::format("{}: was ended by signal {}; nothing of it was taken", name_, WTERMSIG(status)));
+        throw Error(WARPAES_ERROR_READ,
+                    name_ + ": was ended by signal " + std::to_string(WTERMSIG(status)) + "; nothing of it was taken");
     }
     const int code = WEXITSTATUS(status);
     if (code == not_found || code == not_executable) {
-        throw Failure(WARPAES_ERROR_READ,
-                      fmt::format("{}: exit status {}: a program in it {}; the command is one for /bin/sh", name_, code,
-                                  code == not_found ? "was not found" : "may not be executed"));
+        throw Error(WARPAES_ERROR_READ, name_ + ": exit status " + std::to_string(code) + ": a program in it " +
+                                            (code == not_found ? "was not found" : "may not be executed") +
+                                            "; the command is one for /bin/sh");
     }
     if (code != 0) {
-        throw Failure(WARPAES_ERROR_READ,
-                      fmt::format("{}: failed with exit status {}; nothing of it was taken", name_, code));
+        throw Error(WARPAES_ERROR_READ,
+                    name_ + ": failed with exit status " + std::to_string(code) + "; nothing of it was taken");
     }
 }
 
-}  // namespace cli
+}  // namespace warpaes::places
