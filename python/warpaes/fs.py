@@ -9,6 +9,7 @@ import contextlib
 import errno
 import io
 import os
+import pickle
 import shutil
 import warnings
 from collections.abc import Callable
@@ -120,11 +121,11 @@ class WarpaesFileSystem(Listing):
             fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
         if getattr(fs, "asynchronous", False):
             raise ValueError("the file system beneath is asynchronous: make it without asynchronous=True")
-        self.fs = fs
+        self._below_fs, self._process = fs, os.getpid()
         if datasets is not None:
             from .bulk.reading import Datasets  # which needs pyarrow
 
-            self.datasets = Datasets(datasets, fs)
+            self.datasets = Datasets(datasets, lambda: self.fs)
 
         def strip(path: Any) -> Any:
             """Strip the prefixes of both file systems. It is set on the instance, because the underlying one
@@ -138,6 +139,15 @@ class WarpaesFileSystem(Listing):
         self._parent = lambda path: fs._parent(strip(path))
         self.root_marker = fs.root_marker
         self._sizes: dict[str, tuple[Any, int | None]] = {}
+
+    @property
+    def fs(self) -> AbstractFileSystem:
+        """The underlying file system. An asynchronous one belongs to a process: a child of ``fork`` makes its own."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            if getattr(self._below_fs, "async_impl", False):
+                self._below_fs = pickle.loads(pickle.dumps(self._below_fs))
+        return self._below_fs
 
     # fsspec sets the arguments that it pickles once the object is made. A keyset in clear is not kept in them.
 

@@ -7,7 +7,7 @@ import os
 import posixpath
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fsspec import AbstractFileSystem
@@ -83,8 +83,10 @@ class Datasets:
     Each manifest is opened once, and so is each data key: those of single objects, up to ``MOST_KEPT``, are kept.
     """
 
-    def __init__(self, place: DatasetPlace, fs: AbstractFileSystem) -> None:
+    def __init__(self, place: DatasetPlace, fs: Callable[[], AbstractFileSystem]) -> None:
         """Read the key. A key manager is first contacted for the first object.
+
+        ``fs`` returns the file system, which may be another one in a child of ``fork``.
 
         Raises:
             OSError, ValueError: There is no key at the place.
@@ -154,7 +156,7 @@ class Datasets:
     def _found_above(self, path: str) -> _Dataset:
         """Read the manifest of the nearest folder that has one, which must be authentic and of this place."""
         for root in _folders(path):
-            manifest = Manifest.load(_Folder(self._fs, root), self._spec.holders())
+            manifest = Manifest.load(_Folder(self._fs(), root), self._spec.holders())
             if manifest is None:
                 continue
             self._check(root, manifest)
@@ -181,9 +183,9 @@ class Datasets:
             raise ManifestError(f"{root} was made by decrypt: its objects are not encrypted")
 
     def _is_at(self, root: str, target: str) -> bool:
-        if isinstance(self._fs, LocalFileSystem):
+        if isinstance(self._fs(), LocalFileSystem):
             return os.path.realpath(target) == os.path.realpath(root)
-        return str(self._fs.unstrip_protocol(root)) == target
+        return str(self._fs().unstrip_protocol(root)) == target
 
 
 def _folders(path: str) -> Iterator[str]:
