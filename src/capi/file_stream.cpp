@@ -75,7 +75,7 @@ ssize_t write_cookie(void* user, const char* bytes, std::size_t length) {
     return 0;  // that is how these functions report errors
 }
 
-int seek_cookie(void* user, off64_t* offset, int whence) {
+int seek_cookie(void* user, off_t* offset, int whence) {
     auto& cookie = *static_cast<Cookie*>(user);
     const std::uint64_t size = cookie.reader != nullptr ? warpaes_reader_size(cookie.reader) : WARPAES_UNKNOWN;
     if (!cookie.seekable && whence == SEEK_END) {

@@ -1,5 +1,6 @@
 #include "places/program.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -116,6 +117,25 @@ struct Attributes {
     ~Attributes() { ::posix_spawnattr_destroy(&value); }
 };
 
+/// Closes everything above standard error in the program.
+int add_closing(posix_spawn_file_actions_t* actions) {
+#if defined(__GLIBC__)
+    return ::posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+#else
+    // musl has no such action. A descriptor that another thread opens meanwhile is closed by exec if it has O_CLOEXEC,
+    // as all of this library's have.
+    DIR* const open = ::opendir("/proc/self/fd");
+    if (open == nullptr) return errno;
+    int error = 0;
+    while (const dirent* const entry = ::readdir(open)) {
+        const int fd = std::atoi(entry->d_name);
+        if (fd > STDERR_FILENO && error == 0) error = ::posix_spawn_file_actions_addclose(actions, fd);
+    }
+    ::closedir(open);
+    return error;
+#endif
+}
+
 }  // namespace
 
 KeyProgram::KeyProgram(const std::string& option, const std::string& command, Host& host)
@@ -139,7 +159,7 @@ KeyProgram::KeyProgram(const std::string& option, const std::string& command, Ho
     // This process's standard input may be the data.
     if (error == 0) error = ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     // fd:N may be a key.
-    if (error == 0) error = ::posix_spawn_file_actions_addclosefrom_np(&actions.value, STDERR_FILENO + 1);
+    if (error == 0) error = add_closing(&actions.value);
     Attributes attributes;
     sigset_t defaults, none;
     sigemptyset(&defaults);

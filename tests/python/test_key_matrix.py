@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pathlib
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 import unittest
 from collections.abc import Iterator
+from random import Random
 from typing import Any, ClassVar
 
 import warpaes
@@ -260,6 +262,33 @@ class Matrix(unittest.TestCase):
                     with self.assertRaisesRegex(AssertionError, "own: is the keyset in front of an encrypted file"):
                         act(place, argument)
             self.assertIn("own:", refusal("decrypt", "-k", place, "--no-manifest", ".", "nowhere"))
+
+    def test_random_text_is_a_place_in_c_and_python_or_in_neither(self) -> None:
+        library = ctypes.CDLL(os.environ["WARPAES_SIMULATED"])
+        openers = ["kek=kek;", "kek=env:MATRIX_KEK;", "kek-aad=backup;; of May;", "passphrase=none;", "clear:", ""]
+        pieces = [
+            "kek=", "kek-aad=", "passphrase=", "file:", "env:", "fd:", "own:", "aws-kms:", "evn:", ";", ";;",
+            "clear", "under", "bound", "locked", "kek", "word", "MATRIX_KEYSET", "backup;; of May", "x", " ", *openers,
+        ]  # fmt: skip
+        random, opened = Random(43), 0
+        for number in range(3000):
+            place = "".join(random.choices(pieces, k=random.randint(1, 7)))
+            if number % 3 == 0:  # a place that is good, or nearly
+                place = "".join(random.choices(openers, k=2)) + random.choice(["clear", "under", "bound"])
+            if "passphrase=word" in place and "locked" in place:
+                continue  # takes long
+            keyset = ctypes.c_void_p()
+            status = library.warpaes_keyset_load(place.encode(), None, ctypes.byref(keyset))
+            self.assertEqual(bool(keyset), status == 0, place)
+            library.warpaes_keyset_destroy(keyset)
+            try:
+                Keyset.load(place)
+            except (OSError, ValueError, warpaes.exceptions.KeysetError, warpaes.exceptions.InvalidUnwrap):
+                self.assertNotEqual(status, 0, place)
+            else:
+                self.assertEqual(status, 0, place)
+                opened += 1
+        self.assertGreater(opened, 100)
 
     def test_bulk_takes_the_same_places_and_the_variable(self) -> None:
         os.mkdir("source")
