@@ -28,7 +28,7 @@ DATASET = "dataset:"
 LOCATIONS = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 OPENERS = ("passphrase", "kek", "kek-aad")
 #: The kinds of key-encryption keys that never leave their manager, token or TPM.
-MANAGERS = ("aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
+MANAGERS = ("aws-kms", "azure-kv", "gcp-kms", "gcp-kms+http", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
 
 _DATASET_OPENER = re.compile(r"(id|pin)=([0-9A-Za-z-]{1,64});")
 _OPENER = re.compile(r"([a-z][a-z-]{0,15})=")
