@@ -1,12 +1,15 @@
-# kernels_of_this_cpu(VARIABLE): the sets of kernels that the `vaes` and `aesni` backends prefer on this machine, as
-# features.cpp decides it at run time. If /proc/cpuinfo cannot be read, all sets.
-function(kernels_of_this_cpu variable)
+# kernels_of_cpu(VARIABLE FILE): the sets of kernels that the `vaes` and `aesni` backends prefer on the machine with this
+# /proc/cpuinfo, as features.cpp decides it at run time. All sets if there is no such file.
+function(kernels_of_cpu variable cpuinfo)
   set(${variable} aesni vaes256 vaes512 vaes512_gcm vaes512_folding PARENT_SCOPE)
-  if(NOT EXISTS /proc/cpuinfo)
+  if(NOT EXISTS ${cpuinfo})
     return()
   endif()
-  file(STRINGS /proc/cpuinfo vendor REGEX "^vendor_id" LIMIT_COUNT 1)
-  file(STRINGS /proc/cpuinfo flags REGEX "^flags" LIMIT_COUNT 1)
+  file(STRINGS ${cpuinfo} vendor REGEX "^vendor_id" LIMIT_COUNT 1)
+  file(STRINGS ${cpuinfo} flags REGEX "^flags" LIMIT_COUNT 1)
+  if(NOT flags)
+    return()
+  endif()
   string(REGEX REPLACE "[ \t]+" ";" flags "${flags}")
   set(missing avx2 vaes vpclmulqdq avx512f avx512bw avx512vl)
   list(REMOVE_ITEM missing ${flags})

@@ -38,7 +38,7 @@ class Command:
             descriptor = os.open(place.removeprefix("fd:"), os.O_RDONLY)
             place = f"fd:{descriptor}"
         try:
-            # --no-sync: nobody switches the power off. The key is derived once for a process.
+            # --no-sync, because a power failure would not matter. The key is derived once for a process.
             ran = subprocess.run(
                 [self.command, verb, "-k", place, "--no-sync", *arguments],
                 capture_output=True,
