@@ -10,10 +10,13 @@
 #include <span>
 #include <string_view>
 
-#include "keyset_place.hpp"
-#include "secrets.hpp"
+#include "places/key_text.hpp"
+#include "places/place.hpp"
 
 namespace cli {
+
+using warpaes::places::looks_like_key;
+using warpaes::places::variables_named_by;
 
 namespace {
 

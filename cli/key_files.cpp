@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "places/host.hpp"
 
 namespace cli {
 
@@ -27,11 +28,8 @@ std::vector<NeededFile>& needed_files() {
 }  // namespace
 
 void warn_if_others_can_read(const std::string& name, int fd) {
-    struct stat status {};
-    if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 077) != 0) {
-        warn(fmt::format("{} is open to other users of this machine (mode {:03o}); `chmod 600` closes it", name,
-                         status.st_mode & 0777));
-    }
+    const std::string sentence = warpaes::places::open_to_others(name, fd);
+    if (!sentence.empty()) warn(sentence);
 }
 
 void note_needed_file(const std::string& name, int fd) {

@@ -1,33 +1,31 @@
-// The place of a keyset and how the keyset is opened, in one string: docs/keys.md has the grammar.
+// Places of keysets (src/places), whose errors are failures of the command here.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "base/error.hpp"
+#include "command.hpp"
+#include "places/place.hpp"
 
 namespace cli {
 
-struct KeysetPlace {
-    std::string location;                   ///< a path, file:PATH, env:NAME, fd:N or exec:COMMAND; or own:
-    bool clear = false;                     ///< marked as not encrypted
-    bool asks = false;                      ///< under a passphrase that the user is asked for
-    std::optional<std::string> passphrase;  ///< the location of the passphrase
-    std::optional<std::string> kek;         ///< the location of the key-encryption key
-    std::optional<std::string> kek_aad;     ///< its associated data
+using warpaes::places::KeysetPlace;
 
-    /// Whether the place says how an encrypted keyset is opened.
-    [[nodiscard]] bool opens() const noexcept { return asks || passphrase || kek; }
-    /// Whether the keyset stands in front of each encrypted file.
-    [[nodiscard]] bool is_own() const noexcept { return location == "own:"; }
-    /// The path of the file there; nothing for another kind of location.
-    [[nodiscard]] std::optional<std::string> path() const;
-};
+/// Runs `call`. Throws Failure for an Error of the library's code.
+template <typename Call>
+decltype(auto) as_command(Call&& call) {
+    try {
+        return call();
+    } catch (const warpaes::Error& error) {
+        if (error.status() == WARPAES_ERROR_ARGUMENT) throw UsageError(error.what());
+        throw Failure(error.status(), error.what());
+    }
+}
 
 /// Parses what `option` gave. Throws UsageError, which repeats nothing that may be secret.
-KeysetPlace parse_keyset_place(const std::string& option, std::string_view place);
-
-/// The variables that the place names, also if it cannot be parsed.
-std::vector<std::string> variables_named_by(std::string_view place);
+inline KeysetPlace parse_keyset_place(const std::string& option, std::string_view place) {
+    return as_command([&] { return warpaes::places::parse_keyset_place(option, place); });
+}
 
 }  // namespace cli

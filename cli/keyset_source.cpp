@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "places/content.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -15,10 +16,6 @@ namespace {
 
 constexpr const char* default_formats[] = {"AES128_GCM_HKDF_1MB", "AES256_GCM_HKDF_1MB"};
 
-bool is_raw_length(std::size_t bytes) {
-    return bytes == 16 || bytes == 32;
-}
-
 Keys from_raw(const std::string& what, const unsigned char* key, std::size_t bytes,
               const std::optional<std::string>& format) {
     const std::string name = format.value_or(default_formats[bytes == 32 ? 1 : 0]);
@@ -26,17 +23,6 @@ Keys from_raw(const std::string& what, const unsigned char* key, std::size_t byt
     const warpaes_status status = warpaes_keyset_from_raw(name.c_str(), key, bytes, &keyset);
     if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
     return {Keyset(keyset), true, name};
-}
-
-/// Parses the template's name and the space that `warpaes keygen` writes before a key of a format without keysets.
-std::optional<std::string> take_template(std::string_view& digits) {
-    for (std::size_t i = 0; i < warpaes_template_count(); ++i) {
-        const std::string_view name = warpaes_template_name(i);
-        if (!digits.starts_with(name) || digits.size() <= name.size() || digits[name.size()] != ' ') continue;
-        digits = trimmed(digits.substr(name.size()));
-        return std::string(name);
-    }
-    return std::nullopt;
 }
 
 Keyset from_json(const std::string& what, std::string_view text) {
@@ -137,28 +123,21 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
         if (!format || options.keys.size() > 1) return;
         throw UsageError(fmt::format("--template: is for raw keys; the keys of {} say their formats themselves", what));
     };
-    if (options.raw && is_raw_length(text.size())) {
+    if (options.raw && (text.size() == 16 || text.size() == 32)) {
         return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
     }
     if (is_wrapped(text)) {
         refuse_template();
         return unwrap_keyset(what, text, options);
     }
-    std::string_view digits = trimmed(text);
-    const std::optional<std::string> own = take_template(digits);
-    if (own && format && *own != *format) {
-        throw UsageError(fmt::format("--template: the key in {} is for {}", what, *own));
+    const warpaes::places::RawKey raw = warpaes::places::raw_key_in(text, warpaes_template_name);
+    const std::string own(raw.template_name);
+    if (!own.empty() && format && own != *format) {
+        throw UsageError(fmt::format("--template: the key in {} is for {}", what, own));
     }
-    if (is_raw_length(digits.size() / 2) && digits.size() % 2 == 0 && is_hex(digits)) {
-        SecretBytes key;
-        for (std::size_t i = 0; i < digits.size() / 2; ++i) key.push_back('\0');
-        decode_hex(digits, const_cast<unsigned char*>(key.bytes()));
-        return from_raw(what, key.bytes(), key.size(), own ? own : format);
-    }
-    // No keyset is that short.
-    if (is_raw_length(text.size())) {
-        refuse_text(what, text);
-        return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
+    if (!raw.key.empty()) {
+        if (!raw.is_text) refuse_text(what, text);
+        return from_raw(what, raw.key.data(), raw.key.size(), own.empty() ? format : own);
     }
     Keyset keyset = from_json(what, text);
     refuse_template();
@@ -166,20 +145,12 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
 }
 
 /// Throws if keys are in clear without the mark although an option says how to open them, or are marked and encrypted.
-void check_mark(const std::string& what, bool encrypted, bool marked, const KeyOptions& options) {
-    if (encrypted && marked) {
-        throw Failure(WARPAES_ERROR_KEYSET,
-                      fmt::format("{}: is encrypted, and clear: says that it is not: leave clear: out", what));
-    }
-    if (encrypted || marked || !(options.kek.place || options.passphrase_from || options.asks)) return;
-    const std::string option = options.asks        ? "passphrase:"
-                               : options.kek.place ? options.kek.option
-                                                   : options.passphrase_option;
-    throw Failure(WARPAES_ERROR_KEYSET,
-                  fmt::format("{}: is not an encrypted keyset, and {} requires one: it may have been put in the place "
-                              "of yours. Restore the encrypted keyset; if keys in clear are meant, write clear: before "
-                              "their place, as in -k clear:FILE",
-                              what, option));
+void check_mark(const std::string& what, std::string_view text, bool marked, const KeyOptions& options) {
+    const std::string opener = options.asks              ? "passphrase:"
+                               : options.kek.place       ? options.kek.option
+                               : options.passphrase_from ? options.passphrase_option
+                                                         : "";
+    as_command([&] { warpaes::places::check_mark(what, text, marked, opener); });
 }
 
 Keys load_place(const std::string& option, const std::string& text, const KeyOptions& options) {
@@ -191,14 +162,14 @@ Keys load_place(const std::string& option, const std::string& text, const KeyOpt
     }
     const KeyOptions own = options_at(place, options);
     const PlacedKey key = read_key_place(option, place.location);
-    check_mark(key.name, is_wrapped(key.text.view()), place.clear, own);
+    check_mark(key.name, key.text.view(), place.clear, own);
     return interpret(key.name, key.text.view(), own);
 }
 
 }  // namespace
 
 bool is_wrapped(std::string_view text) {
-    return text.find("\"encryptedKeyset\"") != std::string_view::npos;
+    return warpaes::places::is_encrypted(text);
 }
 
 void add_key_options(CLI::App& app, KeyOptions& options) {
@@ -213,8 +184,8 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
     const std::string what = fmt::format("'{}'", place.path().value_or(""));
     const KeyOptions own = options_at(place, options);
     SecretText text;
-    text.read(what, fd);
-    check_mark(what, is_wrapped(text.view()), place.clear, own);
+    read_text(text, what, fd);
+    check_mark(what, text.view(), place.clear, own);
     if (is_wrapped(text.view())) return unwrap_keyset(what, text.view(), own);
     return {from_json(what, text.view()), false};
 }

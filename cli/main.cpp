@@ -52,6 +52,7 @@ constexpr Command commands[] = {
     {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
     {"bulk", "encrypt and re-encrypt datasets (Python package)", cli::run_in_package},
     {"keysources", "wrap keysets under key managers (Python package)", cli::run_in_package},
+    {"model", "encrypted model folders (Python package)", cli::run_in_package},
     {"parquet", "encrypted Parquet files (Python package)", cli::run_in_package},
     {"qkd", "files under keys of quantum key distribution (the same)", cli::run_in_package},
     {"provider", "make programs that use OpenSSL use warpaes", run_provider},

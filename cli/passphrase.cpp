@@ -3,31 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "command.hpp"
-#include "descriptor.hpp"
-#include "key_files.hpp"
-#include "key_program.hpp"
+#include "key_place.hpp"
 #include "secrets.hpp"
 
 namespace cli {
-
-namespace {
-
-SecretBytes checked(const std::string& option, SecretBytes text) {
-    if (text.view().ends_with('\n')) text.truncate(text.size() - 1);
-    if (text.view().ends_with('\r')) text.truncate(text.size() - 1);
-    if (text.size() == 0) throw UsageError(option + ": the passphrase there is empty");
-    if (text.view().find('\n') != std::string_view::npos) {
-        throw UsageError(option + ": there are several lines; a passphrase is one");
-    }
-    return text;
-}
-
-}  // namespace
 
 SecretBytes take_passphrase(const std::string& option, const std::optional<std::string>& place,
                             const std::string& question, bool new_one) {
@@ -39,32 +21,7 @@ SecretBytes take_passphrase(const std::string& option, const std::optional<std::
         }
         return *answer;
     }
-    if (const char* name = after(place->c_str(), "env:")) {
-        return checked(option, read_environment(option, name));
-    }
-    if (const char* number = after(place->c_str(), "fd:")) {
-        const int fd = parse_fd(option, number);
-        note_key_file(fmt::format("{} fd:{}", option, fd), fd);
-        return checked(option, read_secret(option, fd));
-    }
-    if (const char* command = after(place->c_str(), "exec:")) {
-        KeyProgram program(option, command);
-        SecretBytes text = read_secret(program.name(), program.output());
-        program.finish();
-        return checked(program.name(), text);
-    }
-    const char* path = after(place->c_str(), "file:");
-    const Descriptor file(path != nullptr ? path : place->c_str(), O_RDONLY);
-    if (file.get() < 0) {
-        throw Failure(
-            WARPAES_ERROR_NOT_FOUND,
-            fmt::format(
-                "{}: takes the place of a passphrase (a file, env:NAME, fd:N or exec:COMMAND), and cannot open the "
-                "file of that name: {}",
-                option, std::strerror(errno)));
-    }
-    note_key_file("'" + *place + "'", file.get());
-    return checked(option, read_secret(option, file.get()));
+    return read_passphrase_place(option, *place);
 }
 
 void NewPassphrase::add_options(CLI::App& app) {

@@ -7,9 +7,17 @@
 #include <string_view>
 #include <vector>
 
+#include "places/key_text.hpp"
 #include "secret_bytes.hpp"
 
 namespace cli {
+
+using warpaes::places::after;
+using warpaes::places::decode_hex;
+using warpaes::places::hex_digit;
+using warpaes::places::is_hex;
+using warpaes::places::looks_like_key;
+using warpaes::places::trimmed;
 
 // In all of these, `what` names the option in messages, and a failure throws Failure.
 
@@ -32,24 +40,11 @@ SecretBytes read_passphrase_file(const std::string& what, const std::string& pat
 /// openssl's -k: the argument itself.
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice);
 
-/// Everything that can be read from `fd`, and a variable of the environment.
-SecretBytes read_secret(const std::string& what, int fd);
+/// A variable of the environment.
 SecretBytes read_environment(const std::string& what, const std::string& name);
 
 /// Overwrites an argument, which may be null, with stars: other processes can read the command line.
 void conceal(char* argument);
-
-/// `text` without white space around it, and without a byte order mark of UTF-8.
-std::string_view trimmed(std::string_view text);
-bool is_hex(std::string_view text);
-/// Whether `text` could be a key or most of one, in hexadecimal, base64 or JSON; no message repeats such text.
-bool looks_like_key(std::string_view text);
-/// Decodes `digits` to half as many bytes. The owner of `digits` wipes them.
-void decode_hex(std::string_view digits, unsigned char* bytes);
-/// The number in "fd:N".
-int parse_fd(const std::string& what, const std::string& number);
-/// The rest of `text` after `prefix`; null if it does not begin with it.
-const char* after(const char* text, const char* prefix);
 
 /// Asks on the terminal, without echo; twice if `confirm`. Nothing if there is no terminal.
 std::optional<SecretBytes> prompt(const std::string& question, bool confirm);

@@ -38,7 +38,7 @@ import bulk_manifest
 import bulk_page
 import warpaes
 import warpaes.aead
-from recording import ROOT, file_for, find_gpu, processor, rounded, stamp
+from recording import ROOT, find_gpu, processor, save, stamp
 from warpaes.bulk.cli import size
 
 SMALL, THREADS = 4096, 64
@@ -338,8 +338,7 @@ def main() -> None:
         record["gpu"] = find_gpu()
         record["gpus"] = bulk_local.gpus(arguments.folder, arguments.bytes, arguments.gpus, arguments.backend)
     print(bulk_page.PARTS[arguments.part](record))
-    path = file_for(record, processor(), ROOT / "bench/results/bulk")
-    path.write_text(json.dumps(rounded(record), indent=1) + "\n")
+    path = save(record, processor(), ROOT / "bench/results/bulk")
     print(f"record: {path.relative_to(ROOT)}")
 
 

@@ -26,11 +26,12 @@ WORDS = {
     "provider": ["install", "check", "remove", "stats"],
     "bulk": ["encrypt", "decrypt", "rekey", "rewrap", "verify", "adopt", "status"],
     "keysources": ["new", "wrap", "open", "new-kek"],
+    "model": ["encrypt", "verify", "inspect"],
     "parquet": ["inspect", "verify", "decrypt", "encrypt", "rekey"],
     "qkd": ["status", "send", "receive"],
 }
 #: Commands of other programs, which may not be there: their help is their only page.
-ELSEWHERE = ("bulk", "keysources", "lab", "parquet", "qkd")
+ELSEWHERE = ("bulk", "keysources", "lab", "model", "parquet", "qkd")
 
 
 BACKENDS = ["auto", "libcrypto", "aesni", "vaes", "armv8", "cuda"]
@@ -161,7 +162,7 @@ _warpaes() {{
         [[ " ${{COMP_WORDS[*]:2:COMP_CWORD-2}} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
-        *) [[ "${{COMP_WORDS[1]}}" = @(bulk|keys|keysources|parquet|provider|qkd) ]] &&
+        *) [[ "${{COMP_WORDS[1]}}" = @(bulk|keys|keysources|model|parquet|provider|qkd) ]] &&
             [ "$COMP_CWORD" -eq 2 ] || words= ;;
         esac
     fi
@@ -210,7 +211,7 @@ else
     fi
     if (( ${{words[(i)--]}} < CURRENT )); then
         _files
-    elif [[ $PREFIX == -* || ${{words[2]}} == (bulk|keys|keysources|parquet|provider|qkd) && CURRENT -eq 3 ]]; then
+    elif [[ $PREFIX == -* || ${{words[2]}} == (bulk|keys|keysources|model|parquet|provider|qkd) && CURRENT -eq 3 ]]; then
         compadd -- $words_of
     else
         _files

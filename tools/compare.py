@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 sys.path.append(str(Path(__file__).resolve().parent))
 import comparison
 from file_times import TINK, peak_kib, python_with_tink
-from recording import ROOT, file_for, output_of, processor, rounded, stamp
+from recording import ROOT, output_of, processor, save, stamp
 
 TEMPLATE = "AES256_GCM_HKDF_1MB"
 SMALL = 4096
@@ -244,14 +244,12 @@ def main() -> int:
     if arguments.disk_mib and shutil.which("fio") and shutil.disk_usage(arguments.disk).free > arguments.disk_mib << 22:
         with tempfile.TemporaryDirectory(dir=arguments.disk, prefix="warpaes-compare-") as folder:
             disk_rows = measure_disk(Path(folder), arguments.disk_mib << 20, arguments.rounds)
-        disk = {"disk": {"bytes": arguments.disk_mib << 20, "rows": rounded(disk_rows)}}
+        disk = {"disk": {"bytes": arguments.disk_mib << 20, "rows": disk_rows}}
     host = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
     record = {"schema": 1} | stamp() | {"host": host, "versions": versions, "bytes": size, "small_bytes": SMALL}
-    record |= {"load": busy, "rounds": arguments.rounds, "template": TEMPLATE} | disk | {"rows": rounded(rows)}
+    record |= {"load": busy, "rounds": arguments.rounds, "template": TEMPLATE} | disk | {"rows": rows}
     print(comparison.figures(record))
-    path = file_for(record, processor(), ROOT / "bench/results/compare")
-    lines = ",\n ".join(json.dumps(row) for row in record.pop("rows"))
-    path.write_text(f'{json.dumps(record)[:-1]}, "rows": [\n {lines}\n]}}\n')
+    path = save(record, processor(), ROOT / "bench/results/compare")
     print(f"record: {path.relative_to(ROOT)}")
     return 0
 

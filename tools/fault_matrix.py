@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from recording import ROOT, file_for, stamp
+from recording import ROOT, save, stamp
 
 OUTCOMES = ("completed", "refused", "missed", "wrong")
 RESULTS = ROOT / "bench/results/robustness"
@@ -82,8 +82,7 @@ def main() -> int:
         "calls": summary,
         "processes": processes,
     }
-    path = file_for(record, "faults", RESULTS)
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    path = save(record, "faults", RESULTS)
     print(f"{path}: {totals}, processes {processes}")
     return 0 if done.returncode == 0 and totals["wrong"] == 0 and processes["passed"] else 1
 

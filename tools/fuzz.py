@@ -34,7 +34,7 @@ import threading
 import time
 from pathlib import Path
 
-from recording import ROOT, commit, file_for, processor, stamp
+from recording import ROOT, commit, processor, save, stamp
 
 sys.path.insert(0, str(ROOT / "fuzz/corpus"))
 import archives
@@ -270,7 +270,7 @@ def main() -> int:
             "cores": arguments.cores or arguments.jobs,
             "targets": results,
         }
-        file_for(record, "fuzz", RESULTS).write_text(json.dumps(record, indent=1) + "\n")
+        save(record, "fuzz", RESULTS)
     return 0 if all(result["ended_well"] and not result["findings"] for result in results) else 1
 
 

@@ -8,7 +8,6 @@ Prints the table; the record goes to bench/results/generator.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,7 @@ import python_bench
 import python_page
 import torch
 import warpaes.torch
-from recording import ROOT, file_for, processor, rounded, stamp
+from recording import ROOT, processor, save, stamp
 
 LONG, SHORT = 64 << 20, 64
 
@@ -50,11 +49,9 @@ def main() -> None:
     measured = rows()
     host = {"cpu": processor(), "cores": python_bench.CORES}
     record = {"schema": 1} | stamp() | {"host": host, "python": sys.version.split()[0]}
-    record |= {"versions": {"torch": torch.__version__}, "rows": rounded(measured)}
+    record |= {"versions": {"torch": torch.__version__}, "rows": measured}
     print(python_page.figures(record))
-    path = file_for(record, processor(), ROOT / "bench/results/generator")
-    lines = ",\n ".join(json.dumps(row) for row in record.pop("rows"))
-    path.write_text(f'{json.dumps(record)[:-1]}, "rows": [\n {lines}\n]}}\n')
+    path = save(record, processor(), ROOT / "bench/results/generator")
     print(f"record: {path.relative_to(ROOT)}")
 
 

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from file_times import time_files
-from recording import ROOT, environment_of, file_for, find_gpu, machine, rounded, stamp
+from recording import ROOT, environment_of, find_gpu, machine, rounded, save, stamp
 
 # A sanitizer makes a launch a thousand times slower: every kernel, mode and direction, buffers of every kind, short and
 # long messages, but nothing that repeats the same. Tests provoke failures of CUDA calls on purpose: no finding.
@@ -271,19 +271,6 @@ def with_rows_again(rows: list[dict], again: list[dict]) -> list[dict]:
     return [new.get(case(row), row) for row in rows]
 
 
-def write(record: dict, folder: Path) -> Path:
-    path = file_for(record, machine(record), folder)
-    # A line a row, so that records can be read and compared.
-    text = re.sub(
-        r"\{\s+\"(?:aad_bytes|backend|call|gpus|kernel)\".*?\}",
-        lambda row: re.sub(r"\n\s+", " ", row[0]),
-        json.dumps(record, indent=1),
-        flags=re.DOTALL,
-    )
-    path.write_text(text + "\n")
-    return path
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-build", action="store_true", help="use build/cuda as it is")
@@ -355,7 +342,7 @@ def main() -> int:
         for rows in run_batch_bench(build, environment, scratch, gpu is not None):
             record["batches"] = [row | made for row in rows]
             if "gpu" in record:  # what a name is made of comes with the benchmark
-                write(record, options.output)
+                save(record, machine(record), options.output)
     if "paths" in parts:
         say("paths")
         subprocess.run([ROOT / "tools/path_sweep.py", "--no-build", build], check=True)
@@ -373,7 +360,7 @@ def main() -> int:
         record["files"] = [row | made for row in time_files(build, *((8 << 30, 3) if gpu else ()))]
         for row in record["files"]:
             print(row, flush=True)
-    path = write(record, options.output)
+    path = save(record, machine(record), options.output)
     if "sanitizers" in parts and gpu and options.sanitizer_limit:
         say("compute-sanitizer")
         chosen = options.sanitizer or list(SANITIZERS)
@@ -381,7 +368,7 @@ def main() -> int:
         for tool in chosen:
             record["sanitizers"].append(run_sanitizer(tool, build, environment, options.sanitizer_limit) | made)
             print(record["sanitizers"][-1], flush=True)
-            write(record, options.output)
+            save(record, machine(record), options.output)
     print(f"record: {path}")
 
     tests = record["tests"]

@@ -28,7 +28,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from recording import ROOT, environment_of, file_for, find_gpu, machine, processor, rounded, stamp
+from recording import ROOT, environment_of, find_gpu, machine, processor, save, stamp
 
 LIMIT = 1.5
 # A file's memory: a few pages more or fewer are noise.
@@ -164,8 +164,7 @@ def main() -> int:
         "files": files,
     }
     if not options.no_record and options.library is None:
-        path = file_for(record, machine(record), ROOT / "bench/results/hostile")
-        path.write_text(json.dumps(rounded(record), indent=1) + "\n")
+        path = save(record, machine(record), ROOT / "bench/results/hostile")
         print(f"record: {path.relative_to(ROOT)}")
     return 0 if calls_fine and files_fine else 1
 

@@ -36,7 +36,7 @@ from pathlib import Path
 import mutant_table
 import switches
 from judging import Judge
-from recording import ROOT, file_for, output_of, processor, stamp
+from recording import ROOT, output_of, processor, save, stamp
 from switched_tests import Tests
 from switched_tree import Slot, Tree
 from switches import Switch
@@ -216,7 +216,7 @@ def targets_of(rooms: set[str]) -> list[str]:
     return sorted(programs)
 
 
-def save(tree: Tree, state: dict) -> None:
+def store_state(tree: Tree, state: dict) -> None:
     state["slots"] = [
         {
             "number": s.number,
@@ -264,8 +264,7 @@ def write_record(state: dict) -> None:
     if left_out := sorted(state.get("left_out", [])):
         record["left_out"] = left_out
     record["mutants"] = results
-    path = file_for(record, "mutants", RESULTS)
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    path = save(record, "mutants", RESULTS)
     mutant_table.sum_up(RESULTS)
     print(f'record: {path}; say of each survivor that may live why ("because")')
 
@@ -314,17 +313,17 @@ def main() -> int:
         print(f"{len(tree.slots)} mutants of {len(lists)} wanted", flush=True)
     tree.write()
     tree.configure()
-    tree.make(targets_of(set(ROOMS)), lambda: save(tree, state), checked=arguments.again or arguments.next)
-    save(tree, state)
+    tree.make(targets_of(set(ROOMS)), lambda: store_state(tree, state), checked=arguments.again or arguments.next)
+    store_state(tree, state)
     drawn = [slot for slot in tree.slots if slot.number in state["draws"][state["draw"]]]
     todo = [slot for slot in drawn if (state["results"].get(str(slot.number)) or {}).get("killed_by") is None]
     tests = Tests(tree.build, BUILD, arguments.jobs)
     programs = tests.programs(test for tests_of_room in ROOMS.values() for test in tests_of_room.split())
     tests.look(programs, BUILD / "tests.json")
     state["left_out"] = tests.left_out
-    save(tree, state)
+    store_state(tree, state)
     mutants = {slot.number: {"room": room_of(slot.mutant["file"]), **slot.mutant} for slot in todo}
-    judge = Judge(tests, mutants, state["results"], end, lambda: save(tree, state))
+    judge = Judge(tests, mutants, state["results"], end, lambda: store_state(tree, state))
     of_room = {room: {program.name for program in tests.programs(ROOMS[room].split())} for room in ROOMS}
     # In an order that favours no room: whenever a run ends, it has judged a fair part.
     fresh = [slot.number for slot in todo if str(slot.number) not in state["results"]]

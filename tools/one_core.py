@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from recording import ROOT, environment_of, file_for, processor, stamp
+from recording import ROOT, environment_of, processor, save, stamp
 
 
 def main() -> int:
@@ -33,9 +33,7 @@ def main() -> int:
         measured = json.loads(figures.read_text())
     record = {"schema": 1} | stamp() | {"host": {"cpu": processor()}, "backend": arguments.backend or "auto"} | measured
     name = f"{processor()} {arguments.backend}".strip()
-    path = file_for(record, name, ROOT / "bench/results/one_core")
-    rows = ",\n ".join(json.dumps(row) for row in record.pop("rows"))
-    path.write_text(f'{json.dumps(record)[:-1]}, "rows": [\n {rows}\n]}}\n')
+    path = save(record, name, ROOT / "bench/results/one_core")
     print(f"record: {path.relative_to(ROOT)}")
     return 0
 

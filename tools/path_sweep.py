@@ -22,7 +22,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from recording import ROOT, environment_of, file_for, find_gpu, machine, processor, rounded, stamp
+from recording import ROOT, environment_of, find_gpu, machine, processor, save, stamp
 
 sys.path.insert(0, str(ROOT / "bench"))
 
@@ -91,8 +91,7 @@ def main() -> int:
         "paths": rows,
     }
     if not options.quick:
-        path = file_for(record, machine(record), ROOT / "bench/results/paths")
-        path.write_text(json.dumps(rounded(record), indent=1) + "\n")
+        path = save(record, machine(record), ROOT / "bench/results/paths")
         print(f"record: {path.relative_to(ROOT)}")
     return 1 if any("error" in row for row in rows) else 0
 

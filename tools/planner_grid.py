@@ -19,15 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from recording import ROOT, environment_of, file_for, find_gpu, machine, processor, rounded, stamp
-
-
-def write(record: dict, folder: Path) -> Path:
-    path = file_for(record, machine(record), folder)
-    points = ",\n".join(f"  {json.dumps(point)}" for point in record["points"])
-    head = json.dumps(record | {"points": []}, indent=1)
-    path.write_text(head.replace('"points": []', f'"points": [\n{points}\n ]') + "\n")
-    return path
+from recording import ROOT, environment_of, find_gpu, machine, processor, save, stamp
 
 
 def main() -> int:
@@ -66,7 +58,8 @@ def main() -> int:
         "host": {"cpu": processor(), "cores": len(os.sched_getaffinity(0)), "os": f"Linux {platform.release()}"},
         "calibration": calibration | {field: costs[field] for field in ("threads", "thread_s", "cold_s")},
     }
-    path = write(rounded(record | measured), options.output)
+    record |= measured
+    path = save(record, machine(record), options.output)
     print(f"record: {path}")
     return 0
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import json
 import re
 import shutil
 import subprocess
@@ -25,7 +24,7 @@ import sys
 from pathlib import Path
 
 from gpu_test import cuda_version
-from recording import ROOT, environment_of, file_for, find_gpu, rounded, stamp
+from recording import ROOT, environment_of, find_gpu, save, stamp
 
 KERNELS = 13
 TEXT_BYTES = 64 << 20  # of N.implementations --quick
@@ -250,13 +249,12 @@ def main() -> int:
         print("profile_lab: ncu said nothing of the thirteen; it may need more rights", file=sys.stderr)
         return 1
     gpu = {**gpu, "cuda": cuda_version(build)}
-    record = {"schema": 1, **made, "gpu": gpu, "text_bytes": TEXT_BYTES, "kernels": rounded(kernels)}
+    record = {"schema": 1, **made, "gpu": gpu, "text_bytes": TEXT_BYTES, "kernels": kernels}
     if schemes:
-        record |= {"schemes_text_bytes": SCHEMES_TEXT_BYTES, "schemes": rounded(schemes)}
+        record |= {"schemes_text_bytes": SCHEMES_TEXT_BYTES, "schemes": schemes}
     if by_size:
-        record["schemes_by_size"] = rounded(by_size)
-    path = file_for(record, f"profile {gpu['name']}", options.output)
-    path.write_text(json.dumps(record, indent=1) + "\n")
+        record["schemes_by_size"] = by_size
+    path = save(record, f"profile {gpu['name']}", options.output)
     print(path)
     absent = sorted(set(range(1, KERNELS + 1)) - {kernel["number"] for kernel in kernels})
     if absent:

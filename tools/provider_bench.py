@@ -7,7 +7,6 @@ tools/provider_bench.py [--output FOLDER] [BUILD_FOLDER]
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent))
-from recording import ROOT, file_for, processor, rounded, stamp
+from recording import ROOT, processor, save, stamp
 
 CONFIG = """openssl_conf = init
 [init]
@@ -55,8 +54,7 @@ def main() -> None:
     openssl = subprocess.run(["openssl", "version"], check=True, capture_output=True, text=True).stdout.split()[1]
     host = {"cpu": processor(), "cores": os.cpu_count()}
     record = {"schema": 1, **stamp(), "host": host, "openssl": openssl, "kernels": kernels, "rows": rows}
-    path = file_for(record, host["cpu"], options.output)
-    path.write_text(json.dumps(rounded(record), indent=1) + "\n")
+    path = save(record, host["cpu"], options.output)
     print(path)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import importlib.metadata
 import io
-import json
 import mmap
 import os
 import subprocess
@@ -27,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 sys.path.append(str(Path(__file__).resolve().parent))
 import python_page
 import warpaes
-from recording import ROOT, file_for, processor, rounded, stamp
+from recording import ROOT, processor, save, stamp
 from warpaes import safetensors
 from warpaes.aead import AESGCM
 
@@ -299,11 +298,9 @@ def main() -> None:
     versions = {name: importlib.metadata.version(name) for name in sorted({row["other"] for row in rows})}
     host = {"cpu": processor(), "cores": CORES}
     record = {"schema": 1} | stamp() | {"host": host, "python": sys.version.split()[0], "versions": versions}
-    record |= {"rows": rounded(rows)}
+    record |= {"rows": rows}
     print(python_page.figures(record))
-    path = file_for(record, processor(), ROOT / "bench/results/python")
-    lines = ",\n ".join(json.dumps(row) for row in record.pop("rows"))
-    path.write_text(f'{json.dumps(record)[:-1]}, "rows": [\n {lines}\n]}}\n')
+    path = save(record, processor(), ROOT / "bench/results/python")
     print(f"record: {path.relative_to(ROOT)}")
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import json
 import os
 import pty
 import select
@@ -24,7 +23,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from recording import ROOT, file_for, processor, stamp
+from recording import ROOT, processor, save, stamp
 
 COLUMNS = 80
 #: The commands, in order. Only disk.img exists before.
@@ -98,8 +97,7 @@ def main() -> int:
     folder = ROOT / "bench/results/demo"
     for old in folder.glob("*.json"):
         old.unlink()
-    path = file_for(record, processor(), folder)
-    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    path = save(record, processor(), folder)
     print(f"record: {path.relative_to(ROOT)}; `make docs` draws it")
     return 0
 

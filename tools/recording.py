@@ -1,12 +1,17 @@
-"""The fields of every record that identify it: commit, date and machine."""
+"""Records of measurements: the fields that identify one (commit, date, machine) and the files that hold them.
+
+tools/recording.py RECORD...    writes records of other programs in the same form
+"""
 
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,7 +54,7 @@ def stamp() -> dict:
 
 
 def rounded(value):
-    """Five digits say all that there is to say."""
+    """Round numbers to five significant digits, more than any measurement has."""
     if isinstance(value, float):
         return float(f"{value:.5g}")
     if isinstance(value, dict):
@@ -61,14 +66,33 @@ def machine(record: dict) -> str:
     return record["gpu"]["name"] if record["gpu"] else record["host"]["cpu"]
 
 
-def file_for(record: dict, name: str, folder: Path) -> Path:
-    """Where the record goes, in a folder that exists then; of one name the newest record is the last."""
+def text_of(value, depth: int = 0) -> str:
+    """Return JSON with each object or list that takes at most 600 characters on one line."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(line) + depth <= 600 or not value or not isinstance(value, (dict, list)):
+        return line
+    inner = "\n" + " " * (depth + 1)
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {text_of(item, depth + 1)}" for key, item in value.items()]
+        return "{" + inner + f",{inner}".join(parts) + "\n" + " " * depth + "}"
+    return "[" + inner + f",{inner}".join(text_of(item, depth + 1) for item in value) + "\n" + " " * depth + "]"
+
+
+def save(record: dict, name: str, folder: Path) -> Path:
+    """Write a record, rounded, to ``folder``, which is made. Sorted by name, the newest record of a machine is last."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{slug}-{record['date'].replace(':', '')}.json"
+    path = folder / f"{slug}-{record['date'].replace(':', '')}.json"
+    path.write_text(text_of(rounded(record)) + "\n")
+    return path
 
 
 def environment_of(build: Path) -> dict:
     """For programs of a build that was made elsewhere: they find its library through this."""
     paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
     return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
+
+
+if __name__ == "__main__":
+    for given in map(Path, sys.argv[1:]):
+        given.write_text(text_of(json.loads(given.read_text())) + "\n")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import json
 import os
 import tempfile
 import time
@@ -20,7 +19,7 @@ from statistics import median
 import torch
 import warpaes
 import warpaes.torch as ours
-from recording import ROOT, file_for, find_gpu, rounded, stamp
+from recording import ROOT, find_gpu, save, stamp
 from warpaes.aead import AESGCM
 from warpaes.ciphers import Cipher, algorithms, modes
 
@@ -241,8 +240,7 @@ def main() -> int:
             rows += part(Path(folder))
     record = {"schema": 1, "kind": "torch", **stamp(), "gpu": find_gpu(), "torch": torch.__version__, "rows": rows}
     options.output.mkdir(parents=True, exist_ok=True)
-    path = file_for(record, "torch", options.output)
-    path.write_text(json.dumps(rounded(record), indent=1) + "\n")
+    path = save(record, "torch", options.output)
     print(f"record: {path}")
     return 0
 

@@ -50,7 +50,7 @@ _warpaes() {
         return
     fi
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="encrypt decrypt cat verify reencrypt inspect keygen keys enc provider devices selftest bench plan calibrate tune bulk keysources lab parquet qkd --help --help-all --version"
+        words="encrypt decrypt cat verify reencrypt inspect keygen keys enc provider devices selftest bench plan calibrate tune bulk keysources lab model parquet qkd --help --help-all --version"
     else
         case ${COMP_WORDS[1]} in
         encrypt) words="--aad --aad-file --backend --decrypt --device --exclude --force --help --help-all --jobs --json --kek --kek-aad --keys --no-progress --no-sync --output --output-dir --passphrase --passphrase-from --passphrase-seconds --progress --quiet --raw --skip-existing --template --threads --to --verbose -d -f -j -k -o -q -t -v" ;;
@@ -72,13 +72,14 @@ _warpaes() {
         bulk) words="--help --help-all encrypt decrypt rekey rewrap verify adopt status" ;;
         keysources) words="--help --help-all new wrap open new-kek" ;;
         lab) words="--help --help-all" ;;
+        model) words="--help --help-all encrypt verify inspect" ;;
         parquet) words="--help --help-all inspect verify decrypt encrypt rekey" ;;
         qkd) words="--help --help-all status send receive" ;;
         esac
         [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
-        *) [[ "${COMP_WORDS[1]}" = @(bulk|keys|keysources|parquet|provider|qkd) ]] &&
+        *) [[ "${COMP_WORDS[1]}" = @(bulk|keys|keysources|model|parquet|provider|qkd) ]] &&
             [ "$COMP_CWORD" -eq 2 ] || words= ;;
         esac
     fi

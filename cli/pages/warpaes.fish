@@ -362,6 +362,12 @@ complete -c warpaes -n '__fish_seen_subcommand_from keysources' -a new-kek
 complete -c warpaes -n __fish_use_subcommand -a lab -d 'run published experiments (program warpaes-lab)'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n __fish_use_subcommand -a model -d 'encrypted model folders (Python package)'
+complete -c warpaes -n '__fish_seen_subcommand_from model' -l help -d 'print the help and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from model' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from model' -a encrypt
+complete -c warpaes -n '__fish_seen_subcommand_from model' -a verify
+complete -c warpaes -n '__fish_seen_subcommand_from model' -a inspect
 complete -c warpaes -n __fish_use_subcommand -a parquet -d 'encrypted Parquet files (Python package)'
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -l help-all -d 'print all of it and exit'

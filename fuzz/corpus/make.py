@@ -133,7 +133,19 @@ def parquet() -> None:
             write("parquet", f"footer_{name}_{plaintext}", bytes([0, 2, plaintext]) + footer)
 
 
+def places() -> None:
+    for number, text in enumerate((
+        "keyset.json", "clear:file:a;b", "passphrase:own:", "passphrase=env:WORD;keyset.json", "env:KEYSET", "fd:12",
+        "passphrase=exec:printf %s x;; cat word;file:locked", "kek=kek.json;kek-aad=backup;; of May;env:KEYSET",
+        "kek=pkcs11:token=a;;object=b;keyset.json", "kek-aad=;kek=a;b", "kek=a;kek=b;c", "kek=;a", "pasphrase=x;y",
+        "passphrase=x;kek=y;z", "clear:own:", "aws-kms://alias/a", "evn:A", "a=b", "C2SP_CHUNKED_256 " + 64 * "0",
+        "\ufeff" + 32 * "aF" + "\n", "correct horse\r\n", "c2VjcmV0c2VjcmV0U2VjcmV0MTIzNA==",
+    )):  # fmt: skip
+        write("place", str(number), text.encode())
+
+
 if __name__ == "__main__":
+    places()
     parquet()
     spans()
     keysets()

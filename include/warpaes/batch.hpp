@@ -70,9 +70,47 @@ struct Entry {
     std::uint64_t aad_len = 0;
     Elements tag{};  ///< written, or for decryption compared
     std::uint32_t tag_len = 0;
-    std::uint64_t data_unit_len = 0;   ///< XTS
-    std::uint32_t data_unit_step = 0;  ///< XTS; 0: 1
+    std::uint64_t data_unit_len = 0;     ///< XTS
+    std::uint32_t data_unit_step = 0;    ///< XTS; 0: 1
+    warpaes_status* statuses = nullptr;  ///< room for one per message; for enqueue() on the device; or null
 };
+
+namespace detail {
+inline std::vector<warpaes_batch_entry> to_c(const std::vector<Entry>& entries) {
+    std::vector<warpaes_batch_entry> out;
+    out.reserve(entries.size());
+    for (const Entry& e : entries) {
+        const auto elements = [](const Elements& from) {
+            warpaes_elements to = {};
+            to.at.pointer = const_cast<void*>(from.pointer);  // inputs are only read
+            to.stride = from.stride;
+            return to;
+        };
+        warpaes_batch_entry raw = {};
+        raw.mode = static_cast<warpaes_mode>(e.mode);
+        raw.direction = static_cast<warpaes_direction>(e.direction);
+        raw.count = e.count;
+        raw.length = e.length;
+        raw.input = elements(e.input);
+        raw.output = elements(e.output);
+        raw.iv = elements(e.iv);
+        raw.aad = elements(e.aad);
+        raw.tag = elements(e.tag);
+        raw.keys = elements(e.keys);
+        raw.aad_len = e.aad_len;
+        raw.iv_len = e.iv_len;
+        raw.tag_len = e.tag_len;
+        raw.key_len = e.key_len;
+        raw.key = e.key != nullptr ? e.key->get() : nullptr;
+        raw.tweak_key = e.tweak_key != nullptr ? e.tweak_key->get() : nullptr;
+        raw.data_unit_len = e.data_unit_len;
+        raw.data_unit_step = e.data_unit_step;
+        raw.statuses = e.statuses;
+        out.push_back(raw);
+    }
+    return out;
+}
+}  // namespace detail
 
 /// The outcome of a batch.
 struct BatchResult {
@@ -96,7 +134,16 @@ public:
     /// Starts the work and returns. `arena`: required for offsets; for other batches it saves asking CUDA where memory
     /// of the arena lies. Thread-safe.
     Batch(const Engine& engine, const std::vector<Entry>& entries, Flags flags = none, const Arena* arena = nullptr)
-        : Batch(engine, std::make_unique<State>(to_c(entries)), flags, arena) {}
+        : Batch(engine, std::make_unique<State>(detail::to_c(entries)), flags, arena) {}
+    /// Starts the work of the messages of a table: entry i is message i. The call copies the table; what its extents
+    /// and `statuses` point to must stay until the batch is finished. Throws Error for a fault of the table itself; the
+    /// fault of one message is its status. Thread-safe.
+    static Batch of_table(const Engine& engine, const warpaes_batch_table& table, Flags flags = none) {
+        return {std::make_unique<State>(std::vector<warpaes_batch_entry>{}, table.count), flags, nullptr,
+                [&](const warpaes_batch_options& options, const State&, warpaes_batch** batch) {
+                    return warpaes_batch_submit_table(engine.get(), &options, &table, batch);
+                }};
+    }
     /// Starts the work of entries in the form of the C ABI.
     static Batch of_entries(const Engine& engine, std::vector<warpaes_batch_entry> entries, Flags flags = none,
                             const Arena* arena = nullptr) {
@@ -137,13 +184,21 @@ public:
 
 private:
     struct State {
-        explicit State(std::vector<warpaes_batch_entry> list) : entries(std::move(list)), results(entries.size()) {}
+        explicit State(std::vector<warpaes_batch_entry> list) : State(std::move(list), list.size()) {}
+        State(std::vector<warpaes_batch_entry> list, std::uint64_t count)
+            : entries(std::move(list)), results(static_cast<std::size_t>(count)) {}
         std::vector<warpaes_batch_entry> entries;
         std::vector<warpaes_entry_result> results;
         std::promise<void> finished;
     };
 
     Batch(const Engine& engine, std::unique_ptr<State> state, Flags flags, const Arena* arena)
+        : Batch(std::move(state), flags, arena,
+                [&](const warpaes_batch_options& options, const State& its, warpaes_batch** batch) {
+                    return warpaes_batch_submit(engine.get(), &options, its.entries.data(), its.entries.size(), batch);
+                }) {}
+    template <typename Submit>
+    Batch(std::unique_ptr<State> state, Flags flags, const Arena* arena, const Submit& submit)
         : state_(std::move(state)) {
         warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
         options.flags = flags;
@@ -151,8 +206,9 @@ private:
         options.results = state_->results.data();
         options.finished = [](void* user, warpaes_batch*) { static_cast<State*>(user)->finished.set_value(); };
         options.user = state_.get();
-        handle_.reset(detail::made<warpaes_batch>(warpaes_batch_submit, engine.get(), &options, state_->entries.data(),
-                                                  state_->entries.size()));
+        warpaes_batch* batch = nullptr;
+        check(submit(options, *state_, &batch));
+        handle_.reset(batch);
     }
 
     [[nodiscard]] BatchResult result() const {
@@ -162,43 +218,25 @@ private:
         return {raw.notes, raw.messages, raw.failed_entries, raw.messages_on_cpu, raw.messages_on_gpu, raw.reason};
     }
 
-    static std::vector<warpaes_batch_entry> to_c(const std::vector<Entry>& entries) {
-        std::vector<warpaes_batch_entry> out;
-        out.reserve(entries.size());
-        for (const Entry& e : entries) {
-            const auto elements = [](const Elements& from) {
-                warpaes_elements to = {};
-                to.at.pointer = const_cast<void*>(from.pointer);  // inputs are only read
-                to.stride = from.stride;
-                return to;
-            };
-            warpaes_batch_entry raw = {};
-            raw.mode = static_cast<warpaes_mode>(e.mode);
-            raw.direction = static_cast<warpaes_direction>(e.direction);
-            raw.count = e.count;
-            raw.length = e.length;
-            raw.input = elements(e.input);
-            raw.output = elements(e.output);
-            raw.iv = elements(e.iv);
-            raw.aad = elements(e.aad);
-            raw.tag = elements(e.tag);
-            raw.keys = elements(e.keys);
-            raw.aad_len = e.aad_len;
-            raw.iv_len = e.iv_len;
-            raw.tag_len = e.tag_len;
-            raw.key_len = e.key_len;
-            raw.key = e.key != nullptr ? e.key->get() : nullptr;
-            raw.tweak_key = e.tweak_key != nullptr ? e.tweak_key->get() : nullptr;
-            raw.data_unit_len = e.data_unit_len;
-            raw.data_unit_step = e.data_unit_step;
-            out.push_back(raw);
-        }
-        return out;
-    }
-
     std::unique_ptr<State> state_;
     detail::Handle<warpaes_batch, warpaes_batch_destroy> handle_;
 };
+
+/// Enqueues entries whose data lie on one device on `stream` (a cudaStream_t; null: the device's default stream), and
+/// returns without waiting for them. What the entries point to must stay until the stream has passed. `arena`: required
+/// for Batch::offsets. Throws Error if an entry is refused; then nothing is done. Thread-safe.
+inline void enqueue(const Engine& engine, const std::vector<Entry>& entries, void* stream,
+                    Batch::Flags flags = Batch::none, const Arena* arena = nullptr) {
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.flags = flags;
+    options.arena = arena != nullptr ? arena->get() : nullptr;
+    const auto list = detail::to_c(entries);
+    check(warpaes_batch_enqueue(engine.get(), &options, list.data(), list.size(), stream));
+}
+/// The same for the messages of a table. Each message's status is written on the device, in stream order.
+inline void enqueue(const Engine& engine, const warpaes_batch_table& table, void* stream) {
+    check(warpaes_batch_enqueue_table(engine.get(), &table, stream));
+}
 
 }  // namespace cpp
 }  // namespace warpaes

@@ -7,6 +7,7 @@
 #ifndef WARPAES_FILES_H
 #define WARPAES_FILES_H
 
+#include <stdio.h>
 #include <warpaes/warpaes.h>
 
 #ifdef __cplusplus
@@ -133,6 +134,55 @@ WARPAES_API warpaes_status warpaes_keyset_wrap_under(const warpaes_keyset* keyse
     or keyset. */
 WARPAES_API warpaes_status warpaes_keyset_unwrap_under(const char* json, size_t length, const void* kek, size_t kek_len,
                                                        const void* aad, size_t aad_len, warpaes_keyset** keyset);
+
+/* ----------------------------------------------------------------------------------------------- places of keysets */
+
+/** Asks for a passphrase. `question` says which keyset it is for, in one line. Writes the passphrase, at most
+   `capacity` bytes, to `passphrase`, which the library wipes, and their number to `*length`. Returns 0, or anything
+   else to cancel. Must return: neither longjmp nor a C++ exception may leave it. */
+typedef int (*warpaes_ask_passphrase)(void* user, const char* question, char* passphrase, size_t capacity,
+                                      size_t* length);
+/** Receives a warning without secrets, such as that other users of the machine can open a file of keys. */
+typedef void (*warpaes_warning)(void* user, const char* sentence);
+
+typedef struct warpaes_place_options {
+    uint32_t struct_size;
+    uint32_t reserved;
+    warpaes_ask_passphrase ask; /**< NULL: a place that needs an answer is refused. */
+    warpaes_warning warning;    /**< NULL: warnings are dropped. */
+    void* user;                 /**< the first argument of both */
+    const char* template_name;  /**< load: of a raw key; NULL: by its length, AES128_GCM_HKDF_1MB or
+                                     AES256_GCM_HKDF_1MB. Refused if the keys are not raw. */
+    const warpaes_scrypt* cost; /**< save: of a guess at the passphrase; NULL for the cost that takes a second */
+} warpaes_place_options;
+
+#define WARPAES_PLACE_OPTIONS_INIT \
+    { sizeof(warpaes_place_options), 0, NULL, NULL, NULL, NULL, NULL }
+
+/**
+ * Loads a keyset or a raw key from its place, a string with the grammar of docs/keys.md, the same as for the command
+ * and the Python package: PATH, file:PATH, env:NAME, fd:N or exec:COMMAND; with passphrase:, passphrase=PLACE;,
+ * kek=PLACE;, kek-aad=TEXT; or clear: before it. `options` may be NULL. Waits for a program, a pipe or an answer.
+ *
+ * WARPAES_ERROR_ARGUMENT: not a place, or one that this call cannot open (own:, and the URLs of key managers, which
+ * exec: with `warpaes keysources open` reaches). WARPAES_ERROR_NOT_FOUND: there is no such file. WARPAES_ERROR_READ:
+ * the file or the program failed. WARPAES_ERROR_KEYSET: not a keyset, one in clear where the place requires an
+ * encrypted one or the reverse, more than 1 MiB, or a cost beyond warpaes_keyset_unwrap's limits, which is refused
+ * before anyone is asked. WARPAES_ERROR_AUTHENTICATION: another passphrase or key. WARPAES_ERROR_CANCELLED: `ask`
+ * cancelled. No sentence repeats a secret, or text that is neither a file, a variable nor the kind of a place, since
+ * that may be one.
+ *
+ * A program receives neither the variables that the place or WARPAES_KEYSET names, nor any variable WARPAES_KEYSET…,
+ * nor descriptors except standard error; its standard input is empty. Thread-safe, while no thread changes the
+ * environment.
+ */
+WARPAES_API warpaes_status warpaes_keyset_load(const char* place, const warpaes_place_options* options,
+                                               warpaes_keyset** keyset);
+/** Writes the keyset to a new file at its place, PATH or file:PATH, which only its owner can open (mode 0600):
+   encrypted under the passphrase or key that the place names, or in clear. `options` may be NULL. `ask` is called once.
+    WARPAES_ERROR_EXISTS if there is a file: keys are never overwritten. After a failure no file remains. */
+WARPAES_API warpaes_status warpaes_keyset_save(const warpaes_keyset* keyset, const char* place,
+                                               const warpaes_place_options* options);
 
 /* ------------------------------------------------------------------------------------------------ files and streams */
 
@@ -386,6 +436,30 @@ WARPAES_API warpaes_status warpaes_writer_finish(warpaes_writer* writer);
 /** Frees the writer. Without finish no file appears at the path. NULL is allowed. In a child of fork() it leaves the
     parent's file alone. */
 WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
+
+/* -------------------------------------------------------------------------------------------- streams of the C library
+ */
+
+/**
+ * Opens an encrypted file as a FILE* for fread, fseek, ftell, getc and the like: the same arguments as
+ * warpaes_reader_open. fclose frees it, and the engine must stay until then. fread returns authentic bytes only. Where
+ * the file is altered or cannot be read, it returns fewer, ferror is true, and errno is EIO (ENOMEM: no memory);
+ * warpaes_last_error says why. The stream has no descriptor: fileno returns -1, so it cannot be mapped. A source that
+ * cannot seek gives a stream that cannot, either (ESPIPE). Its buffer of 64 KiB is wiped by fclose; a buffer that
+ * setvbuf gives it is the caller's to wipe. WARPAES_ERROR_BACKEND where the C library has no fopencookie.
+ */
+WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const warpaes_source* source,
+                                               const warpaes_keyset* keyset, const void* aad, size_t aad_len,
+                                               FILE** stream);
+/**
+ * Opens a FILE* that encrypts the data written to it, front to back: the same arguments as warpaes_writer_open. fclose
+ * ends the file and gives it its name; if that fails or a write failed before, fclose returns EOF, and there is no
+ * file. Without fclose, as at exit, there is none either. In a child of fork() it cannot be written.
+ * WARPAES_ERROR_BACKEND as above.
+ */
+WARPAES_API warpaes_status warpaes_create_stream(warpaes_engine* engine, const warpaes_sink* sink,
+                                                 const warpaes_keyset* keyset, const void* aad, size_t aad_len,
+                                                 FILE** stream);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdio>
 #include <mutex>
 #include <warpaes/warpaes.hpp>
 
@@ -45,7 +46,20 @@ private:
     std::mutex mutex_;
     std::exception_ptr exception_;
 };
+struct StreamClose {
+    void operator()(std::FILE* stream) const noexcept { std::fclose(stream); }
+};
 }  // namespace detail
+
+/// How the place of a keyset is opened or saved, where the place does not say it; see warpaes_place_options. Exceptions
+/// of the functions come out of load() and save().
+struct PlaceOptions {
+    /// Writes the passphrase to the buffer, which is wiped afterwards, and returns its length.
+    std::function<std::size_t(const std::string& question, std::span<char> passphrase)> ask{};
+    std::function<void(const std::string& sentence)> warning{};
+    std::string template_name{};                        ///< load: of a raw key; empty: by its length
+    std::optional<warpaes_scrypt> cost = std::nullopt;  ///< save: of a guess at the passphrase; nothing: a second
+};
 
 /// Keys for files, one of them primary. Wiped when destroyed. Threads may share it while none changes it.
 class Keyset {
@@ -74,6 +88,24 @@ public:
     [[nodiscard]] static Keyset from_raw(const std::string& template_name, ConstBytes key) {
         return Keyset(
             detail::made<warpaes_keyset>(warpaes_keyset_from_raw, template_name.c_str(), key.data(), key.size()));
+    }
+
+    /// From its place, such as "keyset.json" or "passphrase=env:WORD;keyset.json" (docs/keys.md). Throws Error; see
+    /// warpaes_keyset_load.
+    [[nodiscard]] static Keyset load(const std::string& place, const PlaceOptions& options = {}) {
+        Asker asker{options};
+        const warpaes_place_options given = asker.options();
+        warpaes_keyset* keyset = nullptr;
+        const warpaes_status status = warpaes_keyset_load(place.c_str(), &given, &keyset);
+        Keyset loaded(keyset);
+        asker.check(status);
+        return loaded;
+    }
+    /// To a new file at its place, which only its owner can open. Throws Error; see warpaes_keyset_save.
+    void save(const std::string& place, const PlaceOptions& options = {}) const {
+        Asker asker{options};
+        const warpaes_place_options given = asker.options();
+        asker.check(warpaes_keyset_save(get(), place.c_str(), &given));
     }
 
     /// Adds a random key and returns its number. The first key becomes the primary.
@@ -121,6 +153,45 @@ public:
     [[nodiscard]] warpaes_keyset* get() const noexcept { return handle_.get(); }
 
 private:
+    /// The functions of PlaceOptions for the C ABI. Keeps their exceptions.
+    struct Asker {
+        const PlaceOptions& given;
+        std::exception_ptr exception{};
+
+        [[nodiscard]] warpaes_place_options options() {
+            warpaes_place_options options = WARPAES_PLACE_OPTIONS_INIT;
+            options.user = this;
+            if (given.ask) options.ask = ask;
+            if (given.warning) options.warning = warn;
+            if (!given.template_name.empty()) options.template_name = given.template_name.c_str();
+            if (given.cost) options.cost = &*given.cost;
+            return options;
+        }
+        void check(warpaes_status status) const {
+            if (exception) std::rethrow_exception(exception);
+            cpp::check(status);
+        }
+        static int ask(void* user, const char* question, char* passphrase, std::size_t capacity,
+                       std::size_t* length) noexcept {
+            auto& self = *static_cast<Asker*>(user);
+            return self.call([&] { *length = self.given.ask(question, std::span<char>(passphrase, capacity)); });
+        }
+        static void warn(void* user, const char* sentence) noexcept {
+            auto& self = *static_cast<Asker*>(user);
+            self.call([&] { self.given.warning(sentence); });
+        }
+        template <typename Function>
+        int call(const Function& function) noexcept {
+            try {
+                function();
+                return 0;
+            } catch (...) {
+                if (!exception) exception = std::current_exception();
+                return 1;
+            }
+        }
+    };
+
     explicit Keyset(warpaes_keyset* keyset) : handle_(keyset) {}
     /// Returns what `into(text, length)` writes. The first call only asks for the length.
     template <typename Into>
@@ -215,6 +286,19 @@ private:
     std::unique_ptr<Caller> caller_;
     detail::Handle<warpaes_reader, warpaes_reader_close> handle_;
 };
+
+using Stream = std::unique_ptr<std::FILE, detail::StreamClose>;
+
+/// An encrypted file as a FILE* that is read: for libraries of C. See warpaes_open_stream. The engine must outlive it.
+/// Throws Error, as Reader::of_file().
+[[nodiscard]] inline Stream open_stream(const Engine& engine, const Keyset& keyset, const std::string& path,
+                                        ConstBytes aad = {}) {
+    warpaes_source source = WARPAES_SOURCE_INIT;
+    source.path = path.c_str();
+    std::FILE* stream = nullptr;
+    check(warpaes_open_stream(engine.get(), &source, keyset.get(), aad.data(), aad.size(), &stream));
+    return Stream(stream);
+}
 
 /// Writes a file of authenticated segments from front to back, with the keyset's primary key. One thread at a time may
 /// use it, in the process that opened it: in a child of fork() write() and finish() throw Error{WARPAES_ERROR_STATE}.

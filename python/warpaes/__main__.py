@@ -13,12 +13,14 @@ from ._command import prepare_streams, secure_process
 def main() -> None:
     """Run the subcommands that are written in Python; otherwise replace this process with the binary ``warpaes``."""
     secure_process()
-    if sys.argv[1:2] in (["bulk"], ["keysources"], ["parquet"], ["qkd"]):
+    if sys.argv[1:2] in (["bulk"], ["keysources"], ["model"], ["parquet"], ["qkd"]):
         prepare_streams()
     if sys.argv[1:2] == ["qkd"]:
         sys.exit(importlib.import_module("warpaes.qkd").main(sys.argv[2:]))
     if sys.argv[1:2] == ["keysources"]:
         sys.exit(importlib.import_module("warpaes.keysources.__main__").main(sys.argv[2:]))
+    if sys.argv[1:2] == ["model"]:
+        sys.exit(importlib.import_module("warpaes.models._command").main(sys.argv[2:]))
     if sys.argv[1:2] == ["parquet"]:
         sys.exit(importlib.import_module("warpaes.parquet._command").main(sys.argv[2:]))
     if sys.argv[1:2] == ["bulk"]:

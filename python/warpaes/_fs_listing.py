@@ -7,7 +7,7 @@ import datetime
 import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from fsspec import AbstractFileSystem
 from fsspec.implementations.chained import ChainedFileSystem
@@ -17,7 +17,7 @@ from ._file_objects import after
 from ._native import Keyset, Reader
 from ._own_keysets import PAGE, OwnKeysets, read_front
 from ._typing import Buffer
-from .exceptions import FormatError, InvalidTag
+from .exceptions import FormatError, InvalidTag, KeysetError
 
 __all__ = ["Listing"]
 
@@ -27,12 +27,33 @@ _MAX_SIZES = 1 << 16
 _THREADS = 16
 
 
+#: Files of ``warpaes bulk`` in a dataset: its folder, and the names of wrapped keys next to objects.
+_BULK_FOLDER, _BULK_SUFFIX = ".warpaes-bulk", ".warpaes-key"
+
+_Opened = TypeVar("_Opened")
+
+
+def _is_of_bulk(path: str) -> bool:
+    return path.endswith(_BULK_SUFFIX) or _BULK_FOLDER in path.split("/")
+
+
+class DatasetKeys(Protocol):
+    """The keys of objects that ``warpaes bulk`` has written."""
+
+    def of(self, path: str) -> tuple[Keyset, bytes]:
+        """Return the keyset and the associated data of an object."""
+
+    def refresh(self, path: str) -> None:
+        """Forget what is known of an object, which may have been replaced."""
+
+
 class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     """What finds and measures sealed files; ``WarpaesFileSystem`` reads and writes them."""
 
     fs: AbstractFileSystem
     keyset: Keyset
     own: OwnKeysets | None  #: the keysets in front of the files, which are used instead of ``keyset``
+    datasets: DatasetKeys | None  #: the keys of objects of ``warpaes bulk``, which are used instead of ``keyset``
     associated_data: bytes | Callable[[str], bytes] | None
     _sizes: dict[str, tuple[Any, int | None]]
 
@@ -48,21 +69,50 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return type(self)._strip_protocol(path)
 
     def unstrip_protocol(self, name: str) -> str:
-        """Return the URL of a path: ``warpaes::`` and the URL of the underlying file system."""
-        return f"warpaes::{self.fs.unstrip_protocol(self._strip_protocol(name))}"
+        """Return the URL of a path: ``warpaes://`` and the URL of the underlying file system.
+
+        It is one URL, because DuckDB asks a registered file system only for URLs that begin with its name and ``://``.
+        """
+        return f"warpaes://{self.fs.unstrip_protocol(self._strip_protocol(name))}"
+
+    @staticmethod
+    def _get_kwargs_from_urls(path: str) -> dict[str, Any]:
+        """Return the protocol beneath, if a URL names it: that of ``warpaes://s3://bucket/key`` is s3."""
+        beneath, separator, _ = path.removeprefix("warpaes://").partition("://")
+        return {"target_protocol": beneath} if separator and path.startswith("warpaes://") else {}
 
     def _associated_data(self, path: str) -> Buffer | None:
         if callable(self.associated_data):
             return self.associated_data(path)
         return self.associated_data
 
+    def _keys_of(self, path: str) -> tuple[Keyset, Buffer | None]:
+        """Return the keyset and the associated data of a file."""
+        if self.datasets is not None:
+            keyset, associated_data = self.datasets.of(path)
+            return keyset, associated_data
+        return self.keyset, self._associated_data(path)
+
+    def _again_if_replaced(self, path: str, open: Callable[[], _Opened]) -> _Opened:
+        """Open a file; once more, if that fails and a job may have replaced it since the manifest was read."""
+        try:
+            return open()
+        except (FormatError, InvalidTag, KeysetError):
+            if self.datasets is None:
+                raise
+            self.datasets.refresh(path)
+            return open()
+
     def _reader(self, path: str, size: int | None) -> Reader:
         """Open a file of ``size`` bytes; one whose size the underlying file system does not know is read at once."""
-        associated_data = self._associated_data(path)
+        return self._again_if_replaced(path, lambda: self._reader_of(path, size))
+
+    def _reader_of(self, path: str, size: int | None) -> Reader:
+        keyset, associated_data = self._keys_of(path)
         if size is None:
             content = self.fs.cat_file(path)  # which refuses folders
             if self.own is None:
-                return Reader(content, self.keyset, associated_data)
+                return Reader(content, keyset, associated_data)
             front = read_front(io.BytesIO(content).read)
             return Reader(content[len(front) :], self.own.open(front), associated_data)
 
@@ -79,7 +129,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             buffer[:] = data
 
         if self.own is None:
-            return Reader(read_at, self.keyset, associated_data, size=size, _own=True)
+            return Reader(read_at, keyset, associated_data, size=size, _own=True)
         front = self._front(path, size)
         start = len(front)
         return Reader(after(read_at, start), self.own.open(front), associated_data, size=size - start, _own=True)
@@ -162,13 +212,21 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             plain = [self._plain_or_gone(entry) for entry in entries.values()]
         return {name: entry for name, entry in zip(entries, plain) if entry is not None}
 
+    def _without_own(self, entries: Any) -> Any:
+        """Return a listing without the files that ``warpaes bulk`` keeps in a dataset."""
+        if self.datasets is None:
+            return entries
+        if isinstance(entries, dict):
+            return {path: entry for path, entry in entries.items() if not _is_of_bulk(path)}
+        return [each for each in entries if not _is_of_bulk(each if isinstance(each, str) else each["name"])]
+
     def info(self, path: str, **options: Any) -> dict[str, Any]:
         """Return the entry of a path: ``size`` is that of the plaintext, ``sealed_size`` that of the file."""
         return self._plain(self.fs.info(self._strip_protocol(path), **options))
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
         """List a folder, with sizes as in ``info``; without ``detail`` no file is read."""
-        entries = self.fs.ls(self._below(path), detail=detail, **options)
+        entries = self._without_own(self.fs.ls(self._below(path), detail=detail, **options))
         if not detail:
             return entries
         return list(self._plain_all(dict(enumerate(entries))).values())
@@ -181,6 +239,10 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         options |= {"maxdepth": maxdepth, "topdown": topdown, "on_error": on_error, "detail": detail}
         walk = self.fs.walk(self._below(path), **options)
         for folder, folders, files in walk:
+            if self.datasets is not None:
+                for names in (folders, files):  # in place, so that the walk does not enter the folders
+                    for name in [name for name in names if _is_of_bulk(name)]:
+                        names.pop(name) if isinstance(names, dict) else names.remove(name)
             yield folder, folders, self._plain_all(files) if detail else files
 
     def find(
@@ -188,11 +250,12 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     ) -> Any:
         """List the files below a path; sizes, which have to be read from the files, only with ``detail``."""
         found = self.fs.find(self._below(path), maxdepth=maxdepth, withdirs=withdirs, detail=detail, **options)
+        found = self._without_own(found)
         return self._plain_all(found) if detail else found
 
     def glob(self, path: str, maxdepth: int | None = None, **options: Any) -> Any:
         """List the paths that match a pattern; sizes, which have to be read from the files, only with ``detail``."""
-        found = self.fs.glob(self._below(path), maxdepth=maxdepth, **options)
+        found = self._without_own(self.fs.glob(self._below(path), maxdepth=maxdepth, **options))
         return self._plain_all(found) if options.get("detail") else found
 
     def du(

@@ -23,11 +23,14 @@ AskPassphrase = Callable[[str], "str | bytes"]
 
 #: The location of a keyset in front of each sealed file.
 OWN = "own:"
+#: Before the key of datasets that ``warpaes bulk`` has written.
+DATASET = "dataset:"
 LOCATIONS = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 OPENERS = ("passphrase", "kek", "kek-aad")
 #: The kinds of key-encryption keys that never leave their manager, token or TPM.
-MANAGERS = ("aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
+MANAGERS = ("aws-kms", "azure-kv", "gcp-kms", "gcp-kms+http", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
 
+_DATASET_OPENER = re.compile(r"(id|pin)=([0-9A-Za-z-]{1,64});")
 _OPENER = re.compile(r"([a-z][a-z-]{0,15})=")
 _KIND = re.compile(r"([a-z][a-z0-9+-]{0,23}):", re.IGNORECASE)
 _RAW = re.compile(rb"(?:[0-9a-fA-F]{32}){1,2}")
@@ -64,6 +67,40 @@ class KeysetPlace:
         if self.kek_aad is not None:
             text += f"kek-aad={_escaped(self.kek_aad)};"
         return text + ("clear:" if self.clear else "") + _lasting(self.location)
+
+
+@dataclass(frozen=True)
+class DatasetPlace:
+    """The key of datasets: what ``-k`` of ``warpaes bulk`` takes, and which dataset or manifest key is required."""
+
+    key: str
+    id: str | None = None
+    pin: str | None = None
+
+    def lasting(self) -> str | None:
+        """Return the place as another process finds it; None if it needs this process or its user."""
+        key = self.key if _kind(self.key) in MANAGERS else parse(self.key).lasting()
+        openers = "".join(f"{name}={value};" for name, value in (("id", self.id), ("pin", self.pin)) if value)
+        return None if key is None else f"{DATASET}{openers}{key}"
+
+
+def dataset_place(place: object) -> DatasetPlace | None:
+    """Parse the place of the key of datasets; the URL of a key manager is one. None: it is of another kind.
+
+    Raises:
+        ValueError: It begins like one, and is not.
+    """
+    if not isinstance(place, str) or not (place.startswith(DATASET) or _kind(place) in MANAGERS):
+        return None
+    rest = place.removeprefix(DATASET)
+    found: dict[str, str] = {}
+    while opener := _DATASET_OPENER.match(rest):
+        if opener[1] in found:
+            raise ValueError(f"the place of the keyset: {opener[1]}= is there twice")
+        found[opener[1]], rest = opener[2], rest[opener.end() :]
+    if _kind(rest) not in MANAGERS and parse(rest).is_own:
+        raise ValueError("the place of the keyset: dataset: and own: contradict each other: leave one out")
+    return DatasetPlace(rest, found.get("id"), found.get("pin"))
 
 
 def _is_of_process(location: str) -> bool:
@@ -276,7 +313,7 @@ def read_keyset_text(place: str) -> tuple[str, bytes]:
 
 def lasting_keyset_place(place: str) -> str | None:
     """Return the place as another process finds it; None if it needs this process or its user."""
-    return parse(place).lasting()
+    return (dataset_place(place) or parse(place)).lasting()
 
 
 def save_keyset(keyset: Keyset, place: str, ask: AskPassphrase | None = None, seconds: float = 1.0) -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
+import re
 from typing import Any, Literal, overload
 
 from ._fs_files import begin_own, open_own
-from ._keyset_places import KeysetPlace, as_keyset, parse
+from ._keyset_places import KeysetPlace, as_keyset, dataset_place, parse
 from ._native import Keyset
 from ._own_keysets import OwnKeysets
+from ._raw_reader import path_of
 from ._typing import Buffer
 from .files import SealedReader, SealedTextWriter, SealedWriter
+
+#: The beginning of a URL, which no path of a file that is there begins with.
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 @overload
@@ -70,13 +76,15 @@ def open(
     """Open a sealed file.
 
     Args:
-        file: A path or a binary file object; for reading, also a buffer. A source that cannot seek, such as a pipe,
-            is read forward. See SealedReader and SealedWriter.
+        file: A path, a URL that fsspec opens, or a binary file object; for reading, also a buffer. A source that cannot
+            seek, such as a pipe, is read forward. See SealedReader and SealedWriter.
         mode: ``rb`` reads, ``wb`` creates or replaces a file, ``xb`` creates a new one; ``rt``, ``wt`` and ``xt`` do so
             with text. ``r``, ``w`` and ``x``, which are text for some functions and binary for others, are refused.
         keyset: The keys, or their place as for ``Keyset.load``. A reader tries the enabled keys on the last segment,
             which also shows that the file is not truncated. A writer uses the primary key. A place that ends with
-            ``own:`` is the keyset in front of the file, such as ``passphrase:own:``.
+            ``own:`` is the keyset in front of the file, such as ``passphrase:own:``. The URL of a key manager, or
+            ``dataset:`` and a place, is the key of the dataset of ``warpaes bulk`` that the file is an object of: its
+            manifest has the keys and the associated data.
         associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
         encoding: The encoding of text; by default UTF-8 on every machine.
         errors: The treatment of encoding errors, as for ``io.TextIOWrapper``.
@@ -87,7 +95,8 @@ def open(
 
     Raises:
         ValueError: ``mode`` is another one, or a binary mode is combined with an argument for text.
-        InvalidTag: Reading: no key of the keyset opens the file, or the file was altered or truncated.
+        InvalidTag: Reading: no key of the keyset opens the file, or the file was altered or truncated; or the manifest
+            of its dataset does not have it, or is not authentic.
         FileExistsError: ``xb``, ``xt``: there is a file at the path.
         OSError: The file cannot be read or written.
     """
@@ -100,6 +109,8 @@ def open(
         io.TextIOWrapper(below, encoding, errors, newline)
     elif encoding is not None or errors is not None or newline is not None:
         raise ValueError(f"encoding, errors and newline are for text: mode {mode[0]}t, not {mode!r}")
+    if dataset_place(keyset) is not None or (isinstance(file, str) and _URL.match(file)):
+        return _open_url(file, mode, keyset, associated_data, (encoding, errors, newline))
     place = parse(keyset) if isinstance(keyset, str) else None
     if place is not None and place.is_own:
         return _open_own(file, mode, place, associated_data, (encoding, errors, newline))
@@ -109,6 +120,33 @@ def open(
         return io.TextIOWrapper(reader, encoding, errors, newline) if is_text else reader
     writer = SealedWriter(file, keyset, associated_data, overwrite=mode[0] == "w")
     return SealedTextWriter(writer, encoding, errors, newline) if is_text else writer
+
+
+def _open_url(
+    file: Any,
+    mode: str,
+    keyset: Keyset | str,
+    associated_data: Buffer | None,
+    text: tuple[str | None, str | None, str | None],
+) -> SealedReader | SealedWriter | io.TextIOWrapper:
+    """Open a URL, or an object of a dataset, through the file system for fsspec; see ``open``."""
+    path = path_of(file)
+    if path is None:
+        raise ValueError("an object of a dataset is opened by its path or URL, not as a file object or a buffer")
+    try:
+        from fsspec.core import url_to_fs
+
+        from .fs import WarpaesFileSystem
+    except ImportError as error:
+        raise ImportError(
+            f"URLs, and datasets of warpaes bulk, need fsspec, and the latter pyarrow: {error}"
+        ) from error
+    below, path = url_to_fs(os.fspath(path))
+    files = WarpaesFileSystem(keyset, bytes(associated_data) if associated_data is not None else None, below)
+    opened = files.open(path, mode[0] + "b")
+    if not mode.endswith("t"):
+        return opened  # type: ignore[no-any-return]
+    return io.TextIOWrapper(opened, *text) if mode[0] == "r" else SealedTextWriter(opened, *text)
 
 
 def _open_own(

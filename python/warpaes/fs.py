@@ -9,6 +9,7 @@ import contextlib
 import errno
 import io
 import os
+import pickle
 import shutil
 import warnings
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from fsspec.utils import isfilelike, stringify_path
 
 from ._fs_files import ClosingReader, ClosingWriter, Compressed, LocalFile, MemoryFile
 from ._fs_listing import Listing
-from ._keyset_places import OWN, lasting_keyset_place, load_keyset, parse
+from ._keyset_places import OWN, dataset_place, lasting_keyset_place, load_keyset, parse
 from ._native import Keyset
 from ._output import Output
 from ._own_keysets import OwnKeysets
@@ -82,12 +83,20 @@ class WarpaesFileSystem(Listing):
             KeysetError: The JSON is not a keyset, or with ``kek`` not an encrypted one.
             OSError: The keyset cannot be read.
         """
+        if fs is None and target_options is None and target_protocol in options:
+            target_options = options.pop(target_protocol)  # as those of a chained URL are named
         super().__init__(**options)
         if keyset is None:
             raise ValueError(f"keyset is missing: name it by {_NAMES}, or pass keyset=warpaes.Keyset.parse(...)")
         self._keyset_name = ""
-        self.own = None
-        if isinstance(keyset, str) and keyset.endswith(OWN) and kek is None and (place := parse(keyset)).is_own:
+        self.own = self.datasets = None
+        datasets = dataset_place(keyset)
+        if datasets is not None:
+            if kek is not None or associated_data is not None:
+                raise ValueError("kek, associated_data: the place of the keyset is of datasets, which name both")
+            self.keyset = Keyset()  # nothing is opened with it
+            self._keyset_name = datasets.lasting() or str(keyset)
+        elif isinstance(keyset, str) and keyset.endswith(OWN) and kek is None and (place := parse(keyset)).is_own:
             self.own = OwnKeysets(place)
             self.keyset = Keyset()  # nothing is opened with it
             self._keyset_name = place.lasting() or keyset
@@ -112,7 +121,11 @@ class WarpaesFileSystem(Listing):
             fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
         if getattr(fs, "asynchronous", False):
             raise ValueError("the file system beneath is asynchronous: make it without asynchronous=True")
-        self.fs = fs
+        self._below_fs, self._process = fs, os.getpid()
+        if datasets is not None:
+            from .bulk.reading import Datasets  # which needs pyarrow
+
+            self.datasets = Datasets(datasets, lambda: self.fs)
 
         def strip(path: Any) -> Any:
             """Strip the prefixes of both file systems. It is set on the instance, because the underlying one
@@ -126,6 +139,15 @@ class WarpaesFileSystem(Listing):
         self._parent = lambda path: fs._parent(strip(path))
         self.root_marker = fs.root_marker
         self._sizes: dict[str, tuple[Any, int | None]] = {}
+
+    @property
+    def fs(self) -> AbstractFileSystem:
+        """The underlying file system. An asynchronous one belongs to a process: a child of ``fork`` makes its own."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            if getattr(self._below_fs, "async_impl", False):
+                self._below_fs = pickle.loads(pickle.dumps(self._below_fs))
+        return self._below_fs
 
     # fsspec sets the arguments that it pickles once the object is made. A keyset in clear is not kept in them.
 
@@ -178,11 +200,12 @@ class WarpaesFileSystem(Listing):
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
         path = self._strip_protocol(path)
-        associated_data = self._associated_data(path)
         if mode == "rb":
-            below = self._open_below(path, options)
-            return ClosingReader(below, self.own or self.keyset, associated_data, self, path)
+            return self._again_if_replaced(path, lambda: self._open_reader(path, options))
         if mode in ("wb", "xb"):
+            if self.datasets is not None:
+                raise ValueError("a dataset is only read here: `warpaes bulk encrypt` writes its objects and manifest")
+            associated_data = self._associated_data(path)
             # The file appears only when it is complete: the writer commits it, or discards it. The underlying "xb"
             # would create it at once, so this code checks for an existing file instead, here and again at the end.
             check = (lambda: self._refuse_existing(path)) if mode == "xb" else None
@@ -194,6 +217,10 @@ class WarpaesFileSystem(Listing):
                 below.write(front)
             return ClosingWriter(below, keyset, associated_data, check, options.get("autocommit", True))
         raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be added to a sealed file")
+
+    def _open_reader(self, path: str, options: dict[str, Any]) -> ClosingReader:
+        keyset, associated_data = self._keys_of(path)
+        return ClosingReader(self._open_below(path, options), self.own or keyset, associated_data, self, path)
 
     def _open_below(self, path: str, options: dict[str, Any]) -> Any:
         if isinstance(self._innermost(path)[0], MemoryFileSystem):

@@ -98,6 +98,15 @@ class _Tensor:
             self.data = memoryview(plain)
 
 
+class Stored:
+    """A tensor as a file in clear has it: its bytes, with the dtype's name in the header."""
+
+    def __init__(self, name: str, dtype: str, shape: list[int], data: memoryview) -> None:
+        if dtype not in RANK:
+            raise TypeError(f"{name}: safetensors has no dtype {dtype}")
+        self.name, self.dtype, self.shape, self.data = name, dtype, shape, data
+
+
 class _Guard:
     """An empty tensor that stops readers which would take ciphertext for weights."""
 
@@ -109,7 +118,9 @@ class _Guard:
 
 def _arranged(tensors: Mapping[str, Any], guard: str) -> list[Any]:
     """Return the tensors in the order of the file, with the one that stops other readers."""
-    ordered: list[Any] = [_Tensor(name, value) for name, value in tensors.items()]
+    ordered: list[Any] = [
+        value if isinstance(value, Stored) else _Tensor(name, value) for name, value in tensors.items()
+    ]
     ordered.sort(key=lambda tensor: (-RANK[tensor.dtype], tensor.name))
     if guard != "none" and (not ordered or any(tensor.data.nbytes for tensor in ordered)):
         ordered.insert(0, _Guard(guard))

@@ -7,7 +7,7 @@ namespace warpaes::test {
 
 /// SP 800-38B, appendix D, with keys of all lengths: every tag made, compared, and compared where it is wrong.
 void check_cmac_examples(const RunGroups& run);
-/// CAVP's files, both directions (tests/vectors/ccm).
+/// CAVP's files, both directions (tests/vectors).
 void check_ccm_vectors(const RunGroups& run);
 
 }  // namespace warpaes::test

@@ -321,7 +321,7 @@ class Lab(CommandTest):
         (name,) = (n for n in os.listdir(self.directory) if n.startswith("nvidia-h200-20"))
         self.assertRegex(name, r"^nvidia-h200-\d{4}-\d\d-\d\dt\d{6}z\.json$")
         text = self.read(name)
-        self.assertLess(len(text), len(committed.read_bytes()) / 2)
+        self.assertLess(len(text), len(committed.read_bytes()) * 2 / 3)
         sent = json.loads(text)
         self.assertEqual((sent["options"]["disk"], sent["options"]["memory"]), ("", ""))
         self.assertEqual(sent["machine"], record["machine"] | {"gpu": sent["machine"]["gpu"]})

@@ -6,7 +6,7 @@ import sys
 from support import NOT_FOUND, WARPAES, CommandTest, main
 
 PACKAGE = os.environ.get("WARPAES_PYTHON_PACKAGE")
-COMMANDS = ("bulk", "keysources", "parquet", "qkd")
+COMMANDS = ("bulk", "keysources", "model", "parquet", "qkd")
 
 
 class Package(CommandTest):

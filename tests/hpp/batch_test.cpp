@@ -168,6 +168,47 @@ TEST_F(HppBatch, EntriesOfAnArena) {
     EXPECT_THROW(damaged.get(), Error);
 }
 
+TEST_F(HppBatch, MessagesOfATable) {
+    const Vector plain = text_;
+    std::vector<warpaes_table_message> messages(3);
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+        messages[i].input = messages[i].output = 100 * i;
+        messages[i].length = 50 + i;
+        messages[i].iv = 16 * i;
+    }
+    messages[1].iv = ivs_.size() - 15;
+    for (std::size_t i = 0; i < ivs_.size(); ++i) ivs_[i] = static_cast<std::uint8_t>(3 * i);
+    std::vector<warpaes_status> statuses(3, WARPAES_ERROR_STATE);
+    warpaes_batch_table table = WARPAES_BATCH_TABLE_INIT;
+    table.mode = WARPAES_CTR;
+    table.direction = WARPAES_ENCRYPT;
+    table.key = key_.get();
+    table.iv_len = 16;
+    table.messages = messages.data();
+    table.count = messages.size();
+    table.input = table.output = {text_.data(), text_.size()};
+    table.iv = {ivs_.data(), ivs_.size()};
+    table.statuses = statuses.data();
+    Batch batch = Batch::of_table(engine_, table);
+    std::fill(messages.begin(), messages.end(), warpaes_table_message{});  // the call has copied them
+    EXPECT_EQ(batch.wait().failed_entries, 1U);
+    EXPECT_EQ(statuses, (std::vector<warpaes_status>{WARPAES_OK, WARPAES_ERROR_RANGE, WARPAES_OK}));
+    EXPECT_EQ(batch.status(1), WARPAES_ERROR_RANGE);
+    EXPECT_NE(batch.error(1), "");
+    Vector want = plain;
+    for (const std::size_t i : {0, 2}) {
+        const auto first = plain.begin() + static_cast<std::ptrdiff_t>(100 * i);
+        const auto iv = ivs_.begin() + static_cast<std::ptrdiff_t>(16 * i);
+        const auto text = oracle::evp("CTR", true, key_bytes_, Vector(iv, iv + 16),
+                                      Vector(first, first + static_cast<std::ptrdiff_t>(50 + i)));
+        std::copy(text->begin(), text->end(), want.begin() + static_cast<std::ptrdiff_t>(100 * i));
+    }
+    EXPECT_EQ(text_, want);
+
+    table.input.pointer = nullptr;
+    EXPECT_THROW(Batch::of_table(engine_, table), Error);
+}
+
 TEST_F(HppBatch, ModesThatMessagesAndBatchesHave) {
     Vector output(text_.size());
     const Entry entry{.mode = Mode::cbc,

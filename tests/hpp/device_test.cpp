@@ -1,10 +1,11 @@
 // The parts of the C++ header that are for GPUs, on the simulated one.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <tuple>
-#include <warpaes/warpaes.hpp>
+#include <warpaes/batch.hpp>
 
 #include "evp_oracle.hpp"
 
@@ -37,6 +38,59 @@ TEST(HppDevice, CopiesAndEncryptsWhatLiesThere) {
         engine.copy(there, memory.bytes());
         EXPECT_TRUE(there == (at_once ? want : text));
     }
+}
+
+TEST(HppDevice, EnqueuesEntriesAndTables) {
+    const warpaes::Engine engine({.backend = "cuda"});
+    const Bytes key_bytes(16, 9), iv(16, 4), text(1000, 5);
+    const warpaes::Key key(key_bytes);
+    const Bytes want = *oracle::evp("CTR", true, key_bytes, iv, text);
+    const warpaes::DeviceBuffer memory(engine, 0, text.size() + 64);
+    std::uint8_t* const at = memory.bytes().data();
+    Bytes there(text.size());
+
+    engine.copy(warpaes::Bytes(at, text.size()), text);
+    warpaes::Entry entry{.mode = warpaes::Mode::ctr,
+                         .direction = warpaes::Direction::encrypt,
+                         .length = text.size(),
+                         .key = &key,
+                         .input = {at},
+                         .output = {at},
+                         .iv = {iv.data()},
+                         .iv_len = 15};
+    EXPECT_THROW(warpaes::enqueue(engine, {entry}, nullptr), warpaes::Error);
+    entry.iv_len = 16;
+    warpaes::enqueue(engine, {entry}, nullptr);
+    engine.copy(there, warpaes::Bytes(at, text.size()));
+    EXPECT_TRUE(there == want);
+
+    warpaes_table_message messages[2] = {};
+    messages[0].length = text.size();
+    messages[1].input = text.size() + 1;
+    messages[1].length = 1000;
+    const warpaes::DeviceBuffer statuses(engine, 0, sizeof(warpaes_status) * 2);
+    warpaes_batch_table table = WARPAES_BATCH_TABLE_INIT;
+    table.mode = WARPAES_CTR;
+    table.direction = WARPAES_DECRYPT;
+    table.key = key.get();
+    table.iv_len = 16;
+    table.messages = messages;
+    table.count = 2;
+    table.input = table.output = {at, text.size()};
+    table.iv = {const_cast<std::uint8_t*>(iv.data()), iv.size()};
+    table.statuses = reinterpret_cast<warpaes_status*>(statuses.bytes().data());
+    warpaes::enqueue(engine, table, nullptr);
+    engine.copy(there, warpaes::Bytes(at, text.size()));
+    EXPECT_TRUE(there == text);
+    Bytes raw(sizeof(warpaes_status) * 2);
+    engine.copy(raw, statuses.bytes());
+    warpaes_status found[2];
+    std::memcpy(found, raw.data(), sizeof found);
+    EXPECT_EQ(found[0], WARPAES_OK);
+    EXPECT_EQ(found[1], WARPAES_ERROR_RANGE);
+
+    table.input.pointer = nullptr;
+    EXPECT_THROW(warpaes::enqueue(engine, table, nullptr), warpaes::Error);
 }
 
 TEST(HppDevice, IsListedWithWhatItHas) {

@@ -213,6 +213,41 @@ TEST_F(HppStreams, KeysetsUnderAKeyEncryptionKey) {
     EXPECT_THROW((void)keyset.wrap_under("no key"), warpaes::Error);
 }
 
+TEST_F(HppStreams, KeysetsAtPlaces) {
+    const oracle::Folder folder;
+    const std::string word = "correct horse";
+    warpaes::PlaceOptions options;
+    std::vector<std::string> asked, warned;
+    options.ask = [&](const std::string& question, std::span<char> passphrase) {
+        asked.push_back(question);
+        return word.copy(passphrase.data(), passphrase.size());
+    };
+    options.warning = [&](const std::string& sentence) { warned.push_back(sentence); };
+    options.cost = WARPAES_SCRYPT_INIT;
+    const std::string clear = folder / "clear", locked = "passphrase:" + folder / "locked";
+    keyset.save(clear);
+    keyset.save(locked, options);
+    EXPECT_EQ(warpaes::Keyset::load(clear).to_json(), keyset.to_json());
+    EXPECT_EQ(warpaes::Keyset::load(locked, options).to_json(), keyset.to_json());
+    EXPECT_EQ(asked.size(), 2u);
+    EXPECT_THROW((void)warpaes::Keyset::load(locked), warpaes::Error);
+    EXPECT_THROW(keyset.save(clear), warpaes::Error);
+    std::filesystem::permissions(clear, std::filesystem::perms{0644});
+    EXPECT_EQ(warpaes::Keyset::load(clear, options).to_json(), keyset.to_json());
+    EXPECT_EQ(warned.size(), 1u);
+    options.template_name = "C2SP_CHUNKED_128";
+    EXPECT_THROW((void)warpaes::Keyset::load(clear, options), warpaes::Error);
+
+    // What the functions throw comes out, and nothing is left.
+    warpaes::PlaceOptions throwing;
+    throwing.ask = [](const std::string&, std::span<char>) -> std::size_t { throw std::domain_error("not now"); };
+    throwing.warning = [](const std::string&) { throw std::domain_error("no warnings"); };
+    EXPECT_THROW((void)warpaes::Keyset::load(locked, throwing), std::domain_error);
+    EXPECT_THROW((void)warpaes::Keyset::load(clear, throwing), std::domain_error);
+    EXPECT_THROW(keyset.save("passphrase:" + folder / "new", throwing), std::domain_error);
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"clear", "locked"}));
+}
+
 TEST_F(HppStreams, KeysetsRotate) {
     const Bytes file = encrypted();
     const std::uint32_t newer = keyset.add("AES256_GCM_HKDF_1MB");

@@ -29,7 +29,9 @@ def dump(to):
     names = sorted(set(re.findall(r"^WARPAES_API [^;(]*?(warpaes_\w+)\(", text, re.MULTILINE)))
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "pointers.c", Path(folder) / "libpointers.so"
-        lines = [f"#include <warpaes/{path.name}>" for path in HEADERS]
+        # FILE is the C library's, whose fields are not ours to record.
+        lines = ["#define _STDIO_H 1", "typedef struct _IO_FILE FILE;"]
+        lines += [f"#include <warpaes/{path.name}>" for path in HEADERS]
         source.write_text("\n".join(lines + [f"__typeof__({name})* pointer_to_{name} = {name};" for name in names]))
         subprocess.run(
             [COMPILER, "-g", "-shared", "-fPIC", "-I", ROOT / "include", source, "-o", library], check=True, cwd=folder

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -62,6 +63,21 @@ class Install(unittest.TestCase):
         # Header, last segment, and the segment that was asked for.
         self.assertRegex(asked.stderr, rb"^\d{4} of 30\d{5} bytes fetched in 3 requests")
 
+        # A keyset at a place, which C opens after C++ made it.
+        place = f"kek={key};kek-aad=models;{directory}/keyset.json"
+        plain.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 2, 5) + bytes(100_000))
+        run(directory / "encrypt_at_place", place, plain, directory / "model", env=environment)
+        info = run(directory / "gguf_info", place, directory / "model", env=environment)
+        self.assertEqual(info, b"GGUF 3: 2 tensors, 5 fields, 100024 bytes\n")
+        altered = bytearray((directory / "model").read_bytes())
+        altered[50] ^= 1
+        (directory / "model").write_bytes(altered)
+        failed = subprocess.run(
+            [directory / "gguf_info", place, directory / "model"], env=environment, capture_output=True
+        )
+        self.assertEqual((failed.returncode, failed.stdout), (1, b""))
+        self.assertIn(b"not authentic", failed.stderr)
+
         key.write_bytes(b"short")
         failed = subprocess.run(
             [directory / "encrypt_file", key, plain, encrypted], env=environment, capture_output=True
@@ -111,6 +127,8 @@ class Install(unittest.TestCase):
             ([CC, "-std=gnu99"], "encrypt_file.c"),
             ([CC, "-std=gnu99", "-pthread"], "object_store.c"),
             ([CXX, "-std=c++20"], "random_access.cpp"),
+            ([CXX, "-std=c++20"], "encrypt_at_place.cpp"),
+            ([CC, "-std=gnu99"], "gguf_info.c"),
         ):
             program = build / Path(source).stem
             run(*compiler, *warnings, *SANITIZE, ROOT / "examples" / source, "-o", program, *flags)
@@ -131,6 +149,8 @@ class Install(unittest.TestCase):
             ([CC, "-std=gnu99"], "encrypt_file.c"),
             ([CC, "-std=gnu99", "-pthread"], "object_store.c"),
             ([CXX, "-std=c++20"], "random_access.cpp"),
+            ([CXX, "-std=c++20"], "encrypt_at_place.cpp"),
+            ([CC, "-std=gnu99"], "gguf_info.c"),
         ):
             program = build / Path(source).stem
             run(*compiler, ROOT / "examples" / source, "-o", program, *flags)

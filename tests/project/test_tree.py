@@ -5,6 +5,7 @@ Looks at files that git tracks, and is skipped in a tree without git.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,8 +16,9 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "fuzz/corpus"))
+sys.path[:0] = [str(ROOT / "fuzz/corpus"), str(ROOT / "tools")]
 import archives  # noqa: E402
+import recording  # noqa: E402
 
 RESULTS = "bench/results"
 PAGES = ("bench/report.py", "bench/robustness.py")
@@ -82,6 +84,12 @@ class Records(unittest.TestCase):
                 path.unlink()
                 self.assertFalse(self.pages_agree(copy), f"{record}: a newer one has taken its place; delete it")
                 path.write_bytes(content)
+
+    def test_each_has_a_line_for_each_row(self):
+        for name in tracked():
+            if name.startswith(RESULTS) and name.endswith(".json"):
+                text = (ROOT / name).read_text()
+                self.assertEqual(text, recording.text_of(json.loads(text)) + "\n", f"run `tools/recording.py {name}`")
 
     @staticmethod
     def pages_agree(root: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Runs every Python block of docs/with-your-tools.md as a program. A block whose packages are missing is skipped."""
+"""Runs every Python block of docs/with-your-tools.md and docs/serving.md as a program. A block whose packages are missing is skipped."""
 
 import os
 import re
@@ -12,8 +12,8 @@ import tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["WARPAES_BUILD"])
-PAGE = ROOT / "docs/with-your-tools.md"
-BLOCKS = re.findall(r"^```python\n# needs: (.*?)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+TEXT = "".join((ROOT / "docs" / name).read_text() for name in ("with-your-tools.md", "serving.md"))
+BLOCKS = re.findall(r"^```python\n# needs: (.*?)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 #: Interpreters that may have the packages: this one, the tests' environment, and one that the environment names.
 PYTHONS = [
     python
@@ -49,7 +49,7 @@ def interpreter(packages):
 )
 class WithYourTools(unittest.TestCase):
     def test_every_block_names_its_packages(self):
-        self.assertEqual(len(BLOCKS), PAGE.read_text().count("```python\n"))
+        self.assertEqual(len(BLOCKS), TEXT.count("```python\n"))
         self.assertGreaterEqual(len(BLOCKS), 8)
 
 

@@ -13,7 +13,8 @@ d. outside of the target nothing has changed or was read;
 e. no file has more permissions than before, or than its source;
 f. when the adversary's acts are undone, the same command succeeds;
 g. a failure is one sentence without control characters, and no exception;
-h. an original is removed only if its copy in the target opens to the same content.
+h. an original is removed only if its copy in the target opens to the same content;
+i. warpaes.open gives an object's own content, or raises an exception (local files).
 
 A command may be killed before one of its system calls, meet a storage that goes away, or be run by two drivers.
 """
@@ -517,6 +518,27 @@ class World:
                 f"b: decrypt with exit status 0 gave {sorted(files)}, and {sorted(self.truths[-1])} were encrypted"
             )
 
+    def check_read(self) -> None:
+        """Read what lies in the target as other programs do, by warpaes.open."""
+        pins = self.checks([])
+        pin = f"pin={pins[pins.index('--pin') + 1]};" if "--pin" in pins else ""
+        given = [word for word in self.keys_given() if word != "-k"]
+        for name, (kind, _, _) in self.place.tree().items():
+            if kind not in ("file", "link") or (self.root / "target" / name).is_fifo():
+                continue
+            plain = name.removesuffix(self.suffix)
+            for key in given:
+                try:
+                    with warpaes.open(self.root / "target" / name, keyset=f"dataset:{pin}{key}") as file:
+                        content = file.read()
+                except (OSError, ValueError, FormatError, InvalidTag, KeysetError):
+                    continue
+                if self.content.get(plain) == content or (content == THEIRS and not pin):
+                    continue
+                if (self.is_adopted or not self.bind) and content in (THEIRS, *self.content.values()):
+                    continue
+                raise BrokenError(f"i: warpaes.open gave {name!r} {content[:40]!r}")
+
     def keys_given(self) -> list[str]:
         if self.pending is not None and "--new-key" not in self.pending[1]:
             return ["-k", str(self.pending[0])]  # which has the key before, too
@@ -753,6 +775,8 @@ def play(seed: int, plan: Plan, s3: Any = None) -> tuple[str, list[str]]:
                 kind = world.pending[1][0] if world.pending is not None else kind if world.has_ended else "encrypt"
             world.suffer(acts)
             status, words = world.one(kind, random.Random(number), fault_of(fault, kind, s3 is not None))
+            if s3 is None:
+                world.check_read()
             if status != 0 and kind != "rotate" and (mended or kind in ("rekey", "rewrap")):
                 world.mend()
                 again = world.words(kind, random.Random(number)) if world.pending is not None else words

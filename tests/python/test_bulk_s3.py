@@ -354,7 +354,7 @@ class Signatures(unittest.TestCase):
         if endpoint not in self.made:
             session = boto3.session.Session("AKID", "SECRET", region_name="eu-west-1")
             client = session.client("s3", endpoint_url=endpoint)
-            self.made[endpoint] = Http(client, session.get_credentials(), "bucket", 4, (1, 1))
+            self.made[endpoint] = Http(client, session.get_credentials(), "bucket", 4, (1, 1), True)
         http = self.made[endpoint]
         sent: list[Any] = []
 

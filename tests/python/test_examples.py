@@ -16,6 +16,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/python"
 NEEDS = {
     "beside_pyca": ["cryptography"],
     "checkpoint": ["torch"],
+    "gguf_model": ["gguf", "numpy"],
     "random_numbers": ["numpy"],
     "training": ["numpy", "torch"],
 }
@@ -45,6 +46,9 @@ class Examples(unittest.TestCase):
         said = self.run_example("checkpoint")
         self.assertIn("refused: ", said)
         self.assertIn("of step 1", said)
+
+    def test_gguf_model(self) -> None:
+        self.assertEqual(self.run_example("gguf_model"), "2 tensors of llama are the same\n")
 
     def test_random_numbers(self) -> None:
         self.assertIn("pi is about 3.1", self.run_example("random_numbers"))

@@ -79,7 +79,9 @@ class Paths(Case):
         with self.fsspec.open(url, "wb", **options) as file:
             file.write(b"text")
         self.assertEqual(self.files.cat(url), b"text")
-        self.assertEqual(self.files.unstrip_protocol(f"{self.data}/new/folder/file"), url)
+        one = f"warpaes://file://{self.data}/new/folder/file"
+        self.assertEqual(self.files.unstrip_protocol(f"{self.data}/new/folder/file"), one)
+        self.assertEqual(self.files.unstrip_protocol(url), one)
         with self.fsspec.open(self.files.unstrip_protocol(url), **options) as file:
             self.assertEqual(file.read(), b"text")
         opened = self.fsspec.open_files(f"warpaes::file://{self.data}/new/*/f*", keyset=self.keyset)
@@ -678,7 +680,10 @@ class S3(Case):
             file.write(b"text")
         with self.fsspec.open("warpaes::s3://bucket/k", keyset=self.keyset, s3=self.options) as file:
             self.assertEqual(file.read(), b"text")
-        self.assertEqual(self.files.unstrip_protocol("bucket/k"), "warpaes::s3://bucket/k")
+        one = self.files.unstrip_protocol("bucket/k")
+        self.assertEqual(one, "warpaes://s3://bucket/k")
+        with self.fsspec.open(one, keyset=self.keyset, s3=self.options) as file:
+            self.assertEqual(file.read(), b"text")
 
 
 if __name__ == "__main__":

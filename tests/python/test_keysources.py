@@ -109,7 +109,7 @@ class Sources(unittest.TestCase):
 
 class Urls(Sources):
     def test_what_is_none(self) -> None:
-        for url in ("", "keyset.json", "http://x", "gcp-kms://x"):
+        for url in ("", "keyset.json", "http://x", "oci-kms://x"):
             self.fails(ValueError, "key source: must be file:PATH", lambda: keysources.from_url(url))  # noqa: B023
         for url, words in (
             ("exec: ", "no command"),

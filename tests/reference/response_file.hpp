@@ -26,7 +26,7 @@ struct Record {
     [[nodiscard]] const std::string& output() const { return fields.at(encrypt ? "CIPHERTEXT" : "PLAINTEXT"); }
 };
 
-/// `path` is absolute or relative to tests/vectors, for example "kat/CBCGFSbox128.rsp". Throws std::runtime_error.
+/// `path` is absolute or relative to the unpacked archive, such as "kat/CBCGFSbox128.rsp". Throws std::runtime_error.
 std::vector<Record> read_response_file(const std::string& path);
 
 }  // namespace vectors

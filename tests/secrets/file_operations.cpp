@@ -18,6 +18,24 @@
 
 namespace secrets {
 
+namespace {
+
+/// Writes a file by system calls, which keep nothing of it here.
+std::string put(const std::string& path, const char* text, std::size_t bytes) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (write(fd, text, bytes) != static_cast<ssize_t>(bytes)) std::abort();
+    close(fd);
+    return path;
+}
+
+}  // namespace
+
+void World::load(const std::string& place, const warpaes_place_options* options) {
+    warpaes_keyset* keyset = nullptr;
+    expect(warpaes_keyset_load(place.c_str(), options, &keyset), "keyset_load");
+    warpaes_keyset_destroy(keyset);
+}
+
 void World::keysets_into(std::vector<Operation>& all) {
     all.push_back({"keyset: written",
                    [this] {
@@ -26,6 +44,18 @@ void World::keysets_into(std::vector<Operation>& all) {
                        std::memset(json_, 0, 4096);
                        expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
                        expect(warpaes_keyset_write(keyset, json_, 4096, &length), "keyset_write");
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   {}});
+    all.push_back({"keyset: loaded from a file and from a program, saved",
+                   [this] {
+                       const std::string file = put(path("keyset"), json_, std::strlen(json_));
+                       load(file);
+                       load("exec:cat '" + file + "'");
+                       warpaes_keyset* keyset = nullptr;
+                       expect(warpaes_keyset_load(file.c_str(), nullptr, &keyset), "keyset_load");
+                       unlink(file.c_str());
+                       expect(warpaes_keyset_save(keyset, file.c_str(), nullptr), "keyset_save");
                        warpaes_keyset_destroy(keyset);
                    },
                    {}});
@@ -72,6 +102,20 @@ void World::passphrases_into(std::vector<Operation>& all) {
                        warpaes_keyset_destroy(keyset);
                    },
                    [this] { look_for_kek(); }});
+    all.push_back({"keyset: loaded with a passphrase in a file, and asked for",
+                   [this] {
+                       const std::string file = put(path("keyset"), json_, std::strlen(json_));
+                       load("passphrase=" + put(path("word"), passphrase_, passphrase_bytes) + ";" + file);
+                       warpaes_place_options options = WARPAES_PLACE_OPTIONS_INIT;
+                       options.user = passphrase_;
+                       options.ask = [](void* user, const char*, char* to, std::size_t, std::size_t* length) {
+                           std::memcpy(to, user, passphrase_bytes);
+                           *length = passphrase_bytes;
+                           return 0;
+                       };
+                       load("passphrase:" + file, &options);
+                   },
+                   {}});
 }
 
 /// A key in two texts: Tink's keyset, and hexadecimal digits. In a process of its own.
@@ -111,6 +155,14 @@ void World::keks_into(std::vector<Operation>& all) {
         warpaes_keyset_destroy(keyset);
     };
     all.push_back({"keyset: opened with its key-encryption key", [this, open] { open(kek_, WARPAES_OK); }, {}});
+    all.push_back({"keyset: loaded with a key-encryption key in a file",
+                   [this] {
+                       const std::string file = put(path("keyset"), json_, std::strlen(json_));
+                       const std::string kek = put(path("kek"), kek_, std::strlen(kek_));
+                       load("kek=" + kek + ";kek-aad=x;" + file);
+                       load("kek=exec:cat '" + kek + "';kek-aad=x;exec:cat '" + file + "'");
+                   },
+                   {}});
     // Without the prefix that is there.
     all.push_back(
         {"keyset: not opened with a raw key", [this, open] { open(kek_ + 4000, WARPAES_ERROR_AUTHENTICATION); }, {}});
@@ -293,6 +345,32 @@ void World::streams_into(std::vector<Operation>& all) {
                        },
                        [=, this] { look_for_derived(name); }});
     }
+}
+
+void World::stdio_into(std::vector<Operation>& all) {
+    all.push_back({"FILE*: written and read",
+                   [this] {
+                       const std::string sealed = path("sealed");
+                       warpaes_keyset* keyset = nullptr;
+                       warpaes_sink sink = WARPAES_SINK_INIT;
+                       sink.flags = WARPAES_FILE_OVERWRITE;
+                       sink.path = sealed.c_str();
+                       warpaes_source source = WARPAES_SOURCE_INIT;
+                       source.path = sealed.c_str();
+                       std::FILE* stream = nullptr;
+                       expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
+                       expect(warpaes_create_stream(engine_, &sink, keyset, nullptr, 0, &stream), "create_stream");
+                       if (std::fwrite(plain_, 1, 60000, stream) != 60000 || std::fclose(stream) != 0) std::abort();
+                       expect(warpaes_open_stream(engine_, &source, keyset, nullptr, 0, &stream), "open_stream");
+                       for (const long offset : {0L, 100L, 30000L, 59990L}) {
+                           if (std::fseek(stream, offset, SEEK_SET) != 0 || std::fread(out_, 1, 9000, stream) == 0) {
+                               std::abort();
+                           }
+                       }
+                       std::fclose(stream);
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   {}});
 }
 
 /// Pending text grows up to its limit, is sealed, and less of the following text is pending.

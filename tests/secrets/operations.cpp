@@ -154,6 +154,7 @@ std::vector<Operation> World::operations(warpaes_engine* engine, warpaes_engine*
     keks_into(all);
     files_into(all);
     streams_into(all);
+    stdio_into(all);
     cut_streams_into(all, cutting);
     memory_into(all);
     devices_into(all);

@@ -64,6 +64,8 @@ private:
     void keks_into(std::vector<Operation>& all);
     void files_into(std::vector<Operation>& all);
     void streams_into(std::vector<Operation>& all);
+    void stdio_into(std::vector<Operation>& all);
+    void load(const std::string& place, const warpaes_place_options* options = nullptr);
     void cut_streams_into(std::vector<Operation>& all, warpaes_engine* cutting);
     void memory_into(std::vector<Operation>& all);
     void devices_into(std::vector<Operation>& all);

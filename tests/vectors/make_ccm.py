@@ -3,7 +3,7 @@
 to section; of decryption's two, one with the right tag and one with a wrong one.
 
 The published files name a key, a nonce or a length once for the records that follow; here each record has them all.
-Needs the Python package `cryptography_vectors`. Usage: make_ccm.py [OUTPUT_DIRECTORY]
+Needs the Python package `cryptography_vectors`. Usage: make_ccm.py OUTPUT_DIRECTORY
 """
 
 import importlib.resources
@@ -46,7 +46,7 @@ def kept(kind: str, number: int, section: list[dict[str, str]]) -> list[dict[str
 
 
 def main() -> None:
-    directory = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "ccm"
+    directory = pathlib.Path(sys.argv[1])
     directory.mkdir(exist_ok=True)
     source = importlib.resources.files("cryptography_vectors") / "ciphers" / "AES" / "CCM"
     for key_bits in (128, 192, 256):

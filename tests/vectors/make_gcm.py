@@ -2,7 +2,7 @@
 """Writes gcm/*.rsp: of NIST's GCM validation files (17 MB) one record of each section, a different one from section to
 section. A section is a combination of IV, text, associated data and tag lengths and has 15 records.
 
-Needs the Python package `cryptography_vectors`. Usage: make_gcm.py [OUTPUT_DIRECTORY]
+Needs the Python package `cryptography_vectors`. Usage: make_gcm.py OUTPUT_DIRECTORY
 """
 
 import importlib.resources
@@ -24,7 +24,7 @@ def one_of_each_section(text: str) -> str:
 
 
 def main() -> None:
-    directory = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "gcm"
+    directory = pathlib.Path(sys.argv[1])
     directory.mkdir(exist_ok=True)
     source = importlib.resources.files("cryptography_vectors") / "ciphers" / "AES" / "GCM"
     for kind in ("EncryptExtIV", "Decrypt"):

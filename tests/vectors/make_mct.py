@@ -5,7 +5,7 @@ A Monte Carlo file follows from the record COUNT = 0 of each section: every reco
 seeds below are those of NIST's files (CAVS 11.1, April 2011), and so are the last results, COUNT = 99, which are
 checked here. Each of the 100 keys depends on everything before it, so files that end alike are alike throughout.
 
-Needs the Python package `cryptography`. Usage: make_mct.py [OUTPUT_DIRECTORY]
+Needs the Python package `cryptography`. Usage: make_mct.py OUTPUT_DIRECTORY
 """
 
 import pathlib
@@ -155,7 +155,7 @@ def section(mode: str, direction: str, key_text: str, iv_text: str, text: str, l
 
 
 def main() -> None:
-    directory = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "mct"
+    directory = pathlib.Path(sys.argv[1])
     for mode in ("ECB", "CFB1"):
         for index, key_bits in enumerate((128, 192, 256)):
             header = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import random
 import re
 import threading
@@ -109,14 +110,18 @@ FAILURES = (
 _loader: Any = None
 
 
-def _session() -> boto3.session.Session:
-    """Return a session that shares with all others what botocore reads of services, which takes half of its time."""
+def _session() -> tuple[boto3.session.Session, str | bool]:
+    """Return a session, and the certificates that its clients accept: a file, or True for those of botocore.
+
+    All sessions share the loader of botocore's data, because reading these takes half of the time of making one.
+    """
     global _loader
     inner = botocore.session.get_session()
     if _loader is None:
         _loader = inner.get_component("data_loader")
     inner.register_component("data_loader", _loader)
-    return boto3.session.Session(botocore_session=inner)
+    verify = inner.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE") or True
+    return boto3.session.Session(botocore_session=inner), verify
 
 
 def code_of(error: botocore.exceptions.ClientError) -> str:
@@ -164,7 +169,7 @@ class S3Storage(Storage):
             retries=retries,
         )
         self.endpoint = str(options.get("endpoint_url") or "")
-        session = self.call(_session)
+        session, verify = self.call(_session)
 
         def connect(region: str | None) -> Any:
             return session.client("s3", endpoint_url=options.get("endpoint_url"), region_name=region, config=config)
@@ -174,7 +179,9 @@ class S3Storage(Storage):
             region = self._region()
             if region not in (None, self.client.meta.region_name):
                 self.client = connect(region)
-        self.http = self.call(lambda: Http(self.client, session.get_credentials(), self.bucket, CONNECTIONS, timeouts))
+        self.http = self.call(
+            lambda: Http(self.client, session.get_credentials(), self.bucket, CONNECTIONS, timeouts, verify)
+        )
         self.put_headers = self.http.headers(self.put_options)
 
     def _region(self) -> str | None:
@@ -292,7 +299,7 @@ class S3Storage(Storage):
                 raise OSError(f"{self._say('')}: the store's listing does not end: it repeats itself, or is empty")
             seen.add(number)
 
-    def _field(self, answer: dict[str, Any], name: str, key: str = "") -> Any:
+    def _field(self, answer: Mapping[str, Any], name: str, key: str = "") -> Any:
         """Return a part of an answer; not every store sends what S3 does."""
         if answer.get(name) is None:
             raise OSError(f"{self._say(key)}: the store's answer has no {name}")
@@ -527,8 +534,8 @@ class _S3Upload(Upload):
                 lambda: self._storage.http.send("POST", self._arguments["Key"], headers, query="?uploads"), self._key
             )
             found = UPLOAD_ID.search(answer.content)
-            answer = {"UploadId": html.unescape(found[1].decode(errors="replace")) if found else None}
-            self._arguments["UploadId"] = self._storage._field(answer, "UploadId", self._key)
+            fields = {"UploadId": html.unescape(found[1].decode(errors="replace")) if found else None}
+            self._arguments["UploadId"] = self._storage._field(fields, "UploadId", self._key)
             self._attempt.uploading(self._arguments["UploadId"])
         self._free.acquire()
         for sent in self._parts:

@@ -9,7 +9,8 @@ import re
 import socket
 import urllib.parse
 import zlib
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import botocore.exceptions
 from botocore.auth import S3SigV4Auth
@@ -24,6 +25,14 @@ MESSAGE = re.compile(rb"<Message>([^<]*)</Message>")
 
 #: What an answer may hold that is not asked for by its length: an error, or nothing.
 MOST = 1 << 20
+
+
+class Answer(NamedTuple):
+    """A response that was read to its end."""
+
+    status_code: int
+    headers: Mapping[str, str]
+    content: bytes
 
 
 class Found(Exception):  # noqa: N818
@@ -63,14 +72,23 @@ class Http:
     """Requests for the objects of one bucket, from any number of threads."""
 
     def __init__(
-        self, client: Any, credentials: Any, bucket: str, connections: int, timeouts: tuple[float, float]
+        self,
+        client: Any,
+        credentials: Any,
+        bucket: str,
+        connections: int,
+        timeouts: tuple[float, float],
+        verify: str | bool,
     ) -> None:
-        """Use the URL and region of a boto3 client, and the credentials of the session."""
+        """Use the URL and region of a boto3 client, and the credentials of its session.
+
+        `verify`: the file of certificates that a server must be signed by; True: those of botocore.
+        """
         url = where(client, bucket)
         self._base = url.removesuffix("x")
         self._credentials, self._region = credentials, client.meta.region_name
         self._session = URLLib3Session(
-            verify=client._endpoint.http_session._verify,
+            verify=verify,
             proxies=get_environ_proxies(url),
             timeout=timeouts,
             max_pool_connections=connections,
@@ -95,7 +113,7 @@ class Http:
         body: bytes | bytearray = b"",
         query: str = "",
         most: int = 0,
-    ) -> Any:
+    ) -> Answer:
         """Return the answer; ClientError if it says no, and botocore's other errors if there is none.
 
         `most`: the bytes that are expected; of an answer that has more only the beginning is read.
@@ -113,9 +131,10 @@ class Http:
         S3SigV4Auth(self._credentials.get_frozen_credentials(), "s3", self._region).add_auth(request)
         prepared = request.prepare()
         prepared.stream_output = True
-        answer = self._session.send(prepared)
-        data = answer._content = _read(answer.raw, max(most, MOST))
+        response = self._session.send(prepared)
+        answer = Answer(response.status_code, response.headers, _read(response.raw, max(most, MOST)))
         if answer.status_code >= 300:
+            data = answer.content
             code, message = CODE.search(data), MESSAGE.search(data)
             error = {
                 "Code": code[1].decode(errors="replace") if code else str(answer.status_code),

@@ -33,7 +33,10 @@ __all__ = [
     "write_keyset",
 ]
 
-KINDS = "file:PATH, exec:COMMAND, aws-kms://ARN, vault-transit://HOST/MOUNT/keys/NAME, pkcs11:token=…;object=… or tpm2:"
+KINDS = (
+    "file:PATH, exec:COMMAND, aws-kms://ARN, gcp-kms://projects/…, azure-kv://HOST/keys/NAME, "
+    "vault-transit://HOST/MOUNT/keys/NAME, pkcs11:token=…;object=… or tpm2:"
+)
 
 
 def from_url(url: str) -> KeySource:
@@ -48,6 +51,14 @@ def from_url(url: str) -> KeySource:
         from ._aws import AwsKmsSource
 
         return AwsKmsSource(rest.removeprefix("//"))
+    if scheme in ("gcp-kms", "gcp-kms+http"):
+        from ._gcp import GcpKmsSource
+
+        return GcpKmsSource(url)
+    if scheme == "azure-kv":
+        from ._azure import AzureKeyVaultSource
+
+        return AzureKeyVaultSource(url)
     if scheme in ("vault-transit", "vault-transit+http"):
         from ._vault import VaultTransitSource
 

@@ -16,9 +16,10 @@ import time
 import descriptors
 import limits
 import names
-import places
 import signals
 from world import Template, notice, run_case
+
+import places
 
 #: CI runs one in this many cases of the axes with many or slow cases.
 SHARES = {"descriptors": 2, "signals": 3}

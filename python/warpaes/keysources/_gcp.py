@@ -1,0 +1,147 @@
+"""Google Cloud KMS: the key never leaves it. Needs google-cloud-kms (``warpaes[gcp]``)."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+from ..exceptions import InvalidUnwrap
+from ._source import (
+    BadAnswerError,
+    DeniedError,
+    KeySource,
+    KeySourceError,
+    UnavailableError,
+    UnknownKeyError,
+    check_length,
+    printable,
+)
+
+#: Seconds that a request may take. A request is not repeated here.
+TIMEOUT = 30
+_NAME = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
+_POLYNOMIAL = 0x82F63B78
+
+
+def crc32c(data: bytes) -> int:
+    """Return the CRC-32C of a few bytes, which the service compares."""
+    value = 0xFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (_POLYNOMIAL if value & 1 else 0)
+    return value ^ 0xFFFFFFFF
+
+
+class GcpKmsSource(KeySource):
+    """``gcp-kms://projects/…/cryptoKeys/NAME``, as Tink's URLs; Google's client finds the credentials.
+
+    ``gcp-kms+http://HOST:PORT/projects/…`` is a server on this machine, without TLS and credentials.
+    """
+
+    def __init__(self, url: str) -> None:
+        """``url``: all of it."""
+        scheme, _, rest = url.partition("://")
+        self._host, name = "", rest
+        if scheme == "gcp-kms+http":
+            self._host, _, name = rest.partition("/")
+            if self._host.partition(":")[0] not in ("127.0.0.1", "localhost"):
+                raise ValueError("gcp-kms+http: works on this machine only: keys would cross the network in clear")
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                "gcp-kms: must be gcp-kms://projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/NAME"
+            )
+        self.name = url
+        self._key = name
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def _opened(self) -> Any:
+        with self._lock:
+            if self._client is None:
+                try:
+                    from google.auth import exceptions
+                    from google.cloud import kms_v1
+                except ImportError:
+                    raise UnavailableError(f"{self.name}: needs google-cloud-kms: pip install 'warpaes[gcp]'") from None
+                try:
+                    if self._host:
+                        import grpc
+                        from google.cloud.kms_v1.services.key_management_service import transports
+
+                        channel = grpc.insecure_channel(self._host)
+                        transport = transports.KeyManagementServiceGrpcTransport(channel=channel)
+                        self._client = kms_v1.KeyManagementServiceClient(transport=transport)
+                    else:
+                        self._client = kms_v1.KeyManagementServiceClient()
+                except exceptions.GoogleAuthError as error:
+                    raise DeniedError(f"{self.name}: {printable(str(error))}") from None
+            return self._client
+
+    def _ask(self, operation: str, request: dict[str, Any]) -> Any:
+        client = self._opened()
+        from google.api_core import exceptions as answers
+        from google.auth import exceptions
+
+        try:
+            return getattr(client, operation)(request={"name": self._key, **request}, timeout=TIMEOUT, retry=None)
+        except answers.GoogleAPICallError as error:
+            kind: type[Exception] = KeySourceError
+            if isinstance(error, (answers.Unauthenticated, answers.PermissionDenied, answers.Forbidden)):
+                kind = DeniedError
+            elif isinstance(error, (answers.NotFound, answers.FailedPrecondition)):
+                kind = UnknownKeyError
+            elif isinstance(error, answers.InvalidArgument) and operation == "decrypt":
+                kind = InvalidUnwrap
+            elif isinstance(error, (answers.TooManyRequests, answers.ServerError)):
+                kind = UnavailableError
+            raise kind(f"{self.name}: {operation} is refused: {printable(str(error))}") from None
+        except exceptions.TransportError as error:
+            raise UnavailableError(f"{self.name}: {printable(str(error))}") from None
+        except exceptions.GoogleAuthError as error:
+            raise DeniedError(f"{self.name}: {printable(str(error))}") from None
+
+    def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
+        """Encrypt by Cloud KMS' Encrypt. Checksums detect what is altered on the way."""
+        check_length(data_key)
+        answer = self._ask(
+            "encrypt",
+            {
+                "plaintext": data_key,
+                "additional_authenticated_data": associated_data,
+                "plaintext_crc32c": crc32c(data_key),
+                "additional_authenticated_data_crc32c": crc32c(associated_data),
+            },
+        )
+        wrapped = bytes(answer.ciphertext)
+        if not answer.verified_plaintext_crc32c or not answer.verified_additional_authenticated_data_crc32c:
+            raise BadAnswerError(f"{self.name}: the service did not get the key and the associated data that were sent")
+        if not wrapped or crc32c(wrapped) != answer.ciphertext_crc32c:
+            raise BadAnswerError(f"{self.name}: the answer to encrypt was altered on the way")
+        return wrapped
+
+    def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
+        """Decrypt with Cloud KMS' Decrypt."""
+        if not wrapped:
+            raise InvalidUnwrap(f"{self.name}: there is no wrapped key")
+        answer = self._ask(
+            "decrypt",
+            {
+                "ciphertext": wrapped,
+                "additional_authenticated_data": associated_data,
+                "ciphertext_crc32c": crc32c(wrapped),
+                "additional_authenticated_data_crc32c": crc32c(associated_data),
+            },
+        )
+        data_key = bytes(answer.plaintext)
+        if not data_key or crc32c(data_key) != answer.plaintext_crc32c:
+            raise BadAnswerError(f"{self.name}: the answer to decrypt was altered on the way")
+        return data_key
+
+    def close(self) -> None:
+        """Close its connections."""
+        with self._lock:
+            if self._client is not None:
+                self._client.transport.close()
+            self._client = None

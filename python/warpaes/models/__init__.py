@@ -1,0 +1,15 @@
+"""Encrypted model folders: those of Hugging Face, with their shards, as one authenticated whole.
+
+``encrypt`` makes one from a folder in clear, under a keyset instead of two JSON Web Keys: ``model*.safetensors`` become
+CryptoTensors under the same names, and ``warpaes-model.json`` names every file with its hash. ``load`` returns tensors.
+Within ``unlocked``, ``from_pretrained`` of transformers and diffusers loads such a folder as it loads one in clear.
+
+docs/serving.md says what is encrypted, and what the host sees.
+"""
+
+from ._encrypt import encrypt
+from ._folder import Folder, inspect, verify
+from ._load import load
+from ._unlocked import unlocked
+
+__all__ = ["Folder", "encrypt", "inspect", "load", "unlocked", "verify"]

@@ -1,0 +1,145 @@
+"""A model folder in clear becomes an encrypted one."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import tempfile
+from typing import Any
+
+from .._native import Keyset
+from .._output import Output
+from ..exceptions import FormatError
+from ..safetensors import Stored, save_file
+from ._folder import INDEX, MANIFEST, WEIGHTS, files_of, hash_of, header_of, sealed_manifest
+from ._keys import ModelKeys, keys_of
+
+#: Names of other formats of weights, whose files would be copied in clear.
+OTHER_WEIGHTS = (
+    ".bin", ".ckpt", ".gguf", ".h5", ".msgpack", ".npy", ".npz", ".onnx", ".pb", ".pkl", ".pt", ".pth", ".tflite",
+)  # fmt: skip
+_PIECE = 1 << 20
+
+
+def encrypt(source: str | os.PathLike[str], target: str | os.PathLike[str], keys: Keyset | str) -> dict[str, int]:
+    """Encrypt the weights of a model folder into a new folder, which appears when it is complete.
+
+    Every ``*.safetensors`` becomes an encrypted file of the same name, which readers without the key refuse. All other
+    files are copied in clear, and the manifest binds their content. Subfolders are kept.
+
+    Args:
+        source: The folder in clear. It must not change meanwhile.
+        target: The new folder, which must not exist.
+        keys: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts.
+
+    Returns:
+        The size in bytes of each file that is in clear in the target, by its name.
+
+    Raises:
+        FileExistsError: There is something at the target.
+        FormatError: The folder has no ``*.safetensors``, has weights in another format or an encrypted model, or an
+            index that does not fit its shards.
+        OSError: A file cannot be read or written.
+    """
+    source, target = os.path.abspath(source), os.path.abspath(target)
+    names = list(files_of(source, follow=True))  # a snapshot of Hugging Face's cache has links
+    _check(source, names)
+    if os.path.lexists(target):
+        raise FileExistsError(f"{target} exists: name a new folder")
+    made = next(iter(keys_of(keys).values()))
+    partial = tempfile.mkdtemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
+    try:
+        files = {name: _write(os.path.join(source, name), os.path.join(partial, name), made) for name in names}
+        with Output(os.path.join(partial, MANIFEST), replace=False) as output:
+            output.write(sealed_manifest(made, files))
+        os.chmod(partial, 0o700)
+        os.rename(partial, target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return {name: about["bytes"] for name, about in files.items() if not about["encrypted"]}
+
+
+def _check(source: str, names: list[str]) -> None:
+    if MANIFEST in names:
+        raise FormatError(f"{source} is an encrypted model already")
+    weights = [name for name in names if name.endswith(WEIGHTS)]
+    if not weights:
+        raise FormatError(f"{source} has no *{WEIGHTS}: convert its weights first, for example by save_pretrained")
+    for name in names:
+        if name.endswith(OTHER_WEIGHTS):
+            raise FormatError(
+                f"{os.path.join(source, name)} may have weights, and would be copied in clear: convert it to "
+                f"*{WEIGHTS}, or remove it"
+            )
+        if name.endswith(INDEX):
+            _check_index(source, name, weights)
+
+
+def _check_index(source: str, name: str, weights: list[str]) -> None:
+    """Compare an index with the shards that it names, tensor by tensor."""
+    path = os.path.join(source, name)
+    folder = name.rpartition("/")[0]
+    try:
+        with open(path, "rb") as file:
+            found = json.load(file)["weight_map"]
+        wanted: dict[str, set[str]] = {}
+        for tensor, shard in found.items():
+            wanted.setdefault(f"{folder}/{shard}" if folder else shard, set()).add(tensor)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise FormatError(f"{path} is not an index of shards") from None
+    for shard, tensors in wanted.items():
+        if shard not in weights:
+            raise FormatError(f"{path} names {shard}, which is missing")
+        there = set(_entries(os.path.join(source, shard))[0])
+        if there != tensors:
+            other = sorted(there ^ tensors)[0]
+            raise FormatError(f"{path}: the tensor {other!r:.80} is not in both the index and {shard}")
+
+
+def _entries(path: str) -> tuple[dict[str, Any], dict[str, str], int]:
+    """Return the tensors of a file in clear, its metadata, and where their data begin."""
+    header = header_of(path)
+    try:
+        entries = json.loads(header[8:])
+        metadata = entries.pop("__metadata__", {})
+        size = os.path.getsize(path) - len(header)
+        for entry in entries.values():
+            first, end = entry["data_offsets"]
+            if not 0 <= first <= end <= size or not isinstance(entry["dtype"], str):
+                raise ValueError
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise FormatError(f"{path} is not a file of safetensors") from None
+    if any(name.startswith("__") for name in metadata):
+        raise FormatError(f"{path} is encrypted already")
+    return entries, metadata, len(header)
+
+
+def _write(source: str, target: str, keys: ModelKeys) -> dict[str, Any]:
+    """Write one file, and return what the manifest has of it."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    encrypted = source.endswith(WEIGHTS)
+    if encrypted:
+        entries, metadata, begin = _entries(source)
+        with open(source, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            whole = memoryview(content)
+            try:
+                tensors: dict[str, Any] = {}
+                for name, entry in entries.items():
+                    first, end = entry["data_offsets"]
+                    data = whole[begin + first : begin + end]
+                    tensors[name] = Stored(name, entry["dtype"], entry["shape"], data)
+                save_file(tensors, target, metadata, enc_key=keys.enc, sign_key=keys.sign, guard="header")
+                for tensor in tensors.values():
+                    tensor.data.release()
+            finally:
+                del tensors
+                whole.release()
+    else:
+        with open(source, "rb") as file, Output(target, replace=False) as output:
+            while piece := file.read(_PIECE):
+                output.write(piece)
+        shutil.copymode(source, target)
+    return {"bytes": os.path.getsize(target), "sha256": hash_of(target, encrypted), "encrypted": encrypted}

@@ -1,0 +1,56 @@
+"""The keys of a model, derived from a keyset: one that wraps tensors' keys, one that signs, one for the manifest."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._jwk import ed25519
+from .._keyset_places import as_keyset
+from .._native import Keyset
+
+_LABEL = b"warpaes model 1 "
+
+
+@dataclass(frozen=True)
+class ModelKeys:
+    """What one key of a keyset stands for."""
+
+    key_id: int
+    enc: dict[str, str] = field(repr=False)  #: JSON Web Key that wraps tensors' keys
+    sign: dict[str, str] = field(repr=False)  #: JSON Web Key of the headers' signatures
+    mac: bytes = field(repr=False)  #: authenticates the manifest
+
+
+def _derived(secret: bytes, purpose: bytes) -> bytes:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    made: bytes = HKDF(hashes.SHA256(), 32, None, _LABEL + purpose).derive(secret)
+    return made
+
+
+def _of_key(key: dict[str, Any]) -> ModelKeys:
+    secret = key["keyData"]["typeUrl"].encode() + b"\0" + base64.b64decode(key["keyData"]["value"])
+    seed = _derived(secret, b"signature")
+    public = ed25519().Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+    kid = str(key["keyId"])
+    wrapping = base64.b64encode(_derived(secret, b"encryption")).decode()
+    enc = {"kty": "oct", "alg": "aes256gcm", "kid": kid, "k": wrapping}
+    pair = {"d": base64.b64encode(seed).decode(), "x": base64.b64encode(public).decode()}
+    return ModelKeys(
+        key["keyId"], enc, {"kty": "okp", "alg": "ed25519", "kid": kid, **pair}, _derived(secret, b"manifest")
+    )
+
+
+def keys_of(keyset: Keyset | str) -> dict[int, ModelKeys]:
+    """Return the keys of a keyset's enabled keys by their ids, the primary key first.
+
+    ``keyset``: a Keyset, or its place as for ``Keyset.load``.
+    """
+    found = json.loads(as_keyset(keyset).to_json())
+    enabled = [key for key in found["key"] if key["status"] == "ENABLED"]
+    enabled.sort(key=lambda key: bool(key["keyId"] != found["primaryKeyId"]))
+    return {key["keyId"]: _of_key(key) for key in enabled}

@@ -1,0 +1,95 @@
+"""``from_pretrained`` of other packages, on encrypted folders."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from .._native import Keyset
+from ..exceptions import FormatError
+from ..safetensors import safe_open
+from ._folder import MANIFEST, Folder
+
+_turn = threading.Lock()
+
+
+class _Opener:
+    """Opens the files of encrypted model folders in the place of ``safetensors.safe_open``."""
+
+    def __init__(self, keys: Keyset | str) -> None:
+        self._keys = keys
+        self._lock = threading.Lock()
+        self._folders: dict[str, Folder] = {}
+
+    def __call__(self, filename: Any, framework: str, device: Any = "cpu", **options: Any) -> safe_open:
+        """Open a file; ``options``, such as safetensors' ``backend``, choose how plain files are read."""
+        path = os.path.abspath(os.fsdecode(filename))
+        root = self._root_of(path)
+        with self._lock:
+            if root not in self._folders:
+                self._folders[root] = Folder(root, self._keys)
+            folder = self._folders[root]
+        return folder.open(os.path.relpath(path, root), framework, "cpu" if device is None else device)
+
+    @staticmethod
+    def _root_of(path: str) -> str:
+        root = os.path.dirname(path)
+        while not os.path.lexists(os.path.join(root, MANIFEST)):
+            if root == os.path.dirname(root):
+                raise FormatError(
+                    f"{path} is not in an encrypted model folder, so nothing authenticates it: load it outside of "
+                    "unlocked()"
+                )
+            root = os.path.dirname(root)
+        return root
+
+    def check(self) -> None:
+        """Compare the files in clear of the folders once more with their manifests."""
+        for folder in self._folders.values():
+            folder.check_clear()
+
+
+def _replace(old: Any, new: Any) -> None:
+    """Put another function in the place of safetensors' in all modules that have imported it."""
+    for module in list(sys.modules.values()):
+        with contextlib.suppress(Exception):  # modules that are made up
+            if vars(module).get("safe_open") is old:
+                module.safe_open = new  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def unlocked(keys: Keyset | str) -> Iterator[None]:
+    """Let ``from_pretrained`` of transformers, diffusers and others load encrypted model folders.
+
+    Within the ``with`` block ``safetensors.safe_open``, also as other modules have imported it, opens only files of
+    encrypted folders, and each tensor is authenticated when it is read. Any other file is refused. Files in clear, such
+    as ``config.json``, are compared with the manifest when the first shard is opened, and again at the end of the
+    block, which raises if they have changed. The whole process is affected, so only one block can be active.
+
+    Args:
+        keys: A Keyset, or its place as for ``Keyset.load``.
+
+    Raises:
+        RuntimeError: Another block is active.
+        ModuleNotFoundError: The package safetensors is missing.
+        InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``.
+    """
+    import safetensors
+    import safetensors.torch  # whose functions open files by a name of its own
+
+    if not _turn.acquire(blocking=False):
+        raise RuntimeError("unlocked: another block is active in this process")
+    try:
+        opener, original = _Opener(keys), safetensors.safe_open
+        _replace(original, opener)
+        try:
+            yield
+        finally:
+            _replace(opener, original)
+        opener.check()
+    finally:
+        _turn.release()

@@ -1,0 +1,23 @@
+// Text around keys and passphrases: white space, hexadecimal digits, and what may be a secret.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace warpaes::places {
+
+/// `text` without white space around it, and without a byte order mark of UTF-8.
+std::string_view trimmed(std::string_view text);
+bool is_hex(std::string_view text);
+/// The value of a hexadecimal digit; -1 for another character.
+int hex_digit(char c);
+/// Whether `text` could be a key or most of one, in hexadecimal, base64 or JSON; no message repeats such text.
+bool looks_like_key(std::string_view text);
+/// Decodes `digits` to half as many bytes. The owner of `digits` wipes them.
+void decode_hex(std::string_view digits, unsigned char* bytes);
+/// The number in "fd:N". Throws Error{ARGUMENT}, which repeats only digits.
+int parse_fd(const std::string& what, const std::string& number);
+/// The rest of `text` after `prefix`; null if it does not begin with it.
+const char* after(const char* text, const char* prefix);
+
+}  // namespace warpaes::places

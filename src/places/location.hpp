@@ -1,0 +1,39 @@
+// Reads locations: a path, file:PATH, env:NAME, fd:N or exec:COMMAND.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "places/host.hpp"
+#include "places/secret_text.hpp"
+
+namespace warpaes::places {
+
+struct PlacedKey {
+    std::string name;  ///< of the location, for messages
+    SecretText text;
+};
+
+/// Reads the file, variable or output at `location`, which the argument `option` gave. Throws Error.
+PlacedKey read_location(const std::string& option, const std::string& location, Host& host);
+
+/// Reads a passphrase: one line of any bytes, without its end. No message repeats the location, which may be the
+/// passphrase itself. Throws Error.
+PlacedKey read_passphrase_at(const std::string& option, const std::string& location, Host& host);
+
+/// The most bytes of a passphrase.
+inline constexpr std::size_t most_passphrase = 4096;
+
+/// The passphrase in `text`: one line, without its end. Throws Error{ARGUMENT} for more or none; `option` begins the
+/// sentence.
+std::string_view passphrase_in(const std::string& option, std::string_view text);
+
+/// Throws Error{ARGUMENT} if `location`, which is not a file, has a kind that does not exist, or one that only the
+/// Python package has.
+void refuse_unknown_kind(const std::string& option, const std::string& location);
+
+/// Throws Error{ARGUMENT} for a key in place of its location, because shell histories and process lists show it.
+void refuse_key(const std::string& option, const char* location);
+
+}  // namespace warpaes::places

@@ -1,0 +1,36 @@
+// The place of a keyset and how the keyset is opened, in one string: docs/keys.md has the grammar.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace warpaes::places {
+
+/// The kinds of locations, for messages.
+inline constexpr std::string_view locations = "PATH, file:PATH, env:NAME, fd:N or exec:COMMAND";
+
+struct KeysetPlace {
+    std::string location;                   ///< a path, file:PATH, env:NAME, fd:N or exec:COMMAND; or own:
+    bool clear = false;                     ///< marked as not encrypted
+    bool asks = false;                      ///< under a passphrase that the user is asked for
+    std::optional<std::string> passphrase;  ///< the location of the passphrase
+    std::optional<std::string> kek;         ///< the location of the key-encryption key
+    std::optional<std::string> kek_aad;     ///< its associated data
+
+    /// Whether the place says how an encrypted keyset is opened.
+    [[nodiscard]] bool opens() const noexcept { return asks || passphrase || kek; }
+    /// Whether the keyset stands in front of each encrypted file.
+    [[nodiscard]] bool is_own() const noexcept { return location == "own:"; }
+    /// The path of the file there; nothing for another kind of location.
+    [[nodiscard]] std::optional<std::string> path() const;
+};
+
+/// Parses what `option` gave. Throws Error{ARGUMENT}, which repeats nothing that may be secret.
+KeysetPlace parse_keyset_place(const std::string& option, std::string_view place);
+
+/// The variables that the place names, also if it cannot be parsed.
+std::vector<std::string> variables_named_by(std::string_view place);
+
+}  // namespace warpaes::places

@@ -1,0 +1,40 @@
+// A program that prints a keyset, a key or a passphrase: `exec:COMMAND`.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "places/host.hpp"
+
+namespace warpaes::places {
+
+/// A running shell command whose standard output can be read. Its standard input is empty, its errors go to this
+/// process's standard error. It inherits no keys: no other descriptor, and neither a variable WARPAES_KEYSET…, with
+/// which it could also start itself again, nor one that WARPAES_KEYSET or the host names.
+class KeyProgram {
+public:
+    /// `option`: the argument that gave the command, for messages; no message repeats the command's arguments. Throws
+    /// Error{ARGUMENT}, Error{READ}.
+    KeyProgram(const std::string& option, const std::string& command, Host& host);
+    KeyProgram(const KeyProgram&) = delete;
+    KeyProgram& operator=(const KeyProgram&) = delete;
+    /// Ends a command that has not been waited for.
+    ~KeyProgram();
+
+    [[nodiscard]] int output() const noexcept { return output_; }
+    /// The name in messages: the option, and the first word of the command if that is certainly a program's name.
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    /// Waits for its end. Throws Error unless it succeeded: its output may be half of a key.
+    void finish();
+
+private:
+    void close_output() noexcept;
+
+    Host& host_;
+    std::string name_;
+    int output_ = -1;
+    pid_t process_ = -1;
+};
+
+}  // namespace warpaes::places

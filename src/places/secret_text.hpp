@@ -1,0 +1,37 @@
+// Secret text in memory: it does not move, and is wiped.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace warpaes::places {
+
+class Host;
+
+/// Up to 1 MiB of secret text, wiped on destruction.
+class SecretText {
+public:
+    static constexpr std::size_t capacity = 1 << 20;
+
+    SecretText() : bytes_(new char[capacity]) {}
+    SecretText(SecretText&&) = default;
+    SecretText& operator=(SecretText&&) = delete;
+    ~SecretText();
+    /// Reads everything from `fd` to its end. Throws Error{KEYSET} for longer text, Error{READ}, Error{CANCELLED}.
+    void read(const std::string& what, int fd, Host& host);
+    void copy(const std::string& what, std::string_view text);
+    /// `fill` gets room for `capacity` bytes and returns how many it has written.
+    template <typename Fill>
+    void fill(Fill fill) {
+        size_ = fill(bytes_.get());
+    }
+    [[nodiscard]] std::string_view view() const noexcept { return {bytes_.get(), size_}; }
+
+private:
+    std::unique_ptr<char[]> bytes_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace warpaes::places
