@@ -22,9 +22,9 @@ using cli::Command;
 
 #if WARPAES_DEMO
 [[noreturn]] int not_in_demo(int /*argc*/, char** argv) {
-    throw cli::Failure(WARPAES_ERROR_ARGUMENT,
-                       fmt::format("'{}': the command that `make demo` builds lacks it; `make install` builds them all",
-                                   argv[0]));
+    throw cli::Failure(
+        WARPAES_ERROR_ARGUMENT,
+        fmt::format("'{}': the command that `make demo` builds lacks it; `make install` builds them all", argv[0]));
 }
 constexpr auto run_lab = not_in_demo, run_provider = not_in_demo, run_selftest = not_in_demo, run_bench = not_in_demo,
                run_plan = not_in_demo, run_calibrate = not_in_demo, run_tune = not_in_demo;
