@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 import threading
@@ -79,7 +80,9 @@ def unlocked(keys: Keyset | str) -> Iterator[None]:
         InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``.
     """
     import safetensors
-    import safetensors.torch  # whose functions open files by a name of its own
+
+    with contextlib.suppress(ModuleNotFoundError):  # its functions open files by a name of their own
+        importlib.import_module("safetensors.torch")
 
     if not _turn.acquire(blocking=False):
         raise RuntimeError("unlocked: another block is active in this process")
