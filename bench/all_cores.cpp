@@ -1,5 +1,5 @@
-// Speed of all cores with one message in host memory, beside memcpy by as many threads: memory is the limit of both.
-// Prints a table, and writes the measurements as JSON.
+// Speed of all cores with one message in host memory, compared with memcpy by as many threads: memory is the limit of
+// both. Prints a table, and writes the measurements as JSON.
 //
 //     all_cores [--backend NAME] [--mib N] [--threads N] [--samples N] [--json FILE]
 //

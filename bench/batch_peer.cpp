@@ -1,5 +1,5 @@
-// Batches on one core beside Intel's Multi-Buffer Crypto for IPsec (ipsec-mb): messages of 64 bytes to 16 KiB, under
-// one key and under many, each message with its own IV. Prints a table, and writes the measurements as JSON.
+// Batches on one core compared with Intel's Multi-Buffer Crypto for IPsec (ipsec-mb): messages of 64 bytes to 16 KiB,
+// under one key and under many, each message with its own IV. Prints a table, and writes the measurements as JSON.
 //
 //     batch_peer [--mode LIST] [--size LIST] [--keys LIST] [--bits LIST] [--mib N] [--rounds N] [--json FILE]
 //

@@ -40,7 +40,7 @@ def figures(record: dict) -> str:
 
 
 def scaling(workers: dict) -> str:
-    """N workers beside N times one. The oldest records have only one and two workers, on all cores and on a disk."""
+    """N workers compared with N times one. The oldest records have one and two workers."""
     if "runs" not in workers:
         one, two = (number(workers["bytes"] / workers[name] / 1e9) for name in ("seconds_1", "seconds_2"))
         return (

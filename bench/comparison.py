@@ -69,7 +69,7 @@ def speeds(record: dict) -> str:
 
 
 def better(record: dict) -> list[str]:
-    """A list of the figures in which another tool is ahead."""
+    """List the figures where another tool is faster."""
     said = []
     ours = {what: row_of(record, "warpaes", what) for what in ("encrypt", "decrypt")}
     for field, words in (

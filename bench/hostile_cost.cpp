@@ -309,7 +309,7 @@ void context(Table& table, const Engine& engine, const char* backend, warpaes_mo
     });
 }
 
-/// SIV, GCM-SIV, KW and KWP; and CBC with padding, whose output is wiped likewise.
+/// SIV, GCM-SIV, KW and KWP; and CBC with padding, whose output is also wiped.
 void composed(Table& table, const Engine& engine, const char* backend, warpaes_memory kind, warpaes_mode mode,
               std::uint64_t bytes) {
     const std::uint8_t key_bytes[16] = {7}, mac_bytes[16] = {9};

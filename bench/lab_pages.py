@@ -51,7 +51,7 @@ def load_profiles(folder: Path = FOLDER) -> dict[str, dict]:
     return {record["gpu"]["name"]: record for record in read(folder, "profile-*.json")}
 
 
-# ---------------------------------------------------------------------------------------------------- what records say
+# ---------------------------------------------------------------------------------------------------- records
 
 
 def result_of(record: dict, key: str) -> dict | None:
@@ -399,7 +399,7 @@ def profile_page(record: dict, profile: dict) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------------------ what is made
+# ------------------------------------------------------------------------------------------------------ output
 
 
 def embedded(page: Path, name: str = "record") -> dict | None:

@@ -1,4 +1,4 @@
-// Speed of one core with messages of 64 bytes to 64 MiB, one call per message: warpaes_crypt beside Intel's
+// Speed of one core with messages of 64 bytes to 64 MiB, one call per message: warpaes_crypt compared with Intel's
 // Multi-Buffer Crypto for IPsec (ipsec-mb), if it was found, libcrypto with a reused context and a new IV for each
 // message, and libcrypto with a new context for each message. Prints a table, and writes the measurements as JSON.
 //

@@ -46,7 +46,7 @@ def with_modes(record: dict) -> dict:
 
 
 def combine(records: list[dict]) -> dict:
-    """The newest record, in which every figure is the median over the records of its day; `runs` has those records."""
+    """The newest record, with the medians of all records of its day as figures; `runs` has those records."""
     records = sorted(map(with_modes, records), key=lambda record: record["date"])
     newest = records[-1]
     runs = [record for record in records if record["date"][:10] == newest["date"][:10]]

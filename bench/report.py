@@ -3,7 +3,7 @@
 docs/planner.md, docs/python.md, docs/bulk.md, docs/scale.md, docs/comparison.md and docs/lab.md from bench/results.
 
 report.py          writes them
-report.py --check  fails if they are not what the records say
+report.py --check  fails if they differ from the records
 """
 
 from __future__ import annotations

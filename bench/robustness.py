@@ -2,7 +2,7 @@
 """Makes docs/robustness.md from the records in bench/results/robustness.
 
 robustness.py          writes it
-robustness.py --check  fails if it is not what the records say
+robustness.py --check  fails if it differs from the records
 """
 
 from __future__ import annotations
@@ -21,24 +21,31 @@ PAGE = ROOT / "docs/robustness.md"
 
 INTRODUCTION = """# Faults and fuzzing
 
-Generated from `bench/results/robustness` by `bench/robustness.py`; not for editing.
+How warpaes behaves when system calls, CUDA calls, inputs or signals go wrong, and what the tests of it find. Generated
+from `bench/results/robustness` by `bench/robustness.py`; edits belong there.
 """
 
 FAULTS = """
 ## The fault matrix
 
-`tests/faults`, `make faults`. All I/O of the library goes through `src/engine/pipeline/os.hpp`; tests link another
-implementation of it, in which any call fails, moves one byte or half of what was asked for, finds the end, or is slow.
-A clean run of a job counts its calls; then the job runs again for every call and every fault, the fault once, a few
-times, and from there on for good. Jobs: `openssl enc`'s formats and files of authenticated segments (three formats),
-encrypted, decrypted, verified, in part, by readers and by writers, between files, over an existing file, between
-descriptors, pipes and memory, with one thread and with three. The same with every CUDA call of the simulated GPU, where
-the engine chose the GPU and where it was asked for it.
+`make faults` runs `tests/faults`. The library performs all I/O through `src/engine/pipeline/os.hpp`. The tests link
+another implementation of it. In that implementation any call can fail, move one byte or half of the request, reach the
+end of the file, or be slow. A clean run of a job counts the calls. Then the job is repeated for every call and every
+fault: the fault occurs once, several times, or for the rest of the run.
 
-A run may end in two ways. *Completed*: success, with exactly the right bytes. *Refused*: an error with a sentence, no
-file under the final name, no temporary file, an existing file as it was, in a pipe or a descriptor nothing that is not
-right, in memory zeros. Where the engine chose the GPU, its failure must not be refused: the CPU finishes. *Missed*: the
-run made fewer calls than the clean one, so nothing was injected. Everything else is *wrong*.
+The jobs encrypt, decrypt and verify files of `openssl enc` and of authenticated segments (three formats), whole and in
+part, with readers and with writers. Their inputs and outputs are files, existing files, descriptors, pipes and memory.
+They run with one thread and with three. Every CUDA call of the simulated GPU fails in the same way, with a GPU that the
+engine chose and with one that the caller requested.
+
+| outcome | meaning |
+|---|---|
+| completed | The job succeeded, and every byte is right. |
+| refused | An error with a sentence. No new file remains, existing files are unchanged, and memory is zeroed. |
+| missed | The run made fewer calls than the clean one, so no fault was injected. |
+| wrong | Anything else. A refusal is also wrong if the engine chose the GPU, because the CPU can finish the job. |
+
+Pipes and descriptors receive only right bytes, also from a job that is refused.
 """
 
 PROCESSES = """
@@ -50,47 +57,58 @@ files are unchanged.
 ENVIRONMENT = """
 ## The command's environment
 
-`tests/cli/environment`, part of `make test`: the command with standard descriptors that are closed, full or open the
-wrong way; with every signal at several moments; under limits of files, processes, memory, file sizes and time; with
-every umask, names that are not UTF-8, links, FIFOs and devices; in folders that cannot be written or read and on a full
-file system; while another user watches. No abort, no wait without end, an exit status of
-[the list](command-line.md), inputs as they were, the output whole or not there, nothing beside it, no secret in any
-text. `make test` runs a sample and says of how many; `tests/cli/environment/test_environment.py --all` runs every case.
+`make test` also runs a sample of the cases in `tests/cli/environment` and prints its size;
+`tests/cli/environment/test_environment.py --all` runs every case. The command runs
+
+- with standard descriptors that are closed, full, or open in the wrong direction;
+- with every signal at several moments;
+- under limits of files, processes, memory, file sizes and time;
+- with every umask, and with names that are not UTF-8, links, FIFOs and devices;
+- in folders that it cannot write or read, on a full file system, and while another user watches.
+
+After each case the tests check that the command neither crashed nor hung, that its exit status is in
+[the list](command-line.md), that inputs are unchanged, that the output is complete or absent, that no other file
+remains, and that no text contains a secret.
 """
 
 FUZZING = """
 ## Fuzzing
 
-`fuzz/`, `make fuzz`: libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer, a target for each parser and each
-part of the C ABI. Every target compares with libcrypto or with a model, not only for crashes. Files lie in memory,
-under system calls that fail where the fuzzer says so. In `batch` and `sequence` the waiting client does all work, so
-that an input always does the same; the engine's workers help with one input in sixteen. The corpus is in the repository
-and runs with the tests, without libFuzzer too. `tools/fuzz.py --cores` runs every target at once, on machines without
-clang too.
+`make fuzz` runs the targets in `fuzz/` with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. There is a
+target for each parser and each part of the C ABI. Every target compares results with libcrypto or with a model, so it
+finds wrong results as well as crashes. Files lie in memory, and the fuzzer decides which system calls fail. In `batch`
+and `sequence` the waiting client does all work, so an input always has the same effect; in one input of sixteen the
+engine's workers help. The corpus is in the repository, and `make test` runs it without libFuzzer. `tools/fuzz.py
+--cores` runs all targets at once and also works without clang.
 
-| target | what it does |
+| target | input |
 |---|---|
-| `message` | one message of any mode and shape, GCM and XTS too, beside libcrypto; fields that mean nothing |
-| `segments` | batches of GCM segments, any strides and tags, some damaged, beside libcrypto |
-| `context` | any sequence of calls on a context, beside a model |
-| `batch` | batches by offsets in an arena, any numbers in the entries, beside libcrypto entry for entry |
-| `sequence` | batches, calls, segments and contexts in any order under keys that come and go, beside libcrypto |
-| `sequence_gpu` | the same on the simulated GPU, whose table of keys all of them share |
-| `keyset` | any text as a keyset; any operations on one; what is written is what was read |
-| `enc` | any bytes as a file of `openssl enc`; our own damaged, cut, on failing storage |
-| `stream` | any bytes as a file of segments; our own altered, cut, with segments exchanged, by every kind of job |
-| `reader` | readers and writers under any sequence of calls, over sources that fail and files that are spoiled |
+| `message` | one message of any mode and shape, including GCM and XTS, random unused fields; compared with libcrypto |
+| `segments` | batches of GCM segments with any strides and tags, some damaged; compared with libcrypto |
+| `context` | any sequence of calls on a context; compared with a model |
+| `batch` | batches by offsets in an arena, any numbers in the entries; every entry compared with libcrypto |
+| `sequence` | batches, calls, segments and contexts in any order under keys that come and go; compared with libcrypto |
+| `sequence_gpu` | the same on the simulated GPU, where all of them share a table of keys |
+| `keyset` | any text as a keyset, and any operations on one; a written keyset reads back unchanged |
+| `enc` | any bytes as a file of `openssl enc`; files of warpaes damaged, truncated, or on failing storage |
+| `stream` | any bytes as a file of segments; files of warpaes altered, truncated or with exchanged segments; all jobs |
+| `reader` | readers and writers under any sequence of calls, over sources that fail and damaged files |
 """
 
 
 MUTANTS = """
 ## Do the tests notice?
 
-`tools/mutants.py`: a line of the sources is changed, drawn at random or chosen by a reader who looks for what tests may
-miss, and the tests that come by it are run, of its room and of the others. *Killed*: a test failed or hung. *Since*:
-killed by a test that was written because of it; the tests as they were did not notice. *May live*: a survivor that
-changes speed alone, or nothing that can be observed; why stands in the record. *Survived*: no test noticed it, and one
-should have. A draw is of lines that no draw before had.
+`tools/mutants.py` changes a line of the sources and runs the tests that execute it, first those of its room, then all
+others. The lines are drawn at random, or chosen by a reader who looks for gaps in the tests. A draw contains only lines
+that no earlier draw contained.
+
+| result | meaning |
+|---|---|
+| killed | A test failed or hung. |
+| since | No test failed at first; a test that was added for this mutant kills it. |
+| may live | The mutant changes only speed, or nothing observable. The record contains the reason. |
+| survived | No test failed, and one should. |
 """
 
 RULE = (" --- ", " ---: ")
@@ -159,12 +177,14 @@ def mutants_text(records: list[dict]) -> str:
     found = table(["room", "mutants", "killed", "since", "may live", "survived"], rows, RULE)
     all_ = rooms["**all**"]
     noticeable = all_["killed"] + all_["since"] + all_["survived"]
-    share = f"Of {noticeable} that can be noticed, the tests as they were killed {all_['killed'] / noticeable:.1%},"
-    share += f" those of now {1 - all_['survived'] / noticeable:.1%}"
+    share = f"The tests killed {all_['killed'] / noticeable:.1%} of {noticeable} noticeable mutants at first,"
+    share += f" and kill {1 - all_['survived'] / noticeable:.1%} now"
     if chosen := sum("why" in mutant for mutant in record["mutants"]):
         share += f". {chosen} were chosen, the others drawn"
     if left_out := record.get("left_out"):
-        share += f". Left out, for with switches in them they failed: {', '.join(f'`{name}`' for name in left_out)}"
+        share += (
+            f". Left out, because they fail in a build with switches: {', '.join(f'`{name}`' for name in left_out)}"
+        )
     seeds = record["seed"] if isinstance(record["seed"], list) else [record["seed"]]
     drawn = f"seed{'s' if len(seeds) > 1 else ''} {' and '.join(map(str, seeds))}"
     return f"\n{stamp(record)}, {drawn}. {share}.\n\n{found}\n{draws_text()}"
@@ -201,7 +221,7 @@ def main() -> int:
     if "--check" in sys.argv[1:]:
         if PAGE.read_text() == text:
             return 0
-        print(f"{PAGE}: not what bench/results/robustness says; run `make docs`", file=sys.stderr)
+        print(f"{PAGE}: differs from bench/results/robustness; run `make docs`", file=sys.stderr)
         return 1
     PAGE.write_text(text)
     return 0

@@ -44,10 +44,10 @@ def checks(record: dict) -> str:
         )
     return "\n\n".join(
         [
-            f"Of one worker there, processor time: {1e6 * costs.per_object:.0f} µs an object, "
-            f"{1e9 * costs.per_byte:.2f} ns a byte, of which encrypting is {1e9 * costs.aes:.2f} ns, "
+            f"Processor time of one worker there: {1e6 * costs.per_object:.0f} µs an object, "
+            f"{1e9 * costs.per_byte:.2f} ns a byte (including {1e9 * costs.aes:.2f} ns for encryption), "
             f"and TLS, which was not there, {1e9 * record['tls']:.2f} ns; a command's start "
-            f"{record['start']['cpu']:.1f} s; of the driver {1e6 * costs.driver:.0f} µs a row.",
+            f"{record['start']['cpu']:.1f} s; the driver takes {1e6 * costs.driver:.0f} µs a row.",
             measured,
             f"*{where}; {when}.*",
         ]
@@ -99,7 +99,7 @@ def gpu(inputs: dict, costs: model.Costs) -> str:
     share = costs.aes / (costs.per_byte + costs.tls)
     return "\n\n".join(
         [
-            f"Of a worker's time for a byte, with TLS, encrypting is {100 * share:.0f} %.",
+            f"Encrypting takes {100 * share:.0f} % of a worker's time for a byte, with TLS.",
             table(["", "GB/s", "if encrypting took no time", "times"], rows),
         ]
     )

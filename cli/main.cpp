@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "command.hpp"
+#if !WARPAES_DEMO
 #include "lab/program/records.hpp"
+#endif
 #include "neighbour.hpp"
 #include "package.hpp"
 #include "program.hpp"
@@ -18,6 +20,17 @@ namespace {
 
 using cli::Command;
 
+#if WARPAES_DEMO
+[[noreturn]] int not_in_demo(int /*argc*/, char** argv) {
+    throw cli::Failure(
+        WARPAES_ERROR_ARGUMENT,
+        fmt::format("'{}': the command that `make demo` builds lacks it; `make install` builds them all", argv[0]));
+}
+constexpr auto run_lab = not_in_demo, run_provider = not_in_demo, run_selftest = not_in_demo, run_bench = not_in_demo,
+               run_plan = not_in_demo, run_calibrate = not_in_demo, run_tune = not_in_demo;
+#else
+using cli::run_bench, cli::run_calibrate, cli::run_plan, cli::run_provider, cli::run_selftest, cli::run_tune;
+
 int run_lab(int argc, char** argv) {
     // What works on records needs no kernels, and is in this program.
     if (argc > 1) {
@@ -25,6 +38,7 @@ int run_lab(int argc, char** argv) {
     }
     cli::become("warpaes-lab", argc, argv, "`make install-lab`, where warpaes was built, puts it there");
 }
+#endif
 
 constexpr Command commands[] = {
     {"encrypt", "encrypt files, with authentication", cli::run_encrypt, true},
@@ -41,13 +55,13 @@ constexpr Command commands[] = {
     {"model", "encrypted model folders (Python package)", cli::run_in_package},
     {"parquet", "encrypted Parquet files (Python package)", cli::run_in_package},
     {"qkd", "files under keys of quantum key distribution (the same)", cli::run_in_package},
-    {"provider", "make programs that use OpenSSL use warpaes", cli::run_provider},
+    {"provider", "make programs that use OpenSSL use warpaes", run_provider},
     {"devices", "list backends and devices", cli::run_devices},
-    {"selftest", "run known-answer tests on every backend", cli::run_selftest},
-    {"bench", "measure throughput", cli::run_bench},
-    {"plan", "predict the backend and the time of a call", cli::run_plan},
-    {"calibrate", "measure this machine for the planner", cli::run_calibrate},
-    {"tune", "measure the best launch parameters of a GPU", cli::run_tune},
+    {"selftest", "run known-answer tests on every backend", run_selftest},
+    {"bench", "measure throughput", run_bench},
+    {"plan", "predict the backend and the time of a call", run_plan},
+    {"calibrate", "measure this machine for the planner", run_calibrate},
+    {"tune", "measure the best launch parameters of a GPU", run_tune},
     {"lab", "run published experiments (program warpaes-lab)", run_lab},
 };
 
@@ -116,7 +130,7 @@ int run(int argc, char** argv) {
         std::string command = "provider", verb = "stats";
         std::vector<char*> arguments{command.data(), verb.data()};
         arguments.insert(arguments.end(), argv + 2, argv + argc);
-        return cli::run_provider(static_cast<int>(arguments.size()), arguments.data());
+        return run_provider(static_cast<int>(arguments.size()), arguments.data());
     }
     if (is_filter(argc, argv)) {
         std::string decrypt = "decrypt", encrypt = "encrypt";

@@ -26,10 +26,10 @@ struct Circumstances {
 struct JobResult {
     warpaes_status status = WARPAES_OK;
     bool disturbed = false;
-    Bytes output;  ///< with a descriptor, also what was written before a failure
+    Bytes output;  ///< with a descriptor, also the bytes written before a failure
 };
 
-/// Runs `job` on `input`. Findings are: a file that a failure leaves behind, a descriptor that stays open, an error
+/// Runs `job` on `input`. Findings are: a file that remains after a failure, a descriptor that stays open, an error
 /// without a sentence. A failure without an injected fault is not a finding, because the input may be invalid.
 JobResult run_job(warpaes_engine* engine, warpaes_file_job job, const Bytes& input, const Circumstances& how);
 

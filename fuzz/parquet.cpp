@@ -65,7 +65,7 @@ bool stage(warpaes_engine* engine, warpaes_parquet_chunk chunk, const std::vecto
     return true;
 }
 
-/// Lists and decrypts; the view's size is exact, so that sanitizers see what is written beyond it.
+/// Lists and decrypts; the view's size is exact, so that sanitizers find writes beyond it.
 warpaes_status decrypt(warpaes_engine* engine, const warpaes_parquet_chunk& chunk, Bytes& view) {
     std::uint64_t count = 0, walked = 0;
     warpaes_status status = warpaes_parquet_walk(&chunk, nullptr, 0, &count, &walked);

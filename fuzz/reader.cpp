@@ -13,7 +13,7 @@ struct Destroy {
     void operator()(warpaes_writer* writer) const { warpaes_writer_close(writer); }
 };
 
-/// The source of a reader or sink of a writer: memory behind callbacks that fail after `calls_left` calls.
+/// The source of a reader or sink of a writer: memory with callbacks that fail after `calls_left` calls.
 struct Storage {
     Bytes bytes;
     std::size_t calls_left = SIZE_MAX;

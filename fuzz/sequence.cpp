@@ -1,5 +1,5 @@
 // Batches, single calls, segments and contexts in sequence, with a few keys that come and go, on every CPU backend, or,
-// as `sequence_gpu`, on the simulated GPU with messages in its memory, too. Results are compared with libcrypto's. The
+// as `sequence_gpu`, on the simulated GPU, also with messages in its memory. Results are compared with libcrypto's. The
 // operations are those of tests/batch/sequence.hpp, with the fuzzer's input as random numbers.
 #include "sequence.hpp"
 
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const Places places;
     fuzz::Input in(data, size);
     warpaes_engine* const engine = places.any(in);
-    // So that an input finds what it found before.
+    // The keys are flushed, so that an input behaves the same each time.
     fuzz::require(warpaes_engine_flush_keys(engine) == WARPAES_OK, "a flush has failed");
     Random random([&in] {
         const std::uint32_t low = in.byte();

@@ -20,7 +20,8 @@ enum class Prg : std::uint8_t {
 /// A node: a seed whose lowest bit is the node's control bit. As four words in memory order.
 using DpfNode = std::array<std::uint32_t, 4>;
 
-/// A party's key: its root, and for each level what is added to the left and right child where the control bit is 1.
+/// A party's key: its root, and for each level the corrections that are added to the left and right child where the
+/// control bit is 1.
 struct DpfKey {
     DpfNode root{};
     std::vector<std::array<DpfNode, 2>> corrections;

@@ -20,7 +20,7 @@ public:
     Interrupted() : std::runtime_error("interrupted") {}
 };
 
-/// An experiment cannot run on this machine. The text says why, and what it would need.
+/// An experiment cannot run on this machine. The text contains the reason and the requirement.
 class LeftOut : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -65,13 +65,9 @@ struct Experiment {
     const char* key;  ///< "N.implementations": the paper's letter, a dot, a name. Keys are stable
     Paper paper;
     const char* title;
-    const char* question;  ///< a sentence that ends with a question mark
-    enum class Needs {
-        cpu,
-        gpu,
-        either
-    } needs;                        ///< either: without a GPU it runs the CPU's part, and notes what is left out
-    double seconds, quick_seconds;  ///< estimated duration on an H200 or, for `cpu`, on two cores
+    const char* question;                         ///< a sentence that ends with a question mark
+    enum class Needs { cpu, gpu, either } needs;  ///< either: without a GPU it runs the CPU's part, and notes the rest
+    double seconds, quick_seconds;                ///< estimated duration on an H200 or, for `cpu`, on two cores
     Result (*run)(const Context& context);  ///< throws LeftOut, Interrupted, or another std::exception for a failure
     const char* after = "";  ///< key of an experiment whose result this one reads; when a time limit defers that one,
                              ///< this one is deferred, too

@@ -1,4 +1,4 @@
-// The lab's names of modes of operation. They are in a header of their own because a file may include it beside
+// The lab's names of modes of operation. They are in a header of their own because a file may include it together with
 // <warpaes/warpaes.hpp>, which has its own names.
 #pragma once
 

@@ -27,7 +27,7 @@ struct MessageDescriptor {
     Elements messages;    ///< in the data stream; the output has the same offsets in the output stream
     Elements ivs;         ///< in the data stream, 16 bytes each; none for ECB; a single IV serves all messages
     Elements associated;  ///< for authenticated modes, which [H] leaves to later work: must be empty
-    Elements tags;        ///< likewise
+    Elements tags;        ///< the same
     std::uint64_t first_key = 0, keys = 1;  ///< keys in the key stream: message i uses key first_key + i % keys
 };
 

@@ -58,7 +58,7 @@ inline constexpr Overlap overlap{4, 13.4, 22.5, 0.65};
 
 /// The paper's conclusions.
 inline constexpr double best_granularity_gain = 0.30;  ///< 16 bytes per thread over the next best
-inline constexpr double constant_t_box_loss = 7;       ///< factor by which constant memory is slower than shared memory
+inline constexpr double constant_t_box_loss = 7;       ///< time with constant memory over time with shared memory
 inline constexpr double constant_round_key_loss = 0.02;
 inline constexpr double four_tables_gain = 0.63;  ///< over one table, which is 40 % slower
 inline constexpr double registers_gain_least = 0.15, registers_gain_most = 0.35;  ///< over a state in shared memory
@@ -73,7 +73,7 @@ inline constexpr std::array<std::uint64_t, 13> input_bytes{2 << 10,  4 << 10,   
                                                            2 << 20,  4 << 20,   8 << 20};
 using Curve = std::array<double, 13>;  ///< Gbit/s at each of input_bytes
 
-/// Throughput by the memory of the lookup table; kernel alone.
+/// Throughput of the kernel by the memory of the lookup table, without transfers.
 inline constexpr Curve constant_table{0.502, 0.998, 1.963, 3.893, 5.364, 7.772, 9.174,
                                       9.801, 7.885, 6.848, 6.019, 6.164, 6.001};
 inline constexpr Curve texture_table{0.866, 1.731, 3.471, 4.700, 5.677, 7.028, 7.866,
@@ -94,11 +94,11 @@ inline constexpr std::array<Against, 5> against_manavski{{{2 << 10, 0.10, 0.50},
                                                           {4 << 20, 8.22, 6.16},
                                                           {8 << 20, 8.28, 6.00}}};
 
-/// Of the three schemes (one, four and sixteen threads per block), the second was best.
+/// Four threads per block were better than one and sixteen.
 inline constexpr int best_threads_per_block = 4;
 /// In the breakdown of time, computation dominates below the first size, transfers above the second.
 inline constexpr std::uint64_t compute_dominates_below = 32 << 10, transfers_dominate_above = 128 << 10;
-/// Gbit/s with transfers, and of the kernel alone above 1 MB.
+/// Gbit/s with transfers, and of the kernel without them above 1 MB.
 inline constexpr double headline_with_transfers_least = 6, headline_with_transfers_most = 7, headline_kernel = 20;
 
 }  // namespace gu
@@ -109,7 +109,7 @@ namespace paracrypt {
 inline constexpr double stream_gain = 0.07;  ///< at most, four streams over one
 inline constexpr int streams = 4;
 inline constexpr std::uint64_t best_staging_bytes = 8 << 20;
-/// Average gain over `openssl enc`, and the file size from which it holds.
+/// Average gain over `openssl enc`, and the smallest file size with this gain.
 inline constexpr double encryption_gain = 0.55, decryption_gain = 0.50;
 inline constexpr std::uint64_t encryption_gains_from_bytes = 63'000'000, decryption_gains_from_bytes = 125'000'000;
 inline constexpr double disk_mb_per_s = 208, bus_gb_per_s = 8;

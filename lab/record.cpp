@@ -186,7 +186,7 @@ void save(const Record& record, const std::filesystem::path& path) {
 
 namespace {
 
-/// Writes all of `text`, and to a disk what has a place there. Returns 0 or a value of errno.
+/// Writes all of `text`, and flushes it to the disk if it is a file there. Returns 0 or a value of errno.
 int write_all(int descriptor, const std::string& text, bool to_disk) {
     std::size_t written = 0;
     while (written < text.size()) {

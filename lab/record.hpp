@@ -13,7 +13,7 @@
 
 namespace lab {
 
-/// A file that is not a record, or has another schema. The text says what is wrong.
+/// A file that is not a record, or has another schema. The text contains the reason.
 class RecordError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -73,10 +73,10 @@ struct Entry {
     std::string reason;
     std::string commit;  ///< of the build that ran it, in the form of Record::commit; "" if it has not run
     double seconds = 0;
-    /// Share of the machine's processor time that other processes used meanwhile; none if unknown.
+    /// Share of the machine's processor time that other processes used during the run; none if unknown.
     std::optional<double> load;
-    /// Of the GPU meanwhile: multiprocessor clock in MHz, power in W, temperature in °C. None without a GPU, or if it
-    /// could not be read.
+    /// The GPU's state during the run: multiprocessor clock in MHz, power in W, temperature in °C. None without a GPU,
+    /// or if it could not be read.
     std::optional<Sampled> clocks, power, temperature;
     Result result;
 };

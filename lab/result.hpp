@@ -73,7 +73,7 @@ struct Result {
     std::vector<Panel> panels;
     std::vector<Fact> facts;
     std::vector<Verdict> verdicts;   ///< written by lab/claims; experiments leave it empty
-    std::vector<std::string> notes;  ///< what was left out here, and why
+    std::vector<std::string> notes;  ///< omissions on this machine, with reasons
 };
 
 }  // namespace lab

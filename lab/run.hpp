@@ -40,7 +40,7 @@ struct Progress {
     double seconds_left;       ///< for the whole run
 };
 
-/// What a run needs besides its record.
+/// The parameters of a run except its record.
 struct Conditions {
     std::span<const Experiment> experiments;  ///< at least those of the record
     Context context;                          ///< passed to each experiment, with its own callbacks
@@ -55,12 +55,13 @@ struct Conditions {
     std::function<bool()> interrupted = [] { return false; };
 };
 
-/// Creates a record in which no experiment has run yet.
+/// Creates a record without results.
 Record make_record(std::span<const Experiment> experiments, Machine machine, Options options);
 
 /// Runs every experiment that has not run or has failed. Returns true if all of them had their turn, false after an
-/// interrupt or if the time limit did not suffice; the stored record says what has not run, and another call continues
-/// with it. Throws std::system_error if the record cannot be stored, RecordError if it names an unknown experiment.
+/// interrupt or if the time limit did not suffice; the stored record lists the remaining experiments, and another call
+/// continues with it. Throws std::system_error if the record cannot be stored, RecordError if it names an unknown
+/// experiment.
 bool run(Record& record, const Conditions& conditions);
 
 }  // namespace lab

@@ -6,7 +6,7 @@
 namespace lab {
 
 /// A new folder, removed with its contents on destruction. With an empty parent no folder is created, and path() is
-/// empty. A process that was killed leaves its folder behind; the next process that creates one in the same parent
+/// empty. The folder of a killed process remains; the next process that creates one in the same parent
 /// removes it. A live process holds a lock inside its folder.
 class ScratchFolder {
 public:

@@ -1,4 +1,4 @@
-// A record in the form in which it is sent to the repository (bench/results/lab/submitted).
+// A record in the form of submissions to the repository (bench/results/lab/submitted).
 #pragma once
 
 #include <string>

@@ -48,7 +48,7 @@ struct Surfaces {
     std::vector<std::uint64_t> files, buffers;  ///< lengths, bytes
     std::vector<std::string> implementations;   ///< those that can run here
     std::vector<Surface> list;                  ///< each implementation, key size and direction
-    std::vector<std::string> notes;             ///< what is left out, and why
+    std::vector<std::string> notes;             ///< omissions, with reasons
     std::string place;                          ///< where the files were: "a tmpfs", "a disk"
 
     [[nodiscard]] const Surface& of(const std::string& implementation, unsigned key_bits, Direction direction) const;

@@ -46,7 +46,7 @@ int get_params_of(OSSL_PARAM params[]) noexcept {
     return get_params(A, params);
 }
 
-/// A cipher's own functions, from which cipher_functions() makes the dispatch table for OpenSSL.
+/// A cipher's own functions; cipher_functions() makes OpenSSL's dispatch table of them.
 struct CipherCalls {
     void* (*create)(void* provider);
     void (*free)(void* context);
@@ -104,7 +104,7 @@ const OSSL_DISPATCH* cipher_functions() noexcept {
 inline constexpr std::size_t tag_bytes = 16;
 /// A length that was not set.
 inline constexpr std::size_t not_set = ~std::size_t{0};
-/// Of a record of TLS 1.2 in GCM and CCM: the fixed and the explicit part of the IV, and the associated data.
+/// Lengths in a record of TLS 1.2 in GCM and CCM: the fixed and the explicit part of the IV, and the associated data.
 inline constexpr std::size_t tls_fixed_bytes = 4, tls_explicit_bytes = 8, tls_aad_bytes = 13;
 
 /// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL has since 3.4.

@@ -45,7 +45,7 @@ public:
     /// Never throws.
     Bulked run(Kind kind, const BulkRun& run) noexcept;
 
-    /// This process's engine that uses CPUs alone; creates it if needed. Null if there is no memory for it.
+    /// This process's engine without GPUs; creates it if needed. Null if there is no memory for it.
     Engine* engine_of_cpus() noexcept;
 
     /// Whether an update of `bytes` bytes is long enough for run().

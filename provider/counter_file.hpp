@@ -1,5 +1,5 @@
-// A file of counters that several processes share. It is never mapped: whoever may write it may also truncate it, and
-// access to a truncated mapping kills the process.
+// A file of counters that several processes share. It is never mapped: a process that may write it may also truncate
+// it, and access to a truncated mapping kills the process.
 #pragma once
 
 #include <sys/types.h>

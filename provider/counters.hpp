@@ -37,9 +37,9 @@ struct Counters {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// The counters of this process alone.
+/// The counters of only this process.
 Counters& process_counters() noexcept;
-/// From then on counts to this file, too. False, with the reason in `why`, if it cannot be opened.
+/// Also counts in this file from now on. Returns false, with the reason in `why`, if it cannot be opened.
 bool share_counters(const std::string& path, std::string& why);
 /// Adds to the process's counters and to the file.
 void count(Kind kind, Where where, std::uint64_t calls, std::uint64_t bytes) noexcept;

@@ -20,7 +20,7 @@ auto cipher_of(const Key& key) noexcept {
     return [&key](Block& block) { key.block(block.data(), block.data()); };
 }
 
-/// Wraps the text that lies behind the first 8 bytes of `out`.
+/// Wraps the text after the first 8 bytes of `out`.
 void wrap_in_place(const Key& key, Semiblock a, Byte* out, std::size_t bytes) noexcept {
     Block work;
     wrap(a, out + semiblock_bytes, bytes / semiblock_bytes, cipher_of(key), work);

@@ -1,4 +1,4 @@
-// Costs by which a GPU takes whatever can be cut, and every batch.
+// Costs with which the planner gives a GPU all work that can be cut, and every batch.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures warpaes bulk: many small objects next to a loop of pyca/cryptography and boto3, one large object and the
-memory that it takes, and N workers on N cores beside one on one; with processor times, for tools/scale_model.py. Prints
-the table; the record goes to bench/results/bulk.
+memory that it takes, and N workers on N cores compared with one on one; with processor times, for
+tools/scale_model.py. Prints the table; the record goes to bench/results/bulk.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/bulk_bench.py [--objects N] [--large SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part local [--workers N…] [--bytes SIZE]

@@ -1,6 +1,6 @@
 """The parts of tools/bulk_bench.py for files in memory, which need neither an object store nor other libraries.
 
-`local`: warpaes bulk from files to files beside cp and `warpaes encrypt`, each by as many processes as there are
+`local`: warpaes bulk from files to files compared with cp and `warpaes encrypt`, each by as many processes as there are
 processors. `gpus`: warpaes bulk by actors of a local Ray, with a GPU each.
 """
 

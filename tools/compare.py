@@ -209,7 +209,7 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
     }
     order = ["fio", *commands]
     taken: dict = {name: [] for name in order}
-    for turn in range(rounds + 1):  # the hypervisor may have to supply the first one's pages
+    for turn in range(rounds + 1):  # the hypervisor may have to supply the pages of the first run
         for name in order:
             output.unlink(missing_ok=True)
             os.sync()

@@ -11,7 +11,7 @@
     tools/fuzz.py --pack FILE.tar.xz     the programs, for a machine without clang: unpacked in the repository's root,
                                          they run with --no-build. There `--under "setarch -R"` may be needed, as
                                          AddressSanitizer of clang 14 does not start in too random address spaces,
-                                         and ASAN_OPTIONS=detect_leaks=0 where nobody may trace a process
+                                         and ASAN_OPTIONS=detect_leaks=0 where processes may not be traced
 
 Findings lie in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. Fails if there are any.
 """
@@ -235,7 +235,7 @@ def main() -> int:
     parser.add_argument("--under", type=shlex.split, default=[], metavar="COMMAND", help="that runs the programs")
     parser.add_argument("--record", action="store_true", help="write the counts to bench/results/robustness")
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
-    parser.add_argument("--no-build", action="store_true", help="use what lies in build/fuzz")
+    parser.add_argument("--no-build", action="store_true", help="use the contents of build/fuzz")
     arguments = parser.parse_args()
     if not arguments.no_build:
         if shutil.which("clang++") is None:

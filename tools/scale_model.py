@@ -31,7 +31,7 @@ class Costs:
     per_byte: float
     aes: float  #: of that, what encrypting takes
     driver: float  #: of the driver, a row
-    tls: float = 0.0  #: beside it, of a byte, both ways
+    tls: float = 0.0  #: next to it, of a byte, both ways
 
     def of(self, size: int) -> float:
         """Return the processor seconds that an object takes."""
@@ -127,7 +127,7 @@ def plan_of(total: int, size: int, instance: dict, inputs: dict, costs: Costs, h
     )
 
 
-# ------------------------------------------------------------------------------------------- what was measured here
+# ------------------------------------------------------------------------------------------- measurements
 
 
 @dataclass(frozen=True)

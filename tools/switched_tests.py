@@ -268,7 +268,7 @@ class Tests:
             list(pool.map(lambda item: one(*item), todo))
         for case, built in todo:
             if known[str(case)]["fails"]:
-                one(case, built)  # perhaps beside others alone
+                one(case, built)  # perhaps only together with others
         known_in.write_text(json.dumps(known))
         for case in chosen:
             of_it = known[str(case)]

@@ -1,4 +1,4 @@
-"""A copy of the tree with its mutants behind switches (switches.py): builds it and runs its tests."""
+"""A copy of the tree with switches for its mutants (switches.py): builds it and runs its tests."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ class Tree:
                 slot.ways.pop(0)
             if slot.ways:
                 return True
-            self.pass_over(slot, "within another's switch")
+            self.pass_over(slot, "within another switch")
         return False
 
     def refuse(self, slot: Slot) -> None:
         """Its switch does not compile."""
         slot.ways.pop(0)
         if not slot.ways:
-            self.pass_over(slot, "does not compile behind a switch")
+            self.pass_over(slot, "does not compile with a switch")
         if not self.settle(slot):
             self.slots.remove(slot)
 

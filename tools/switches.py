@@ -1,4 +1,4 @@
-"""Mutants behind switches: many changed lines in one build. A process takes those that WARPAES_MUTANT names: "7", or
+"""Mutants with switches: many changed lines in one build. A process takes those that WARPAES_MUTANT names: "7", or
 "7,12".
 
 A changed statement becomes `if (warpaes_mutant(7)) { changed } else { as it was }`, a changed expression

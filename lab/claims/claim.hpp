@@ -1,6 +1,6 @@
 // The claims: everything that the papers published, one row each: a line of a table, a curve, a sentence. They are rows
 // of lab/claims/statements, a file a paper, which names the experiment that measures a claim, or says why none does,
-// and quotes each sentence that is judged. Every verdict is computed here, from the figures of a record alone, so that
+// and quotes each sentence that is judged. Every verdict is computed here, only from the figures of a record, so that
 // an old record is judged by the current rules.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace lab {
 struct Claim {
     enum class Kind {
         conclusion,  ///< a sentence that is judged
-        figures,     ///< figures that an experiment shows beside its own
+        figures,     ///< figures that an experiment shows next to its own
         unmeasured   ///< no experiment measures it
     };
     std::string id;  ///< "N.four-tables"; stable; one for each conclusion, however often it is measured
@@ -41,7 +41,7 @@ struct Claim {
 struct Source {
     Paper paper = Paper::ours;
     std::string reference, language;
-    std::string link, link_is;  ///< an address, and what it leads to if not to the paper; both may be empty
+    std::string link, link_is;  ///< an address, and its content if that is not the paper; both may be empty
 };
 
 /// All claims, in the order of the papers.

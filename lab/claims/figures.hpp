@@ -83,7 +83,7 @@ using Holds = Verdict::Holds;
 
 /// Speeds whose ratio is closer to 1 count as equal.
 inline constexpr double tie = 0.015;
-/// The result of a rule at both ends of a ratio's range; open if they differ. Of a rule that rises or falls throughout.
+/// The result of a rule at both ends of a ratio's range; open if they differ. The rule must be monotonic.
 Holds at_both_ends(const Ratio& ratio, const std::function<Holds(double)>& rule);
 /// For "A is faster by so much": yes from two thirds of the published gain, in part if it is ahead at all, no if it is
 /// a tie or behind. `published`: 1.63 is 63 % faster; 1: no figure was published.

@@ -24,7 +24,7 @@ json figures_of(const Row& row) {
 /// What the GPU is compared with where the data are.
 struct Against {
     std::string name;            ///< "all 16 threads of the CPU"
-    std::optional<double> from;  ///< the size from which the GPU is ahead; none: at no size measured
+    std::optional<double> from;  ///< the smallest size where the GPU is ahead; none: at no size measured
     std::string speed;           ///< with the longest text
 };
 
@@ -82,7 +82,7 @@ struct Worth {
     }
 };
 
-/// The size from which `a` is ahead of `b` at all larger sizes; none if it is not ahead at the largest.
+/// The smallest size with `a` ahead of `b` there and at all larger sizes; none if it is not ahead at the largest.
 std::optional<double> ahead_from(const Row& a, const Row& b) {
     std::optional<double> from;
     for (std::size_t i = a.size(); i-- > 0;) {
@@ -93,7 +93,7 @@ std::optional<double> ahead_from(const Row& a, const Row& b) {
     return from;
 }
 
-/// "911 GB/s (7,288 Gbit/s)": the papers' unit, too.
+/// "911 GB/s (7,288 Gbit/s)", with the papers' unit.
 std::string both_units(const Figure& f) {
     const double gbit = 8 * f.value;
     const std::string text =
@@ -156,7 +156,7 @@ void add_files(const Figures& figures, Worth& worth, const F& f) {
     }
 }
 
-/// What the newest committed record says, for machines without a GPU.
+/// Adds figures of the newest committed record, for machines without a GPU.
 void add_elsewhere(std::vector<std::string>& sentences) {
     const json there = json::parse(elsewhere::answer);
     for (const std::string sentence : there.at("sentences")) {

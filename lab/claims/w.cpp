@@ -300,7 +300,7 @@ std::string power(const Figures& figures, std::initializer_list<const char*> ker
     }
     if (!unit.empty()) return fmt::format(" No difference above {:.2g} {} was found.", most, unit);
     const double n = figures.fact("W.leakage", "measurements of each kernel");
-    // Of two means, each from half of the times.
+    // The deviation of a difference of two means, each from half of the times.
     return fmt::format(" With {:.0f} times of each, no difference above {:.3f} standard deviations was found.", n,
                        chance * 2 / std::sqrt(n));
 }

@@ -1,6 +1,6 @@
 // D.memory repeats [D]'s kernel with tables and keys each in shared or global memory, and text staged in shared memory
 // or read directly from global memory; then with the S-box and arithmetic instead of tables. AES-128-ECB on 256 MiB
-// in device memory, kernel alone, timed by events; transfers and key expansion are excluded. Unlike
+// in device memory, timed by events around the kernel; transfers and key expansion are excluded. Unlike
 // the paper's 16 thread blocks, the grid fills the GPU.
 #include <array>
 

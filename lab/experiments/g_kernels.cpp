@@ -3,7 +3,7 @@
 //
 // G.schemes: the three schemes with one, four and sixteen threads per block; in ECB and CTR with tables in constant
 // memory, as published, and in ECB with tables in shared memory. G.tables: the paper's best scheme, four threads per
-// block, with tables in constant, texture and shared memory and with a copy per bank, beside production.
+// block, with tables in constant, texture and shared memory and with a copy per bank, compared with production.
 #include <algorithm>
 #include <array>
 

@@ -1,6 +1,6 @@
 // H.ctr repeats [H]'s counter mode by size of the text: AES-128-CTR on 1 KiB to 1 GiB. First panel:
-// text in device memory, kernel alone, timed by events. Second panel: from page-locked memory to page-locked memory,
-// transfers included, timed by events from the first copy to the last. Kernels: four tables in shared memory as
+// text in device memory, timed by events around the kernel. Second panel: from page-locked memory to page-locked
+// memory, transfers included, timed by events from the first copy to the last. Kernels: four tables in shared memory as
 // published, copies and kernel one after the other; the lab's conflict-free kernel, with copies that overlap; and
 // production, with transfers timed by the host's clock around the call. Key expansion and allocation are excluded.
 #include <fmt/format.h>

@@ -34,7 +34,7 @@ Context part_of(const Context& context, double from, double to) {
     return part;
 }
 
-// ------------------------------------------------------------------------------------------ serial beside parallel
+// ------------------------------------------------------------------------------------------ serial and parallel
 
 Panel serial_beside_parallel(const Context& context, const warpaes::Engine& engine) {
     const std::uint64_t bytes = room_for(context, context.quick ? 64 * mib : 1024 * mib);

@@ -1,6 +1,6 @@
 // H.tables repeats [H]'s table study: one table or four, in texture, constant and shared memory and with a copy for
 // each bank. The second panel reads the text as global memory, by read-only loads, and through textures. AES-128-CTR on
-// 256 MiB in device memory, kernels alone, timed by events; transfers and key expansion are excluded.
+// 256 MiB in device memory, timed by events around kernels; transfers and key expansion are excluded.
 #include <algorithm>
 #include <array>
 

@@ -29,7 +29,7 @@ constexpr Victim victims[] = {
     {gpu::Timed::bitsliced, false},
 };
 
-/// The outcome of the best of the three models, each of which an attacker can try.
+/// The outcome of the best of the three models. An attacker can try all of them.
 struct Attempt {
     KeyRecovery::Outcome outcome;
     Contention model = Contention::banks;

@@ -8,7 +8,7 @@
 
 namespace lab::experiments {
 
-/// What is launched, and what is secret: fixed in one class of launches, random in the other.
+/// A kernel and its secret, which is fixed in one class of launches and random in the other.
 struct LaunchSubject {
     enum class Secret {
         text,  ///< every text repeats the 32 blocks of a warp, so that all warps take equally long; the fixed one is
@@ -24,7 +24,7 @@ struct LaunchSubject {
                           ///< whose leak the test must find
 };
 
-/// Number of random texts or keys of which the fixed one is chosen.
+/// The fixed text or key is chosen among so many random ones.
 inline constexpr std::size_t launch_candidates = 4096;
 
 /// "text" or "key".

@@ -85,7 +85,7 @@ double time_batch(const warpaes::Engine& engine, std::vector<warpaes_batch_entry
 double time_batches(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries, unsigned calls);
 
 /// Throughput in GB/s for messages in device memory, both verified: production's batch, by the host's clock with
-/// submission and wait, and the data model's kernel alone, by events.
+/// submission and wait, and the data model's kernel, by events.
 struct MessageRates {
     Summary production, model;
 };

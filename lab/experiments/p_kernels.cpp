@@ -1,9 +1,9 @@
 // [P]'s kernel parameters: AES-128-ECB on 256 MiB in device memory, kernels alone, timed by events
 // around launches; transfers and key expansion are excluded.
 //
-// P.threads: 1, 2, 4 and 16 threads per AES block for encryption and decryption, beside production's encryption; and
-// thread blocks of 64 to 1,024 threads. P.memory: tables and keys in constant, shared and global memory; word and byte
-// accesses; the order in which thread blocks process the text; and kernels from disk to disk (p_kernels_to_disk.cpp).
+// P.threads: 1, 2, 4 and 16 threads per AES block for encryption and decryption, compared with production's encryption;
+// and thread blocks of 64 to 1,024 threads. P.memory: tables and keys in constant, shared and global memory; word and
+// byte accesses; the order of the thread blocks in the text; and kernels from disk to disk (p_kernels_to_disk.cpp).
 #include <algorithm>
 #include <array>
 

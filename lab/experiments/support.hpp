@@ -27,7 +27,7 @@ gpu::Properties gpu_of(const Context& context);
 /// memory holds eight copies and the host's memory sixteen.
 std::size_t room_for(const Context& context, std::size_t wanted);
 
-/// Size of the text in device memory on which kernels alone are compared: as much as the context allows of 256 MiB.
+/// Size of the text in device memory for comparisons of kernels: 256 MiB, or less if the context does not allow it.
 std::size_t kernel_text_bytes(const Context& context);
 
 /// The sizes `from`, `from * factor`, … and finally `to`; none longer than the context allows, but at least one.
@@ -60,7 +60,7 @@ std::size_t quickest(const std::vector<std::function<double()>>& works);
 /// they may be in host memory that the CPU reads slowly.
 class Text {
 public:
-    /// AES-128 encryption. `mode`: ECB or CTR, in which every prefix of the text has a prefix of the ciphertext.
+    /// AES-128 encryption. `mode`: ECB or CTR, so every prefix of the text encrypts to a prefix of the ciphertext.
     Text(std::size_t bytes, Mode mode);
     [[nodiscard]] std::span<const std::uint8_t> key() const { return key_; }
     /// 16 bytes; empty for ECB.

@@ -1,5 +1,5 @@
 // The counter mode of Lee, Seo, Zhao and Hwang (2022): one table with a copy for each bank, and the first round
-// computed once for 65,536 counters, of which only two bytes differ. AES-128. Written from the description of the
+// computed once for 65,536 counters that differ in two bytes. AES-128. Written from the description of the
 // design.
 #pragma once
 

@@ -28,7 +28,7 @@ public:
 
 /// Number of devices; 0 without a driver, or in a build without CUDA.
 int count();
-/// Makes `device` the calling thread's current device, on which all later calls work.
+/// Makes `device` the calling thread's current device for all later calls.
 void use(int device);
 /// Waits for all work on the current device; throws if earlier work failed.
 void synchronize();
@@ -128,7 +128,7 @@ private:
     CUstream_st* stream_ = nullptr;
 };
 
-/// Blocks a stream until it is opened, so that work enqueued meanwhile runs without gaps for launches. It opens by
+/// Blocks a stream until it is opened, so that work enqueued before then runs without gaps for launches. It opens by
 /// itself after 20 ms: a stream takes a few hundred entries, and the host blocks on any more.
 class Gate {
 public:

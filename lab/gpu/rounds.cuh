@@ -12,7 +12,7 @@ constexpr unsigned team(const Variant& v) {
     return 16u / static_cast<unsigned>(v.bytes);
 }
 
-/// Bytes of shared memory behind tables and keys, for one of: states (two buffers where threads exchange, so that one
+/// Bytes of shared memory after tables and keys, for one of: states (two buffers where threads exchange, so that one
 /// is read while the other is written); shares of columns and bytes of state; staged text.
 constexpr unsigned state_bytes(const Variant& v, unsigned threads) {
     if (v.staged) return 16 * threads;
@@ -36,7 +36,7 @@ __device__ __forceinline__ void wait_for_team() {
 }
 
 /// The state, of which a thread owns `columns` columns, beginning with column `first`. Shared memory is volatile:
-/// otherwise the compiler would see that a thread without partners reads back what it wrote, and keep the state in
+/// otherwise the compiler would see that a thread without partners reads its own writes, and keep the state in
 /// registers.
 template <Variant V>
 class State {

@@ -141,30 +141,50 @@ void run_batch_simd(StretchLane& lane, std::span<const MessageGroup> groups) {
     run_batch(lane, Kernels, short_gcm_of<Gcm>, groups);
 }
 
+/// Null in the build of `make demo`, which has no kernels for batches.
+template <const SimdBatchKernels& Kernels, const SimdShortGcmKernels& Gcm>
+constexpr BatchFunction batch_function() {
+    if constexpr (WARPAES_DEMO) {
+        return nullptr;
+    } else {
+        return run_batch_simd<Kernels, Gcm>;
+    }
+}
+
 template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), void (*GcmSiv)(const SimdGcmSiv&),
           const SimdShortCtrKernels& ShortCtr, const SimdShortGcmKernels& ShortGcm, const SimdBatchKernels& Batch>
 constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
-                                      run_batch_simd<Batch, ShortGcm>, run_gcm_siv_simd<GcmSiv>};
+                                      batch_function<Batch, ShortGcm>(), run_gcm_siv_simd<GcmSiv>};
 
 #endif
 
-#if defined(__x86_64__)
+#if WARPAES_HAS_AESNI
 constexpr CpuFunctions aesni =
     simd_functions<run_aesni, run_gcm_aesni, run_gcm_siv_aesni, short_ctr_aesni, short_gcm_aesni, batch_kernels_aesni>;
 #else
 constexpr CpuFunctions aesni;
 #endif
 
-#if WARPAES_VAES
+#if WARPAES_HAS_VAES256
 constexpr CpuFunctions vaes256 = simd_functions<run_vaes256, run_gcm_vaes256, run_gcm_siv_vaes256, short_ctr_vaes256,
                                                 short_gcm_vaes256, batch_kernels_vaes256>;
+#else
+constexpr CpuFunctions vaes256;
+#endif
+
+#if WARPAES_HAS_VAES512_GCM
 constexpr CpuFunctions vaes512 = simd_functions<run_vaes512, run_gcm_vaes512, run_gcm_siv_vaes512, short_ctr_vaes512,
                                                 short_gcm_vaes512, batch_kernels_vaes512>;
+#else
+constexpr CpuFunctions vaes512;
+#endif
+
+#if WARPAES_HAS_VAES512_FOLDING
 constexpr CpuFunctions vaes512_folding =
     simd_functions<run_vaes512, run_gcm_vaes512_folding, run_gcm_siv_vaes512_folding, short_ctr_vaes512,
                    short_gcm_vaes512_folding, batch_kernels_vaes512>;
 #else
-constexpr CpuFunctions vaes256, vaes512, vaes512_folding;
+constexpr CpuFunctions vaes512_folding;
 #endif
 
 #if defined(__aarch64__)
@@ -173,6 +193,11 @@ constexpr CpuFunctions armv8 =
 #else
 constexpr CpuFunctions armv8;
 #endif
+
+/// Why a backend cannot run: its reason on this machine, or that this build has no kernels for it.
+std::string why_not(const CpuFunctions& functions, const std::string& here) {
+    return here.empty() && functions.run == nullptr ? "this build has no kernels for it (WARPAES_DEMO)" : here;
+}
 
 }  // namespace
 
@@ -184,9 +209,10 @@ const std::uint8_t* first_round_if_worth(const ShortMessage& m) {
 #endif
 
 Backend& vaes_backend(VaesKernels kernels) {
-    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256);
-    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512);
-    static CpuBackend folding("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_folding);
+    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not(vaes256, why_not_vaes256()), vaes256);
+    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not(vaes512, why_not_vaes512()), vaes512);
+    static CpuBackend folding("vaes", "VAES, 512-bit (AVX-512)", why_not(vaes512_folding, why_not_vaes512()),
+                              vaes512_folding);
     switch (kernels) {
     case VaesKernels::bits256:
         return bits256;
@@ -207,7 +233,8 @@ Backend& libcrypto_backend() {
 }
 
 Backend& aesni_backend() {
-    static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight", cpu::why_not_aesni(), cpu::aesni);
+    static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight",
+                                   cpu::why_not(cpu::aesni, cpu::why_not_aesni()), cpu::aesni);
     return backend;
 }
 

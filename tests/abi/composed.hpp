@@ -37,7 +37,7 @@ struct ComposedCase {
 
 class ComposedTest : public BackendTest {
 protected:
-    /// A call of `c` and what it points to.
+    /// A call of `c` and its buffers.
     struct Message {
         Message(const ComposedCase& c, warpaes_direction direction, const void* input, std::size_t input_len,
                 void* output, std::size_t capacity, void* tag)
@@ -74,7 +74,7 @@ protected:
         Call call;
     };
 
-    /// Of a message with a nonce and one piece of associated data: both lie in the output, which decryption writes
+    /// A message whose nonce and only associated data lie in the output, which decryption writes
     /// before it knows.
     void check_nonce_and_aad_in_output(const ComposedCase& c) {
         for (const warpaes_direction direction : directions) {
@@ -117,7 +117,7 @@ protected:
         }
     }
 
-    /// That opening it is refused, and what was written wiped; apart and in place.
+    /// Checks that opening fails and the output is wiped, both in place and with separate buffers.
     void check_forged(const ComposedCase& c) {
         for (const bool in_place : {false, true}) {
             const std::size_t capacity = c.sealed.size() - grows(c.mode);

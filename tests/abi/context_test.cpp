@@ -21,7 +21,7 @@ protected:
         iv_ = random_.bytes(16);
     }
 
-    /// A context in which a message has begun.
+    /// A context after the beginning of a message.
     Context begin(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags = 0) {
         Context context = make_context(engine_);
         EXPECT_EQ(init(context, mode, direction, flags), WARPAES_OK) << warpaes_last_error();

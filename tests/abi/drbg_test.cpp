@@ -273,7 +273,7 @@ TEST_P(DrbgTest, WhatCannotBeIsRefusedWithASentence) {
     asked(WARPAES_ERROR_DATA_LENGTH, "entropy", warpaes_drbg_reseed(d, bytes.data(), 31, nullptr, 0));
     asked(WARPAES_ERROR_DATA_LENGTH, "additional", warpaes_drbg_reseed(d, bytes.data(), 32, bytes.data(), 33));
     asked(WARPAES_ERROR_ARGUMENT, "drbg", warpaes_drbg_reseed(nullptr, bytes.data(), 32, nullptr, 0));
-    // And all that has left its state alone.
+    // None of these calls changed its state.
     EXPECT_EQ(generate(drbg, 32), generate(create(with(false, 32, 0)), 32));
 }
 

@@ -137,13 +137,13 @@ TEST(Backends, WrongQueries) {
     EXPECT_NE(std::string(warpaes_last_error()).find("info"), std::string::npos) << warpaes_last_error();
 }
 
-/// Engines, with WARPAES_BACKEND as the test wants it.
+/// Engines; each test sets WARPAES_BACKEND.
 class EngineTest : public testing::Test {
 protected:
     void SetUp() override {
         if (const char* value = std::getenv("WARPAES_BACKEND")) saved_ = value;
         unsetenv("WARPAES_BACKEND");
-        setenv("WARPAES_CALIBRATION", "none", 1);  // what somebody has measured here is not what is tested
+        setenv("WARPAES_CALIBRATION", "none", 1);  // ignore calibrations of this machine
     }
     void TearDown() override {
         if (saved_) {

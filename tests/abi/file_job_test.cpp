@@ -215,7 +215,7 @@ TEST_F(FileJob, OfWhatIsOnlyVerifiedThereIsNoDigest) {
     expect(WARPAES_ERROR_ARGUMENT, "reserved: must be 0", aead(), [](Job& j) { j.reserved = 1; });
 }
 
-// Something of C++ that is no exception of the library's: told, and not what was told before.
+// An exception that is not the library's: the message is about this failure, not an earlier one.
 TEST_F(FileJob, ACallbackThatThrowsIsAFailure) {
     const std::string path = testing::TempDir() + "warpaes-thrown-" + std::to_string(getpid());
     std::ofstream(path, std::ios::binary) << "text";
@@ -374,7 +374,7 @@ TEST_F(FileJob, APrefixStandsInFront) {
     for (const std::string& each : {path, made}) std::filesystem::remove(each);
 }
 
-/// What a file says of itself, by length and first bytes: nothing else of it is looked at.
+/// A file's format is recognized by its length and first bytes. Nothing else is read.
 TEST_F(FileJob, OnlyAKeysetsKeyHasANumber) {
     const std::string path = testing::TempDir() + "warpaes-numbered-" + std::to_string(getpid()), made = path + ".made";
     std::ofstream(path) << "text";

@@ -56,7 +56,7 @@ inline bool may_make_namespaces() {
     return in_child([] { return std::string(); }, Way::same_id).empty();
 }
 
-/// A child's list of what was not as it should be.
+/// The faults that a child found.
 struct Faults {
     std::string text;
     void expect(bool right, const std::string& what) {

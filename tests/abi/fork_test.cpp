@@ -1,4 +1,4 @@
-// Every handle of the ABI in a child of fork(): it works there and gives what is the child's own, or it is refused with
+// Every handle of the ABI in a child of fork(): it works there with the child's own state, or it is refused with
 // a sentence. Nothing hangs, and nothing that the child does reaches the parent. docs/abi.md has the table.
 #include "fork.hpp"
 
@@ -9,7 +9,7 @@
 namespace abi_tests {
 namespace {
 
-// ---------------------------------------------------------------------------------------------------- what is refused
+// ---------------------------------------------------------------------------------------------------- refused calls
 
 TEST_P(Fork, AWriterSealsNothing) {
     Bytes file;
@@ -235,7 +235,7 @@ TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
         return append(&f.file, bytes, length);
     };
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    options.threads = 1;  // in a child of a thread of the engine's that thread alone goes on, and never returns here
+    options.threads = 1;  // after a fork in an engine's thread only that thread runs, and never returns here
     options.chunk_bytes = 4096;
     warpaes_engine* engine = nullptr;
     ASSERT_EQ(warpaes_engine_create(&options, &engine), WARPAES_OK);

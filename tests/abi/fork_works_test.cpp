@@ -108,7 +108,7 @@ TEST_P(Fork, AReaderReadsOn) {
             return warpaes_reader_read(reader, from, out.data(), length, &n) == WARPAES_OK && n == length &&
                    std::memcmp(out.data(), text.data() + from, length) == 0;
         };
-        // One read after the other: threads open what follows when the parent forks.
+        // Sequential reads: threads read ahead when the parent forks.
         for (std::uint64_t at = 0; at < 1000000; at += 100000) ASSERT_TRUE(right(at, 100000)) << warpaes_last_error();
         in_a_child([&](Faults& faults) {
             for (std::uint64_t at = 1000000; at < 2000000; at += 100000) {
@@ -163,7 +163,7 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
         options.nonce_len = nonce.size();
         warpaes_drbg* drbg = nullptr;
         if (warpaes_drbg_create(engine_.get(), &options, &drbg) != WARPAES_OK) return warpaes_last_error();
-        // Two children and the parent; the second child has been given entropy that the parent has, too.
+        // Two children and the parent; the second child gets the same entropy as the parent.
         for (int child = 0; child < 2; ++child) {
             const std::string said = in_child(
                 [&] {

@@ -177,7 +177,7 @@ TEST_P(GcmContext, WhatWasAlteredIsRefusedInTheEnd) {
         in_pieces(context, bad.sealed, 33);
         ASSERT_EQ(warpaes_context_set_tag(context.get(), bad.tag.data(), 16), WARPAES_OK);
         EXPECT_EQ(finish(context), WARPAES_ERROR_AUTHENTICATION) << what;
-        // The message has ended all the same: nobody gets to try another tag.
+        // The message has ended anyway: no second tag can be tried.
         expect_state_error(warpaes_context_set_tag(context.get(), c.tag.data(), 16));
         expect_state_error(finish(context));
     }

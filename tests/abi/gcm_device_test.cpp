@@ -136,7 +136,7 @@ TEST_P(GcmDevice, WhatWasAlteredIsWiped) {
     }
 }
 
-/// Around the length from which the device wipes such memory, at a place that kernels can write vectors to and at one
+/// Around the shortest length that the device wipes, at a place that kernels can write vectors to and at one
 /// that they cannot; the bytes around the output stay as they are.
 TEST_P(GcmDevice, AlteredTextInPageLockedMemoryIsWiped) {
     constexpr std::size_t room = (1 << 20) + 64;
@@ -159,7 +159,7 @@ TEST_P(GcmDevice, AlteredTextInPageLockedMemoryIsWiped) {
     warpaes_free(engine_.get(), memory);
 }
 
-/// Buffers are what they are when everything that the default stream holds is done.
+/// Work on the default stream finishes before the buffers are read.
 TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
     const std::size_t length = simulated() ? 5000 : std::size_t{64} << 20;
     const Bytes text = random_.bytes(length);

@@ -105,7 +105,7 @@ TEST_P(GcmMessage, CutIntoChunks) {
     }
 }
 
-/// Anyone who writes over what he has read gets the same bytes, however the message is cut.
+/// Output over the IV or the associated data gives the same bytes, however the message is cut.
 TEST_P(GcmMessage, IvOrAssociatedDataLieInTheOutput) {
     const Engine small_chunks = make_engine(GetParam(), 4096, 2);
     for (const std::size_t iv_bytes : {12U, 60U}) {
@@ -221,7 +221,7 @@ TEST_P(GcmMessage, LongerThanTheCaches) {
     check(other, make_engine(GetParam(), 65536, 2));
 }
 
-/// What is not plain goes another way; here the tag lies in what is opened.
+/// Messages with overlapping parts take another path; here the tag lies in the ciphertext.
 TEST_P(GcmMessage, ATagWithinTheInputIsRefusedAndNothingLeft) {
     for (const std::size_t length : {40U, 5000U, 20000U}) {
         const GcmCase c = make_gcm_case(random_, 32, 12, 24, length);

@@ -106,7 +106,7 @@ TEST_P(GcmSiv, EveryLength) {
     }
 }
 
-/// Side by side, too.
+/// Chunks are processed in parallel.
 TEST_P(GcmSiv, Chunks) {
     const ComposedCase c = make_case(32, 5 * 8192 + 4099, 9000);
     check(c);
@@ -181,7 +181,7 @@ TEST_P(GcmSiv, WhatCannotBeIsRefusedWithASentence) {
 /// Text in a GPU's memory, which does all of it there.
 class GcmSivDevice : public DeviceTest {
 protected:
-    /// Sealed and opened, apart and in place; a tag that is wrong, too.
+    /// Seals and opens, in place and with separate buffers, and opens with a wrong tag.
     void check(const ComposedCase& c) {
         SCOPED_TRACE(std::to_string(8 * c.key.size()) + " bits, text " + std::to_string(c.text.size()) + ", aad " +
                      std::to_string(c.aad.size()));
@@ -281,7 +281,8 @@ TEST_P(GcmSivDevice, AMessageWithoutText) {
     }
 }
 
-/// What a GPU does not do is copied: SIV, and text of which one end lies elsewhere; and nothing at all is nothing's.
+/// Messages that a GPU does not process are copied to a CPU: SIV, and text that crosses the end of a buffer. An empty
+/// message needs no memory.
 TEST_P(GcmSivDevice, OrACpuDoesIt) {
     const Engine automatic = make_engine("");
     for (const std::size_t n : {0U, 100U}) {

@@ -1,4 +1,4 @@
-// Keysets through the C ABI; what they hold and how they are written is tested below it (tests/format).
+// Keysets through the C ABI; their contents and encoding have tests below it (tests/format).
 #include <gtest/gtest.h>
 #include <warpaes/files.h>
 

@@ -1,5 +1,5 @@
 // How long IVs, tags, associated data and texts may be, of every mode at every limit: one less, the limit, one more.
-// What is too long or too short is refused by its name; what is not is refused for what comes after it alone.
+// A wrong length is refused by its argument's name. A valid one is refused only for the next argument, which is wrong.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -102,7 +102,7 @@ protected:
         return abi_tests::crypt(engine_, m);
     }
 
-    /// An entry of no messages, of which everything else is looked at.
+    /// Submits an entry without messages, so that only its other fields are checked.
     [[nodiscard]] warpaes_status submit(const Rules& rules, warpaes_direction direction, const Lengths& lengths) {
         warpaes_batch_entry e = {};
         e.mode = rules.mode;

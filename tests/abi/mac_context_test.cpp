@@ -145,7 +145,7 @@ TEST_P(MacContext, AnyPieces) {
     }
 }
 
-/// Longer than what is worked on at a time.
+/// Pieces longer than one processing step.
 TEST_P(MacContext, LongPieces) {
     const std::size_t length = slow() ? 40000 : 300000;
     for (const std::size_t longest : {length, std::size_t{33000}}) {
@@ -210,7 +210,7 @@ TEST_P(MacContext, WhatWasAlteredIsRefusedInTheEnd) {
             in_pieces(context, c, c.sealed, 33, false);
             ASSERT_EQ(warpaes_context_set_tag(context.get(), c.tag.data(), 12), WARPAES_OK);
             EXPECT_EQ(finish(context), WARPAES_ERROR_AUTHENTICATION) << what;
-            // The message has ended all the same: nobody gets to try another tag.
+            // The message has ended anyway: no second tag can be tried.
             expect(warpaes_context_set_tag(context.get(), right.data(), 12), WARPAES_ERROR_STATE, "context");
             expect(finish(context), WARPAES_ERROR_STATE, "context");
         }

@@ -93,7 +93,7 @@ TEST_P(MacMessage, LengthsRoundEveryBorder) {
 }
 
 TEST_P(MacMessage, EveryByteOfTheLengthIsAuthenticated) {
-    // From 2^24 bytes on a length takes four, of which a missing one shows in the tag only.
+    // A length of 2^24 bytes or more takes four bytes; if one is missing, only the tag differs.
     const bool slow = simulated() && GetParam() == "cuda";
     const MacInput c = make_case(random_, WARPAES_CCM, 16, (1U << (slow ? 16 : 24)) + 1, 16, 11);
     const Key key = make_key(c.key);

@@ -60,7 +60,7 @@ TEST_P(AllocatedMemory, OnlyWhatTheEngineGaveIsFreed) {
     EXPECT_TRUE(std::all_of(memory, memory + 10000, [](std::uint8_t b) { return b == 0x5a; }));
     warpaes_free(engine_.get(), pointer);
     warpaes_free(engine_.get(), pointer);  // is unknown now
-    // What nobody frees goes with its engine.
+    // Destroying an engine frees its remaining memory.
     ASSERT_EQ(warpaes_alloc(other.get(), WARPAES_MEMORY_PAGEABLE, 0, 10000, &pointer), WARPAES_OK);
 }
 

@@ -1,4 +1,4 @@
-// Wrong arguments: the right status, a sentence that names the argument, and an output that nobody has touched.
+// Wrong arguments: the right status, a sentence that names the argument, and an unchanged output.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -34,7 +34,7 @@ protected:
             ASSERT_STREQ(message.result.backend, GetParam().c_str());
             ASSERT_EQ(message.result.device >= 0, GetParam() == "cuda");
         }
-        // Not ASSERT_EQ: a megabyte of bytes in a failure message helps nobody.
+        // Not ASSERT_EQ, which would print a megabyte of bytes.
         const Bytes want = expected(mode, direction, key_bytes, iv, input);
         const Bytes got = result.bytes(input.size());
         const auto differs = std::mismatch(got.begin(), got.end(), want.begin(), want.end());
@@ -196,7 +196,7 @@ TEST_P(Message, CounterWrapsAround) {
         EXPECT_EQ(over.bytes(c.length), output.bytes(c.length)) << c.length;
         EXPECT_EQ((message.result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
 
-        // Of a range it depends on where that ends, not on how long it is.
+        // The limit depends on the range's end, not on its length.
         for (const std::size_t at : {std::size_t{0}, c.length - 1}) {
             std::uint8_t byte = 0;
             Call range = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, input.data(), input.size(), &byte, 1);
@@ -226,7 +226,7 @@ TEST_P(Message, CounterCarriesThroughEveryByte) {
     }
 }
 
-/// Input and output that begin or end at a page nobody may touch: a read or write too far is a crash.
+/// Input and output begin or end at an inaccessible page: a read or write beyond them crashes.
 TEST_P(Message, TouchesNothingOutside) {
     const std::uint64_t page = SparseBuffer::page();
     Random random(5);

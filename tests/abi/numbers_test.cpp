@@ -211,7 +211,7 @@ TEST_P(Numbers, IntegersByDefinition) {
         n.low = 0xfffffffffffffff0;
         const Bytes found = made(engine_, n, 8000);
         for (std::size_t i = 0; i < 1000; ++i) {
-            // x * range / 2^128 by halves of x, of which the lower one's product only carries.
+            // x * range / 2^128 by halves of x; the lower half only contributes a carry.
             __extension__ using Wide = unsigned __int128;
             const Wide wide_range = range == 0 ? Wide{1} << 64 : Wide{range};
             const std::uint64_t lower = at<std::uint64_t>(bits, 2 * i), upper = at<std::uint64_t>(bits, 2 * i + 1);

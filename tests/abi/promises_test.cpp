@@ -181,7 +181,7 @@ private:
 TEST_P(Promises, AnEntrysFirstFailure) {
     Entries entries(engine_, 3);
     entries[0].direction = WARPAES_ENCRYPT;
-    entries[2].length = 0;  // as many messages, of which no tag is right either
+    entries[2].length = 0;  // as many messages, and no tag is right
     std::uint8_t written[32];
     entries[0].tag = {{written}, 16};
     warpaes_batch* const batch = entries.run();

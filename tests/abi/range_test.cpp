@@ -79,7 +79,7 @@ TEST_P(Range, AcrossChunks) {
     }
 }
 
-/// 96 GiB of address space, of which only the pages under the range exist: reading anything else is a crash. The range
+/// 96 GiB of address space with only the pages of the range mapped: reading anything else crashes. The range
 /// is placed so that first its beginning, then its end, lies at the edge of them. CTR's counter is past 2^32 blocks.
 TEST_P(Range, TouchesOnlyItsBlocks) {
     constexpr std::uint64_t size = std::uint64_t{96} << 30;
@@ -139,7 +139,7 @@ TEST_P(Range, TouchesOnlyItsBlocks) {
     }
 }
 
-/// A message that ends inside a block, and there the memory ends too.
+/// The message and its memory end inside a block.
 TEST_P(Range, EndsWithItsMessage) {
     const std::uint64_t page = SparseBuffer::page();
     Random random(83);

@@ -1,4 +1,4 @@
-// What is refused, word for word: which argument it is, what it was, what it may be.
+// Exact error messages: each names the argument, its value and the permitted values.
 #include "sentences.hpp"
 
 #include <gtest/gtest.h>

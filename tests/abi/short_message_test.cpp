@@ -64,7 +64,7 @@ TEST_P(ShortMessages, OfEveryMode) {
             for (const warpaes_direction direction : directions) {
                 for (const std::size_t length : lengths()) {
                     if (mode.whole_blocks && length % 16 != 0) continue;
-                    // Of the slow modes and directions a few will do.
+                    // A few lengths suffice for slow modes and directions.
                     if ((mode.name == "CFB1" || mode.name == "CFB8") && length > 2100) continue;
                     Bytes iv = mode.mode == WARPAES_ECB ? Bytes() : random.bytes(16);
                     // A counter that carries on through 16, 64 and 128 bits.

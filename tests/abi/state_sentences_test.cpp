@@ -251,7 +251,7 @@ TEST_F(StateSentences, OfLengthsOfRandomNumbers) {
         expect("key_bits: must be 128, 192 or 256, got " + std::to_string(bits), WARPAES_ERROR_KEY_LENGTH,
                warpaes_drbg_create(engine_.get(), &o, &drbg));
     }
-    constexpr std::uint64_t long_input = std::uint64_t{1} << 32;  // of which nothing is read
+    constexpr std::uint64_t long_input = std::uint64_t{1} << 32;  // never read
     const std::string longest = ": at most 4294967295 bytes, got 4294967296";
     const std::pair<const char*, std::uint64_t warpaes_drbg_options::*> inputs[] = {
         {"entropy", &warpaes_drbg_options::entropy_len},

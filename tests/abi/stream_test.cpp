@@ -1,4 +1,4 @@
-// Batches and messages on a caller's stream: nobody waits, and what was found lies on the device.
+// Batches and messages on a caller's stream: calls do not wait, and results lie on the device.
 #include <poll.h>
 
 #include <cstring>

@@ -53,8 +53,8 @@ class Structs : public testing::Test {
 protected:
     Structs() { setenv("WARPAES_CALIBRATION", "none", 1); }
 
-    /// `good` in every size from `least` on. `call` gives what it gives for a whole one; results that there is room for
-    /// are those of a whole one, but for what `differs` in every call.
+    /// `good` in every size of at least `least`. `call` returns the same as for a whole one; results that there is room
+    /// for are those of a whole one, but for what `differs` in every call.
     template <typename Struct>
     static void check(
         const char* init, std::size_t least, const Struct& good, const std::function<warpaes_status(Struct*)>& call,
@@ -78,7 +78,7 @@ protected:
             differs(got);
             EXPECT_EQ(std::memcmp(&got, &whole, sizeof got), 0) << "other results with a size of " << size;
         }
-        // A newer one, of which this library knows the beginning.
+        // A newer struct, with fields that this library does not have at its end.
         struct Newer {
             Struct known;
             std::uint64_t more[2];
@@ -102,8 +102,8 @@ protected:
         EXPECT_EQ(call(nullptr), may_be_missing ? WARPAES_OK : WARPAES_ERROR_ARGUMENT);
     }
 
-    /// A result that is only written, and may be missing: `call` is given those of every size from `least` on, full of
-    /// what nobody writes. What there is room for is as in a whole one, but for what `differs` in every call.
+    /// A result that is only written, and may be missing: `call` gets every size of at least `least`, filled
+    /// with a pattern. Fields that fit are as in a whole one, except those that `differs` names.
     template <typename Result>
     static void check_result(
         const char* init, std::size_t least, warpaes_status status, const std::function<warpaes_status(Result*)>& call,

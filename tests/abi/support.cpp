@@ -102,7 +102,7 @@ Bytes Random::bytes(std::size_t n) {
 }
 
 namespace {
-/// Poison that depends on the place, so that moved bytes are seen too.
+/// Poison that depends on the position, so that moved bytes are also found.
 std::uint8_t poison(std::size_t position) {
     return static_cast<std::uint8_t>(0xa5 + 7 * position);
 }

@@ -30,8 +30,8 @@ using Engine = std::unique_ptr<warpaes_engine, Destroy>;
 using Key = std::unique_ptr<warpaes_key, Destroy>;
 using Context = std::unique_ptr<warpaes_context, Destroy>;
 
-/// An engine forced to `backend`; with `chunk_bytes` all threads share what is longer, be it worth it or not. Fails the
-/// test and gives null if there is none.
+/// An engine forced to `backend`; with `chunk_bytes` all threads share longer messages, even if it does not pay. Fails
+/// the test and gives null if there is none.
 Engine make_engine(const std::string& backend, std::uint64_t chunk_bytes = 0, std::uint32_t threads = 0);
 Key make_key(const Bytes& bytes);
 Context make_context(const Engine& engine);
@@ -94,7 +94,7 @@ private:
     std::size_t size_;
 };
 
-/// A stretch of address space in which only the pages under [first, last) can be touched; anything else is a crash.
+/// Address space with only the pages of [first, last) mapped; any other access crashes.
 class SparseBuffer {
 public:
     SparseBuffer(std::uint64_t size, std::uint64_t first, std::uint64_t last);

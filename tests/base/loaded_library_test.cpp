@@ -22,7 +22,7 @@ TEST(LoadedLibrary, NamesAreOfFilesAndNotOfFolders) {
 }
 
 TEST(LoadedLibrary, SeenAsSoonAsItIsLoaded) {
-    // Of glibc itself, and nobody's dependency.
+    // Part of glibc, and no program depends on it.
     constexpr const char* name = "libBrokenLocale.so.1";
     LoadedLibrary library(name);
     ASSERT_FALSE(library.is_loaded());

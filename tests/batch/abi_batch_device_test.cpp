@@ -1,4 +1,4 @@
-// Batches whose messages lie in device memory, alone and next to others in host memory.
+// Batches whose messages lie in device memory, or partly in host memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>

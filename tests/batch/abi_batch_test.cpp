@@ -54,7 +54,7 @@ TEST_P(AbiBatch, ManyMessages) {
     check_abi_batch(engine_, specs, 5);
 }
 
-// Longer than the length from which a single message is cut and spread.
+// Long enough to be cut and spread over several workers.
 TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     if (simulated()) {
         GTEST_SKIP()

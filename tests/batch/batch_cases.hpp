@@ -92,11 +92,11 @@ struct GroupSpec {
 
     bool in_place = false;
     bool raw_keys = false;   ///< bytes for each message, not one key for all
-    bool shared_iv = false;  ///< stride 0, and likewise below
+    bool shared_iv = false;  ///< stride 0; the same for the fields below
     bool shared_aad = false;
     bool shared_key = false;     ///< raw keys
     bool shared_input = false;   ///< not where messages are decrypted that carry tags
-    bool null_if_empty = false;  ///< no pointers to what has no bytes
+    bool null_if_empty = false;  ///< null pointers to empty parts
     bool reports = true;         ///< whether `failed` is there
     unsigned wrong_tags = 0;     ///< of 100 messages, on decryption
     std::size_t gap = 0;         ///< bytes between messages, and between what else they have

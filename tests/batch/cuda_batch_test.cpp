@@ -1,4 +1,4 @@
-// Batches on a GPU's lane, the simulated one or a real one: every kind of memory, every way in which work is cut.
+// Batches on a GPU's lane, the simulated one or a real one: every kind of memory, every way to cut the work.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -618,7 +618,7 @@ TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     munmap(mapped, 4 * half);
 }
 
-/// So many groups that several threads make them ready, of messages that are no group of their own, and that are.
+/// Enough groups that several threads prepare them, of single messages and of several.
 TEST(CudaBatchArena, VeryManyGroups) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);

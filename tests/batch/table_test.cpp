@@ -94,7 +94,7 @@ protected:
         if (shares && encrypts() && table_.mode == WARPAES_GCM) return WARPAES_ERROR_IV_REUSED;
         return disturbs(m, m) ? WARPAES_ERROR_OVERLAP : WARPAES_OK;
     }
-    /// Processes a message of `images` alone.
+    /// Processes one message of `images` by itself.
     warpaes_status alone(const warpaes_table_message& m, std::vector<Bytes>& images) const {
         warpaes_message one = WARPAES_MESSAGE_INIT;
         one.mode = table_.mode;

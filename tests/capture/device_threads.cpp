@@ -133,7 +133,7 @@ private:
                      : messages.enqueue_messages(engine_, stream_.get());
     }
 
-    /// Destroying an engine flushes keys, too.
+    /// Destroying an engine also flushes keys.
     static std::string another_engine(Random& random) {
         const AbiEngine engine = make_engine("auto", 1);
         if (engine == nullptr) return warpaes_last_error();

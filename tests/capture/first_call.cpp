@@ -44,11 +44,11 @@ constexpr Situation situations[] = {
     {"global_another_thread_blocking", cudaStreamCaptureModeGlobal, true, true},
 };
 
-/// One call of each process. The engine is made by it, too.
+/// The only call of a process, which also creates the engine.
 class Call {
 public:
     virtual ~Call() = default;
-    /// Returns what is wrong, or "".
+    /// Returns the fault, or "".
     virtual std::string make(cudaStream_t stream) = 0;
     /// After make(), or after the graph has run.
     virtual std::string complaints() = 0;

@@ -193,7 +193,7 @@ class Files(CommandTest):
         os.chmod(self.path("in"), 0)
         self.refused(NOT_FOUND, "'in'|Permission denied", *CTR, "-in", "in", "-out", "out")
 
-    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else; root on any machine runs this")
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user; root on any machine runs this")
     def test_unreadable_input_and_directory_as_somebody_else(self):
         self.write("in", b"data")
         os.chmod(self.path("in"), 0)
@@ -253,9 +253,7 @@ class Files(CommandTest):
             else None
         )
         if mounted is None or mounted.returncode != 0:
-            self.skipTest(
-                "a small file system cannot be mounted here; root runs this on a machine that is no container"
-            )
+            self.skipTest("a small file system cannot be mounted here; root runs this outside containers")
         try:
             self.write("in", data(3_000_000))
             self.refused(WRITE, "'small/out' needs|left; free some", *CTR, "-in", "in", "-out", "small/out")

@@ -1,4 +1,4 @@
-"""Round trips of directories: what is kept, what is left out, and what a second run does."""
+"""Round trips of directories: kept metadata, skipped files, and second runs."""
 
 import json
 import os

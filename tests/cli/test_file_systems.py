@@ -212,7 +212,7 @@ class FileSystems(CommandTest):
         self.assertEqual(self.read("out/keyset"), b"theirs")
         self.assertEqual(os.listdir(self.out), ["keyset"])
 
-    @unittest.skipUnless(os.geteuid() == 0, "root alone may change another user's keyset; root runs this")
+    @unittest.skipUnless(os.geteuid() == 0, "only root may change another user's keyset; root runs this")
     def test_root_takes_no_keyset_from_its_owner(self):
         shutil.copy(self.path("keyset.json"), self.path("out/keyset"))
         os.chown(self.path("out/keyset"), 65534, 65534)

@@ -27,7 +27,7 @@ from support import (
 LENGTHS = (0, 1, 15, 16, 17, 1000, 300_001)
 
 with_openssl = unittest.skipUnless(
-    OPENSSL, "there is no openssl command; a machine on which `tools/setup test` has installed it runs this"
+    OPENSSL, "there is no openssl command; a machine where `tools/setup test` has installed it runs this"
 )
 
 
@@ -199,7 +199,7 @@ FROM_PASSPHRASE = ("enc", "-aes-256-ctr", "-pbkdf2", "-iter", "1", "-nosalt")
 
 @with_openssl
 class Passphrases(CommandTest):
-    """Of a line in a file openssl takes as much as its buffers hold."""
+    """openssl reads as much of a line as its buffers hold."""
 
     def run_both(self, *arguments, **options):
         """The result of `warpaes`, which is that of `openssl`: refused, or the same bytes."""

@@ -1,4 +1,4 @@
-"""Keysets and what can be told of a file without a key: `warpaes keygen`, `keys` and `inspect`."""
+"""Keysets, and inspection of files without a key: `warpaes keygen`, `keys` and `inspect`."""
 
 import base64
 import contextlib
@@ -42,7 +42,7 @@ class Keygen(CommandTest):
             self.assertEqual((key["outputPrefixType"], key["keyData"]["keyMaterialType"]), ("RAW", "SYMMETRIC"))
             value = base64.b64decode(key["keyData"]["value"], validate=True)
             size = 16 if "AES128" in name else 32
-            self.assertEqual(value[2 + value[1] :][:2], bytes([0x1A, size]))  # behind the parameters
+            self.assertEqual(value[2 + value[1] :][:2], bytes([0x1A, size]))  # after the parameters
             self.assertEqual(len(value), 4 + value[1] + size)
             listed = json.loads(self.warpaes("keys", "list", name, "--json"))
             self.assertEqual([entry["template"] for entry in listed], [name])
@@ -89,7 +89,7 @@ class Keygen(CommandTest):
         self.assertNotIn(b"mode", self.run_command(WARPAES, "keygen").stderr)  # a pipe
 
     def recorded(self, **more):
-        # A sanitizer wants to be first; these calls are none of its business.
+        # A sanitizer would have to be loaded first, which these calls do not need.
         asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         return {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "ASAN_OPTIONS": asan, **more}
 
@@ -257,7 +257,7 @@ class Rotation(CommandTest):
         self.assertEqual(os.listdir(self.directory), ["keyset"])
 
     def test_interrupted_while_another_changes_it(self):
-        """Before it looks at what is about to change: it does not say that there is no such key."""
+        """The interrupt comes before the command reads the keyset, so it does not report a missing key."""
         before = self.read("keyset")
         with open(self.path("keyset"), "rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
@@ -272,11 +272,11 @@ class Rotation(CommandTest):
         self.assertEqual(self.read("keyset"), before)
 
     def wait_until_opened(self, process, seconds=20):
-        """Until the process has opened the keyset, and some time longer, in which it begins to wait for its lock."""
+        """Until the process has opened the keyset, and some time longer, until it waits for the lock."""
         deadline = time.monotonic() + seconds
         descriptors = f"/proc/{process}/fd"
         while time.monotonic() < deadline:
-            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            with contextlib.suppress(FileNotFoundError):  # closed in between
                 if self.path("keyset") in [os.readlink(f"{descriptors}/{fd}") for fd in os.listdir(descriptors)]:
                     break
             time.sleep(0.01)
@@ -527,7 +527,7 @@ class RawKeys(CommandTest):
             plain = self.write("plain", data(50_000))
             self.warpaes("encrypt", "-k", template, "-o", f"{template}.file", plain)
             self.assertEqual(self.warpaes("decrypt", "-k", template, f"{template}.file"), data(50_000))
-            # The key alone is the same, with its template named.
+            # The bare key is the same if its template is named.
             self.write("bare", self.read(template).split()[1])
             os.chmod(self.path("bare"), 0o600)
             again = self.warpaes("decrypt", "-k", "bare", "--format", template, f"{template}.file")

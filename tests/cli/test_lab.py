@@ -83,7 +83,7 @@ class Lab(CommandTest):
         with self.subTest("what is there is kept"):
             message = self.refused(EXISTS, "out/record.json|--resume|-f", "lab", "run", "-o", "out")
             self.assertEqual(message.stdout, b"")
-        with self.subTest("the page once more"):
+        with self.subTest("the page again"):
             self.lab("report", "out/record.json", "-o", "page.html")
             self.assertEqual(self.read("page.html"), self.read("out/report.html"))
         with self.subTest("nothing left to resume"):
@@ -96,7 +96,7 @@ class Lab(CommandTest):
             self.write("out/record.json", json.dumps(slow).encode())
             self.refused(ARGUMENT, "--quick|-f", "lab", "run", "--quick", "--resume", "-o", "out")
             self.write("out/record.json", before)
-        with self.subTest("once more, with another build"):
+        with self.subTest("again, with another build"):
             environment = {"WARPAES_COMMIT": "0123abcd", "WARPAES_DIRTY": "1"}
             self.lab("run", "P.random", "--resume", "-o", "out", env=environment)
             again = self.record()
@@ -129,7 +129,7 @@ class Lab(CommandTest):
         page = self.lab("report", "out/record.json", "-o", "-")
         self.assertTrue(page.startswith("<!DOCTYPE html>"))
         self.assertFalse(os.path.lexists(self.path("-")))
-        # By links, so that a build that replaces what is there does no harm.
+        # Links, so that a build that replaces these files does no harm.
         os.symlink("/dev/stdout", self.path("stdout"))
         self.assertEqual(self.lab("report", "out/record.json", "-o", "stdout"), page)
         for there in (True, False):
@@ -226,7 +226,7 @@ class Lab(CommandTest):
         self.assertGreater(out["seconds"], 0)
 
     def test_a_run_that_is_to_end_in_time(self):
-        # P.random_access is begun, as it is the first; P.modes would take longer than what is left.
+        # P.random_access is begun, as it is the first; P.modes would take longer than the remaining time.
         command = [WARPAES, "lab", "run", "P.random_access", "P.modes", *self.quick("out"), "--seconds", "0.5"]
         run = subprocess.run(command, cwd=self.directory, capture_output=True, timeout=60, check=False)
         self.assertEqual(run.returncode, CANCELLED, run.stderr)

@@ -8,7 +8,7 @@ import unittest
 from support import ARGUMENT, KEYS, TEMPLATES, WARPAES, CommandTest, data, main
 
 RECORDER = os.environ.get("RECORDED_CALLS_LIBRARY")
-# Memory stays in the heap when it is freed, large blocks too.
+# Freed memory stays in the heap, even large blocks.
 HEAP = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "33554432"}
 
 
@@ -30,7 +30,7 @@ class Memory(CommandTest):
             self.assertEqual(memory.count(secret), 0, (what, arguments))
 
     def secrets_of(self, name):
-        """Of a file of keys: whatever a key looks like on its way."""
+        """Return every form that the keys of a file take in memory."""
         text = self.read(name)
         if not text.startswith(b"{"):
             digits = text.split()[-1]  # the template's name stands before it

@@ -1,4 +1,4 @@
-"""Mistakes that people make, and what they are told: each in a line, with what to do next."""
+"""Common mistakes and their messages: one line each, with the next step."""
 
 import json
 import os
@@ -66,7 +66,7 @@ class Misspelt(CommandTest):
 
 
 class Neighbour(CommandTest):
-    """`warpaes lab` is the program warpaes-lab, beside warpaes itself."""
+    """`warpaes lab` runs the program warpaes-lab next to warpaes."""
 
     def setUp(self):
         super().setUp()

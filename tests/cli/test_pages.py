@@ -20,7 +20,7 @@ class Pages(CommandTest):
         files = command_pages.render(WARPAES)
         self.assertEqual(sorted(files), sorted(os.listdir(PAGES)))
         for name, content in files.items():
-            self.assertEqual((PAGES / name).read_text(), content, f"{name}: `make pages` makes it anew")
+            self.assertEqual((PAGES / name).read_text(), content, f"{name}: run `make pages`")
 
     def test_every_option_that_is_taken_is_there(self):
         """Whatever an option's line looks like: what the command takes is found in its page."""

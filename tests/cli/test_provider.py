@@ -31,7 +31,7 @@ MinProtocol = TLSv1.2
 
 
 def setUpModule():
-    """Root's configurations take a module only from where no other user can write; a build tree may be another's."""
+    """Root's configurations refuse modules that another user can replace, as in some build trees."""
     global MODULE
     if os.geteuid() == 0 and MODULE:
         folder = tempfile.mkdtemp(prefix=".warpaes-test-", dir=Path.home())
@@ -226,7 +226,7 @@ class Provider(CommandTest):
         record = json.loads(self.warpaes("provider", "stats", *given, "--json"))
         self.assertEqual([row["bytes"] for row in record["counts"] if row["mode"] == "CBC"], [100016 + 1008])
         os.rmdir("elsewhere")
-        for text in (b"", b"warpaes1", Path("counters").read_bytes()[:100]):  # cut short, it begins anew
+        for text in (b"", b"warpaes1", Path("counters").read_bytes()[:100]):  # a truncated file starts again
             Path("counters").write_bytes(text)
             self.assertEqual(json.loads(self.warpaes("provider", "stats", *given, "--json"))["counts"], [])
         os.remove("counters")

@@ -33,7 +33,7 @@ class Reencrypt(KeyedTest):
         return record["key_id"], record["template"]
 
     def rotated(self, size=9000):
-        """A file of an old key, and the new one's number."""
+        """Make a file under an old key; return the new key's number."""
         self.write("plain", data(size))
         self.encrypt("plain")
         os.unlink(self.path("plain"))
@@ -134,7 +134,7 @@ class Reencrypt(KeyedTest):
         self.assertEqual(self.decrypt("plain.warpaes"), data(300_000))
 
     def test_what_is_counted(self):
-        """Not what was read of a file that stays as it was."""
+        """Bytes read from a file that stays unchanged do not count."""
         self.rotated(9000)
         sealed = self.read("plain.warpaes")
         self.write("damaged.warpaes", sealed[:-1] + bytes([sealed[-1] ^ 1]))
@@ -324,7 +324,7 @@ class SeveralKeys(KeyedTest):
         every = ("-k", "keyset", "-k", "raw", "-k", "c2sp", "-k", "second")
         for key in ("keyset", "raw", "c2sp", "second"):
             self.write(key + ".sealed", self.warpaes("encrypt", "-k", key, stdin=data(5000)))
-            # From a pipe, which cannot be read twice, too.
+            # Also from a pipe, which cannot be read twice.
             self.assertEqual(self.warpaes("decrypt", *every, stdin=self.read(key + ".sealed")), data(5000))
             record = json.loads(self.warpaes("verify", "--json", *every, key + ".sealed"))
             self.assertEqual(record["files"][0]["key_id"] is None, key in ("raw", "c2sp"))

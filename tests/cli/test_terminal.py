@@ -43,7 +43,7 @@ class Terminal(CommandTest):
         while True:
             try:
                 part = os.read(master, 65536)
-            except OSError:  # nobody holds the other end any more
+            except OSError:  # the other end is closed
                 return shown
             if not part:
                 return shown
@@ -121,7 +121,7 @@ class Terminal(CommandTest):
 
 class Colours(CommandTest):
     def said(self, **environment):
-        """What a failing command says to a terminal."""
+        """Return a failing command's output on a terminal."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         with subprocess.Popen(

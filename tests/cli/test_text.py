@@ -1,4 +1,4 @@
-"""What people read says what programs read; and what the self-test says of a library that is wrong."""
+"""Text output agrees with JSON output; the self-test reports a faulty library."""
 
 import json
 import os

@@ -32,7 +32,7 @@ def lengths(template):
 
 
 class KeepOpen(io.BytesIO):
-    """Tink closes what it is given."""
+    """Tink closes the file that it gets."""
 
     def close(self):
         pass

@@ -19,7 +19,7 @@ FIGURES = [
 ]
 
 
-#: Of the self-test.
+#: A line of the self-test.
 RIGHT = r"(?m)^cuda\[0\] +(\d+) of \1 right$"
 
 
@@ -68,7 +68,7 @@ class Tune(CommandTest):
         self.assertEqual([f["value"] for f in shown["figures"]], [f["value"] for f in record["figures"]])
         self.assertNotIn("measurements", shown)
 
-        # What is stored is what is launched with; and a process that is launched otherwise gives the same bytes.
+        # Launches use the stored parameters, and other parameters give the same bytes.
         self.stored(lambda launches: launches.update(threads=384, tables=2))
         shown = {f["name"]: f["value"] for f in self.tune("--show")["figures"]}
         self.assertEqual((shown["threads"], shown["tables"]), (384, 2))

@@ -2,8 +2,8 @@
 """A dataset through warpaes bulk on a Ray cluster in one machine, while everything fails that may fail.
 
 Nodes by ray.cluster_utils, moto's S3 server after a proxy (resets, 503, slow, truncated and lost answers), workers
-killed at random, the driver too. In the end every object is exactly right by tink-py, which shares no code with
-warpaes; no upload is left, no plaintext lies in the target, and the manifest says what is there. So for encrypt, rekey
+killed at random, and the driver. In the end every object is exactly right by tink-py, which shares no code with
+warpaes; no upload is left, no plaintext lies in the target, and the manifest lists all objects. So for encrypt, rekey
 and rewrap.
 
     cluster_test.py [--objects N] [--largest SIZE] [--kills N] [--rate R] [--nodes N] [--seed N]
@@ -54,7 +54,7 @@ def sizes_of(count: int, largest: int, generator: random.Random) -> list[int]:
 
 
 def content_of(name: str, length: int) -> bytes:
-    """The same bytes whenever it is asked for, so that nobody has to keep them."""
+    """Return the same bytes for the same name, so that tests need not store them."""
     return random.Random(name).randbytes(length)
 
 
@@ -238,7 +238,7 @@ class Test:
                 primitive = shared[row.key_id]
             elif envelope == "object":
                 beside = self.store.get(f"sealed/{name}{storage.KEY_SUFFIX}").decode()
-                assert beside == row.wrapped, "the record beside an object is not the manifest's"
+                assert beside == row.wrapped, "an object's own record is not the manifest's"
                 record = json.loads(beside)[0]
                 assert record["key_id"] == row.key_id
                 assert (record["dataset"], record["name"]) == (there.dataset, name)
@@ -246,7 +246,7 @@ class Test:
             plain = content_of(name, length)
             associated = keys.name_data(there.dataset, name)
             with primitive.new_decrypting_stream(io.BytesIO(sealed), associated) as stream:
-                assert stream.read() == plain, f"{name} is not what it was"
+                assert stream.read() == plain, f"{name} decrypts to other content"
             for offset in range(0, length - 16, max(1, length // 8)):
                 assert plain[offset : offset + 16] not in sealed, f"{name} holds plaintext"
         if envelope == "object":
@@ -257,7 +257,7 @@ class Test:
         return {row.sha256 for row in there.rows}
 
     def check_ray(self) -> None:
-        """No key lies in what Ray writes: logs, and what it spills of its object store."""
+        """Ray's logs and spilled objects contain no key."""
         secrets = [json.loads(path.read_text())["key"][0]["keyData"]["value"] for path in (self.key, self.key2)]
         needles = [secret.encode() for secret in secrets] + [base64.b64decode(secret)[-32:] for secret in secrets]
         needles += self.record_keys
@@ -276,7 +276,7 @@ class Test:
         before = self.check(self.key, "")
         self.bulk("rekey", *old, *new, "s3://bucket/sealed", kill_driver=True)
         after = self.check(self.key2, "")
-        assert not before & after, "an object was not encrypted anew"
+        assert not before & after, "an object was not encrypted again"
         self.bulk("rekey", "-k", str(self.key2), "--envelope", "object", "s3://bucket/sealed")
         before = self.check(self.key2, "object")
         self.bulk("rewrap", "-k", str(self.key2), "--new-key", str(self.key), "s3://bucket/sealed")

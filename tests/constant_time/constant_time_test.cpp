@@ -1,4 +1,4 @@
-// Under valgrind's memcheck keys and texts are undefined, as far as it knows: it follows what is computed from them,
+// Under valgrind's memcheck keys and texts are undefined, as far as it knows: it follows all values computed from them,
 // and reports every branch and every address that depends on it.
 #include <dlfcn.h>
 #include <valgrind/memcheck.h>
@@ -30,7 +30,7 @@ constexpr std::uint64_t messages = 9;
 
 int failures = 0;
 
-/// `work`, in which nothing may branch on a secret; or, with `planted`, something does.
+/// Checks that `work` has no branch on a secret, or, with `planted`, that it has one.
 void check(const std::string& name, const std::function<void()>& work, bool planted = false) {
     const auto before = VALGRIND_COUNT_ERRORS;
     work();
@@ -46,7 +46,7 @@ void expect(warpaes_status status, const char* what) {
     std::printf("%s: status %d, %s\n", what, status, warpaes_last_error());
 }
 
-/// Of an IV, in bytes. Of any that is not of 12 bytes GCM makes a counter that is as secret as H.
+/// IV lengths in bytes. GCM derives a counter as secret as H from IVs of other than 12 bytes.
 std::vector<std::size_t> iv_lengths(int mode) {
     if (mode == WARPAES_GCM) return {12, 1, 8, 16, 20};
     return {mode == WARPAES_ECB || mode == WARPAES_CMAC ? 0u : mode == WARPAES_CCM ? 12u : 16u};

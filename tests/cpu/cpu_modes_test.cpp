@@ -162,7 +162,7 @@ private:
 
 class CpuLength : public testing::TestWithParam<NamedBackend> {};
 
-// EVP counts in int. 2 GiB of address space over 16 MiB of memory: what the run leaves behind is its last window.
+// EVP counts in int. 2 GiB of address space over 16 MiB of memory: afterwards it contains the run's last window.
 TEST_P(CpuLength, MayExceedTheLargestInt) {
     if (!GetParam().backend->usable()) GTEST_SKIP() << why_not(GetParam());
     constexpr std::size_t window = std::size_t{8} << 20, windows = 257;

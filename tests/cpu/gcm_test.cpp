@@ -20,7 +20,7 @@ std::vector<NamedBackend> tested_backends() {
 }
 #endif
 
-/// What a run does besides its direction; the sizes are in bytes.
+/// The parameters of a run except its direction; sizes in bytes.
 struct Shape {
     std::size_t count = 1;
     std::size_t segment = 0;

@@ -56,7 +56,7 @@ protected:
     }
 };
 
-/// Of the vector registers that a function leaves to its caller, those that are not zero.
+/// The vector registers that are not zero after a function returns.
 struct Registers {
     alignas(16) std::array<std::array<std::uint8_t, 16>, 24> bytes{};
 
@@ -87,7 +87,7 @@ struct Registers {
     }
 };
 
-// Nobody wipes them behind these kernels.
+// No later code wipes them after these kernels.
 TEST_P(Update, OfASchedulesMakingNothingStaysInVectorRegisters) {
     for (const std::size_t bytes : {16u, 24u, 32u}) {
         const Bytes key = random_bytes(bytes, static_cast<std::uint32_t>(bytes));

@@ -38,7 +38,7 @@ Bytes ctr(const Bytes& key, const Bytes& counter, std::size_t blocks) {
     return *oracle::evp("CTR", true, key, counter, Bytes(16 * blocks));
 }
 
-/// A 128-bit big-endian number and what is added to it.
+/// Returns a 128-bit big-endian number plus n.
 Bytes plus(Bytes counter, std::uint64_t n) {
     for (std::size_t i = 16; i-- > 0;) {
         n += counter[i];
@@ -262,7 +262,7 @@ TEST_F(DeviceCuh, HashesOfTables) {
                     to.insert(to.end(), block.begin(), block.end());
                 };
                 append(cr, sum(ecb(fixed, x), x));
-                Bytes s = slice(x, 8, 8);  // what lies lower is l, what lies upper is l ^ r
+                Bytes s = slice(x, 8, 8);  // the lower half is l, the upper half l ^ r
                 append(s, sum(slice(x, 0, 8), slice(x, 8, 8)));
                 append(ccr, sum(ecb(fixed, s), s));
                 const Bytes p = ecb(fixed, x);

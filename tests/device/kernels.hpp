@@ -1,4 +1,4 @@
-// Kernels that do nothing but call <warpaes/device.cuh>, behind functions that plain C++ can call. Buffers are the
+// Kernels that only call <warpaes/device.cuh>, with functions that plain C++ can call. Buffers are the
 // host's; outputs are poisoned before a launch and have a guard after them. A failure of CUDA throws
 // std::runtime_error.
 #pragma once

@@ -33,7 +33,7 @@ warpaes_file_job job_between(const Ends& ends) {
 
 using Configure = std::function<void(warpaes_file_job&)>;
 
-/// Runs a job from memory to memory, no call of which fails.
+/// Runs a job from memory to memory without a failing call.
 Bytes clean_run(const Bytes& input, const Configure& configure) {
     static const Engine engine = make_engine("libcrypto", 1);
     const int in = ::memfd_create("in", 0);

@@ -1,5 +1,5 @@
 // Every CUDA call of a job, failing at every position: where the engine chose the GPU the CPU finishes the work, where
-// the GPU was asked for the failure is reported and nothing is left behind.
+// the GPU was requested, the failure is reported and no data remains.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -56,7 +56,7 @@ Engine make_gpu_engine(bool forced) {
     return Engine(new warpaes_engine(options));
 }
 
-/// cudaGetDevice too: memory is freed with its device being current.
+/// Includes cudaGetDevice: memory is freed while its device is current.
 bool is_for_freeing(std::string_view function) {
     return function.find("Free") != std::string_view::npos || function.find("Destroy") != std::string_view::npos ||
            function == "cudaGetDevice" || function == "cudaSetDevice";
@@ -74,7 +74,7 @@ protected:
     static const Work& work() { return std::get<0>(GetParam()); }
     static bool forced() { return std::get<1>(GetParam()); }
 
-    /// Runs once on a new engine; with `failing` the calls it makes itself may fail too.
+    /// Runs once on a new engine; with `failing`, the calls of its creation can also fail.
     Result run() {
         const Engine engine = make_gpu_engine(forced());
         return stage_->run(*work().work, engine.get());

@@ -61,7 +61,7 @@ State& state() {
     return instance;
 }
 
-/// Counts a call and says what is to become of it.
+/// Counts a call and returns the fault to inject.
 std::optional<Injection> next(const char* call) {
     State& s = state();
     const std::lock_guard lock(s.mutex);
@@ -78,7 +78,7 @@ std::optional<Injection> next(const char* call) {
     return std::nullopt;
 }
 
-/// `run(bytes)` is the real call; `bytes` what it is asked for.
+/// `run(bytes)` is the real call, `bytes` the requested length.
 template <typename Run>
 auto call(const char* name, std::size_t bytes, Run run) -> decltype(run(bytes)) {
     const auto injection = next(name);

@@ -12,7 +12,7 @@ namespace faults {
 
 enum class Effect {
     fail,      ///< returns -1 with `error` and does nothing
-    one_byte,  ///< reads or writes one byte of what was asked for
+    one_byte,  ///< reads or writes one byte of the request
     half,      ///< half of it
     end,       ///< a read finds the end of the file, a poll nothing that is ready
     slow,      ///< takes three milliseconds

@@ -104,7 +104,7 @@ protected:
         const bool happened = faults::happened();
         missed_ = !happened;
         EXPECT_FALSE(exposed()) << description;
-        // Hidden, ours to anyone who finds it after a SIGKILL, and nobody can be there before us.
+        // Hidden, recognizable after a SIGKILL, and unpredictable, so that no other process can create it first.
         static const std::regex temporary(R"(\.warpaes-[a-z0-9]{10})");
         for (const std::string& name : earlier_names()) {
             EXPECT_TRUE(std::regex_match(name, temporary)) << description << ": " << name;

@@ -1,4 +1,4 @@
-// Files in memory that many threads write: whole pages are copied to a mapping, what is left of them is written.
+// Files in memory that many threads write: whole pages are copied to a mapping, the rest is written.
 #include <gtest/gtest.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>

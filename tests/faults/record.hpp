@@ -7,7 +7,7 @@ namespace faults {
 
 enum class Outcome {
     completed,  ///< with the right bytes
-    refused,    ///< an error, and nothing left behind
+    refused,    ///< an error, and no file remains
     missed,  ///< the run made fewer calls than the one that was counted: nothing was injected; the tests bound how many
     wrong
 };

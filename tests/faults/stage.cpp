@@ -154,7 +154,7 @@ std::string Stage::fault_in(const Case& c, const Result& result) const {
         if (!result.position_right) return "success, but the descriptor does not stand behind the output";
         return "";
     }
-    // A cancelled call is nobody's fault; every other error names its argument.
+    // A cancelled call names no argument; every other error does.
     const bool named = result.sentence.find(": ") != std::string::npos;
     if (!named && (result.status != WARPAES_ERROR_CANCELLED || result.sentence.empty()))
         return "no sentence: '" + result.sentence + "'";

@@ -23,7 +23,7 @@ struct Result {
     std::uint32_t notes = 0;
     std::string sentence;
     std::optional<Bytes> output;  ///< nothing: no file of that name
-    bool left_over = false;       ///< a file that was not there before, besides the output
+    bool left_over = false;       ///< a new file that is not the output
     bool position_right = true;   ///< anyone who shares the output's descriptor goes on after the output
 };
 

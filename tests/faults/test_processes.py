@@ -1,4 +1,4 @@
-"""The command stopped at every system call, at any moment, and with a GPU every call of which fails.
+"""The command stopped at every system call, at any moment, and with a GPU whose every call fails.
 
 The library under it is the one whose system calls fail and whose GPU is simulated (WARPAES_LIBRARY).
 """
@@ -92,7 +92,7 @@ class Processes(unittest.TestCase):
         )
 
     def look(self, process, is_right, replaces, killed, what):
-        """Waits for the end and checks what is left. Returns whether the command succeeded."""
+        """Waits for the end and checks the remaining files. Returns whether the command succeeded."""
         runs[self._testMethodName.removeprefix("test_")] += 1
         error = process.communicate(timeout=60)[1].decode()
         output = self.work / "out"
@@ -158,7 +158,7 @@ class Processes(unittest.TestCase):
             self.assertEqual([(f["backend"], f["device"]) for f in record["files"]], [(backend, device)])
 
     def test_every_cuda_call_of_the_process_fails(self):
-        """From the first look for devices on, which happens once a process."""
+        """Failures begin at the search for devices, which runs once in a process."""
         for command, is_right in self.prepare(100_000):
             failures = 0
             for nth in range(1, 200):

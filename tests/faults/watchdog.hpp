@@ -1,4 +1,4 @@
-// Ends a test that hangs, saying in which run.
+// Ends a test that hangs and names the run.
 #pragma once
 
 #include <string>

@@ -17,11 +17,11 @@
 
 namespace warpaes::test {
 
-/// A job with what authenticated segments have besides.
+/// A job with the options of authenticated segments.
 struct AeadJob : FileJob, AeadOptions {};
 FileResult run_aead(Engine& engine, const AeadJob& job);
 
-/// The keys' numbers are kept; the first one is the primary. C2SP: one key alone.
+/// The keys' numbers are kept; the first one is the primary. C2SP: exactly one key.
 Keyset keyset_of(const std::vector<StreamKey>& keys);
 
 class FileJobTest : public testing::Test {
@@ -32,7 +32,7 @@ protected:
     void write_file(const std::string& name, const Bytes& bytes) const;
     [[nodiscard]] Bytes read_file(const std::string& name) const;
     [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(path(name)); }
-    /// Files in the directory, temporary ones too.
+    /// Files in the directory, including temporary ones.
     [[nodiscard]] std::size_t entries() const { return folder_.names().size(); }
 
     /// A job from file to file.

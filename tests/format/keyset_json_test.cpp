@@ -124,7 +124,7 @@ TEST(KeysetJson, WrittenAndReadAgain) {
     EXPECT_EQ(JsonReader::as_text(json), JsonReader::as_text(twice));
 }
 
-// Whatever a keyset holds besides is kept: keys of other kinds, and fields that a newer Tink has.
+// Unknown parts of a keyset are kept: keys of other kinds, and fields of a newer Tink.
 TEST(KeysetJson, WhatIsNotKnownIsKept) {
     const char* aead = "type.googleapis.com/google.crypto.tink.AesGcmKey";
     std::string text = keyset_json(
@@ -327,7 +327,7 @@ TEST(KeysetJson, Protobuf) {
         "1204"
         "10101803" +
         key16);  // parts of a message are merged
-    // Fields of every kind that nobody knows are passed over.
+    // Unknown fields of every kind are skipped.
     usable(parameters + key16 +
            "7805"
            "7a0100"

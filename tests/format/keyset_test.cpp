@@ -89,7 +89,7 @@ TEST(Keyset, Rotation) {
     }
 }
 
-/// Of a key that someone else marked as destroyed, and left there.
+/// Another program marked the key as destroyed but left its bytes.
 TEST(Keyset, WhatIsDestroyedIsForgottenWhenItIsRead) {
     Keyset keyset;
     keyset.add("AES128_GCM_HKDF_4KB");

@@ -106,7 +106,7 @@ TEST(KeysetWrap, NoCostTakesAllMemoryOrHours) {
                                   {"1048576", "9", "1"},
                                   {"2", "4294967295", "1"},
                                   {"2", "1", "33554432"},
-                                  {"2", "1048576", "1"},  // 640 MiB besides the 256 of the formula
+                                  {"2", "1048576", "1"},  // 640 MiB plus the formula's 256
                                   {"2147483648", "4294967295", "4294967295"}}) {
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { open_under_passphrase(wrapped_under_passphrase(n, r, p)); });
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { (void)peek_keyset(wrapped_under_passphrase(n, r, p)); });
@@ -261,7 +261,7 @@ TEST(KeysetWrap, WhatCannotBeWritten) {
     refused(WARPAES_ERROR_ARGUMENT, "1024 MiB", [&] {
         (void)wrap_keyset(keyset, bytes("x"), {1u << 21, 8, 1}, plenty);
     });
-    // Products of 2^64, of which nothing is left.
+    // Products of 2^64, which overflow to 0.
     for (const Scrypt& cost : {Scrypt{std::uint64_t{1} << 63, 2, 1}, Scrypt{std::uint64_t{1} << 62, 4, 1}}) {
         refused(WARPAES_ERROR_ARGUMENT, "1024 MiB", [&] { (void)wrap_keyset(keyset, bytes("x"), cost, plenty); });
     }

@@ -59,7 +59,7 @@ TEST(SegmentLayout, EveryLengthOverSomeSegments) {
     }
 }
 
-// There is room for a byte next to the header, or the key is none.
+// The first segment has room for at least a byte after the header, or the key is invalid.
 TEST(SegmentLayout, TheFirstSegmentHasRoomForText) {
     for (const SegmentCase& c : segment_cases) {
         StreamParameters p = c.parameters;

@@ -192,7 +192,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
         AeadJob part = job(Direction::decrypt, keyset, "sealed", "none");
         part.range = ByteRange{layout.text_offset(3)};
         EXPECT_NE(failure_of([&] { run_aead(engine_, part); }).status, WARPAES_OK) << c.name;
-        // Nor is what is beyond told of such a file as if it had ended there.
+        // Nor is a range beyond the damage reported as beyond the end of the file.
         part.range = ByteRange{layout.text_offset(4)};
         EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                   c.parameters.format == SegmentFormat::c2sp ? WARPAES_ERROR_FORMAT : WARPAES_ERROR_AUTHENTICATION);

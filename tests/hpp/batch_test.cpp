@@ -278,7 +278,7 @@ TEST_F(HppBatch, OffsetsInASharedArena) {
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arena.data() + 200));
 }
 
-/// A key that went is none any more: batches, which are told of keys by address, can tell.
+/// A destroyed key is no longer valid; batches, which get keys by address, detect it.
 TEST_F(HppBatch, AKeyEndsWithItsObject) {
     auto key = std::make_unique<Key>(key_bytes_);
     warpaes_batch_entry entry = {};

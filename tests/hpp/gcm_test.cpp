@@ -235,7 +235,7 @@ TEST_F(HppGcm, SegmentsThatReachTooFar) {
     EXPECT_EQ(run(Direction::encrypt, false, 2, 100, 0, 100, 100), "");
 }
 
-/// What there is room for beyond the segments is left as it is; what is too short is named.
+/// Room beyond the segments stays unchanged; the message names a buffer that is too short.
 TEST_F(HppGcm, RoomForSegments) {
     const Bytes nonces = pattern(36, 5);
     Bytes output(1200, 0xa5), tags(64, 0xa5);

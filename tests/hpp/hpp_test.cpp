@@ -1,4 +1,4 @@
-// The C++ header: that it hands everything on as it is, owns what it says it owns, and turns statuses into exceptions.
+// The C++ header passes arguments on unchanged, owns its handles, and turns statuses into exceptions.
 #include <gtest/gtest.h>
 #include <warpaes/planning.h>
 
@@ -27,7 +27,7 @@ using oracle::Bytes;
 using warpaes::Direction;
 using warpaes::Mode;
 
-// A literal's NUL, memory that nobody may write, and memory that is gone at once are refused by the compiler.
+// The compiler refuses a literal's NUL, read-only memory as output, and temporaries.
 static_assert(warpaes::ByteRange<std::string_view> && !warpaes::ByteRange<const char (&)[4]>);
 static_assert(!warpaes::ByteRange<std::vector<int>>);
 static_assert(!std::is_constructible_v<warpaes::Bytes, const Bytes&>);

@@ -23,7 +23,7 @@ def find() -> str | None:
 
 
 class Browser:
-    """One page at a time; `problems` is what it said on its console, and every exception nobody caught."""
+    """One page at a time; `problems` contains its console output and uncaught exceptions."""
 
     def __init__(self, path: str, seconds: float = 60):
         self.seconds = seconds
@@ -143,7 +143,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", media=medium, features=[scheme])
 
     def value(self, script: str):
-        """Of a JavaScript expression, as JSON has it."""
+        """Return the value of a JavaScript expression, by JSON."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])

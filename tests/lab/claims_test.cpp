@@ -92,7 +92,7 @@ TEST(Claims, AMachineUnderLoadYieldsNoVerdict) {
     const Verdict verdict = made.judged("N.four-tables");
     EXPECT_EQ(verdict.holds, Holds::open);
     EXPECT_NE(verdict.sentence.find("others used 50 %"), std::string::npos) << verdict.sentence;
-    // Nor does an experiment that another's verdict needs.
+    // Nor does an experiment that only the verdict on another one needs.
     MadeRecord two;
     two.lines("H.ctr", "CTR, kernel alone", {1024}, "four tables in shared memory", {100});
     two.lines("H.ctr", "CTR with transfers", {1024}, "four tables in shared memory, one step after the other", {50});

@@ -50,7 +50,7 @@ TEST(Compare, DiffersBeyondBothSpreads) {
     EXPECT_EQ(differs(10, {9.9, 10.1}, 11, {10.9, 11.1}), true);
     EXPECT_EQ(differs(11, {10.9, 11.1}, 10, {9.9, 10.1}), true);
     EXPECT_EQ(differs(10, {9.9, 10.1}, 10.1, {10, 10.2}), false);  // they meet
-    EXPECT_EQ(differs(10, {8, 10.1}, 11, {10.9, 11.1}), false);    // one is wider than what is between them
+    EXPECT_EQ(differs(10, {8, 10.1}, 11, {10.9, 11.1}), false);    // one is wider than their distance
     EXPECT_EQ(differs(10, {10, 10}, 10, {10, 10}), false);
 }
 

@@ -1,5 +1,5 @@
 // The experiments about transfers and messages on the simulated GPU: each runs to its end, its outputs are verified,
-// and what it yields is whole. Times are nonsense there.
+// and its results are complete. Times are nonsense there.
 #include <gtest/gtest.h>
 
 #include "whole_results.hpp"

@@ -1,4 +1,4 @@
-// Samples, and what is said of them.
+// Samples and their statistics.
 #include "lab/measure.hpp"
 
 #include <gtest/gtest.h>

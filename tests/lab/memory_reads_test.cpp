@@ -1,4 +1,4 @@
-// The memory study's kernels on the simulated GPU: they read what they should, and the check of it can fail.
+// The memory study's kernels on the simulated GPU: they read the right addresses, and the check can fail.
 #include "lab/gpu/memory_reads.hpp"
 
 #include <gtest/gtest.h>

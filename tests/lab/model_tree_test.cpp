@@ -42,7 +42,7 @@ constexpr ModelTree::Options not_smoothed{4, 0.05, 0};
 TEST(ModelTree, ReductionOfDeviation) {
     // sd(1, 1, 5, 5) is 2; the halves do not deviate at all.
     EXPECT_DOUBLE_EQ(deviation_reduction(std::vector<double>{1, 1}, std::vector<double>{5, 5}), 2);
-    // sd(1, 5, 1, 5) is 2, and of each half 2 too.
+    // sd(1, 5, 1, 5) is 2, as is that of each half.
     EXPECT_DOUBLE_EQ(deviation_reduction(std::vector<double>{1, 5}, std::vector<double>{1, 5}), 0);
     // sd(0, 0, 0, 4) is sqrt(3); of (0, 4) 2, which counts a half.
     EXPECT_DOUBLE_EQ(deviation_reduction(std::vector<double>{0, 0}, std::vector<double>{0, 4}), std::sqrt(3.0) - 1);
@@ -90,7 +90,8 @@ TEST(ModelTree, AStepIsSplitBetweenItsLevels) {
 }
 
 TEST(ModelTree, PredictionsAreSmoothedByTheModelsAbove) {
-    // The root's line has slope 32/42 through (3.5, 3): 1/3 at 0. Of the 8 examples 4 go below: (4 * 1 + 15 / 3) / 19.
+    // The root's line has slope 32/42 through (3.5, 3): 1/3 at 0. The lower leaf has 4 of the 8 examples: (4 * 1 + 15 /
+    // 3) / 19.
     const ModelTree tree(step());
     EXPECT_NEAR(tree.root().model.coefficients[0], 32.0 / 42, 1e-12);
     EXPECT_NEAR(tree.predict(std::vector<double>{0}), 9.0 / 19, 1e-12);

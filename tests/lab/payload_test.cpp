@@ -43,7 +43,7 @@ Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes&
 }
 
 TEST(Payload, EveryModeAndMapping) {
-    // Sizes of which no sum is a multiple of a group of 32, gaps, IVs of their own and shared, keys that come again.
+    // Sizes whose sums are no multiples of a group of 32, gaps, separate and shared IVs, repeated keys.
     const PayloadDescriptor payload{7,
                                     {{Mode::cbc, {0, 48, 3, 64}, {4096, 16, 3}, {}, {}, 0, 1},
                                      {Mode::ctr, {192, 336, 2}, {4144, 16, 1}, {}, {}, 0, 2},
@@ -104,7 +104,7 @@ TEST(Payload, SeveralThreadBlocks) {
 }
 
 TEST(Payload, RunsOfBlocksFarApart) {
-    // 40 messages of 8 blocks, two blocks of a message at a time beside those of the next.
+    // 40 messages of 8 blocks; runs of two blocks alternate between messages.
     constexpr std::uint64_t messages = 40, blocks = 8, run_blocks = 2;
     const PayloadDescriptor payload{1, {{Mode::cbc, {16, run_blocks * 16, messages}, {0, 16, 1}, {}, {}, 0, 1}}};
     const Bytes data = random_bytes(16 + messages * blocks * 16, 5), keys = random_bytes(16, 6);

@@ -16,7 +16,7 @@ using namespace lab;
 
 class Pipelines : public testing::Test {
 protected:
-    /// Both ways, with work that depends on the order of the chunks; what they should write, and what they do.
+    /// Runs both pipelines with work that depends on the order of the chunks, and compares the outputs.
     void expect_right(std::size_t bytes, std::size_t chunk_bytes, std::size_t buffers) {
         const std::string input = folder_ / "input", output = folder_ / "output";
         const auto text = random_bytes(bytes, bytes);

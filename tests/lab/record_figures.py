@@ -20,7 +20,7 @@ class Series:
         self.figures = [v if v is None else (v, *(s or (v, v))) for v, s in zip(series["values"], spread)]
 
     def __getitem__(self, place):
-        """By what stands on the axis."""
+        """Return the figure at a place on the axis."""
         if place not in self.x or self.figures[self.x.index(place)] is None:
             raise MissingError(place)
         return self.figures[self.x.index(place)]
@@ -38,7 +38,7 @@ class Series:
         return self.pairs()[0][1]
 
     def column(self, i: int):
-        """Of a surface: one for each y."""
+        """Return a column of a surface: a figure for each y."""
         return self.figures[i :: len(self.x)]
 
 
@@ -102,7 +102,7 @@ def same(ratio):
         apart = max(r, 1 / r) - 1
         return YES if apart <= 0.05 else PARTLY if apart <= 0.15 else NO
 
-    # A range around 1 holds what is closest to sameness, whatever its ends are.
+    # A range around 1 includes equality, whatever its ends are.
     ends, (_, low, high) = both_ends(ratio, rule), ratio
     return OPEN if low < 1 < high and ends != YES else ends
 
@@ -127,7 +127,7 @@ def everywhere(orders, wanted="ahead"):
 
 
 def count(figures, so):
-    """Of places where `so` has to hold of a figure, or of both ends of what it may be."""
+    """Judge by the number of places where `so` holds for a figure, at both ends of its range."""
     ends = [{so(low), so(high)} for _, low, high in figures]
     least, most = sum(e == {True} for e in ends), sum(True in e for e in ends)
     return share(least, len(ends)) if share(least, len(ends)) == share(most, len(ends)) else OPEN
@@ -142,7 +142,7 @@ def worse(a, b):
 
 
 def together(a: str, b: str) -> str:
-    """Of a sentence about two things: what is said of both, or in part."""
+    """Combine the verdicts on the two parts of a sentence."""
     return OPEN if OPEN in (a, b) else a if a == b else PARTLY
 
 

@@ -103,7 +103,7 @@ TEST(Record, SurvivesJsonWhole) {
     const json first = to_json(example());
     const json second = to_json(record_from_json(json::parse(first.dump())));
     EXPECT_EQ(first, second);
-    // And what was compared is what went in.
+    // The compared text contains the input values.
     const json& entry = first["experiments"][0];
     EXPECT_EQ(first["schema"], 1);
     EXPECT_EQ(entry["status"], "measured");

@@ -1,4 +1,4 @@
-// The lab's libcrypto, against the examples of SP 800-38A; what is compared with it is found to differ.
+// The lab's libcrypto, against the examples of SP 800-38A; a comparison with it finds differences.
 #include "lab/reference.hpp"
 
 #include <gtest/gtest.h>

@@ -122,7 +122,7 @@ def stronger_gpus(r: Record):
 
 
 def cheap(r: Record):
-    """The paper is about such GPUs alone."""
+    """The paper is only about such GPUs."""
     if "GeForce" not in (r.gpu or ""):
         raise MissingError("a GPU of the consumer line")
     s = Surface(r)

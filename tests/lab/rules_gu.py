@@ -136,7 +136,7 @@ def compute(r: Record, at):
 
 
 def compute_is_longest(r: Record):
-    """Of the three, at 2 to 32 KB."""
+    """Computation takes longest of the three steps at 2 to 32 KB."""
     copies = [r.series("G.breakdown", BREAKDOWN, name) for name in ("copy in", "copy out")]
     shares = compute(r, lambda x: 2048 <= x <= 32768)
     return count([over(f, again(max(c[x] for c in copies))) for x, f in shares], lambda ratio: ratio > 1)

@@ -1,6 +1,6 @@
 """The rules of [P]'s sentences (lab/claims/statements/paracrypt.json), with the figures that it published.
 
-Its openssl ran without AES instructions, so what it says of its GPU against openssl is held against such a one.
+Its openssl ran without AES instructions, so its comparison of GPU and openssl is checked with such an openssl.
 """
 
 from __future__ import annotations

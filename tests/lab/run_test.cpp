@@ -15,7 +15,7 @@ namespace {
 
 using namespace lab;
 
-// What the experiments below are to do, and what they did.
+// Behaviour and calls of the experiments below.
 std::string calls;
 bool c_fails = false;
 bool stop = false;

@@ -76,7 +76,7 @@ class Contrast(unittest.TestCase):
         blocks = re.findall(r":root\s*{(.*?)}", CSS, re.S)
         light, dark = (set(re.findall(r"--([\w-]+):\s*#", block)) for block in blocks)
         self.assertEqual(light, dark)
-        self.assertEqual(light, {*TEXTS, *MARKS, *GROUNDS} | DECORATION, "a colour that nobody checks")
+        self.assertEqual(light, {*TEXTS, *MARKS, *GROUNDS} | DECORATION, "an unchecked colour")
 
     def test_text(self):
         for scheme, colours in palettes().items():

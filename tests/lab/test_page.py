@@ -1,4 +1,4 @@
-"""The lab's page: its text and, in a headless Chromium, what it draws, on a phone, on a desk and on paper.
+"""The lab's page: its text and, in a headless Chromium, its drawings on a phone, on a desk and on paper.
 
 Without a browser its half is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it. It is not
 among what `tools/setup test` installs: it is larger than everything else together. Screenshots of both widths, light
@@ -42,7 +42,7 @@ def embedded(page: Path, name: str = "record") -> dict:
 
 
 def measured(record: dict) -> dict:
-    """Without what the page says again: what papers said, and verdicts."""
+    """Return a record without the papers' sentences and the verdicts, which the page adds."""
     out = copy.deepcopy(record)
     out["machine"].pop("virtual", None)
     for experiment in out["experiments"]:
@@ -297,7 +297,7 @@ class Drawn(unittest.TestCase):
                 self.all_drawn(self.sample, window)
 
     def test_records_of_the_repository(self):
-        """Their pages in docs/, made by `make docs`, are of what they were made of."""
+        """Their pages in docs/, made by `make docs`, contain these records."""
         for source in sorted(RECORDS.glob("*.json")):
             record = json.loads(source.read_text())
             if "experiments" not in record:

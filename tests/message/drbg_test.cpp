@@ -1,4 +1,4 @@
-// What of CTR_DRBG nobody reaches through the C ABI: its limit, and a process with the number of another one.
+// Behaviour of CTR_DRBG that the C ABI cannot reach: its limit, and a process with the PID of an earlier one.
 #include "message/drbg.hpp"
 
 #include <gtest/gtest.h>

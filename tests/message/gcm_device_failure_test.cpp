@@ -224,7 +224,7 @@ TEST_F(GcmDeviceFailure, AMessageWithoutATagTooAndSaysSo) {
     EXPECT_GT(failures, 10U);
 }
 
-/// Whose text does not, or is none.
+/// The associated data meets the failure; the text does not, or is empty.
 TEST_F(GcmDeviceFailure, ThatAssociatedDataMeetsIsSaidToo) {
     const Bytes aad = random_bytes(length, 66);
     for (const std::size_t bytes : {0U, 100U}) {

@@ -1,4 +1,4 @@
-// Base64 in whatever pieces it comes, against libcrypto's one-shot encoder, and what is not base64.
+// Base64 in pieces of any size, against libcrypto's one-shot encoder, and invalid base64.
 #include "format/base64.hpp"
 
 #include <gtest/gtest.h>

@@ -119,7 +119,7 @@ TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
 }
 
 /// Sixteen bytes of the text, of the ciphertext or of a round key in anything that is freed would be a leak. Both sizes
-/// matter: 100 bytes go through the lane's device buffers alone, a megabyte through staging, in several chunks.
+/// matter: 100 bytes go only through the lane's device buffers, a megabyte through staging, in several chunks.
 TEST_F(GpuMemory, NothingIsLeftInWhatIsFreed) {
     for (const std::size_t bytes : {std::size_t{100}, plaintext_.size()}) {
         const Bytes ciphertext = encrypt(bytes);

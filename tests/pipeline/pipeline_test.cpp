@@ -87,7 +87,7 @@ TEST_F(PipelineTest, PaddingBothWays) {
     }
 }
 
-/// Where both ends are the caller's memory: the padding is written behind neither of them, nor into the input.
+/// Input and output are the caller's memory: the padding is written past the end of neither, nor into the input.
 TEST_F(PipelineTest, PaddingInMemory) {
     for (const std::size_t length : {0u, 1u, 15u, 16u, 4095u, 4096u, 20000u}) {
         const std::size_t padded = length / 16 * 16 + 16;
@@ -248,7 +248,7 @@ TEST_F(PipelineTest, ProgressIsToldNowAndThen) {
 
 constexpr int patience = 10000;  // milliseconds; anyone who waits in vain gives up
 
-/// Waits for another end that never comes, and asks the hook meanwhile.
+/// Waits for another end that never comes, and calls the hook while it waits.
 void wait_in_vain(const WaitHook& hook) {
     for (int i = 0; i < patience; ++i) {
         if (!hook) throw Error(WARPAES_ERROR_INTERNAL, "there is no hook");

@@ -44,7 +44,7 @@ bool same(const CostModel& a, const CostModel& b) {
     return write_calibration(a, here) == write_calibration(b, here);
 }
 
-/// The environment as a test wants it, and as it was.
+/// Sets an environment variable, and restores it at the end.
 class Variable {
 public:
     Variable(const char* name, const char* value) : name_(name) {
@@ -295,7 +295,7 @@ TEST_F(CalibrationFile, TextThatEndsInANumber) {
     }
 }
 
-/// As the kernel says it, again: a calibration of another machine must not be taken for this one's.
+/// The machine's name comes from the kernel: another machine's calibration must not be used here.
 TEST(CalibrationMachine, IsTheOneItRunsOn) {
     std::string model = "unknown";
     std::ifstream info("/proc/cpuinfo");

@@ -151,14 +151,14 @@ TEST(Calibration, WhatCannotBeMeasuredStaysUnknown) {
     const CostTable& gpu = *report.model.find("cuda NVIDIA One");
     EXPECT_EQ(gpu.find(WorkClass::ctr, Way::device, 128), nullptr);
     EXPECT_NE(gpu.find(WorkClass::ctr, Way::page_locked, 128), nullptr);
-    // And the planner falls back on what is usual.
+    // The planner uses the default costs.
     const Planner planner(std::make_shared<const CostModel>(report.model), threads);
     const Work work{.bytes = 1 << 20, .memory = Memory::device};
     EXPECT_FALSE(planner.on_gpu(infos[3], 1, work).calibrated);
     EXPECT_GT(planner.on_gpu(infos[3], 1, work).seconds, 0);
 }
 
-/// A clock that has not moved on says nothing of what was done meanwhile.
+/// A time of zero is not a measurement.
 TEST(Calibration, NothingCostsNoTime) {
     const auto infos = machine();
     unsigned calls = 0;

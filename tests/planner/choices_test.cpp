@@ -63,7 +63,7 @@ TEST_F(Choices, AGpuThatIsNoFasterIsNotUsed) {
     EXPECT_EQ(choice(engine, 1 << 30, Memory::device), "cuda") << "but nobody else reaches its memory";
 }
 
-/// The only test that needs a GPU that nobody has used: the first in this program.
+/// The only test that needs an unused GPU: the first in this program.
 TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     ASSERT_FALSE(cuda_backend().is_awake());
     const Engine engine(automatic(costs()));
@@ -74,7 +74,7 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     EXPECT_EQ(e.reason,
               std::string(e.plan.backend->name()) +
                   ": 1 ms predicted against 10 ms by cuda, of which 10 ms to create its context (calibrated)");
-    // Of a batch too, be it only a part that would have to wake it.
+    // This also holds for a batch, even if only a part of it would use the GPU.
     EXPECT_NE(engine.explain({.bytes = 1 * mib, .messages = 8, .batch = true}).plan.backend, &cuda_backend());
     const Work parts[] = {{.bytes = mib / 2, .memory = Memory::page_locked, .messages = 4, .batch = true},
                           {.bytes = mib / 2, .messages = 4, .batch = true},
@@ -168,7 +168,7 @@ TEST_F(ExplainedChoices, AMessageGoesByWhereItLies) {
     for (std::uint8_t* const memory : locked) test::free_page_locked(memory);
 }
 
-/// Two figures, and the unit that makes them readable; who loses, by how much, and what it is all based on.
+/// Two figures in a readable unit, the slower backend, the difference, and the origin of the costs.
 TEST_F(ExplainedChoices, OfMessages) {
     const Engine engine(automatic(costs()));
     const std::string best(engine.plan({.bytes = 1}).backend->name());

@@ -113,7 +113,7 @@ TEST(DefaultCosts, AreThereForEveryClassAndWay) {
     }
 }
 
-/// Estimates for GPUs that nobody has measured follow from their nominal properties.
+/// Estimates for GPUs without measurements follow from their nominal properties.
 TEST(DefaultCosts, OfAGpuFollowFromItsProperties) {
     const auto seconds = [](const GpuSpeed& speed, WorkClass work_class, int multiprocessors = 132) {
         const CostTable table = default_costs({.name = "cuda",

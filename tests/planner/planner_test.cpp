@@ -111,7 +111,7 @@ TEST(Planner, GpusShareWhatComesFromTheHost) {
     EXPECT_EQ(planner.on_gpu(h200, 4, work).seconds, planner.on_gpu(h200, 1, work).seconds);
 }
 
-/// A machine on which libcrypto is by far the fastest at GCM, and as fast as the others at CTR.
+/// On this machine libcrypto is by far the fastest at GCM, and as fast as the others at CTR.
 std::shared_ptr<const CostModel> odd_machine() {
     auto model = std::make_shared<CostModel>();
     for (const char* name : {"libcrypto", "aesni", "vaes", "armv8"}) {
@@ -355,7 +355,7 @@ TEST(Planner, WorkersOfAMessage) {
     EXPECT_DOUBLE_EQ(of(3, 16 << 20).seconds, 1e-6 + 2e-5 + 1e-10 * bytes / 3);
     EXPECT_EQ(of(1, 16 << 20).lanes, 1U);
     EXPECT_DOUBLE_EQ(of(1, 16 << 20).seconds, 1e-6 + 1e-10 * bytes);
-    // Two chunks, of which the second is a byte.
+    // Two chunks; the second is one byte.
     EXPECT_EQ(of(64, cpu_chunk_bytes).lanes, 1U);
     EXPECT_EQ(of(64, cpu_chunk_bytes + 1).lanes, 2U);
     EXPECT_TRUE(of(64, 16 << 20).calibrated);

@@ -258,7 +258,7 @@ TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
     EXPECT_EQ(gpu().launches(0).used, table);
 }
 
-// A GPU that refuses a launch is asked for no more of them, and keeps what it has.
+// After a GPU refuses a launch, tuning tries no more of that kind and keeps its earlier result.
 TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
     const LaunchTable built_in = gpu().launches(0).built_in;
     double relative = -1;

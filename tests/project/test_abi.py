@@ -23,7 +23,7 @@ def run(*command, **options):
 
 
 def dump(to):
-    """What callers rely on, as the headers say it: a library of pointers to all functions. That the real library has
+    """Describe the declared ABI: compile a library of pointers to all functions. That the real library has
     these functions, test_exports.py sees."""
     text = "".join(path.read_text() for path in HEADERS)
     names = sorted(set(re.findall(r"^WARPAES_API [^;(]*?(warpaes_\w+)\(", text, re.MULTILINE)))

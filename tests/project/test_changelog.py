@@ -25,7 +25,7 @@ def words(entry: str) -> set[str]:
 
 
 def doubled(entries: list[str]) -> list[tuple[str, str]]:
-    """Pairs of entries in which the shorter one has hardly a word of its own."""
+    """Return pairs of entries whose shorter one has hardly a word of its own."""
     pairs = []
     for a, b in itertools.combinations(entries, 2):
         shorter, longer = sorted((words(a), words(b)), key=len)
@@ -58,7 +58,7 @@ class Changelog(unittest.TestCase):
         self.assertEqual(doubled(entries[:2]), [])
 
     def test_advisories_are_about_releases(self):
-        """Security notes tell users what to do: of a version that nobody could get, there are none."""
+        """Security notes are for users of a release, so unpublished versions have none."""
         preview = [heading for heading in versions(TEXT) if "not published" in heading]
         for heading in preview:
             number = re.escape(heading.split()[0])

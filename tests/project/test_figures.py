@@ -25,7 +25,7 @@ MINIMUM, TERMINAL_MINIMUM = 8, 7
 PAGE = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <body style="margin: 16px; background: {background}">{svg}</body>"""
 
-#: What a text is, where it is drawn, and what lies below it.
+#: Each text with its position and the shapes below it.
 SCRIPT = """(() => {
   const svg = document.querySelector("svg");
   svg.style.maxWidth = "100%";

@@ -114,7 +114,7 @@ class Install(unittest.TestCase):
 
     @unittest.skipUnless(
         shutil.which("pkg-config"),
-        "there is no pkg-config; a machine on which `tools/setup test` has installed it runs this",
+        "there is no pkg-config; a machine where `tools/setup test` has installed it runs this",
     )
     def test_pkg_config(self):
         environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
@@ -137,7 +137,7 @@ class Install(unittest.TestCase):
     @unittest.skipIf(SANITIZE, "a static library is not built with sanitizers; the default build runs this")
     @unittest.skipUnless(shutil.which("pkg-config"), "there is no pkg-config; a machine that has it runs this")
     def test_pkg_config_static(self):
-        """One program and no library next to it, in C and beside C++ that has everything of the same names."""
+        """One program without a shared library, in C and with C++ code that defines the same names."""
         environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
         flags = run("pkg-config", "--static", "--cflags", "--libs", "warpaes", env=environment).decode().split()
         for flag in ("-lcrypto", "-lstdc++"):
@@ -181,7 +181,7 @@ class Install(unittest.TestCase):
             self.skipTest(
                 "built with WARPAES_CLI=OFF, so without the command; the default build (`make test`) runs this"
             )
-        # Finds its library beside itself, without help.
+        # The module finds its library in its own folder.
         environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
         self.assertIn(b"libcrypto", run(command, "devices", env=environment))
 

@@ -50,7 +50,7 @@ def kernel_name(place: int) -> str:
 
 
 def raw_page(names: list[str], changed: dict[int, dict[str, str]] | None = None) -> str:
-    """As `ncu --csv --page raw` prints it, between its own messages and what the program says."""
+    """As `ncu --csv --page raw` prints it, between its own messages and the program's output."""
     lines = ["==PROF== Connected to process 4711 (/build/cli/warpaes)", "N.implementations: 1 of 1", ""]
     lines.append(quoted([*BEFORE, "Device", "CC", *METRICS]))
     lines.append(quoted([""] * (len(BEFORE) + 2) + [unit for unit, _ in METRICS.values()]))
@@ -108,7 +108,7 @@ class Profile(unittest.TestCase):
         self.assertIn("launch__registers_per_thread", asked)
         self.assertNotIn("idc__requests.sum", asked)
         for nothing in (set(), {"of__another_kind"}):
-            self.assertIn("idc__requests.sum", profile_lab.metrics_to_ask(nothing), "if nobody knows, all")
+            self.assertIn("idc__requests.sum", profile_lab.metrics_to_ask(nothing), "without a list of metrics, all")
 
     def test_a_record(self):
         gpu = {"name": "NVIDIA H200", "driver": "1", "count": 1, "clock_mhz": 1980}

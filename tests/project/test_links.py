@@ -25,7 +25,7 @@ def without_code(text):
 
 
 def anchors(path):
-    """Of a document's headings, as GitHub makes them."""
+    """Return the anchors of a document's headings, as GitHub makes them."""
     found = set()
     for heading in re.findall(r"^#{1,6} +(.+?) *#*$", without_code(path.read_text()), re.MULTILINE):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()

@@ -56,7 +56,7 @@ def promises(header: Path) -> list[str]:
 
 
 def listed() -> dict[str, list[tuple[str, str]]]:
-    """For each header: its sentences and what stands below them."""
+    """Return each header's sentences with the tests below them."""
     found: dict[str, list[tuple[str, str]]] = {}
     now: list[tuple[str, str]] = []
     for line in LIST.read_text().splitlines():
@@ -106,7 +106,7 @@ class Promises(unittest.TestCase):
         for header in HEADERS:
             now, before = promises(header), [sentence for sentence, _ in there[header.name]]
             difference = "\n".join(difflib.unified_diff(before, now, LIST.name, header.name, lineterm="", n=0))
-            self.assertEqual(difference, "", f"{Path(__file__).name} --record, and name the tests of what is new")
+            self.assertEqual(difference, "", f"{Path(__file__).name} --record, and name the tests of new sentences")
         self.assertGreater(sum(len(entries) for entries in there.values()), 250)
 
     def test_every_promise_has_tests_that_exist(self):

@@ -1,4 +1,4 @@
-"""Rooms of the Python package: which module imports which, in functions and for types too. There is no cycle."""
+"""Rooms of the Python package: the imports between modules, also in functions and for types, have no cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated documents say what the committed records say, and nothing else says a figure."""
+"""Figures in the generated documents come from the committed records, and no other page contains figures."""
 
 import copy
 import re
@@ -382,7 +382,7 @@ class Text(unittest.TestCase):
         self.assertIn("3 / 0 / 1", text)
 
     def test_share_of_the_limit(self):
-        # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s, of which 188.2 is half.
+        # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s; 188.2 is half of it.
         self.assertIn("| CTR | 188 | 50 % |", report.performance([GPU_RECORD]))
 
     def test_several_gpus(self):

@@ -206,7 +206,7 @@ class Snippets(Session):
             part = self.run_python("part.py", f"http://127.0.0.1:{server.server_port}/disk.img.warpaes")
             server.shutdown()
         self.assertEqual(part, (self.dir / "disk.img").read_bytes()[1_048_576:1_052_672])
-        self.assertLess(sum(asked), 20_000, "only what is under the range, and the end")
+        self.assertLess(sum(asked), 20_000, "only the range and the end are read")
         python = python_with("numpy")
         self.run_here(python, "-c", "import numpy; numpy.save('weights.npy', numpy.arange(1000.0).reshape(10, 100))")
         self.session(["warpaes encrypt -f -k keyset.json weights.npy"])

@@ -31,7 +31,7 @@ def tracked() -> list[str]:
     git = shutil.which("git")
     done = subprocess.run([git or "false", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False)
     if done.returncode != 0 or not done.stdout:
-        raise unittest.SkipTest("needs git and a checkout: an archive of the sources does not say what is tracked")
+        raise unittest.SkipTest("needs git and a checkout: an archive of the sources has no list of tracked files")
     return [name for name in done.stdout.rstrip("\0").split("\0") if (ROOT / name).exists()]
 
 

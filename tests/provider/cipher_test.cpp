@@ -155,7 +155,7 @@ TEST(ProviderCipher, GcmSivIsThatOfTheStandard) {
     }
 }
 
-/// A tag that is right for an empty text is none for the text that was refused.
+/// A tag that is right for an empty text is wrong for the refused text.
 TEST(ProviderCipher, GcmSivThatHasFailedDoesNotEndWell) {
     const Library library;
     const auto cipher = library.cipher("AES-128-GCM-SIV");
@@ -234,7 +234,7 @@ TEST(ProviderCipher, SivThatHasFailedDoesNotEndWell) {
     EXPECT_LE(EVP_CipherUpdate(back.get(), out.data(), &n, forged.data(), 33), 0);
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
     EXPECT_EQ(updated(back.get(), sealed), text);
-    // The next message, of which there is nothing yet.
+    // The next message, which has no text yet.
     ASSERT_EQ(1, EVP_CipherInit_ex2(back.get(), nullptr, nullptr, nullptr, 0, nullptr));
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
 }

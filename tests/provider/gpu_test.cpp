@@ -15,7 +15,7 @@ namespace warpaes::test {
 namespace {
 
 struct Mode {
-    const char* name;  ///< of the cipher, behind "AES-256-"
+    const char* name;  ///< of the cipher, after "AES-256-"
     bool encrypt;
     const char* counter;
 };
@@ -79,7 +79,7 @@ private:
     unsigned char* data_;
 };
 
-/// A message of three updates, of which the second one is long; with GCM its tag after it, in decryption checked.
+/// A message of three updates, the second one long. GCM appends the tag; decryption checks it.
 struct Message {
     Mode mode;
     Bytes key, iv, head, text, tail, tag;
@@ -127,7 +127,7 @@ struct Message {
     Bytes expected(const Library& library, const std::string& name) {
         const auto cipher = library.cipher(name, "default");
         if (is(mode, "GCM") && !mode.encrypt) {
-            // Encrypted in CTR from the second counter on, this text is that one's plaintext, and the tag its own.
+            // CTR from the second counter turns this text into its plaintext; the tag is of the ciphertext.
             Message sealed = *this;
             sealed.mode.encrypt = true;
             const Bytes zeros(text.size());
@@ -267,7 +267,7 @@ TEST_F(ProviderGpu, AChildProcessNeverCallsCuda) {
     }
 }
 
-/// Every CUDA call at each of its turns, once and for good: the CPU does the rest, and nobody notices.
+/// Every CUDA call at each of its turns, once and for good: the CPU does the rest, with the same results.
 TEST_F(ProviderGpu, TheCpuTakesOverFromAGpuThatFails) {
     const Calibration calibration(*gpu_first());
     for (const std::string settings : {forced, "cbc = yes\nthreshold = 64K\nthreads = 5\n"}) {

@@ -105,7 +105,7 @@ TEST(ProviderHost, TheModuleMayBeClosedWhileContextsLive) {
               }));
 }
 
-/// One key, of which sixteen threads take copies, at every state that a message may be in.
+/// Sixteen threads copy the context of one key, at every state that a message may be in.
 TEST(ProviderHost, SixteenThreadsShareAKeyAtEveryState) {
     const Library library("threads = 2\nthreshold = 64K\ncbc = yes\n");
     struct Case {

@@ -222,7 +222,7 @@ TEST(ProviderLife, ProcessesAndThreadsCountTogether) {
     EXPECT_EQ(bytes, 7 * processes * threads * messages);
 }
 
-/// Others may write the file, too: whatever they make of it, the host lives, and counts on if it still can.
+/// Other processes may write the file. Whatever they write, the host continues, and counts if it still can.
 TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
     const TemporaryFile file;
     EXPECT_EQ(0, in_a_child([&] {
@@ -237,7 +237,7 @@ TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
                   // Gone: there is another one.
                   if (::unlink(file.path().c_str()) != 0) return 4;
                   if (!one_more() || ofb_in(file.path()).first != 1) return 5;
-                  // Somebody else's stays as it is; what could not be counted is, when it is gone.
+                  // Another program's file stays unchanged; pending counts are written when it is gone.
                   const std::string text(2000, 'x');
                   std::ofstream(file.path()) << text;
                   if (!one_more()) return 6;
@@ -264,7 +264,7 @@ TEST(ProviderLife, AHostMayCloseTheFileOfCounters) {
               }));
 }
 
-/// A lock that somebody keeps, and a limit that would end the process: the host goes on, and counts later.
+/// If another process holds the lock, or a limit would end the process, the host goes on and counts later.
 TEST(ProviderLife, NobodyWaitsToCount) {
     const TemporaryFile file;
     const Library library("counters = " + file.path() + "\n");

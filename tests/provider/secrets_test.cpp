@@ -20,7 +20,7 @@ void look_for_round_keys(const std::uint8_t* key, const std::string& name) {
     }
 }
 
-/// Calls that take or copy a key and are not followed by a text: no kernel overwrites what they leave in registers.
+/// Calls that take or copy a key and are not followed by a text: no kernel overwrites the registers afterwards.
 TEST(ProviderSecrets, NothingIsLeftOfAKeyWithoutText) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());
@@ -143,7 +143,7 @@ TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
             (void)EVP_CipherInit_ex2(c, cipher.get(), key, iv, 1, nullptr);
             for (std::size_t i = 0; i < pieces; ++i) {
                 updated += EVP_CipherUpdate(c, nullptr, &n, aad + i * piece, piece);
-                // What is allocated behind keeps a block from growing where it lies.
+                // An allocation after the block keeps it from growing in place.
                 std::free(std::malloc(piece * (i + 1)));
             }
             EVP_CIPHER_CTX* const copy = EVP_CIPHER_CTX_new();

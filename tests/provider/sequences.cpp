@@ -390,7 +390,7 @@ private:
             return EVP_CipherUpdate(c, nullptr, ours != 0 ? &bn : &an, nullptr, static_cast<int>(n));
         });
         if (an != bn) differ("ccm length: length");
-        // Mostly what it was said to be.
+        // Mostly the announced length.
         if (random_.chance(80)) {
             if (random_.chance(50)) update(true);
             const Bytes input = random_.bytes(n);

@@ -654,7 +654,7 @@ class Odd(Case):
                         self.open(wrong, mode)
 
     def test_a_path_in_bytes(self) -> None:
-        """Bytes to read are the content of a file, also if they could be a path; the message says so."""
+        """Bytes to read are the content of a file, also if they could be a path; the error mentions this."""
         path = os.fsencode(self.folder / "file")
         self.open(path, "wb").close()
         self.assertEqual(self.open(os.fsdecode(path)).read(), b"")

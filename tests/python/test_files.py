@@ -433,7 +433,7 @@ class Sources(Files):
         self.assertEqual(reader.read(0, len(TEXT)), TEXT)
 
     def test_a_part_of_a_view_that_is_kept(self) -> None:
-        """Nothing else can release it, and the function has to copy what it keeps."""
+        """Only the function can release it, so the function must copy the part that it keeps."""
         np = needed("numpy")
         sealed = self.sealed()
         for keep in (lambda view: view[1:], np.frombuffer, memoryview, lambda view: memoryview(view.obj)):
@@ -861,7 +861,7 @@ class Fsspec(Files):
         self.assertEqual(files.cat_file(str(self.path)), TEXT)
         with self.assertRaises(FileExistsError):
             files.open(str(self.path), "xb")
-        # Nor is one replaced that has come meanwhile.
+        # Nor is a file replaced that was created in the meantime.
         self.path.unlink()
         file = files.open(str(self.path), "xb")
         self.path.write_bytes(b"theirs")

@@ -157,7 +157,7 @@ class Putting(Case):
             self.assertEqual((os.listdir(self.data), self.path.read_bytes()), (["file"], before))
 
     def test_ways_of_opening(self) -> None:
-        """An exception in the block of fsspec.open, with text and compression, leaves what was there."""
+        """An exception in the block of fsspec.open, with text and compression, leaves the existing file unchanged."""
         url = f"warpaes::file://{self.path}"
         for existing in (False, True):
             for mode, data in (("wb", TEXT), ("wt", "half"), ("w", "half")):
@@ -353,7 +353,7 @@ class Keys(Case):
                 self.assertEqual(pool.apply(read, (files, str(self.path))), TEXT, method)
 
     def test_a_descriptor(self) -> None:
-        """It is this process's: another process would read what lies at its own."""
+        """A descriptor belongs to this process; another process has other files under the same number."""
         self.write()
         with open(self.key, "rb") as file:
             files = self.make(keyset=f"fd:{file.fileno()}")

@@ -180,7 +180,7 @@ class Unopened(Case):
         plain = type(self.fsspec.filesystem("file"))
 
         class Denying(plain):  # type: ignore[misc, valid-type]
-            """A file system in which files of one name can be listed and not read."""
+            """A file system with a file that can be listed but not read."""
 
             protocol = "denying"
             cachable = False
@@ -657,7 +657,7 @@ class S3(Case):
         self.assertEqual(self.files.du("bucket/d"), 9001)
 
     def test_trees(self) -> None:
-        """Copies and moves of folders that are bound to their paths, and sizes beside what does not open."""
+        """Copies and moves of folders that are bound to their paths, and sizes next to files that do not open."""
         files = self.make(keyset=self.keyset, fs=self.files.fs, associated_data=str.encode)
         files.pipe({"bucket/a/x": b"1", "bucket/a/s/y": b"22"})
         files.copy("bucket/a", "bucket/b", recursive=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Places of keys and programs that print them: what reaches a program, and what is shown of its command."""
+"""Places of keys and programs that print them: their environment and how messages show their command."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ class Local(Sources):
         self.assertEqual(command(["wrap", f"file:{kek}", clear, "-o", f"{wrapped}2"]), 0)
 
     def test_the_program_takes_the_same_keys(self) -> None:
-        """What one of the two has wrapped under a key-encryption key opens the other; and so with what is none."""
+        """The command and the package open each other's wrapped keysets, and refuse the same invalid ones."""
         program = pathlib.Path(warpaes.__file__).parent / "bin" / "warpaes"
         if not program.exists():
             self.skipTest("the package was built without the command; one with it runs this")
@@ -440,7 +440,7 @@ class AwsKms(Sources):
         self.fails(DeniedError, "encrypt is refused: ", lambda: self.source.wrap(DATA_KEY))
 
     def authenticate(self, after: str) -> None:
-        """From this number of requests on, moto checks the caller's identity."""
+        """Make moto check the caller's identity after this number of requests."""
         request = urllib.request.Request(
             f"{self.endpoint}/moto-api/reset-auth", after.encode(), {"Content-Type": "text/plain"}
         )

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Key sources against what they should not trust: servers that answer anything, and files of keys that were altered."""
+"""Key sources against untrusted input: servers with arbitrary answers, and modified key files."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Vault(Folder):
         for said in ([WARNING], ["another", WARNING], WARNING, {"x": WARNING}):
             self.server.warns = said
             self.refused("ignores associated data")
-        # A cluster in which one server of several is old: also after the proof.
+        # A cluster with one old server: its answers are also refused after the proof.
         self.server.binds, self.server.warns = True, None
         source = self.source()
         wrapped = source.wrap(DATA_KEY, b"a")
@@ -288,7 +288,7 @@ class Servers(Folder):
                     use()
 
     def test_garbage_for_boto3(self) -> None:
-        """It says less exactly what is wrong; its parser knows answers without a body."""
+        """boto3's errors are less exact; its parser accepts answers without a body."""
         needed("boto3")
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
         endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"

@@ -269,7 +269,7 @@ class Reads(unittest.TestCase):
                     self.assertLess(file.count - before, chunk.length // (20 if index else 9))
 
     def test_an_index_that_does_not_fit_is_not_used(self):
-        """Its writer has the key, so it is no attack; but it need not be right."""
+        """The writer of an index has the key, so a wrong index is not an attack, but it may be wrong."""
         data = written(data_page_size=300, write_batch_size=20, write_page_index=True)
         with wp.open(io.BytesIO(data), KEY) as view:
             whole = view.read()
@@ -347,7 +347,7 @@ class ColumnChunks(unittest.TestCase):
                     self.assertEqual(content(span), whole[offset : offset + size])
 
     def test_many_chunks(self):
-        """Several threads; what they moved chunks through keeps nothing."""
+        """Several threads; their staging buffers contain no data afterwards."""
         from warpaes.parquet import _device
 
         data = hundred_columns()
@@ -364,7 +364,7 @@ class ColumnChunks(unittest.TestCase):
             self.assertEqual(bytes(memory).count(0), len(memory))
 
     def test_pieces(self):
-        """A chunk that is longer than what is moved at a time, and a page that is."""
+        """A chunk and a page that are longer than a staging buffer."""
         from warpaes.parquet import _device
 
         data = written(hundred_rows(), use_dictionary=False, compression="none", data_page_size=5000)
@@ -465,7 +465,7 @@ class OverS3fs(unittest.TestCase):
         fsspec = support.needed("fsspec")
         fsspec.register_implementation("warpaes-parquet", "warpaes.parquet._fs.ParquetFileSystem", clobber=True)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        # moto names the server in each response, so werkzeug must not do so too: in Python's development mode aiohttp
+        # moto names the server in each response, so werkzeug must not: in Python's development mode aiohttp
         # refuses a header that comes twice.
         once = unittest.mock.patch(
             "werkzeug.serving.WSGIRequestHandler.send_response",
@@ -621,7 +621,7 @@ class Hostile(unittest.TestCase):
                     view.read_at(0, view.size)
 
     def test_a_footer_of_nothing_but_structs(self):
-        """Nothing is made of bytes that nobody has vouched for: each of these would become an object."""
+        """Unauthenticated bytes create no objects: each of these structs would become one."""
         count = 1 << 20
         many = b"\x19\xfc\x80\x80\x40" + bytes(count)  # a list of empty structs
         signed = written(self.small, {"plaintext_footer": True})
@@ -652,7 +652,7 @@ class Hostile(unittest.TestCase):
             self.whole(bytes(renamed))
         with self.assertRaisesRegex(ValueError, "require_gcm"):
             wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
-        # What the format leaves open, by docs/parquet.md: every page is altered, too.
+        # The format does not protect the algorithm (docs/parquet.md): every page is also altered.
         for row in wp.open(io.BytesIO(data), KEY).footer.chunks:
             for chunk in row:
                 renamed[chunk.start + chunk.length - 1] ^= 1

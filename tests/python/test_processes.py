@@ -98,11 +98,11 @@ class Import(unittest.TestCase):
             "    import warpaes\n"
             "from warpaes.aead import AESGCM\n"
             "try: AESGCM(bytes(16)).decrypt(bytes(12), bytes(20), None)\n"
-            "except warpaes.exceptions.InvalidTag: print('as ever')"
+            "except warpaes.exceptions.InvalidTag: print('still works')"
         )
         if said == "none here\n":
             self.skipTest("this Python has no other interpreters; one from 3.8 on runs this")
-        self.assertEqual(said, "refused\nrefused\nas ever\n")
+        self.assertEqual(said, "refused\nrefused\nstill works\n")
 
     def test_what_there_is(self) -> None:
         names = [backend["name"] for backend in warpaes.backends()]
@@ -244,7 +244,7 @@ class Commands(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        # Python imports this module at its start, in workers too. It writes down what it finds when a file is opened.
+        # Python imports this module at its start, also in workers. It records its findings when a file is opened.
         (self.folder / "sitecustomize.py").write_text(
             "import ctypes, os, resource, sys\n"
             "def hook(event, arguments):\n"
@@ -316,7 +316,7 @@ class Threads(unittest.TestCase):
         self.assertEqual(found, expected)
 
     def test_a_context_is_for_one(self) -> None:
-        """Of two threads one is told so, or comes before or after the other; the message is whole in any case."""
+        """If two threads use a context, one gets an error, or they run in turn. The message is complete in any case."""
         context = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16))).encryptor()
         data, done, told = bytes(8 << 20), [0], [0]
 

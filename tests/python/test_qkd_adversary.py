@@ -265,7 +265,7 @@ class World:
         texts = [text for _, _, text in self.sent.values()]
         for path in self.out.iterdir():
             if path.name.startswith(".") or path.read_bytes() not in texts:
-                raise AssertionError(f"{path.name} was left beside the plaintexts")
+                raise AssertionError(f"{path.name} was left next to the plaintexts")
 
     def run(self) -> None:
         for _ in range(self.rng.randint(3, 12)):
@@ -418,7 +418,7 @@ class Kept(unittest.TestCase):
         self.assertEqual(self.receive(self.plant(self.body, self.line)), self.text)
 
     def test_a_genuine_letter_waits_for_a_forged_one_that_has_its_key(self) -> None:
-        """The forged one's process has the key from the KME, and has not kept it yet."""
+        """The process for the forged letter has fetched the key from the KME but not stored it yet."""
         fetched, go_on = threading.Event(), threading.Event()
         fetch, flock, opened = self.world.link.fetch, fcntl.flock, []
         forged, letter = self.plant(b"\x28" + os.urandom(99), self.line), self.plant(self.body, self.line)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random numbers: the keystream, known answers of what is made of it, and that it is distributed as it should be."""
+"""Random numbers: the keystream, known answers of the distributions, and their statistics."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.FormatError, "5 bytes follow the last tensor", file + bytes(5))
 
     def test_the_same_header_in_other_bytes(self) -> None:
-        """The signature is over the content; other bytes with the same content are not what was signed."""
+        """The signature covers the bytes; other bytes with the same content are refused."""
         file = self.small()
         length = struct.unpack("<Q", file[:8])[0]
         text, data = file[8 : 8 + length], file[8 + length :]
@@ -267,7 +267,7 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.FormatError, "multiple of 8", struct.pack("<Q", length + 8) + text + b" " * 8 + data)
 
     def test_a_header_is_parsed_after_its_signature_was_verified(self) -> None:
-        """Nested or long JSON that nobody signed costs no more than its bytes, and no error quotes it."""
+        """Unsigned JSON, nested or long, costs no more than its bytes, and no error quotes it."""
         file = self.small()
         length = struct.unpack("<Q", file[:8])[0]
         text, data = file[8 : 8 + length], file[8 + length :]
@@ -352,7 +352,7 @@ class Altered(SafetensorsTest):
         return struct.pack("<Q", len(text)) + text + file[8 + length :]
 
     def test_what_a_signer_gets_wrong(self) -> None:
-        """Holes, overlaps and numbers that are none are refused even if they are signed."""
+        """Signed headers with holes, overlaps or invalid numbers are refused."""
         self.assertIsNotNone(self.opens(self.signed(lambda header: None)))
         changes: list[Any] = [
             lambda header: header["b"].update(data_offsets=[0, 16]),

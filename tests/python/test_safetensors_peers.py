@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encrypted safetensors next to the packages safetensors and cryptotensors: what they open, and what they stop at."""
+"""Encrypted safetensors next to the packages safetensors and cryptotensors: the files that they open and refuse."""
 
 from __future__ import annotations
 
@@ -314,11 +314,11 @@ class Acceptance(Peers):
                 self.ours.safe_open(self.path, **self.keys)
 
     def test_bytes_that_are_not_those_that_were_signed(self) -> None:
-        """cryptotensors verifies what it parsed; here, bytes other than the signed ones are refused."""
+        """cryptotensors verifies the parsed header; warpaes refuses any bytes other than the signed ones."""
         texts: dict[str, Callable[[bytes], bytes]] = {
             "spaces before": lambda text: b" " * 8 + text,
-            "more spaces behind": lambda text: text + b" " * 8,
-            "line feeds behind": lambda text: text.rstrip() + b"\n" * (8 + -len(text.rstrip()) % 8),
+            "more spaces after": lambda text: text + b" " * 8,
+            "line feeds after": lambda text: text.rstrip() + b"\n" * (8 + -len(text.rstrip()) % 8),
             "no multiple of 8": lambda text: text.rstrip() + b" " * (-len(text.rstrip()) % 8 + 1),
             "spaces within": lambda text: text.replace(b'"dtype":', b'"dtype": ', 1).rstrip().ljust(len(text) + 8),
             "escapes": lambda text: text.replace(b'"shape"', b'"\\u0073hape"', 1).rstrip().ljust(len(text) + 8),

@@ -81,7 +81,7 @@ DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
 class Operators(unittest.TestCase):
-    """What torch.library asks of an operator, and torch.compile makes of it; on a GPU too where there is one."""
+    """The rules of torch.library for operators, and torch.compile; also on a GPU if there is one."""
 
     def test_results(self) -> None:
         gcm = AESGCM(bytes(KEY))

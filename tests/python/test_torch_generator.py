@@ -89,7 +89,7 @@ class Definition(unittest.TestCase):
         for dtype, digits in zip(FLOATS, (53, 24, 11, 8)):
             found = torch.empty(500, dtype=dtype).random_(generator=made())
             self.assertEqual(found.tolist(), [float(x * (2**digits + 1) >> 128) for x in wide(500)])
-            high = 2**digits + 3  # of which 2^digits + 1 cannot be written
+            high = 2**digits + 3  # 2^digits + 1 cannot be represented
             found = torch.empty(2000, dtype=dtype).random_(high - 4, high, generator=made())
             self.assertEqual(set(found.tolist()), {2.0**digits - 1, 2.0**digits, 2.0**digits + 2})
             found = torch.empty(2000, dtype=dtype).random_(-high + 1, -high + 4, generator=made())
@@ -198,7 +198,7 @@ class Definition(unittest.TestCase):
 
 
 class Distribution(unittest.TestCase):
-    """Of a million, within six standard deviations; the definitions are what says that these are not accident."""
+    """A million values each, within six standard deviations of the definition."""
 
     def test_uniform_numbers_lie_below_their_bound(self) -> None:
         for dtype in FLOATS:
@@ -217,7 +217,7 @@ class Distribution(unittest.TestCase):
             self.assertLess(abs(float(found.var()) - 1), 6 * math.sqrt(8) * 1e-3)
 
     def test_the_rarest_draw(self) -> None:
-        """0, of which each distribution makes what it can have."""
+        """The draw 0 gives a valid value of each distribution."""
 
         def zeros(kind: int, tensor: Any, *others: Any) -> None:
             tensor.zero_()

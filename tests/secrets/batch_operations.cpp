@@ -53,7 +53,7 @@ void World::segments_into(std::vector<Operation>& all) {
     all.push_back({"segments: forged", [this] { segments(WARPAES_DECRYPT, true, cipher_, out_); }, {}});
 }
 
-/// `helped`: the caller waits for ever, and works meanwhile; else the engine's threads do it all, on their stacks.
+/// `helped`: the caller waits without a limit and helps; else the engine's threads do it all, on their stacks.
 void World::batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool helped,
                   bool forged) {
     warpaes_key* const k = raw ? nullptr : key(32);

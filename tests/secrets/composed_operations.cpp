@@ -104,7 +104,7 @@ void World::numbers(warpaes_number kind, std::size_t bytes, std::uint8_t* output
 
 namespace {
 
-/// What numbers are made of: the first blocks, and those that a thread makes last of what it takes.
+/// Looks for the keystream of numbers: the first blocks, and a thread's last ones.
 void look_for_stream(Bytes key, Bytes counter, std::size_t blocks) {
     constexpr std::size_t taken = (std::size_t{256} << 10) / 16, last = 4;
     const bool looked = apart([&] {
@@ -121,7 +121,7 @@ void look_for_stream(Bytes key, Bytes counter, std::size_t blocks) {
 
 }  // namespace
 
-/// Of a message under `iv_`.
+/// Looks for the keys of a message under `iv_`.
 void World::look_for_gcm_siv_keys(unsigned key_length) const {
     const bool looked = apart([&] {
         const auto derived = oracle::gcm_siv::derive(

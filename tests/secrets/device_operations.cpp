@@ -1,4 +1,4 @@
-// Operations on what lies in a GPU's memory. The memory is the caller's, and given back before anybody looks.
+// Operations on data in a GPU's memory. The memory is the caller's, and is freed before the search.
 #include <string>
 
 #include "operations.hpp"

@@ -373,7 +373,7 @@ void World::stdio_into(std::vector<Operation>& all) {
                    {}});
 }
 
-/// What waits grows, is sealed because it is as much as may wait, and less of what follows waits.
+/// Pending text grows up to its limit, is sealed, and less of the following text is pending.
 void World::cut_streams_into(std::vector<Operation>& all, warpaes_engine* cutting) {
     all.push_back({"writer: more than may wait",
                    [=, this] {

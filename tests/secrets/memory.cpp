@@ -109,7 +109,7 @@ void look_through_freed(const void* pointer, std::size_t bytes) {
     inside = false;
 }
 
-/// What is no memory of the host's: registers of simulated kernels.
+/// Places outside host memory: registers of simulated kernels.
 struct Left {
     std::uintptr_t begin, end;
 };

@@ -25,7 +25,7 @@ bool apart(const std::function<void()>& work);
 /// Blocks are looked through as they are freed, from now on or no longer.
 void watch_frees(bool on);
 
-/// Looks through all memory, and tells what is found: "… in freed memory: …", of blocks freed since the last time, "…
+/// Searches all memory and reports secrets: "… in freed memory: …" for blocks freed since the last search, "…
 /// in a vector register", "… at ADDRESS …".
 std::vector<std::string> findings();
 

@@ -265,7 +265,7 @@ void World::messages_into(std::vector<Operation>& all) {
     }
 }
 
-/// In chunks, on the engine's threads too.
+/// In chunks, also on the engine's threads.
 void World::cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutting) {
     constexpr std::size_t length = 40000;
     unsigned turn = 0;

@@ -1,4 +1,4 @@
-// Every operation of the C ABI that meets a secret, one after the other; each creates what it needs and destroys it.
+// Every operation of the C ABI that handles a secret, in turn. Each creates and destroys its own objects.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr warpaes_direction directions[] = {WARPAES_ENCRYPT, WARPAES_DECR
 inline constexpr const char* templates[] = {"AES256_GCM_HKDF_4KB", "AES128_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256"};
 inline constexpr std::size_t file_bytes = 100000;
 
-/// Of an IV that the mode takes.
+/// The length of an IV for the mode.
 std::uint64_t iv_bytes(warpaes_mode mode);
 bool has_tag(warpaes_mode mode);
 

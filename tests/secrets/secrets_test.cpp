@@ -58,7 +58,7 @@ TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
     Caller caller;
     std::set<std::string> told;
     const auto check = [&](const std::string& after) {
-        // What is kept from batch to batch goes when nobody has used it for seconds, or now.
+        // Data kept between batches is freed after seconds without use, or now.
         if (engine != nullptr) {
             EXPECT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK);
         }
@@ -97,7 +97,7 @@ protected:
         (void)world();
         (void)findings();
     }
-    /// `work` on the caller's thread, and what it is found to have left.
+    /// Runs `work` on the caller's thread and returns the secrets that remain.
     std::string left_by(const std::function<void()>& work) {
         watch_frees(true);
         caller_.call(work);

@@ -17,7 +17,7 @@ namespace simt {
 
 struct Runtime;
 
-/// What graphs and the executables made of them share. It is freed with the last of them, and so is what it owns.
+/// Shared by a graph and its executables, and freed with the last of them.
 struct Nodes {
     struct Node {
         std::function<void()> run;  ///< called without the lock

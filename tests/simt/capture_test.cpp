@@ -1,4 +1,5 @@
-// Tests of streams in capture and of graphs; simulated/capture_rules_test.cpp has what is refused meanwhile.
+// Tests of streams in capture and of graphs; simulated/capture_rules_test.cpp tests the calls that are refused during a
+// capture.
 #include <array>
 #include <utility>
 

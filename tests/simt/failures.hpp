@@ -1,4 +1,4 @@
-// The ways in which CUDA calls fail, for tests that make each call fail in turn.
+// The kinds of failure of CUDA calls, for tests that make each call fail in turn.
 #pragma once
 
 #include <limits>

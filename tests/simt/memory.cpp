@@ -235,7 +235,7 @@ struct Rows {
 
     [[nodiscard]] std::size_t reach_to() const { return (count - 1) * to_pitch + bytes; }
     [[nodiscard]] std::size_t reach_from() const { return (count - 1) * from_pitch + bytes; }
-    /// CUDA does not promise that the gap after the last row is nobody's business, so it counts here.
+    /// CUDA does not promise to ignore the gap after the last row, so it counts here.
     [[nodiscard]] std::size_t claim_to() const { return count > 1 ? count * to_pitch : bytes; }
     [[nodiscard]] std::size_t claim_from() const { return count > 1 ? count * from_pitch : bytes; }
     void move(Runtime& r) const {
@@ -369,7 +369,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
                      [&](Runtime& r) { return allocate_in_order(r, pointer, bytes, stream); });
 }
 
-// A pool's handle is its device's number plus one: a device has one pool, the default one too.
+// A pool's handle is its device's number plus one: a device has one pool, which is also its default.
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
     return call("cudaMemPoolCreate", [&](Runtime& r) {
         const cudaMemLocation& location = properties->location;

@@ -62,7 +62,7 @@ cudaError_t check_event(const Runtime& r, cudaEvent_t event) {
     return cudaErrorCapturedEvent;
 }
 
-/// A stream in capture waits for an event, or a stream for an event of a capture, in which it takes part from then on.
+/// A stream in capture waits for an event, or a stream for an event of a capture and joins it.
 cudaError_t wait_in_capture(const Runtime& r, cudaStream_t stream, const CUevent_st& event) {
     const auto own = capture_of(stream);
     if (event.capture == nullptr) {

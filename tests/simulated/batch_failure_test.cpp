@@ -194,7 +194,7 @@ TEST(BatchFailures, ALaneFreesWhatItHasAllocated) {
     EXPECT_EQ(simt::calls("cudaFreeHost"), simt::calls("cudaHostAlloc"));
 }
 
-/// Both ways of what lies in pageable memory, and nothing of what lies on the GPU.
+/// Data in pageable memory is staged in both directions, data on the GPU is not.
 TEST(BatchMemory, StagesOnlyWhatLiesElsewhere) {
     constexpr std::size_t bytes = 4096;
     const ExpandedKey key(std::vector<std::uint8_t>(16, 1));

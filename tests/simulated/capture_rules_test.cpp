@@ -42,7 +42,7 @@ cudaMemPoolProps pool_properties() {
 
 /// Whom a call can be refused.
 enum class Rule {
-    free,    ///< nobody
+    free,    ///< no thread
     unsafe,  ///< threads that a capture prohibits such calls
     legacy,  ///< all, while a stream that is ordered with the default stream is in capture
     both,    ///< as the two before

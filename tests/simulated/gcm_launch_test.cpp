@@ -217,7 +217,7 @@ TEST_F(GcmLaunch, ALongMessageBeginsAndEndsAnywhere) {
     }
 }
 
-/// Of the first thread block what is left: from one window on.
+/// Shares of a long message; the first thread block gets the rest, at least one window.
 TEST_F(GcmLaunch, SharesOfALongMessage) {
     for (const std::size_t key_bytes : {24, 32}) {
         const Bytes key(key_bytes, 0x7e), iv(12, 9);

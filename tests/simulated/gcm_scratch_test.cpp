@@ -1,4 +1,4 @@
-// What GCM leaves behind on the device: of what was secret, nothing.
+// GCM leaves no secrets on the device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST(GcmScratch, KeyStreamAndDigestsAreOverwritten) {
     }
 }
 
-/// Of the result of a call that waits, and of the shares that the host has made it of, whichever kernels ran.
+/// The result of a call that waits is overwritten, and so are the shares that the host combined, for all kernels.
 TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
     const ExpandedKey key(std::vector<std::uint8_t>(16, 7));
     CudaBackend& backend = cuda_backend();

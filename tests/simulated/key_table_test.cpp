@@ -1,4 +1,4 @@
-// The table of expanded keys on a device: who gets a slot, when, and what is left of a key that is no more.
+// The table of expanded keys on a device: allocation of slots, and the remains of a destroyed key.
 #include "cuda/key_table.hpp"
 
 #include <gtest/gtest.h>
@@ -223,7 +223,7 @@ TEST(KeyTable, WipesNeighboursAtOnceAndNothingElse) {
     }
 }
 
-/// How often these bytes are in the memory of the device, and in what is page-locked.
+/// The number of copies of these bytes in device memory and page-locked memory.
 std::size_t found(const Bytes& wanted) {
     std::size_t n = 0;
     simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {
@@ -251,7 +251,7 @@ TEST(KeyTable, AKeyThatEndsGoesWithTheNextBatch) {
     const auto lane = cuda_backend().open_lane(0, 0);
     const Bytes text = bytes(100, 9), iv = bytes(16, 3), bytes_of_key = bytes(32, 101);
     Bytes outputs[2];
-    const ExpandedKey another(bytes(32, 102)), a_third(bytes(32, 103));  // one key alone needs no table
+    const ExpandedKey another(bytes(32, 102)), a_third(bytes(32, 103));  // a single key needs no table
     const auto run = [&](const ExpandedKey& a, const ExpandedKey& b) {
         const std::vector<MessageGroup> groups{counter_group(a, iv, text, outputs[0]),
                                                counter_group(b, iv, text, outputs[1])};

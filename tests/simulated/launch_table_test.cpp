@@ -43,7 +43,7 @@ TEST(LaunchFigures, SayWhatTheyAre) {
 struct Hardware {
     int compute_capability, shared_bytes;
 };
-/// What CUDA's tables say that a thread block can have; the last follows some day.
+/// Shared memory of a thread block by CUDA's tables; the last row is hypothetical.
 constexpr Hardware every_gpu[] = {{75, 64 << 10},   {80, 163 << 10}, {86, 99 << 10},   {87, 163 << 10},
                                   {89, 99 << 10},   {90, 227 << 10}, {100, 227 << 10}, {103, 227 << 10},
                                   {110, 227 << 10}, {120, 99 << 10}, {121, 99 << 10},  {130, 100 << 10}};

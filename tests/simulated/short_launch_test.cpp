@@ -41,7 +41,7 @@ protected:
         if (!cuda_backend().usable()) GTEST_SKIP() << "no GPU here; every machine simulates one";
     }
 
-    /// Where the kernels find text and leave what they make, poisoned, and the words of a notice.
+    /// Input, poisoned output, and the words of a notice.
     class Device {
     public:
         explicit Device(std::size_t bytes)
@@ -55,7 +55,7 @@ protected:
             cuda_backend().device_free(words_);
         }
 
-        /// What becomes of `text` from `from` bytes after a multiple of 16 to `to` behind another, or in place;
+        /// Processes `text` from `from` bytes past a multiple of 16 to `to` past another, or in place;
         /// whether a kernel has said that it is done. Nothing next to it is written.
         std::pair<Bytes, bool> run(Work work, const Bytes& text, std::size_t from, std::size_t to, bool in_place,
                                    const DeviceLimits& limits) {

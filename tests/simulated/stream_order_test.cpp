@@ -129,7 +129,7 @@ TEST_P(StreamOrderOfFailures, NothingGoesOn) {
     }
 }
 
-/// Nor on a caller's stream: what the library has for it is the next one's from then on.
+/// Nor on a caller's stream: its resources then belong to the next call.
 TEST_P(StreamOrderOfFailures, NothingGoesOnThatWasEnqueued) {
     PageLocked memory;
     std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 26, .length = 400},

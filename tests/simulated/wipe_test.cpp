@@ -1,4 +1,4 @@
-// Wiping what is not authentic: shared by the whole grid, however few the messages are. Anyone can send such messages.
+// Wiping forged messages: the whole grid shares the work, even for few messages, because anyone can send forgeries.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -95,7 +95,7 @@ TEST_F(StreamDeviceFailure, ReadsIntoDeviceMemoryAreRightOrLeaveNothing) {
             ++failures;
             EXPECT_TRUE(e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY) << e.what();
             if (memory != nullptr) {
-                // A device that is gone for good cannot be wiped either; then what is left was opened, and authentic.
+                // A lost device cannot be wiped; the remaining text was authentic.
                 const bool wiped =
                     std::count(memory, memory + text_.size(), 0) == static_cast<std::ptrdiff_t>(text_.size());
                 std::size_t strange = 0;

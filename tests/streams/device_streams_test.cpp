@@ -12,7 +12,7 @@ class DeviceStreams : public testing::TestWithParam<std::int32_t> {
 protected:
     static constexpr std::size_t guard = 64;
 
-    /// Not forced: device memory alone makes the GPU the choice.
+    /// Not forced: the engine chooses the GPU because of the device memory.
     void SetUp() override { engine_ = small_chunks("auto"); }
 
     struct Free {

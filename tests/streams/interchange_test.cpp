@@ -1,4 +1,4 @@
-// Readers and writers beside warpaes_file_run: each opens what the other wrote.
+// Readers and writers open the output of warpaes_file_run, and the reverse.
 #include <gtest/gtest.h>
 
 #include "stream_support.hpp"

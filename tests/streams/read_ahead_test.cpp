@@ -187,7 +187,7 @@ TEST_P(ReadAheadTest, AFileThatShrinksIsAReadErrorWhereItEnds) {
     Pieces{10'000}.go_on(reader, file);
 }
 
-/// Functions of the caller's are called for what he reads, while he reads it.
+/// The caller's functions are called only for the bytes of a read, and during it.
 TEST_P(ReadAheadTest, FunctionsAreNotReadAhead) {
     const TestFile file(formats().front(), some_windows());
     Store store(file.file);

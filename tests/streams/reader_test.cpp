@@ -68,7 +68,7 @@ TEST_P(ReaderTest, RangesThatBeginAndEndWithSegments) {
     }
 }
 
-/// Opening costs two reads, and a piece only what it lies in.
+/// Opening takes two reads, and a piece only reads of its segments.
 TEST_P(ReaderTest, ReadsOnlyTheSegmentsItNeeds) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         SCOPED_TRACE(format.name);

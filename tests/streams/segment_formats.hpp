@@ -22,7 +22,7 @@ struct SegmentFormat {
     /// Plaintext of segment 0 if others follow, and of those.
     [[nodiscard]] std::size_t first_text() const { return text() - (kind == Kind::c2sp ? 0 : header_bytes()); }
     [[nodiscard]] std::size_t text() const { return segment_bytes - tag_bytes; }
-    /// Where segment `i` begins in the file, its tag included; the header is no part of segment 0 here.
+    /// Where segment `i` begins in the file, its tag included; the header does not belong to segment 0 here.
     [[nodiscard]] std::size_t begin(std::size_t i) const;
     /// Segments of a plaintext of `bytes` bytes.
     [[nodiscard]] std::size_t segments(std::size_t bytes) const;

@@ -1,4 +1,4 @@
-// What the tests of readers and writers share, beyond what they share with the other tests of the C ABI.
+// Helpers of the tests of readers and writers, in addition to those of the C ABI's tests.
 #pragma once
 
 #include <cstring>

@@ -1,6 +1,6 @@
 """What the headers declare and say, as pages of Markdown: one a header, in the header's order.
 
-The headers are their own reference: a comment (`/** */` or `///`) stands in front of what it is about. A page shows
+The headers are their own reference: a comment (`/** */` or `///`) stands before its declaration. A page shows
 each declaration as it is written, without bodies and what is private, under its name, and the comment after it.
 """
 

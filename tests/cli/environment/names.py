@@ -39,7 +39,7 @@ def record_names(field, name):
             return [f"the record cannot be read: {error}"]
         entry = record["files"][0] if isinstance(record, dict) else record[0]
         exact = bytes.fromhex(entry[field + "_hex"]) if field + "_hex" in entry else entry[field].encode()
-        return [] if exact == name else [f"the record says {exact}"]
+        return [] if exact == name else [f"the record contains {exact}"]
 
     return check
 
@@ -81,7 +81,7 @@ def named():
         arguments = [*ENC, "--json", "-in", b"./missing" + name[:200], "-out", "out"]
         yield Case("names", f"enc --json missing {shown}", arguments, allowed={NOT_FOUND}, check=is_json)
     yield Case("names", "too long", ["encrypt", *K, "-o", "x" * 256, "plain"], allowed={WRITE})
-    yield Case("names", "too long for what is put behind", ["verify", *K, "y" * 5000], allowed={NOT_FOUND})
+    yield Case("names", "too long with its suffix", ["verify", *K, "y" * 5000], allowed={NOT_FOUND})
 
 
 def is_json(world, result):
@@ -116,7 +116,7 @@ KINDS = {
     "a link to a file": (link("old"), {EXISTS}, {0}, None),
     "a link to the input": (link("plain"), {SAME_FILE}, {SAME_FILE}, None),
     "a link below a file": (link("plain/x"), {WRITE}, {WRITE}, {NOT_FOUND}),
-    "the input once more": (None, {SAME_FILE}, {SAME_FILE}, None),
+    "the input again": (None, {SAME_FILE}, {SAME_FILE}, None),
     "a folder": (os.mkdir, {WRITE}, {WRITE}, {NOT_FOUND, 2}),
     "a socket": (bound_socket, {WRITE}, {WRITE}, {NOT_FOUND}),
     "a disk": (device if AS_ROOT else None, {EXISTS}, {WRITE}, {NOT_FOUND}),
@@ -144,11 +144,11 @@ def still_there(world, result):
     found = []
     now = os.lstat(world.path("it")) if os.path.lexists(world.path("it")) else None
     if now is None or (now.st_ino, now.st_mode) != (world.before.st_ino, world.before.st_mode):
-        found.append("'it' is not what it was")
+        found.append("'it' was changed")
     with open(world.path("old"), "rb") as file:
         old = file.read()
     if old != OLD and not (result.status == 0 and (world.is_right("enc", old) or world.is_right("sealed", old))):
-        found.append("'old' is not what it was")
+        found.append("'old' was changed")
     return found
 
 
@@ -167,7 +167,7 @@ def kinds():
                 yield Case("links", f"{base[0]} {kind}", arguments, allowed=as_input, **how)
         for base in (["decrypt", *K], ["verify", *K], ["inspect"]):
             out = ["-o", "out"] if base[0] == "decrypt" else []
-            more = {FORMAT, 22, 0}  # of the input as what it is not
+            more = {FORMAT, 22, 0}  # the input has another format
             arguments = [*base, *out, "it"]
             yield Case("links", f"{base[0]} {kind}", arguments, allowed=(as_input or set()) | more, **how)
         arguments = ["keygen", "-o", "it"]
@@ -203,7 +203,7 @@ def devices():
     ):
         fifo = {"prepare": lambda world: (os.mkfifo(world.path("it")), world.extra.add("it"))}
         if "it" in arguments:
-            continue  # waits for somebody to write into it, rightly
+            continue  # waits correctly for a writer
         yield Case("links", " ".join(arguments), arguments, allowed={SAME_FILE}, stdin=b"x" * 200_000, **fifo)
 
     def make_fifo(world):

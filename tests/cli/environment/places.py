@@ -189,7 +189,7 @@ def unreadable():
     def check(world, result):
         entries = json.loads(result.stdout)["files"]
         told = {os.path.basename(entry["input"]): entry["status"] for entry in entries}
-        found = [] if told == {"a": 0, "b": NOT_FOUND, "d": 0} else [f"the record says {told}"]
+        found = [] if told == {"a": 0, "b": NOT_FOUND, "d": 0} else [f"the record contains {told}"]
         return found if b"in/b" in result.stderr else [*found, "the folder is not named"]
 
     arguments = ["encrypt", *K, "--json", "--output-dir", "out", "in"]

@@ -176,4 +176,4 @@ def whole(world, result):
 def no_trace(world, result):
     """An unnamed file disappears with the process. Elsewhere a temporary file remains, readable by its owner only."""
     left = [name for name in os.listdir(world.folder) if name.startswith(".warpaes-")]
-    return [f"{left} are left behind"] if left and world.template.unnamed_files else []
+    return [f"{left} remain"] if left and world.template.unnamed_files else []

@@ -77,7 +77,7 @@ def main():
     if not mounted.there:
         notice("full          not run: a small file system cannot be mounted here; root runs this where it may mount")
     if not places.AS_ROOT:
-        notice("another user  not run: only root can be somebody else; root on any machine runs this")
+        notice("another user  not run: only root can be another user; root on any machine runs this")
     wrong = sum(faults.values())
     notice(f"{len(chosen)} of {len(cases)} cases in {time.monotonic() - begun:.0f} s, {wrong} wrong")
     return 1 if wrong else 0

@@ -216,13 +216,13 @@ class World:
                 if self.run("keys", "list", "keys").returncode != 0:
                     yield "the keyset is lost"
             elif not path.is_file() or path.read_bytes() != content:
-                yield f"the input {name!r} is not what it was"
+                yield f"the input {name!r} was changed"
 
     def look_for_leftovers(self, case):
         known = {os.fsencode(name).split(b"/")[0] for name in (*self.template.files, *case.outputs, *self.extra)}
         for name in os.listdir(os.fsencode(self.folder)):
             if name not in known and not (case.may_leave and name.startswith(b".warpaes-")):
-                yield f"{name!r} is left behind"
+                yield f"{name!r} remains"
 
     def look_for_secrets(self, case, result):
         shown = {"standard error": result.stderr}
