@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "places/key_text.hpp"
@@ -71,9 +72,9 @@ void refuse_unknown_kind(const std::string& option, const std::string& location)
     const auto end = std::find_if_not(location.begin(), location.end(), is_in_kind);
     const std::string kind(location.begin(), end);
     if (kind.empty() || kind.size() > 24 || end == location.end() || *end != ':') return;
-    for (const char* manager :
-         {"aws-kms", "gcp-kms", "azure-kv", "pkcs11", "qkd", "tpm2", "vault-transit", "vault-transit+http"}) {
-        if (kind != manager) continue;
+    constexpr std::string_view managers[] = {"aws-kms", "azure-kv", "gcp-kms",       "gcp-kms+http",
+                                             "pkcs11",  "tpm2",     "vault-transit", "vault-transit+http"};
+    if (std::find(std::begin(managers), std::end(managers), kind) != std::end(managers)) {
         throw Error(WARPAES_ERROR_ARGUMENT, option + ": the Python package opens keysets under " + kind +
                                                 ": keys; give exec:'warpaes keysources open URL FILE' as their place");
     }

@@ -68,7 +68,7 @@ std::string shown(std::string_view text) {
     }
     const auto end =
         std::find_if_not(text.begin(), text.end(), [](char c) { return is_name_character(c) || is_in(c, "./+-@%,:"); });
-    const std::string word(text.begin(), end);
+    std::string word(text.begin(), end);
     if (word.empty() || looks_like_key(word)) return "…";
     if (end == text.end()) return word;
     return is_in(*end, blanks) || is_in(*end, ends) ? word + " …" : "…";

@@ -19,6 +19,7 @@ from bulk_case import bulk, refusal
 from fsspec.implementations.local import LocalFileSystem
 from support import needed
 from warpaes import Keyset, keysources
+from warpaes._keyset_places import MANAGERS
 from warpaes.fs import WarpaesFileSystem
 
 WORD = "correct horse"
@@ -289,6 +290,18 @@ class Matrix(unittest.TestCase):
                 self.assertEqual(status, 0, place)
                 opened += 1
         self.assertGreater(opened, 100)
+
+    def test_key_managers_of_python_have_a_sentence_of_their_own_in_c(self) -> None:
+        library = ctypes.CDLL(os.environ["WARPAES_SIMULATED"])
+        library.warpaes_last_error.restype = ctypes.c_char_p
+        for kind in MANAGERS:
+            for place in (f"{kind}://key", f"kek={kind}://key;under"):
+                self.assertNotEqual(
+                    library.warpaes_keyset_load(place.encode(), None, ctypes.byref(ctypes.c_void_p())), 0
+                )
+                self.assertIn(
+                    f"{kind}: keys; give exec:'warpaes keysources open".encode(), library.warpaes_last_error()
+                )
 
     def test_bulk_takes_the_same_places_and_the_variable(self) -> None:
         os.mkdir("source")
