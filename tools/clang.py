@@ -13,6 +13,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -30,13 +31,15 @@ def configure() -> None:
     if done.returncode != 0:
         sys.exit(log.read_text())
     # Headers that the build makes, which would compile the library before them.
-    generated, report = BUILD / "generated", ROOT / "lab/report"
+    generated, lab = BUILD / "generated", ROOT / "lab"
     (generated / "lab").mkdir(parents=True, exist_ok=True)
-    for script, *definitions in (
-        (ROOT / "cmake/commit.cmake", f"OUTPUT={generated}/warpaes_commit.hpp"),
-        (report / "embed.cmake", f"FROM={report}", f"OUT={generated}/lab/report_parts.hpp"),
-    ):
-        subprocess.run(["cmake", *(f"-D{one}" for one in definitions), "-P", script], cwd=ROOT, check=True)
+    scripts = [[f"-DOUTPUT={generated}/warpaes_commit.hpp", "-P", ROOT / "cmake/commit.cmake"]]
+    for call in re.findall(r"^embed\(([^)]*)\)", (lab / "CMakeLists.txt").read_text(), re.MULTILINE):
+        header, namespace, folder, *parts = call.split()
+        out = [f"-DFROM={lab / folder}", f"-DOUT={generated}/lab/{header}", f"-DNAMESPACE={namespace}"]
+        scripts.append([*out, f"-DPARTS={';'.join(parts)}", "-P", lab / "embed.cmake"])
+    for arguments in scripts:
+        subprocess.run(["cmake", *arguments], cwd=ROOT, check=True)
 
 
 def commands(paths: list[Path]) -> dict[str, dict]:

@@ -235,21 +235,20 @@ TEST_F(Sentences, OfPlans) {
     expect("memory: what is shared is PAGE_LOCKED for a plan", argument,
            plan([](W& w) { w.memory = WARPAES_MEMORY_SHARED; }));
     constexpr std::uint64_t most = std::uint64_t{1} << 60;
-    for (const auto& [messages, bytes] :
-         {std::pair{most, std::uint64_t{2}}, std::pair{std::uint64_t{1}, most + 1},
-          std::pair{most + 1, std::uint64_t{0}}, std::pair{most / 2, std::uint64_t{3}}}) {
+    for (const auto& sizes : {std::pair{most, std::uint64_t{2}}, std::pair{std::uint64_t{1}, most + 1},
+                              std::pair{most + 1, std::uint64_t{0}}, std::pair{most / 2, std::uint64_t{3}}}) {
         expect("message_len: at most 2^60 bytes in all messages", WARPAES_ERROR_DATA_LENGTH, plan([&](W& w) {
                    w.batch = 1;
-                   w.messages = messages;
-                   w.message_len = bytes;
+                   w.messages = sizes.first;
+                   w.message_len = sizes.second;
                }));
     }
-    for (const auto& [messages, bytes] : {std::pair{most, std::uint64_t{1}}, std::pair{std::uint64_t{1}, most},
-                                          std::pair{most, std::uint64_t{0}}, std::pair{most / 2, std::uint64_t{2}}}) {
+    for (const auto& sizes : {std::pair{most, std::uint64_t{1}}, std::pair{std::uint64_t{1}, most},
+                              std::pair{most, std::uint64_t{0}}, std::pair{most / 2, std::uint64_t{2}}}) {
         EXPECT_EQ(plan([&](W& w) {
                       w.batch = 1;
-                      w.messages = messages;
-                      w.message_len = bytes;
+                      w.messages = sizes.first;
+                      w.message_len = sizes.second;
                   }),
                   WARPAES_OK)
             << warpaes_last_error();

@@ -1,0 +1,166 @@
+"""Frames of encrypted KV caches: LMCache's own, and one that binds the object's key. Without LMCache's classes.
+
+    1: version (1) | IV (12) | ciphertext | tag (16)                the serde `aesgcm` of LMCache
+    2: version (1) | key id (4) | IV (12) | ciphertext | tag (16)   the object's key is associated data
+
+A frame has a key for each tenant, by HKDF-SHA-256. IVs are random: a tenant's key encrypts at most 2^32 objects.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import struct
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from ._native import Keyset
+from .aead import AESGCM
+from .exceptions import Error, FormatError
+
+IV_BYTES, TAG_BYTES = 12, 16
+#: Bytes before the ciphertext, by the version.
+HEADERS = {1: 1 + IV_BYTES, 2: 1 + 4 + IV_BYTES}
+#: Objects that one key of a tenant encrypts (NIST SP 800-38D, 8.3: random IVs of 96 bits).
+MOST_OBJECTS = 1 << 32
+#: Keys of tenants that are kept expanded.
+MOST_TENANTS = 4096
+_INFO = {1: b"lmcache-l2-aesgcm-v1", 2: b"warpaes kv 2 "}
+_LABEL = b"warpaes kv 2 "
+
+
+class ObjectName(NamedTuple):
+    """An object's key, as far as the second frame binds it."""
+
+    chunk_hash: bytes
+    model_name: str
+    kv_rank: int
+    object_group_id: int
+    cache_salt: str  #: the tenant
+
+    def associated_data(self) -> bytes:
+        """Return the key as one text, of which no other key has the same."""
+        parts = (self.chunk_hash, self.model_name.encode(), self.cache_salt.encode())
+        texts = b"".join(struct.pack(">Q", len(part)) + part for part in parts)
+        return _LABEL + texts + struct.pack(">qq", self.kv_rank, self.object_group_id)
+
+
+class _TenantKey:
+    def __init__(self, key: bytes) -> None:
+        self.cipher, self.count, self.lock = AESGCM(key), 0, threading.Lock()
+
+    def take(self) -> AESGCM:
+        """Return the cipher for one more encryption."""
+        with self.lock:
+            if self.count >= MOST_OBJECTS:
+                raise Error("a tenant's key has encrypted 2^32 objects, the limit for random IVs: rotate the keyset")
+            self.count += 1
+        return self.cipher
+
+
+class Frames:
+    """Encrypts and decrypts objects from buffer to buffer. Any number of threads may use an object.
+
+    The count of encryptions is this process's. Several processes with one keyset add up.
+    """
+
+    def __init__(self, version: int, secrets: Sequence[tuple[int, bytes]], key_bytes: int = 32) -> None:
+        """Make frames of a version.
+
+        Args:
+            version: 1 or 2.
+            secrets: The ids and the secrets that tenants' keys are derived from; the first one encrypts.
+            key_bytes: 16 or 32, the length of tenants' keys.
+
+        Raises:
+            ValueError: ``version`` or ``key_bytes`` is another number, or there is no secret.
+        """
+        if version not in HEADERS:
+            raise ValueError(f"version must be 1 or 2, not {version}")
+        if key_bytes not in (16, 32):
+            raise ValueError(f"key_bytes must be 16 or 32, not {key_bytes}")
+        if not secrets or not all(secret for _, secret in secrets):
+            raise ValueError("secrets: there is none, or an empty one")
+        self.version, self._header = version, HEADERS[version]
+        self._primary, self._secrets, self._key_bytes = secrets[0][0], dict(secrets), key_bytes
+        self._lock = threading.Lock()
+        self._keys: dict[tuple[int, str], _TenantKey] = {}
+
+    @staticmethod
+    def of_keyset(keyset: Keyset) -> Frames:
+        """Return frames of version 2 under a keyset's enabled keys; the primary key encrypts."""
+        found = json.loads(keyset.to_json())
+        enabled = [key for key in found["key"] if key["status"] == "ENABLED"]
+        enabled.sort(key=lambda key: bool(key["keyId"] != found["primaryKeyId"]))
+        return Frames(
+            2,
+            [
+                (key["keyId"], key["keyData"]["typeUrl"].encode() + b"\0" + base64.b64decode(key["keyData"]["value"]))
+                for key in enabled
+            ],
+        )
+
+    @property
+    def overhead(self) -> int:
+        """How many bytes a frame is longer than its plaintext."""
+        return self._header + TAG_BYTES
+
+    def _key(self, number: int, tenant: str) -> _TenantKey:
+        with self._lock:
+            key = self._keys.get((number, tenant))
+            if key is None:
+                info = _INFO[self.version] + tenant.encode()
+                derived = HKDF(hashes.SHA256(), self._key_bytes, None, info).derive(self._secrets[number])
+                if len(self._keys) >= MOST_TENANTS:
+                    # One that has encrypted must stay, because its count must.
+                    unused = next((known for known, each in self._keys.items() if each.count == 0), None)
+                    if unused is not None:
+                        del self._keys[unused]
+                key = self._keys[number, tenant] = _TenantKey(derived)
+            return key
+
+    def seal(self, plain: Any, frame: Any, name: ObjectName) -> int:
+        """Encrypt a buffer into a frame; return the bytes written.
+
+        Raises:
+            ValueError: ``frame`` is too short.
+            Error: The tenant's key has encrypted as many objects as it may.
+        """
+        source, target = memoryview(plain).cast("B"), memoryview(frame).cast("B")
+        size = len(source) + self.overhead
+        if len(target) < size:
+            raise ValueError(f"frame: has {len(target)} bytes, and the object takes {size}")
+        cipher = self._key(self._primary, name.cache_salt).take()
+        iv = os.urandom(IV_BYTES)
+        target[0] = self.version
+        if self.version == 2:
+            target[1:5] = struct.pack(">I", self._primary)
+        target[self._header - IV_BYTES : self._header] = iv
+        cipher.encrypt_into(iv, source, self._bound(name), target[self._header : size])
+        return size
+
+    def open(self, frame: Any, plain: Any, name: ObjectName) -> None:
+        """Decrypt a frame, which may have more bytes after it, into a buffer of the plaintext's length.
+
+        Raises:
+            FormatError: It is not a frame of this version, or of an unknown key.
+            InvalidTag: The frame is not authentic, or not of this object; ``plain`` is wiped.
+        """
+        source, target = memoryview(frame).cast("B"), memoryview(plain).cast("B")
+        size = len(target) + self.overhead
+        if len(source) < size or source[0] != self.version:
+            raise FormatError(f"not a frame of version {self.version} with {len(target)} bytes of text")
+        number = struct.unpack(">I", source[1:5])[0] if self.version == 2 else self._primary
+        if number not in self._secrets:
+            raise FormatError(f"the frame is under the key {number}, which is not in the keyset")
+        iv = bytes(source[self._header - IV_BYTES : self._header])
+        cipher = self._key(number, name.cache_salt).cipher
+        cipher.decrypt_into(iv, source[self._header : size], self._bound(name), target)
+
+    def _bound(self, name: ObjectName) -> bytes | None:
+        return name.associated_data() if self.version == 2 else None

@@ -1,0 +1,99 @@
+"""Encrypted KV caches of LMCache: the serde ``warpaes`` for its storage tiers.
+
+LMCache's own serde ``aesgcm`` encrypts objects before they leave the machine. This one encrypts straight into LMCache's
+buffers, and writes the same frame, or one that binds the object's key. Importing the module registers it:
+
+    {"type": "fs", "base_path": "/cache", "serde": {"type": "warpaes", "keyset": "/etc/kv.json"}}
+
+``python -m warpaes.lmcache MODULE ARGUMENTS`` registers it and runs a module of LMCache's. docs/kv-caches.md says more.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from lmcache.v1.distributed.serde.async_processor import AsyncSerdeProcessor
+from lmcache.v1.distributed.serde.base import Deserializer, Serializer
+from lmcache.v1.distributed.serde.factory import get_registered_serde_types, register_serde_factory
+
+from .._key_files import warn_if_others_can_read
+from .._keyset_places import as_keyset
+from .._kv_frames import Frames, ObjectName
+
+__all__ = ["WarpaesDeserializer", "WarpaesSerializer", "create_serde"]
+
+
+def _name(key: Any) -> ObjectName:
+    return ObjectName(bytes(key.chunk_hash), key.model_name, key.kv_rank, key.object_group_id, key.cache_salt)
+
+
+class WarpaesSerializer(Serializer):  # type: ignore[misc]  # LMCache has no types
+    """Encrypts KV bytes, for LMCache's threads."""
+
+    def __init__(self, frames: Frames) -> None:
+        """Use frames of one version and its keys."""
+        self._frames = frames
+
+    def serialize(self, src: Any, dst: Any, key: Any) -> int:
+        """Encrypt ``src`` into ``dst``; return the bytes written."""
+        return self._frames.seal(src.byte_array, dst.byte_array, _name(key))
+
+    def estimate_serialized_size(self, layout_desc: Any) -> int:
+        """Return the exact size of a frame for KV data of a layout."""
+        sizes = zip(layout_desc.shapes, layout_desc.dtypes, strict=True)
+        plain: int = sum(math.prod(map(int, shape)) * dtype.itemsize for shape, dtype in sizes)
+        return plain + self._frames.overhead
+
+
+class WarpaesDeserializer(Deserializer):  # type: ignore[misc]
+    """Decrypts what ``WarpaesSerializer`` has written. Any exception makes LMCache's load a miss."""
+
+    def __init__(self, frames: Frames) -> None:
+        """Use frames of one version and its keys."""
+        self._frames = frames
+
+    def deserialize(self, src: Any, dst: Any, key: Any) -> None:
+        """Decrypt the frame in ``src`` into ``dst``, which is wiped if the frame is not authentic.
+
+        Raises:
+            FormatError: It is not a frame of this version, or of an unknown key.
+            InvalidTag: It is not authentic, or of another object or tenant.
+        """
+        self._frames.open(src.byte_array, dst.byte_array, _name(key))
+
+
+def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
+    """Make the serde of an adapter's configuration.
+
+    Args:
+        options: ``keyset``: the place of a keyset, for frames that bind the object's key. Or ``master_key_path`` and
+            ``aes_bits`` (128 or 256), for LMCache's own frame under its own keys. ``max_workers``: threads, by default
+            one for each core, at most 4.
+
+    Raises:
+        ValueError: An option is unknown or missing, or two contradict each other.
+        OSError: The key cannot be read.
+    """
+    unknown = options.keys() - {"keyset", "master_key_path", "aes_bits", "max_workers", "key_provider"}
+    if unknown:
+        raise ValueError(f"warpaes serde: {sorted(unknown)[0]} is unknown")
+    keyset, path = options.get("keyset"), options.get("master_key_path")
+    if (keyset is None) == (path is None):
+        raise ValueError("warpaes serde: give keyset, or master_key_path for LMCache's own frame")
+    if keyset is not None:
+        if "aes_bits" in options:
+            raise ValueError("warpaes serde: aes_bits is for master_key_path; frames of a keyset have 256 bits")
+        frames = Frames.of_keyset(as_keyset(keyset))
+    else:
+        with open(str(path), "rb") as file:
+            warn_if_others_can_read(f"'{path}'", file.fileno())
+            secret = file.read()
+        frames = Frames(1, [(0, secret)], int(options.get("aes_bits", 128)) // 8)
+    workers = int(options.get("max_workers", min(4, len(os.sched_getaffinity(0)))))
+    return AsyncSerdeProcessor(WarpaesSerializer(frames), WarpaesDeserializer(frames), max_workers=workers)
+
+
+if "warpaes" not in get_registered_serde_types():
+    register_serde_factory("warpaes", create_serde)
