@@ -68,6 +68,15 @@ class Files(unittest.TestCase):
         for text in ("source/tests/", "source/licenses/", "source/src/"):
             self.assertNotIn(f'"location":"{text}', index)
 
+    def test_pages_name_the_social_card(self):
+        for name in PAGES:
+            text = (SITE / name).read_text()
+            self.assertRegex(text, r'<meta property="og:image" content="https://[^"]+/social-card\.png">', name)
+            self.assertEqual(text.count('property="og:title"'), 1, name)
+        card = (SITE / "social-card.png").read_bytes()
+        self.assertEqual(card[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual((int.from_bytes(card[16:20], "big"), int.from_bytes(card[20:24], "big")), (1200, 630))
+
     def test_nothing_is_fetched_from_other_hosts(self):
         text = (SITE / "index.html").read_text()
         self.assertEqual(re.findall(r'<(?:script|img|link rel="stylesheet")[^>]+(?:src|href)="https?:[^"]+', text), [])

@@ -8,6 +8,7 @@ import logging
 import posixpath
 import re
 import sys
+from html import escape
 from pathlib import Path
 
 import pathspec
@@ -176,3 +177,12 @@ def on_page_content(html: str, page, config, files) -> str:
     for broken in re.findall(r"<p>(?:(?!</p>).)*?\n((?:[-*] |\d+\. |\|).*)", html):
         LOG.warning("%s: a list or table needs a blank line before it: %s", page.file.src_uri, broken[:80])
     return html
+
+
+def on_post_page(html: str, page, config) -> str:
+    """Name the picture for links to a page: docs/social-card.png, drawn from social-card.svg in this folder."""
+    card = f"{config.site_url.rstrip('/')}/social-card.png"
+    properties = {"og:title": page.title, "og:type": "website", "og:url": page.canonical_url, "og:image": card}
+    properties |= {"og:description": config.site_description}
+    tags = "".join(f'<meta property="{name}" content="{escape(value or "")}">' for name, value in properties.items())
+    return html.replace("</head>", f'{tags}<meta name="twitter:card" content="summary_large_image"></head>', 1)
