@@ -15,6 +15,7 @@ from .._command import print_report
 from .._native import Keyset
 from .._printable import printable
 from ..exceptions import Error, InvalidTag, InvalidUnwrap, KeysetError
+from . import plan
 from .commands import make_run
 from .config import TEMPLATE
 from .dispatch import StoppedError
@@ -126,6 +127,25 @@ def pair(text: str) -> tuple[str, str]:
     if not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+def _patterns(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("which objects")
+    group.add_argument(
+        "--include",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="only objects whose name, or a folder that they are in, matches ('*.csv', 2026/, 'raw/*/day'); more than "
+        "once",
+    )
+    group.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave these out, also of those that --include takes; more than once",
+    )
 
 
 def _keys(parser: argparse.ArgumentParser, new: str | None, required: bool = True) -> None:
@@ -289,6 +309,9 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--names", metavar="FILE", help="do not list, take these: Parquet (key, size, etag) or a name a line"
         )
+        each.add_argument(
+            "-n", "--dry-run", action="store_true", help="only report what would be done: nothing is written or removed"
+        )
         each.add_argument("--follow", action="store_true", help="take files of SOURCE that links lead to")
         each.add_argument(
             "--suffix", type=suffix, default="", help="after every name in the encrypted dataset (default: none)"
@@ -306,6 +329,7 @@ def make_parser() -> argparse.ArgumentParser:
             action="store_true",
             help="with --remove-source: also if something of the originals is not kept, which is said before",
         )
+        _patterns(each)
         _keys(each, None)
         if name == "encrypt":
             each.add_argument("--keep-key", metavar="ID", help="encrypt with this key of KEY, not with its primary key")
@@ -345,6 +369,7 @@ def make_parser() -> argparse.ArgumentParser:
     each = command("verify", "authenticate every object of TARGET, and compare it with the manifest")
     each.add_argument("target", metavar="TARGET")
     each.add_argument("--name", action="append", default=[], metavar="NAME", help="only this object; more than once")
+    _patterns(each)
     _keys(each, None)
     _without_manifest(each)
     _trust(each, "refuse objects that are not bound to their names (default: as the manifest says)")
@@ -397,7 +422,9 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
     """Yield the report as people read it."""
-    if "states" in report:
+    if report.get("dry_run"):
+        yield from plan.lines(report)
+    elif "states" in report:
         states = ", ".join(f"{count} {printable(state)}" for state, count in sorted(report["states"].items()))
         ended = "ended" if report["finished"] else "not ended"
         kind = "authentic" if report["authentic"] else "not checked (no -k)"

@@ -85,10 +85,25 @@ class Transfer(Run):
             raise Refused(f"the objects of {self.target.url} are bound to their names: leave out --no-bind-names")
         if self.options.template and self.options.envelope:
             kept = {**kept, "template": self.options.template}
+        for name, value in (("include", self.options.include), ("exclude", self.options.exclude)):
+            if (was_given := job.options.get(name, [])) != value and not self.options.update:
+                raise Refused(
+                    f"this job was begun with --{name} {was_given!r}, not {value!r}: --update lists the source again, "
+                    "by other patterns"
+                )
         for name, value in kept.items():
             if job.options.get(name) != value:
                 raise Refused(f"this job was begun with --{name} {job.options.get(name)!r}, not {value!r}")
         self.config.template = job.options.get("template") or TEMPLATE
+
+    def _begin(self, manifest: Manifest) -> None:
+        """Take up a manifest, old or new; with --dry-run it is never stored."""
+        self._manifest = manifest
+        manifest.is_dry = self.options.dry_run
+        for name, value in (("include", self.options.include), ("exclude", self.options.exclude)):
+            manifest.job.options.pop(name, None)
+            if value:
+                manifest.job.options[name] = value
 
     def _join(self, old: Row, new: Row) -> bool:
         """Let a row of a new listing alter that of the manifest; return whether it has."""
@@ -116,12 +131,12 @@ class Encrypt(Transfer):
             kept["binding"] = UNBOUND if options.bind_names is False else BOUND
             job = Job(secrets.token_hex(16), "encrypt", self.source.url, self.target.url, kept)
             dataset = secrets.token_hex(16)
-            self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
+            self._begin(Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset))
             self.manifest.fill(self.listing.rows())
         else:
             self._same_job(there, kept)
             self._under_primary(there)
-            self._manifest = there
+            self._begin(there)
             failed = there.total(ERROR)
             if not self._joins:
                 self._again()
@@ -131,6 +146,8 @@ class Encrypt(Transfer):
             if there.job.finished and not failed:  # else objects of failed attempts may be there
                 there.job.id = secrets.token_hex(16)
         self._say_lost(self.source.not_kept(options.target_options.get("put", {})))
+        if options.dry_run:
+            return
         if self.manifest.total("todo"):
             self._choose_key(self.specs)
         self._write_with(self.specs)
@@ -184,16 +201,18 @@ class Decrypt(Transfer):
                 )
             job = Job(secrets.token_hex(16), "decrypt", self.source.url, self.target.url, kept)
             dataset = secrets.token_hex(16)
-            self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
+            self._begin(Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset))
             self.manifest.fill(self.listing.rows(sealed))
         else:
             self._same_job(there, kept)
-            self._manifest = there
+            self._begin(there)
             if not self._joins:
                 self._again()
             if options.update and not self._joins:
                 there.merge(self.listing.rows(sealed), self._join)
         self._read_with(sealed)
         self._say_lost(self._attributes_lost())
+        if options.dry_run:
+            return
         self._work(DECRYPT)
         self._remove_source()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._key_files import keep_from_programs
-from . import attributes, keys, manifest_1
+from . import attributes, keys, manifest_1, plan
 from .config import BARE, BOUND, TEMPLATE, UNBOUND, Config
 from .dispatch import WAIT, Dispatcher, StoppedError, Task
 from .listing import Listing, Options, Refused
@@ -59,6 +59,10 @@ class Run(abc.ABC):
             raise Refused("memory:// lies in this process: leave out --workers and --address")
         if options.no_manifest and (options.pin or options.at_least or options.name):
             raise Refused("--no-manifest: --pin, --at-least and --name need a manifest; leave them out")
+        if options.name and (options.include or options.exclude):
+            raise Refused("--name names the objects: leave out --include and --exclude")
+        if options.dry_run and (options.share or options.metrics):
+            raise Refused("--dry-run only looks: leave out --share and --metrics")
         self.listing = Listing(options, self.source, self.target)
         if not options.key:
             raise Refused("-k is missing: a keyset")
@@ -97,6 +101,9 @@ class Run(abc.ABC):
     def run(self) -> dict[str, Any]:
         """Run the command, and return its report."""
         try:
+            if self.options.dry_run:
+                self.do()
+                return plan.report(self.manifest, self.options, self.source, self.target, self._notes())
             with contextlib.ExitStack() as held:
                 self._take_part(held)
                 self.do()
@@ -423,6 +430,17 @@ class Run(abc.ABC):
         self._saved = time.monotonic()
         self._saving = self._saved - begin
 
+    def _notes(self) -> list[str]:
+        """Return what the report says of the objects, once they were listed."""
+        if left := self.source.left_out:
+            some = ", ".join(f"{name} ({why})" for name, why in list(left.items())[:LEFT_OUT])
+            self.notes.append(
+                f"left out: {some}" + (f" and {len(left) - LEFT_OUT} more" if len(left) > LEFT_OUT else "")
+            )
+        if self.listing.unwanted:
+            self.notes.append(f"{self.listing.unwanted} objects left out by --include and --exclude")
+        return self.notes
+
     def _report(self) -> dict[str, Any]:
         progress, manifest = self.progress, self.manifest
         progress.tell(last=True)
@@ -438,11 +456,6 @@ class Run(abc.ABC):
             first = [{"key": row.source or row.key, "error": row.error} for row in manifest.failed(SHOWN)]
             sentence = "the manifest does not have this object, so it was left as it is: remove it, or restore the row"
             first += [{"key": key, "error": sentence} for key in self.unlisted]
-        if left := self.source.left_out:
-            some = ", ".join(f"{name} ({why})" for name, why in list(left.items())[:LEFT_OUT])
-            self.notes.append(
-                f"left out: {some}" + (f" and {len(left) - LEFT_OUT} more" if len(left) > LEFT_OUT else "")
-            )
         signer = manifest.signer
         return {
             "command": self.options.command,
@@ -467,5 +480,5 @@ class Run(abc.ABC):
             "adopted": progress.adopted,
             "computed_on": dict(sorted(progress.computed_on.items())),
             "parts_swept": self.swept,
-            "notes": self.notes,
+            "notes": self._notes(),
         }

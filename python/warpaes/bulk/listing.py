@@ -11,6 +11,7 @@ from .config import BESIDE
 from .keys import MAX_RECORDS, is_of, parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
+from .patterns import Patterns
 from .rows import DONE, ERROR, PENDING, Row, order
 from .storage import FOLDER, KEY_SUFFIX, Entry, Storage
 from .stores import open_storage
@@ -36,6 +37,9 @@ class Options:
     name: list[str] = field(default_factory=list)  #: of verify: these objects only
     suffix: str = ""
     names: str | None = None
+    include: list[str] = field(default_factory=list)
+    exclude: list[str] = field(default_factory=list)
+    dry_run: bool = False
     update: bool = False
     share: bool = False
     drop_missing: bool = False
@@ -71,6 +75,7 @@ class Listing:
     """Makes rows of a source for a target.
 
     `records`: those of shared data keys that lie in a source. `attributes`: their names, of the rows of a manifest.
+    `unwanted`: how many objects --include and --exclude have left out.
     """
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
@@ -78,6 +83,8 @@ class Listing:
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
         self.attributes: frozenset[str] = frozenset()
+        self.patterns = Patterns(options.include, options.exclude)
+        self.unwanted = 0
 
     def rows(self, sealed: Manifest | None = None, there: Manifest | None = None) -> Iterator[Row]:
         """Yield the rows in the order of their plain names.
@@ -89,7 +96,7 @@ class Listing:
             there: The manifest of the dataset that new objects are encrypted into.
         """
         before: Row | None = None
-        for row in self._unchecked(sealed, there):
+        for row in self.wanted(self._unchecked(sealed, there)):
             if row.state == PENDING and (error := self._refused(row.key)):
                 row.state, row.error = ERROR, error
             if before is not None and before.key == row.key:
@@ -101,6 +108,23 @@ class Listing:
             before = row
         if before is not None:
             yield before
+
+    def wanted(self, rows: Iterable[Row], suffix: str = "") -> Iterator[Row]:
+        """Yield the rows that --include and --exclude take; if they leave out all rows, the job is refused.
+
+        The names of encrypted objects are matched both ways, as they are and as they decrypt to.
+        """
+        taken = not self.patterns
+        for row in rows:
+            source = row.source or self.source.name
+            encrypts = self.options.command == "encrypt"
+            if not self.patterns or self.patterns.take(source, source if encrypts else row.key.removesuffix(suffix)):
+                taken = True
+                yield row
+            else:
+                self.unwanted += 1
+        if not taken and self.unwanted:
+            raise Refused(f"--include and --exclude leave out all of {self.unwanted} objects of {self.source.url}")
 
     def _refused(self, key: str) -> str:
         if key.startswith(FOLDER):

@@ -169,6 +169,8 @@ class Manifest:
         self._nonces: set[str] = set()  #: of roots that were saved
         #: Whether changes of rows are forgotten when a shard is closed.
         self.read_only = False
+        #: Whether nothing is stored: changes stay in memory.
+        self.is_dry = False
         #: The previous signer of an unfinished rekey or rewrap: its wrapped key, and its code of the next one.
         self.predecessor: dict[str, str] = {}
         #: The shards that only this driver changes, if several share the job.
@@ -350,11 +352,15 @@ class Manifest:
         before, self.shards = self.shards, []
         old = Manifest(self.storage, self.job, self.signer, self.dataset)
         old.shards = before
+        unsaved: set[int] = set()
+        if self.is_dry:  # the changes of this run are nowhere else
+            old._open, self._open = self._open, {}
+            unsaved, self._changed = self._changed, set()
         for number in range(len(before)):
             was = old.rows_of(number)
             end = order(before[number + 1].first) if number + 1 < len(before) else None
             names = {self.job.plain_name(row): row for row in was}
-            added, changed = [], False
+            added, changed = [], number in unsaved
             while True:
                 row = waiting if waiting is not None else next(new, None)
                 waiting = None
@@ -409,6 +415,8 @@ class Manifest:
         A shard of a shared job is saved, so that another driver can have it.
         """
         if number in self._changed:
+            if self.is_dry:
+                return
             if self.mine is not None:
                 self.save()
             else:

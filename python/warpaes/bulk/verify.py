@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 from typing import Any
 
 from . import keys, manifest_1
@@ -33,6 +34,10 @@ class Verify(Run):
             self._manifest = Manifest.in_memory(
                 self.target, [self._find(manifest, name) for name in sorted(set(self.options.name))]
             )
+        elif self.listing.patterns:
+            rows = (replace(row, source=row.key) for _, each in manifest.each() for row in each)
+            suffix = manifest.job.options.get("suffix") or ""
+            self._manifest = Manifest.in_memory(self.target, self.listing.wanted(rows, suffix))
         else:
             self._manifest = manifest
             manifest.read_only = True

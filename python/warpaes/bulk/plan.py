@@ -1,0 +1,72 @@
+"""The report of --dry-run: what a job would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .._printable import printable
+from .listing import Options
+from .manifest import Manifest
+from .progress import SHOWN, human
+from .rows import PENDING
+from .storage import PermanentError, Storage
+
+#: Objects that the report names.
+NAMED = 1000
+
+
+def report(manifest: Manifest, options: Options, source: Storage, target: Storage, notes: list[str]) -> dict[str, Any]:
+    """Return which rows are pending; names that the target cannot have are errors here, too."""
+    objects = size = errors = done = unknown = 0
+    named: list[dict[str, Any]] = []
+    first: list[dict[str, str]] = []
+    for _, rows in manifest.each():
+        for row in rows:
+            error = row.error
+            if row.state == PENDING and not error:
+                try:
+                    target.check_key(row.key)
+                except PermanentError as refused:
+                    error = str(refused)
+            if error:
+                errors += 1
+                if len(first) < SHOWN:
+                    first.append({"key": row.source or row.key, "error": error})
+            elif row.state == PENDING:
+                objects, size, unknown = objects + 1, size + max(row.size, 0), unknown + (row.size < 0)
+                if len(named) < NAMED:
+                    known = row.size if row.size >= 0 else None
+                    named.append({"source": row.source or source.name, "target": row.key, "bytes": known})
+            else:
+                done += 1
+    if unknown:
+        notes.append(f"{unknown} objects of a list without sizes, which bytes does not count")
+    if options.remove_source:
+        notes.append("--remove-source would remove the originals in the end")
+    return {
+        "command": options.command,
+        "dry_run": True,
+        "source": source.url,
+        "target": target.url,
+        "objects": objects,
+        "bytes": size,
+        "done": done,
+        "errors": errors,
+        "first_errors": first,
+        "first_objects": named,
+        "notes": notes,
+    }
+
+
+def lines(planned: dict[str, Any]) -> Iterator[str]:
+    """Yield the report as people read it."""
+    for each in planned["first_objects"]:
+        size = "unknown size" if each["bytes"] is None else human(each["bytes"])
+        yield f"  {printable(each['source'])} -> {printable(each['target'])} ({size})"
+    if planned["objects"] > len(planned["first_objects"]):
+        yield f"  and {planned['objects'] - len(planned['first_objects'])} more"
+    yield (
+        f"{planned['command']} --dry-run: {planned['objects']} objects to do, {human(planned['bytes'])}; "
+        f"{planned['done']} done before, {planned['errors']} errors; nothing was written"
+    )
