@@ -1,4 +1,4 @@
-"""Runs every Python block of docs/with-your-tools.md and docs/serving.md as a program. A block whose packages are missing is skipped."""
+"""Runs every Python block of two pages of docs. A block whose packages are missing is skipped."""
 
 import os
 import re
