@@ -30,6 +30,8 @@ WORDS = {
     "parquet": ["inspect", "verify", "decrypt", "encrypt", "rekey"],
     "qkd": ["status", "send", "receive"],
 }
+#: Commands that have commands of their own.
+WITH_COMMANDS = ("bulk", "keys", "keysources", "model", "parquet", "provider", "qkd")
 #: Commands of other programs, which may not be there: their help is their only page.
 ELSEWHERE = ("bulk", "keysources", "lab", "model", "parquet", "qkd")
 
@@ -162,7 +164,7 @@ _warpaes() {{
         [[ " ${{COMP_WORDS[*]:2:COMP_CWORD-2}} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
-        *) [[ "${{COMP_WORDS[1]}}" = @(bulk|keys|keysources|model|parquet|provider|qkd) ]] &&
+        *) [[ "${{COMP_WORDS[1]}}" = @({"|".join(WITH_COMMANDS)}) ]] &&
             [ "$COMP_CWORD" -eq 2 ] || words= ;;
         esac
     fi
@@ -211,7 +213,7 @@ else
     fi
     if (( ${{words[(i)--]}} < CURRENT )); then
         _files
-    elif [[ $PREFIX == -* || ${{words[2]}} == (bulk|keys|keysources|model|parquet|provider|qkd) && CURRENT -eq 3 ]]; then
+    elif [[ $PREFIX == -* || ${{words[2]}} == ({"|".join(WITH_COMMANDS)}) && CURRENT -eq 3 ]]; then
         compadd -- $words_of
     else
         _files
