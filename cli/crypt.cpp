@@ -18,6 +18,7 @@
 #include "command.hpp"
 #include "crypt_options.hpp"
 #include "descriptor.hpp"
+#include "dry_run.hpp"
 #include "enc_options.hpp"
 #include "file_list.hpp"
 #include "foreign_file.hpp"
@@ -584,6 +585,10 @@ int run_action(Action action, int argc, char** argv) {
     if (options->range) parse_range(*options->range);
     bool reported = false;
     try {
+        if (options->dry_run) {
+            dry_run(*options);
+            return 0;
+        }
         Run run(*options);
         run.run();
         reported = true;

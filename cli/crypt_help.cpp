@@ -20,11 +20,11 @@ Data
                          permissions and times and gets the suffix .warpaes.
                          Owners, links and attributes are not kept; tar keeps
                          them
-  --exclude PATTERN      skip files and directories whose name matches
-                         ('*.tmp', .git) or whose path matches
-                         ('photos/raw/*'); may be repeated
-  --skip-existing        with --output-dir: do not encrypt files whose result
-                         exists
+  --include PATTERN, --exclude PATTERN
+                         in directories take only, or skip, what has such a
+                         name ('*.tmp', .git) or path ('photos/raw/*')
+  --skip-existing        with --output-dir: skip files whose result exists
+  -n, --dry-run          only print which files would be made
   --aad TEXT, --aad-file FILE
                          associated data: not stored in the file, and required
                          to decrypt it
@@ -72,7 +72,7 @@ Data
                          permissions and times and loses the suffix .warpaes.
                          Files in directories that do not look encrypted are
                          skipped
-  --exclude PATTERN, --skip-existing
+  --include PATTERN, --exclude PATTERN, --skip-existing, -n, --dry-run
                          as for `warpaes encrypt`
   -r, --range FIRST:LAST only these bytes of the plaintext, both included; LAST
                          may be left out. Reads and authenticates only the
@@ -132,7 +132,8 @@ Data
   FILE                   files, and directories with everything below them that
                          looks encrypted. Without FILE, or with '-': standard
                          input
-  --exclude PATTERN      as for `warpaes encrypt`
+  --include PATTERN, --exclude PATTERN
+                         as for `warpaes encrypt`
   --aad TEXT, --aad-file FILE
                          the associated data that the file was encrypted with
 
@@ -155,7 +156,8 @@ unchanged. Files that the new key opens are skipped.
 Data
   FILE                   files, and directories with everything below them that
                          looks encrypted
-  --exclude PATTERN      as for `warpaes encrypt`
+  --include PATTERN, --exclude PATTERN
+                         as for `warpaes encrypt`
   --aad TEXT, --aad-file FILE
                          the associated data of the files, before and after
   -f, --force            also replace files that the new key opens

@@ -132,6 +132,7 @@ void check_options(const CryptOptions& o) {
         throw UsageError("--range: takes one FILE");
     }
     if (!makes_files(o.action)) return;
+    if (o.dry_run && reads_stdin) throw UsageError("--dry-run: is for files, which standard input is not");
     if (o.skip_existing && o.force) throw UsageError("--skip-existing: contradicts -f");
     if (o.skip_existing && !o.output_dir) throw UsageError("--skip-existing: is for --output-dir");
     if (o.files.size() > 1 && !o.output_dir && (o.action == Action::decrypt || o.output || reads_stdin)) {
@@ -176,13 +177,17 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
         app.add_option("-o,--output", o.output);
         app.add_option("--output-dir", o.output_dir);
         app.add_flag("--skip-existing", o.skip_existing);
+        app.add_flag("-n,--dry-run", o.dry_run);
         app.add_flag("-d,--decrypt", [](std::int64_t) {});  // run_encrypt has already handled it
     }
     if (makes_files(action) || action == Action::reencrypt) {
         app.add_flag("-f,--force", o.force);
         app.add_flag("--no-sync", o.no_sync);
     }
-    if (action != Action::cat) app.add_option("--exclude", o.exclude)->allow_extra_args(false);
+    if (action != Action::cat) {
+        app.add_option("--include", o.include)->allow_extra_args(false);
+        app.add_option("--exclude", o.exclude)->allow_extra_args(false);
+    }
     if (action == Action::decrypt || action == Action::cat) app.add_option("-r,--range", o.range);
     if (action == Action::decrypt) app.add_flag("--salvage", o.salvage);
     app.add_option("--backend", o.backend);

@@ -29,7 +29,9 @@ struct CryptOptions {
     std::optional<KeyOptions> own;  ///< the files have their own keyset, which is opened so
     std::optional<std::string> output;
     std::optional<std::string> output_dir;
-    std::vector<std::string> exclude;  ///< patterns
+    std::vector<std::string> include;  ///< patterns
+    std::vector<std::string> exclude;  ///< patterns, which count more
+    bool dry_run = false;
     bool skip_existing = false;
     std::optional<std::string> range;
     bool salvage = false;

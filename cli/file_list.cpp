@@ -86,7 +86,7 @@ public:
                     fmt::format("'{}' is a directory: give --output-dir DIRECTORY to put the results in", argument));
             }
             root_ = path;
-            add_directory(path, own_name(path));
+            add_directory(path, own_name(path), options_.include.empty());
             root_.clear();
         } else {
             add_file(path, own_name(path));
@@ -126,8 +126,9 @@ private:
             suffix, length, longest_name(output));
     }
 
-    /// Adds a directory of the command line, or below `root_` of it.
-    void add_directory(const fs::path& directory, const fs::path& name) {
+    /// Adds a directory of the command line, or below `root_` of it. `whole`: everything in it is included.
+    void add_directory(const fs::path& directory, const fs::path& name, bool whole) {
+        const std::size_t files = list_.files.size(), directories = list_.directories.size();
         std::vector<fs::directory_entry> entries;
         std::error_code error;
         for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
@@ -142,12 +143,14 @@ private:
         std::sort(entries.begin(), entries.end());
         for (const auto& entry : entries) {
             const fs::path below = name / entry.path().filename();
-            const bool link = entry.is_symlink(error);
-            if (is_excluded(below, !link && entry.is_directory(error))) continue;
+            const bool link = entry.is_symlink(error), folder = !link && entry.is_directory(error);
+            if (is_matched(options_.exclude, below, folder)) continue;
+            const bool wanted = whole || is_matched(options_.include, below, folder);
+            if (!wanted && !folder) continue;
             if (link) {
                 warn(fmt::format("'{}' is a symbolic link: left out", entry.path().string()));
-            } else if (entry.is_directory(error)) {
-                if (!is_output_directory(entry.path())) add_directory(entry.path(), below);
+            } else if (folder) {
+                if (!is_output_directory(entry.path())) add_directory(entry.path(), below, wanted);
             } else if (entry.is_regular_file(error)) {
                 if (options_.action == Action::encrypt || unmarked_ || looks_encrypted(entry.path())) {
                     add_file(entry.path(), below);
@@ -158,6 +161,7 @@ private:
                 warn(fmt::format("'{}' is not a regular file: skipped", entry.path().string()));
             }
         }
+        if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
     /// Whether it is the output directory, which may lie in one of the inputs with results of an earlier run.
@@ -168,9 +172,10 @@ private:
 
     /// A pattern with a slash matches the path, one without the name; one that ends with a slash matches directories
     /// only. For encrypted files it may also match the name of the result.
-    [[nodiscard]] bool is_excluded(const fs::path& below, bool directory) const {
+    [[nodiscard]] bool is_matched(const std::vector<std::string>& patterns, const fs::path& below,
+                                  bool directory) const {
         const fs::path plain = directory ? below : result_name(below, Action::decrypt);
-        return std::any_of(options_.exclude.begin(), options_.exclude.end(), [&](std::string_view pattern) {
+        return std::any_of(patterns.begin(), patterns.end(), [&](std::string_view pattern) {
             while (pattern.starts_with("./")) pattern.remove_prefix(2);
             const bool only_directories = pattern.ends_with('/');
             while (pattern.ends_with('/')) pattern.remove_suffix(1);
@@ -249,6 +254,9 @@ FileList list_files(const CryptOptions& options, bool unmarked) {
     Lister lister(options, unmarked);
     for (const std::string& file : options.files) lister.add(file);
     FileList list = lister.take();
+    if (list.files.empty() && list.foreign == 0 && (!options.include.empty() || !options.exclude.empty())) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND, "--include and --exclude leave out all files of the arguments");
+    }
     if (list.files.empty()) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
                       list.foreign == 0 ? "the arguments contain no files"

@@ -5,10 +5,12 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l decrypt -d 'decrypt, as `warpaes decrypt` does; for'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l device -d 'use this CUDA device; default; all'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l exclude -d 'skip files and directories whose name matches'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l dry-run -d 'only print which files would be made'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l force -d 'overwrite results; write ciphertext to a terminal'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l include
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l kek
@@ -24,7 +26,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l passphrase-secon
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l quiet -d 'print no progress, notes and warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l raw -d 'a key of 16 or 32 bytes is the key itself even if it is'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l skip-existing -d 'with --output-dir; do not encrypt files whose result'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l skip-existing -d 'with --output-dir; skip files whose result exists'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l to
@@ -33,6 +35,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s d -d 'decrypt, a
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s f -d 'overwrite results; write ciphertext to a terminal'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s j -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s k
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s n -d 'only print which files would be made'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s o
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s q -d 'print no progress, notes and warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
@@ -42,10 +45,12 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l device -d 'use this CUDA device; default; all'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l dry-run
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l force -d 'overwrite results'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l include
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l kek
@@ -69,6 +74,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l verbose -d 'prin
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s f -d 'overwrite results'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s j -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s k
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s n
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s o
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s q -d 'print no progress, notes and warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s r
@@ -108,9 +114,10 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l device -d 'use this CUDA device; default; all'
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -l exclude -d 'as for `warpaes encrypt`'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l include
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l kek
@@ -136,10 +143,11 @@ complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l device -d 'use this CUDA device; default; all'
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l exclude -d 'as for `warpaes encrypt`'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l force -d 'also replace files that the new key opens'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l include
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l kek

@@ -220,6 +220,66 @@ class Attributes(KeyedTest):
         self.encrypt("--exclude", "sub", "-f", "in", "in/sub/c")
         self.assertIn("c.warpaes", self.names("out"))
 
+    def test_patterns_that_are_taken(self):
+        self.encrypt("--include", "c", "in")
+        self.assertEqual(self.names("out"), ["in", "in/sub", "in/sub/c.warpaes"])
+        shutil.rmtree(self.path("out"))
+        self.encrypt("--include", "sub/", "--include", "in/a", "--exclude", "c", "in")
+        self.assertEqual(self.names("out"), ["in", "in/a.warpaes", "in/sub", "in/sub/b.tmp.warpaes", "in/sub/empty"])
+        shutil.rmtree(self.path("out"))
+        self.encrypt("--include", "nothing", "in", "in/sub/c")  # what is named itself is always taken
+        self.assertEqual(self.names("out"), ["c.warpaes"])
+        self.encrypt("in")
+        self.decrypt("--output-dir", "back", "--include", "a", "--include", "c.warpaes", "out/in")
+        self.assertEqual(self.names("back"), ["in", "in/a", "in/sub", "in/sub/c"])
+        result = self.run_command(WARPAES, "verify", "-k", "keyset", "--include", "a", "out")
+        self.assertEqual(result.stdout.count(b"authentic"), 1, result.stderr)
+        self.stopped(NOT_FOUND, "--include", "nothing", "in", words=b"leave out all files")
+
+    def stopped(self, status, *arguments, words):
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "new", *arguments)
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertIn(words, result.stderr)
+        self.assertFalse(os.path.exists(self.path("new")))
+
+    def everything(self):
+        return {
+            path: (os.stat(path).st_mtime_ns, os.path.isfile(path) and self.read(path))
+            for folder, folders, files in os.walk(self.path("."))
+            for path in (os.path.join(folder, name) for name in [*folders, *files])
+        }
+
+    def test_a_dry_run_writes_nothing(self):
+        before = self.everything()
+        printed = self.encrypt("-n", "--exclude", "*.tmp", "in").decode()
+        self.assertEqual(printed, "in/a -> out/in/a.warpaes\nin/sub/c -> out/in/sub/c.warpaes\n")
+        record = json.loads(self.encrypt("--dry-run", "--json", "in"))
+        self.assertTrue(record["dry_run"])
+        self.assertEqual(record["bytes"], sum(file["bytes"] for file in record["files"]))
+        planned = [file["output"] for file in record["files"]]
+        self.stopped(ARGUMENT, "-n", "-", words=b"--dry-run")
+        result = self.run_command(WARPAES, "encrypt", "-n", "-k", "keyset", "-")
+        self.assertIn(b"--dry-run", result.stderr)
+        self.assertEqual(self.everything(), before)
+
+        done = json.loads(self.encrypt("--json", "in"))
+        self.assertEqual([file["output"] for file in done["files"]], planned)
+        before = self.everything()
+        again = self.run_command(WARPAES, "encrypt", "-n", "-k", "keyset", "--output-dir", "out", "in")
+        self.assertEqual(again.returncode, EXISTS)
+        self.assertIn(b"files would fail", again.stderr)
+        record = json.loads(self.encrypt("-n", "--skip-existing", "--json", "in"))
+        self.assertEqual({file.get("skipped") for file in record["files"]}, {True})
+        self.assertEqual(self.encrypt("-n", "-f", "in").count(b" -> "), len(planned))
+        self.assertEqual(self.decrypt("-n", "--output-dir", "back", "out").count(b" -> "), len(planned))
+        self.assertEqual(self.everything(), before)
+
+    def test_a_dry_run_asks_for_no_passphrase_and_makes_no_key(self):
+        command = [WARPAES, "encrypt", "-n", "--passphrase", "--output-dir", "out", "in"]
+        result = self.run_command(*command)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"in/a -> ", result.stdout)
+
     def test_a_pattern_for_directories_and_for_hidden_files(self):
         os.mkdir(self.path("in/node_modules"))
         self.write("in/node_modules/x", b"x")

@@ -333,7 +333,9 @@ class Same(Case):
         for number in range(25):
             patterns = generator.sample(words[1:], generator.randrange(1, 4))
             with self.subTest(patterns):
-                options = [word for pattern in patterns for word in ("--exclude", pattern)]
+                options = [
+                    word for pattern in patterns for word in (generator.choice(["--include", "--exclude"]), pattern)
+                ]
                 one, other = self.folder / f"command{number}", self.folder / f"bulk{number}"
                 subprocess.run(
                     [program, "encrypt", "-q", "-k", str(self.key), "--output-dir", str(one), *options, "."],
