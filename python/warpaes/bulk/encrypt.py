@@ -27,9 +27,13 @@ class Transfer(Run):
         self._apart()
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
-        if isinstance(self.source, LocalStorage):
-            next(iter(self.source.list()), None)  # a missing folder creates no target
+        self._find_source()
         super()._take_part(held)
+
+    def _find_source(self) -> None:
+        """Raise if the source is missing, before anything is created in the target."""
+        if isinstance(self.source, LocalStorage):
+            next(iter(self.source.list()), None)
 
     def _say_lost(self, lost: Iterable[str]) -> None:
         """Say what copies do not keep, before the work; refuse to remove originals for them without --accept-loss."""

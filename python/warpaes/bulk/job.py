@@ -102,6 +102,7 @@ class Run(abc.ABC):
         """Run the command, and return its report."""
         try:
             if self.options.dry_run:
+                self._find_source()
                 self.do()
                 return plan.report(self.manifest, self.options, self.source, self.target, self._notes())
             with contextlib.ExitStack() as held:
@@ -110,6 +111,9 @@ class Run(abc.ABC):
                 return self._report()
         finally:
             self.progress.close()
+
+    def _find_source(self) -> None:  # noqa: B027 - only transfers have one
+        """Raise if the source is missing."""
 
     @abc.abstractmethod
     def do(self) -> None:
