@@ -44,8 +44,8 @@ def figures(record: dict) -> str:
             about += (
                 "; by all cores: read by `os.preadv`, or copied, by a thread a core, into the same memory or into "
                 "large pages; dd: read by `dd bs=1M` to /dev/null, or written. Each of these calls is made twice, and "
-                "the second one measured: where the host of a virtual machine takes free memory away, who comes "
-                "after another would measure that"
+                "the second one measured: where the host of a virtual machine reclaims free memory, the first call "
+                "would also measure that"
             )
         about += "."
     return "\n\n".join([table(names, lines), about + "*", *limits(record["rows"])])

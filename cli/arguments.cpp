@@ -105,7 +105,7 @@ std::string one_line(std::string_view text) {
             text.remove_prefix(length);
             continue;
         }
-        // U+0080 to U+009F, in UTF-8, are written like the bytes of which they are other encodings.
+        // U+0080 to U+009F, in UTF-8, are written like the bytes that they encode.
         if (text.size() > 1 && text[0] == '\xc2' && (text[1] & '\xe0') == '\x80') text.remove_prefix(1);
         out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
         text.remove_prefix(1);

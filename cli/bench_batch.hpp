@@ -37,7 +37,7 @@ struct BatchCase {
     unsigned in_flight = 1;  ///< number of batches in flight
 };
 
-/// Times the row, checks every byte against libcrypto, and for a CPU backend times libcrypto, too.
+/// Times the row, checks every byte against libcrypto, and for a CPU backend also times libcrypto.
 nlohmann::json bench_batch(const BatchCase& c, unsigned samples, double seconds);
 
 /// One line of a table for people; without a row, the table's head.

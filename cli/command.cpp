@@ -101,7 +101,7 @@ std::size_t difference(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
-/// A suggestion for the first argument that looks like an option and is none.
+/// A suggestion for the first argument that looks like an option but is not one.
 std::string hint_for_options(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> names{"--help", "--help-all"};
     for (const CLI::Option* option : app.get_options()) {

@@ -78,7 +78,7 @@ inline Engine create_engine(const std::string& backend, int device, unsigned thr
     return create_engine(options);
 }
 
-/// Writes to standard error. A write that fails there is ignored: there is nobody to tell.
+/// Writes to standard error. A failed write is ignored, because it cannot be reported.
 void say(const std::string& text) noexcept;
 
 /// Flushes standard output. Returns the error number of the first flush that failed, or 0: a failed flush discards its
@@ -110,7 +110,7 @@ std::vector<warpaes_backend_info> list_backends();
 /// "; did you mean 'X'?" for the known word that is closest to `text`, if it is close; else nothing.
 std::string did_you_mean(std::string_view text, std::span<const std::string> known);
 
-/// Text of `--help`, at most a screen, and of `--help-all`, from which the man page is made.
+/// Text of `--help`, at most a screen, and of `--help-all`, the source of the man page.
 struct Help {
     std::string brief;
     std::string full;

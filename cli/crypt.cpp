@@ -476,7 +476,7 @@ private:
     /// The failure of a file that no key opens, plus what else is known about the file.
     [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, bool key_opens, warpaes_engine* engine,
                                     const std::string& path) const {
-        // "input: …" is what the library says; reports name the file in its place.
+        // The library's messages begin with "input: …"; reports name the file instead.
         constexpr std::string_view subject = "input: ";
         if (sentence.starts_with(subject)) sentence.erase(0, subject.size());
         const bool no_key = status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION;
@@ -490,7 +490,7 @@ private:
                 id ? fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id)
                 : status == WARPAES_ERROR_FORMAT
                     ? look.hint
-                    : "; -k may be repeated, to try others, and --aad says what it was given";
+                    : "; repeat -k to try several keys, and give the --aad of the encryption";
         }
         if (status == WARPAES_ERROR_NOT_FOUND && ::access(path.c_str(), F_OK) != 0) sentence += did_you_mean_file(path);
         return {status, sentence};

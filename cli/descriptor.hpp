@@ -21,7 +21,7 @@ public:
         return *this;
     }
     ~Descriptor() { close(); }
-    /// Returns whether all that was written has been kept, as far as the file system knows; sets errno if not.
+    /// Returns whether the file system reports all written data as stored; sets errno if not.
     bool close() noexcept {
         const int fd = std::exchange(fd_, -1);
         return fd < 0 || ::close(fd) == 0 || errno == EINTR;  // interrupted, Linux has closed it too

@@ -1,4 +1,4 @@
-// `warpaes devices`: what can run here, and why the rest cannot.
+// `warpaes devices`: the available backends, and the reasons why others are not.
 #include <fmt/format.h>
 
 #include <cstdio>

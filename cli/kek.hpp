@@ -13,7 +13,7 @@ class App;
 
 namespace cli {
 
-/// Tink's keyset of AES-GCM keys or a raw key, and the associated data of what it encrypts.
+/// Tink's keyset of AES-GCM keys or a raw key, and the associated data of its keysets.
 struct Kek {
     PlacedKey key;
     std::string aad;

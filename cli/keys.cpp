@@ -47,8 +47,8 @@ void list_keys(KeyOptions options, bool as_json) {
             what = fmt::format("AES-{}, segments of {} bytes", key.key_bits, key.segment_bytes);
         } else if (what.empty() && key.state != WARPAES_KEY_DESTROYED) {
             what = !keys.peeked                  ? "(not for files)"
-                   : keys.lock->has_passphrase() ? "(behind the passphrase)"
-                                                 : "(behind the key)";
+                   : keys.lock->has_passphrase() ? "(under the passphrase)"
+                                                 : "(under the key)";
         }
         list.push_back({{"key_id", key.key_id},
                         {"state", state_name(key.state)},
@@ -64,7 +64,7 @@ void list_keys(KeyOptions options, bool as_json) {
     if (keys.lock && !as_json) {
         flush_output();
         say(fmt::format("Under a {}{}\n",
-                        keys.lock->has_passphrase() ? "passphrase, of which a guess takes " + cost_text(keys.lock->cost)
+                        keys.lock->has_passphrase() ? "passphrase; a guess takes " + cost_text(keys.lock->cost)
                                                     : "key-encryption key",
                         keys.peeked ? "; without it nothing says that this list is true" : ""));
     }

@@ -31,7 +31,7 @@ bool is_same(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// A complete file beside `path`, which is removed unless it replaces `path`. The folder is opened once: another user
+/// A complete file next to `path`, which is removed unless it replaces `path`. The folder is opened once: another user
 /// who changes what the path leads to moves no keys elsewhere, and no other file is replaced.
 class Draft {
 public:
@@ -80,8 +80,8 @@ private:
         errno = error;
         fail(WARPAES_ERROR_WRITE, what, path);
     }
-    /// Gives a new file to the owner of the old one, who alone may read it. A file system without owners refuses, and
-    /// has given it to the same user; the group may differ, since it may not read the file.
+    /// Gives a new file to the owner of the old one. Only the owner may read it. A file system without owners refuses,
+    /// and has given it to the same user; the group may differ, since it may not read the file.
     static bool give_to(const struct stat& owner, int fd) {
         if (::fchown(fd, owner.st_uid, owner.st_gid) == 0) return true;
         const int error = errno;
@@ -90,7 +90,7 @@ private:
         errno = error;
         return false;
     }
-    /// Deriving a key from a passphrase takes a second, in which the user may interrupt.
+    /// Deriving a key from a passphrase takes a second, and the user may interrupt it.
     static void refuse_if_interrupted() {
         if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
     }
@@ -185,7 +185,7 @@ std::string resolved(const std::string& path) {
     return real.string();
 }
 
-/// Opens and locks the file; tries again if another process has replaced it meanwhile.
+/// Opens and locks the file; tries again if another process has replaced it.
 Descriptor open_locked(const std::string& path) {
     for (;;) {
         Descriptor file(path.c_str(), O_RDONLY);

@@ -29,7 +29,7 @@ Keyset from_json(const std::string& what, std::string_view text) {
     warpaes_keyset* keyset = nullptr;
     const warpaes_status status = warpaes_keyset_parse(text.data(), text.size(), &keyset);
     if (status == WARPAES_ERROR_KEYSET && trimmed(text).substr(0, 1) != "{") {
-        // UTF-16 and UTF-32 have zeros, and the library says that it is them.
+        // UTF-16 and UTF-32 contain zeros; the library's message names these encodings.
         const bool has_zeros = text.find('\0') != std::string_view::npos;
         throw Failure(status,
                       fmt::format("{}: is neither a keyset in Tink's JSON nor a key of 16 or 32 bytes, or of 32 "

@@ -36,7 +36,7 @@ struct KeyOptions {
     /// The passphrase, once it has been read: a descriptor gives it only once.
     std::shared_ptr<std::optional<SecretBytes>> passphrase = std::make_shared<std::optional<SecretBytes>>();
     KekOptions kek;     ///< for a keyset under a key-encryption key
-    bool peek = false;  ///< what is visible of an encrypted keyset without its passphrase or key is enough
+    bool peek = false;  ///< the parts of an encrypted keyset that are in clear are enough
 };
 void add_key_options(CLI::App& app, KeyOptions& options);
 

@@ -44,7 +44,7 @@ void read_all(const std::string& what, int fd, char* at, std::size_t length) {
     }
 }
 
-/// Fills `slots` from `text`. A line that is no encrypted keyset is passed over: a change that was cut off leaves one.
+/// Fills `slots` from `text`. A line that is not an encrypted keyset is skipped: an interrupted change leaves one.
 void find_slots(const std::string& what, Front& front) {
     std::uint64_t work = 0;
     for (std::size_t at = first_line; at < front.text.size();) {
@@ -56,7 +56,7 @@ void find_slots(const std::string& what, Front& front) {
         Front::Slot slot{.at = begin, .json = std::string(json)};
         const warpaes_status status = warpaes_keyset_peek(json.data(), json.size(), &slot.cost, nullptr);
         if (status != WARPAES_OK) {
-            // Of what is one, a cost beyond the bounds is refused and not passed over.
+            // A cost beyond the bounds is refused, not skipped.
             if (json.back() != '}' || !is_wrapped(json)) continue;
             throw Failure(status, fmt::format("{}: its own keyset: {}", what, warpaes_last_error()));
         }

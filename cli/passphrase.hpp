@@ -35,7 +35,7 @@ public:
     void add_options(CLI::App& app);
     /// Whether a place was given.
     [[nodiscard]] bool is_given() const noexcept { return from_.has_value(); }
-    /// Throws UsageError if the cost of a guess was given although there is to be no passphrase.
+    /// Throws UsageError if the cost of a guess was given without a passphrase.
     void refuse_cost() const;
     /// Asks for the passphrase, and chooses the cost of a guess. The question contains `what`, its purpose.
     [[nodiscard]] Lock take(const std::string& what) const;

@@ -171,7 +171,7 @@ std::string module_of(const ProviderOptions& options) {
                                                : fmt::format("there is no module '{}'", options.module));
 }
 
-/// A configuration of root is for every program of root, each of which runs the module's code.
+/// Root's configuration applies to all programs of root, which then run the module's code.
 void refuse_replaceable_module(const std::string& config, const std::string& module) {
     struct stat status {};
     if (::stat(config.c_str(), &status) != 0 || status.st_uid != 0) return;
@@ -184,7 +184,7 @@ void refuse_replaceable_module(const std::string& config, const std::string& mod
                               module, *objection));
 }
 
-/// A new file beside `path`, which replaces `path` or is removed.
+/// A new file next to `path`, which replaces `path` or is removed.
 class Replacement {
 public:
     Replacement(const std::string& path, const std::string& text)

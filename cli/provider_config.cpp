@@ -108,7 +108,7 @@ std::string without_provider(const std::string& text) {
     const auto last = text.find(block_ends, first);
     if (last == std::string::npos) {
         throw Failure(WARPAES_ERROR_FORMAT,
-                      "the block of warpaes has no end any more; take it out by hand, from its first line on");
+                      "the block of warpaes has no last line; remove it by hand, starting at its first line");
     }
     return text.substr(0, first) + text.substr(last + std::string(block_ends).size());
 }

@@ -26,7 +26,7 @@ void refuse_irregular(const std::string& path);
 bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::string& path, const std::string& aad);
 
 /// Returns the bytes of plaintext. Replaces the file when all of it was authentic and the new file is complete. After a
-/// failure, which throws Failure, and if somebody has changed the file meanwhile, the file is unchanged. `opened`: a
+/// failure, which throws Failure, and if another process has changed the file, the file is unchanged. `opened`: a
 /// path of the file itself, such as that of a descriptor; `path`: where it is replaced, if that still leads to it.
 std::uint64_t reencrypt_file(const Reencryption& how, const std::string& opened, const std::string& path);
 

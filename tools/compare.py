@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures whole processes over one file in memory: age, openssl, libsodium, Tink, zstd and warpaes; then over one on a
-disk, beside what fio reads and writes there at once.
+disk, compared with fio's reads and writes there.
 
 Prints the tables; the record goes to bench/results/compare. What is not installed is left out (`tools/setup bench`).
 

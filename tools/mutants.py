@@ -6,7 +6,7 @@ with each mutant alone, all others of all rooms with those mutants at a time tha
     tools/mutants.py --each 5 src/message/*.cpp  so many of each of these files, and others only with --count
     tools/mutants.py --count 20 --room batch   of this room
     tools/mutants.py --wiping 25               so many of lines that overwrite secrets: without them
-    tools/mutants.py --list mutants.json       these, beside those drawn: [{"file", "line", "after"}]
+    tools/mutants.py --list mutants.json       these, in addition to drawn ones: [{"file", "line", "after"}]
     tools/mutants.py --again                   those of the last run that have not been killed, with the tests of now
     tools/mutants.py --count 200 --draws 3     three draws, of this seed and the next two, in a build; runs the first
     tools/mutants.py --next                    the next of them, with the tests of now

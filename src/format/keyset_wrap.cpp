@@ -164,7 +164,7 @@ bool agrees(const Wrapped& wrapped, const Keyset& keyset) {
 
 Keyset checked(const Wrapped& wrapped, const SecretVector& message) {
     Keyset keyset = parse_message(message);
-    if (!agrees(wrapped, keyset)) refuse("its keysetInfo is not of the keys that it holds: somebody has altered it");
+    if (!agrees(wrapped, keyset)) refuse("its keysetInfo does not match its keys: it was altered");
     return keyset;
 }
 

@@ -47,7 +47,7 @@ Drbg::Drbg(Engine& engine, const Options& options)
     }
     check_entropy(entropy);
     if (!derives_ && nonce.data() != nullptr) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "nonce: is for the derivation function");
+        throw Error(WARPAES_ERROR_ARGUMENT, "nonce: requires the derivation function");
     }
     if (derives_) {
         check_input(nonce, "nonce");

@@ -1,4 +1,5 @@
-// FILE* over readers and writers: beside a file in clear, over altered files, and what the C library does with them.
+// FILE* over readers and writers: compared with a file in clear, over altered files, and through functions of the C
+// library.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

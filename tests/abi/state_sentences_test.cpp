@@ -237,7 +237,7 @@ TEST_F(StateSentences, OfLengthsOfRandomNumbers) {
                 EXPECT_EQ(create(65536, 65536, 65536), WARPAES_OK) << warpaes_last_error();
                 continue;
             }
-            expect("nonce: is for the derivation function", WARPAES_ERROR_ARGUMENT, create(least, 1, 0));
+            expect("nonce: requires the derivation function", WARPAES_ERROR_ARGUMENT, create(least, 1, 0));
             EXPECT_EQ(create(least, 0, seed), WARPAES_OK) << warpaes_last_error();
             const std::string most = ": at most " + std::to_string(seed) + " bytes, got " + std::to_string(seed + 1);
             expect("entropy" + most, data, create(seed + 1, 0, 0));

@@ -116,7 +116,7 @@ TEST(CleanStack, GoesWithACoroutineToAnotherThread) {
     EXPECT_TRUE(call.intact());
 }
 
-/// Calls `work` below `functions` nested functions with few locals, none of which notes its stack depth.
+/// Calls `work` below `functions` nested functions with few locals, which do not note their stack depths.
 [[gnu::noinline]] void below(int functions, const std::function<void()>& work) {
     [[maybe_unused]] volatile std::uint8_t locals[100];
     locals[0] = 1;

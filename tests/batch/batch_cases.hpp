@@ -1,8 +1,8 @@
 // Batches of messages with their right answers, for everything that runs batches: the lanes of the backends, and the
 // library as its clients see it.
 //
-// Each group has memory of its own, poisoned, of which the test knows every byte before and after the run; so whatever
-// is written in a wrong place is seen, be it a gap between messages, an input or the last bytes of a short tag.
+// Each group has its own poisoned memory, and the test checks every byte of it after the run. So a write to a wrong
+// place is found, be it a gap between messages, an input or the last bytes of a short tag.
 #pragma once
 
 #include <cstdint>

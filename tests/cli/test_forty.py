@@ -1,4 +1,4 @@
-"""Mistakes that people make, and what they are told, as forty.txt has it word for word: a line or two.
+"""Common mistakes and their exact messages, which forty.txt lists: a line or two each.
 
 python3 tests/cli/test_forty.py --record     writes forty.txt again, to be read before it is committed
 """

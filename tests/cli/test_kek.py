@@ -376,7 +376,7 @@ class Subcommands(Keks):
         self.assertEqual((key["state"], key["primary"], key["template"]), ("enabled", True, "AES128_GCM_HKDF_4KB"))
         self.refused(AUTHENTICATION, WRONG, "keys", "list", "keyset", "--kek", "other")
         result = self.run_command(WARPAES, "keys", "list", "keyset")
-        self.assertIn(b"(behind the key)", result.stdout)
+        self.assertIn(b"(under the key)", result.stdout)
         self.assertIn(b"Under a key-encryption key; without it nothing says that this list is true", result.stderr)
         # What is said of passphrases stays with them.
         self.assertIn(b"Under a key-encryption key\n",
@@ -468,7 +468,7 @@ class Subcommands(Keks):
             )
             self.refused(AUTHENTICATION, WRONG, "verify", "-k", "keyset", "--kek", "kek")
         self.private("keyset", good.replace(b"ENABLED", b"DISABLED"))
-        self.refused(KEYSET, "somebody has altered it", "verify", "-k", "keyset", "--kek", "kek")
+        self.refused(KEYSET, "it was altered", "verify", "-k", "keyset", "--kek", "kek")
         for content in (good[:-20], good.replace(b"keysetInfo", b"keysetinfo"), good.replace(b'": "', b'": "%', 1)):
             self.private("keyset", content)
             self.refused(KEYSET, "'keyset': keyset: byte", "verify", "-k", "keyset", "--kek", "kek")

@@ -290,7 +290,7 @@ class Subcommands(Passphrases):
         (key,) = json.loads(self.warpaes("keys", "list", "--json", "keyset", "--passphrase-from", "first"))
         self.assertEqual((key["state"], key["primary"], key["template"]), ("enabled", True, "AES128_GCM_HKDF_4KB"))
         result = self.run_command(WARPAES, "keys", "list", "keyset")
-        self.assertIn(b"(behind the passphrase)", result.stdout)
+        self.assertIn(b"(under the passphrase)", result.stdout)
         self.assertIn(b"takes 128 MiB (scrypt, n = 131072, r = 8, p = 1)", result.stderr)
 
     def test_rotation(self):

@@ -170,7 +170,7 @@ class Calibration(CommandTest):
     def test_overwrites_nothing_else(self):
         keyset = self.write("keyset", self.warpaes("keygen"))
         before = self.read("keyset")
-        words = "calibration|keyset|it is no calibration"
+        words = "calibration|keyset|it is not a calibration"
         self.refused(WRITE, words, "calibrate", "--quick", "--cpu-only", env={"WARPAES_CALIBRATION": keyset})
         self.assertEqual(self.read("keyset"), before)
 

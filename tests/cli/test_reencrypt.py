@@ -152,7 +152,7 @@ class Reencrypt(KeyedTest):
         os.utime(self.path("plain.warpaes"), ns=(0, 10**18))
         env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "CHANGED_MEANWHILE": "plain.warpaes"}
         before = os.stat(self.path("plain.warpaes"))
-        words = "was changed meanwhile; it was left as it is now"
+        words = "was changed while it was read; it was not replaced"
         self.refused(READ, words, "reencrypt", "-k", "keyset", "plain.warpaes", env=env)
         after = os.stat(self.path("plain.warpaes"))
         self.assertEqual((after.st_ino, after.st_size), (before.st_ino, before.st_size))
@@ -196,7 +196,7 @@ class Reencrypt(KeyedTest):
                         self.assertEqual(self.read("inbox/real"), b"mine")
                     if begin == "BEFORE_WRITER":
                         self.assertEqual(result.returncode, READ, result.stderr)
-                        self.assertIn(b"was changed meanwhile; it was left as it is now", result.stderr)
+                        self.assertIn(b"was changed while it was read; it was not replaced", result.stderr)
                     else:  # the folder is open, and the file in it is the one that was read or is left alone
                         self.assertIn(result.returncode, (0, READ), result.stderr)
                     left = [*os.listdir(self.path("victims")), *os.listdir(self.path("inbox"))]

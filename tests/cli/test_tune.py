@@ -160,7 +160,7 @@ class Tune(CommandTest):
         self.refused(BACKEND, "no CUDA device 3", "tune", "--device", "3", env=self.env)
         self.refused(BACKEND, "no GPU", "tune", env=self.env | {"WARPAES_SIMT_DEVICES": "0"})
         there = self.write("there", b"somebody's")
-        self.refused(WRITE, "no calibration", "tune", "--quick", env=self.env | {"WARPAES_CALIBRATION": there})
+        self.refused(WRITE, "not a calibration", "tune", "--quick", env=self.env | {"WARPAES_CALIBRATION": there})
         self.assertEqual(self.read("there"), b"somebody's")
 
 

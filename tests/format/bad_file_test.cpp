@@ -1,5 +1,4 @@
-// Files that are not what was written: refused by every way of opening them, and no byte that is not authentic gets
-// out.
+// Altered files: every way to open them refuses them, and no unauthenticated byte is returned.
 #include <fcntl.h>
 
 #include <algorithm>

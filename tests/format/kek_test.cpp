@@ -262,7 +262,7 @@ TEST(KeysetUnderKek, WhatIsNoEncryptedKeyset) {
                                {"DISABLED", "ENABLED"},
                                {"AesGcmHkdf", "AesCtrHmac"},
                                {"\"RAW\"", "\"TINK\""}}) {
-        refused(WARPAES_ERROR_KEYSET, "somebody has altered it",
+        refused(WARPAES_ERROR_KEYSET, "it was altered",
                 [&] { open_under_kek(replaced(whole, change.first, change.second)); });
     }
 }

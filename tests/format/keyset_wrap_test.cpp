@@ -1,5 +1,4 @@
-// Keysets under a passphrase: what someone else's program wrote opens, what was altered does not, and nobody's file
-// takes all memory.
+// Keysets under a passphrase: another program's keysets open, altered ones do not, and no file can exhaust memory.
 #include "format/keyset_wrap.hpp"
 
 #include <gtest/gtest.h>
@@ -95,7 +94,7 @@ TEST(KeysetWrap, WhatEverybodySeesIsWhatIsInside) {
                                 {"AesGcmHkdf", "AesGcmSomething"},
                                 {"\"outputPrefixType\": \"RAW\"", "\"outputPrefixType\": \"TINK\""}};
     for (const auto& [from, to] : altered) {
-        refused(WARPAES_ERROR_KEYSET, "somebody has altered it",
+        refused(WARPAES_ERROR_KEYSET, "it was altered",
                 [&] { open_under_passphrase(replaced(wrapped_under_passphrase(), from, to)); });
     }
 }

@@ -1,5 +1,5 @@
-// What the C++ headers ask of the C ABI and of the system where no output tells. CMakeLists.txt has the linker put the
-// functions __wrap_… in the place of those that they are named after, for this program's objects alone.
+// Calls of the C++ headers to the C ABI and the system that no output shows. CMakeLists.txt makes the linker replace
+// these functions by __wrap_… in the objects of this program.
 #include <gtest/gtest.h>
 #include <sys/random.h>
 

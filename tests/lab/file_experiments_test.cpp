@@ -1,5 +1,5 @@
-// The experiments with files, short ones: what they yield is whole and can be stored. Without a GPU they do what can be
-// done; on the simulated one they are run again, with everything.
+// Short experiments with files: their results are complete and can be stored. Without a GPU they run the CPU's part;
+// the simulated GPU runs all of it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

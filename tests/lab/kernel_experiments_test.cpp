@@ -1,5 +1,5 @@
-// The experiments about kernels on the simulated GPU, where every time is nonsense but everything else is as it will
-// be: each runs to its end, its outputs are verified, and what it yields is whole.
+// The experiments about kernels on the simulated GPU, where only the times are meaningless:
+// each runs to its end, its outputs are verified, and its results are complete.
 #include <gtest/gtest.h>
 
 #include "lab/gpu/catalogue.hpp"

@@ -1,6 +1,6 @@
 // AES-GCM while the GPU fails, on the simulated GPU: every CUDA call at each of its turns, once and for good. Where
-// nobody asked for the GPU the CPU does the rest, and bytes and tags are the same; where it was asked for, the failure
-// is reported and no plaintext is left behind.
+// the engine chose the GPU, the CPU does the rest with the same bytes and tags. Where the caller requested it, the
+// failure is reported and no plaintext remains.
 #include <gtest/gtest.h>
 
 #include <algorithm>

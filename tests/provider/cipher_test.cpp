@@ -1,5 +1,5 @@
-// What random sequences next to the default provider leave out: random IVs, what is refused, modes that OpenSSL 3.0 has
-// not, several threads, and records of TLS in CBC.
+// Cases that the random sequences leave out: random IVs, refused calls, modes that OpenSSL 3.0 lacks, several threads,
+// and records of TLS in CBC.
 #include "support.hpp"
 
 namespace warpaes::test {

@@ -1,5 +1,4 @@
-// What updates that are cleaned up behind leave of keys and texts: nothing in memory, nothing in vector registers, and
-// nothing in what a context gives back.
+// Updates long enough to be wiped leave no keys and texts in memory, in vector registers, or in a context's parameters.
 #include <openssl/aes.h>
 
 #include "../secrets/memory.hpp"

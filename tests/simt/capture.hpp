@@ -1,5 +1,5 @@
-// Streams in capture: what would be their work becomes the nodes of a graph, and CUDA refuses what could not be
-// captured. A graph runs its nodes one after the other, in the order in which they were captured.
+// Streams in capture: their work becomes the nodes of a graph, and CUDA refuses calls that cannot be captured. A graph
+// runs its nodes in turn, in the order of their capture.
 #pragma once
 
 #include <cstdint>

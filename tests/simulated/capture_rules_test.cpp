@@ -1,5 +1,5 @@
-// What CUDA refuses while a stream is in capture: by whom, and in which mode. The table is the simulated GPU's. On a
-// real one, what the driver refuses must be in it; what the driver is more lenient about is printed.
+// Calls that CUDA refuses while a stream is in capture, by thread and mode. The table is the simulated GPU's. On a real
+// one, it must contain every call that the driver refuses; calls that only the table refuses are printed.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

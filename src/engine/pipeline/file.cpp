@@ -281,7 +281,7 @@ void FileSink::refuse_other_file(const struct stat& status) const {
     const bool unchanged = status.st_size == read_->st_size && status.st_mtim.tv_sec == read_->st_mtim.tv_sec &&
                            status.st_mtim.tv_nsec == read_->st_mtim.tv_nsec;
     if (same_file(status, *read_) && unchanged) return;
-    throw Error(WARPAES_ERROR_READ, "input: " + name_ + " was changed meanwhile; it was left as it is now");
+    throw Error(WARPAES_ERROR_READ, "input: " + name_ + " was changed while it was read; it was not replaced");
 }
 
 void FileSink::refuse_other_file_now() const {

@@ -1,7 +1,7 @@
 """The command in every environment: standard descriptors, signals, limits, names, links, folders, other users.
 
-After each case: it neither crashed nor hung, the exit status is a documented one, inputs are what they were, outputs
-are complete or what they were, nothing else is left, no secret is shown. `--all` runs every case; without it, as in CI,
+After each case: it neither crashed nor hung, the exit status is a documented one, inputs are unchanged, outputs are
+complete or unchanged, no other file remains, no secret is shown. `--all` runs every case; without it, as in CI,
 some of those that there are many of. `--only TEXT` runs those that have it in their names.
 """
 
