@@ -123,6 +123,48 @@ class Folders(Case):
         with self.assertRaisesRegex(ValueError, "wanted"):
             self.load(wanted=bool, rank=0, world_size=2)
 
+    def test_what_a_hub_keeps(self) -> None:
+        tensors = self.make()
+        for folder in (self.source, self.target):
+            if folder is self.target:
+                self.models.encrypt(self.source, self.target, self.keyset, clear=["odd.dat"])
+                self.assertFalse((self.target / ".cache").exists())
+            (folder / ".cache").mkdir()
+            (folder / ".cache/x.lock").write_text("")
+            (folder / ".gitattributes").write_text("*")
+            (folder / "odd.dat").write_text("0")
+        self.assertEqual(self.load().keys(), tensors.keys())
+
+    def test_a_shard_that_is_exchanged_while_it_is_opened(self) -> None:
+        """The manifest is compared with the file that was opened, not with what lies at its path."""
+        self.encrypt()
+        other = self.folder / "other"
+        self.models.encrypt(self.source, other, str(self.key))
+        folder = self.models.Folder(self.target, self.keyset)
+        name = folder.shards[1]
+        module = importlib.import_module("warpaes.models._folder")
+        real = module.safe_open
+
+        def exchanged(path: str, *arguments: Any, **options: Any) -> Any:
+            kept = pathlib.Path(path).read_bytes()
+            shutil.copy(other / name, path)
+            file = real(path, *arguments, **options)
+            os.unlink(path)
+            pathlib.Path(path).write_bytes(kept)
+            return file
+
+        with mock.patch.object(module, "safe_open", exchanged), self.assertRaises(InvalidTag):
+            folder.open(name, "numpy")
+
+    def test_parts_with_equal_names(self) -> None:
+        tensors = self.make()
+        self.plain.save_file({"lora": tensors["lora"]}, self.source / "extra.safetensors")
+        self.models.encrypt(self.source, self.target, self.keyset)
+        with self.assertRaisesRegex(ValueError, "name a subfolder"):
+            self.load()
+        self.assertEqual(self.load(subfolder="adapter").keys(), {"lora"})
+        self.assertEqual(self.load(subfolder="").keys(), tensors.keys())
+
     def test_keysets(self) -> None:
         self.encrypt()
         rotated = warpaes.Keyset.parse(self.key.read_bytes())
@@ -194,6 +236,7 @@ class Folders(Case):
                 (lambda: rewrite(manifest, b'"hmac_sha256": "', b'"hmac_sha256": "0'), "not authentic"),
                 (lambda: manifest.write_bytes(b"[" * 100_000), "not a manifest"),
                 (lambda: manifest.write_bytes(b"{}"), "not a manifest"),
+                (lambda: rewrite(manifest, b'"key_id": ', b'"key_id": [], "x": '), "not a manifest"),
             )
         ):
             with self.subTest(number):
@@ -222,6 +265,9 @@ class Folders(Case):
         for change, words in (
             (lambda: (self.source / "pytorch_model.bin").write_bytes(b"x"), "copied in clear"),
             (lambda: (self.source / "adapter/x.gguf").write_bytes(b"x"), "copied in clear"),
+            (lambda: (self.source / "rust_model.ot").write_bytes(b"x"), "copied in clear"),
+            (lambda: (self.source / "x.SAFETENSORS").write_bytes(b"x"), "copied in clear"),
+            (lambda: (self.source / "weights").write_bytes(b"x"), "copied in clear"),
             (lambda: (self.source / "model-00002-of-00003.safetensors").unlink(), "is missing"),
             (lambda: (self.source / "model.safetensors.index.json").write_text("[]"), "not an index"),
             (lambda: (self.source / "model-00002-of-00003.safetensors").write_bytes(b"x" * 99), "not a file"),
@@ -389,6 +435,26 @@ class Unlocked(Case):
                     transformers.AutoModelForCausalLM.from_pretrained(self.target, dtype=dtype)
             shutil.rmtree(self.source)
             shutil.rmtree(self.target)
+
+    def test_weights_in_clear_in_their_place(self) -> None:
+        """Who writes the storage puts pickles in the place of the shards: transformers falls back to them."""
+        torch = optional("torch")
+        transformers = optional("transformers")
+        config = transformers.LlamaConfig(
+            vocab_size=64, hidden_size=64, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2
+        )
+        model = transformers.LlamaForCausalLM(config)
+        model.save_pretrained(self.source)
+        self.models.encrypt(self.source, self.target, str(self.key))
+        for path in self.target.glob("*.safetensors"):
+            path.unlink()
+        torch.save(model.state_dict(), self.target / "pytorch_model.bin")
+        original = torch.load
+        with self.assertRaisesRegex(FormatError, "torch.load"), self.models.unlocked(str(self.key)):
+            transformers.AutoModelForCausalLM.from_pretrained(self.target)
+        self.assertIs(torch.load, original)
+        with self.assertRaisesRegex(FormatError, "was opened within"), self.models.unlocked(str(self.key)):
+            pass
 
     def test_diffusers(self) -> None:
         torch = optional("torch")

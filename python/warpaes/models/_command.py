@@ -56,6 +56,13 @@ def _parser() -> argparse.ArgumentParser:
             each.add_argument("-k", "--key", required=True, metavar="PLACE", help="the keyset")
         each.add_argument("folder", metavar="FOLDER")
         if name == "encrypt":
+            each.add_argument(
+                "--in-clear",
+                action="append",
+                default=[],
+                metavar="NAME",
+                help="copy this file too, though it may have weights",
+            )
             each.add_argument("target", metavar="TARGET", help="the new folder; it must not exist")
         each.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
@@ -64,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(given: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Carry out a command; return its report, and the same for people."""
     if given.command == "encrypt":
-        in_clear = encrypt(given.folder, given.target, given.key)
+        in_clear = encrypt(given.folder, given.target, given.key, clear=given.in_clear)
         text = "".join(f"in clear: {printable(name)} ({size} bytes)\n" for name, size in in_clear.items())
         return {"target": given.target, "in_clear": in_clear}, f"{text}encrypted: {printable(given.target)}"
     if given.command == "verify":

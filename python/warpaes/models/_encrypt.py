@@ -7,45 +7,52 @@ import mmap
 import os
 import shutil
 import tempfile
+from collections.abc import Collection
 from typing import Any
 
 from .._native import Keyset
 from .._output import Output
 from ..exceptions import FormatError
 from ..safetensors import Stored, save_file
-from ._folder import INDEX, MANIFEST, WEIGHTS, files_of, hash_of, header_of, sealed_manifest
+from ._folder import INDEX, MANIFEST, OF_A_HUB, WEIGHTS, files_of, hash_of, header_of, sealed_manifest
 from ._keys import ModelKeys, keys_of
 
-#: Names of other formats of weights, whose files would be copied in clear.
-OTHER_WEIGHTS = (
-    ".bin", ".ckpt", ".gguf", ".h5", ".msgpack", ".npy", ".npz", ".onnx", ".pb", ".pkl", ".pt", ".pth", ".tflite",
+#: The ends of names, in lower case, of files that have no weights and are copied in clear.
+IN_CLEAR = (
+    ".jinja", ".jpeg", ".jpg", ".json", ".jsonl", ".md", ".model", ".png", ".py", ".spm", ".svg", ".tiktoken", ".txt",
+    ".vocab", ".webp", ".yaml", ".yml", "copying", "license", "notice", "readme", "use_policy",
 )  # fmt: skip
 _PIECE = 1 << 20
 
 
-def encrypt(source: str | os.PathLike[str], target: str | os.PathLike[str], keys: Keyset | str) -> dict[str, int]:
+def encrypt(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], keys: Keyset | str, *, clear: Collection[str] = ()
+) -> dict[str, int]:
     """Encrypt the weights of a model folder into a new folder, which appears when it is complete.
 
-    Every ``*.safetensors`` becomes an encrypted file of the same name, which readers without the key refuse. All other
-    files are copied in clear, and the manifest binds their content. Subfolders are kept.
+    Every ``*.safetensors`` becomes an encrypted file of the same name, which readers without the key refuse.
+    Configurations, tokenizers, programs, texts and pictures are copied in clear, and the manifest binds their content.
+    Any other file is refused, because it may have weights. Subfolders are kept; what a hub's client keeps is left out.
 
     Args:
         source: The folder in clear. It must not change meanwhile.
         target: The new folder, which must not exist.
         keys: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts.
+        clear: Names of other files, with slashes, that are to be copied in clear.
 
     Returns:
         The size in bytes of each file that is in clear in the target, by its name.
 
     Raises:
         FileExistsError: There is something at the target.
-        FormatError: The folder has no ``*.safetensors``, has weights in another format or an encrypted model, or an
-            index that does not fit its shards.
+        FormatError: The folder has no ``*.safetensors``, has a file that may have weights in another format, an
+            encrypted model, or an index that does not fit its shards.
         OSError: A file cannot be read or written.
     """
     source, target = os.path.abspath(source), os.path.abspath(target)
-    names = list(files_of(source, follow=True))  # a snapshot of Hugging Face's cache has links
-    _check(source, names)
+    # A snapshot of Hugging Face's cache has links.
+    names = [name for name in files_of(source, follow=True) if not name.startswith(OF_A_HUB)]
+    _check(source, names, clear)
     if os.path.lexists(target):
         raise FileExistsError(f"{target} exists: name a new folder")
     made = next(iter(keys_of(keys).values()))
@@ -62,17 +69,17 @@ def encrypt(source: str | os.PathLike[str], target: str | os.PathLike[str], keys
     return {name: about["bytes"] for name, about in files.items() if not about["encrypted"]}
 
 
-def _check(source: str, names: list[str]) -> None:
+def _check(source: str, names: list[str], clear: Collection[str]) -> None:
     if MANIFEST in names:
         raise FormatError(f"{source} is an encrypted model already")
     weights = [name for name in names if name.endswith(WEIGHTS)]
     if not weights:
         raise FormatError(f"{source} has no *{WEIGHTS}: convert its weights first, for example by save_pretrained")
     for name in names:
-        if name.endswith(OTHER_WEIGHTS):
+        if not name.endswith(WEIGHTS) and not name.lower().endswith(IN_CLEAR) and name not in clear:
             raise FormatError(
                 f"{os.path.join(source, name)} may have weights, and would be copied in clear: convert it to "
-                f"*{WEIGHTS}, or remove it"
+                f"*{WEIGHTS}, remove it, or name it as one that may be in clear"
             )
         if name.endswith(INDEX):
             _check_index(source, name, weights)

@@ -23,6 +23,8 @@ WEIGHTS = ".safetensors"
 INDEX = ".safetensors.index.json"
 MOST_MANIFEST = 16 << 20
 MOST_HEADER = 100_000_000
+#: What a hub's client keeps next to a model. Nothing loads it, so it is neither copied nor looked at.
+OF_A_HUB = (".cache/", ".git/", ".gitattributes", ".gitignore")
 _PIECE = 1 << 20
 
 
@@ -33,6 +35,8 @@ def files_of(folder: str, follow: bool = False) -> Iterator[str]:
         FormatError: There is something else than files and folders, such as a link.
     """
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if f"{entry.name}/" in OF_A_HUB:
+            continue
         if entry.is_dir(follow_symlinks=False):
             yield from (f"{entry.name}/{name}" for name in files_of(entry.path, follow))
         elif entry.is_file(follow_symlinks=follow):
@@ -107,7 +111,7 @@ class Folder:
             about = json.loads(text)
             self.files: dict[str, dict[str, Any]] = about["files"]
             key_id, found = about["key_id"], about["format"]
-            if len(data) > MOST_MANIFEST or not isinstance(self.files, dict):
+            if len(data) > MOST_MANIFEST or not isinstance(self.files, dict) or type(key_id) is not int:
                 raise ValueError
         except (KeyError, TypeError, ValueError, RecursionError):
             raise FormatError(f"{place} is not a manifest of a model: restore it") from None
@@ -123,7 +127,7 @@ class Folder:
         self.check_clear()
 
     def _check_names(self) -> None:
-        there = set(files_of(self.path)) - {MANIFEST}
+        there = {name for name in files_of(self.path) if not name.startswith(OF_A_HUB)} - {MANIFEST}
         for name in sorted(there ^ set(self.files)):
             what = "was added: its manifest does not have it" if name in there else "is missing"
             raise FormatError(f"{os.path.join(self.path, name)} {what}")
@@ -159,7 +163,29 @@ class Folder:
             raise InvalidTag(f"{path} was altered or exchanged: it is not the file that the manifest has")
         if os.stat(path).st_size != about["bytes"]:
             raise FormatError(f"{path} has {os.stat(path).st_size} bytes, and {about['bytes']} were written")
-        return safe_open(path, framework, device, enc_key=self.keys.enc, sign_key=self.keys.sign)
+        file = safe_open(path, framework, device, enc_key=self.keys.enc, sign_key=self.keys.sign)
+        try:
+            # Again by the open file, because another one may have been at the path.
+            descriptor = file._file.descriptor()
+            size = os.fstat(descriptor).st_size
+            if hashlib.sha256(_header_in(descriptor)).hexdigest() != about["sha256"]:
+                raise InvalidTag(f"{path} was altered or exchanged: it is not the file that the manifest has")
+            if size != about["bytes"]:
+                raise FormatError(f"{path} has {size} bytes, and {about['bytes']} were written")
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def check_shards(self) -> None:
+        """Compare the headers of all encrypted files with the manifest; exceptions are those of ``open``."""
+        for name in self.shards:
+            self.open(name, "numpy").close()
+
+
+def _header_in(descriptor: int) -> bytes:
+    length = struct.unpack("<Q", os.pread(descriptor, 8, 0))[0]
+    return os.pread(descriptor, 8 + length, 0)
 
 
 def verify(folder: str | os.PathLike[str], keys: Keyset | str) -> int:

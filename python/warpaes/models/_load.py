@@ -20,6 +20,7 @@ def load(
     rank: int = 0,
     world_size: int = 1,
     wanted: Callable[[str], bool] | None = None,
+    subfolder: str | None = None,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the tensors of an encrypted model folder, shard after shard. On a GPU, the GPU decrypts.
 
@@ -35,6 +36,7 @@ def load(
         rank: The number of this process, from 0.
         world_size: The number of processes that share the model. Each gets every ``world_size``-th tensor.
         wanted: Which tensors to read, by name, in place of ``rank`` and ``world_size``.
+        subfolder: The part of the model to read, such as ``vae``, or "" for the folder itself; None: all of them.
 
     Yields:
         Names and tensors.
@@ -42,17 +44,19 @@ def load(
     Raises:
         InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``; the message names file and
             tensor.
-        ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them.
+        ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them; a tensor is in two files,
+            as those of a pipeline's parts may be: name a subfolder.
     """
     if not 0 <= rank < world_size:
         raise ValueError(f"rank must be 0 to world_size - 1, not {rank} of {world_size}")
     if wanted is not None and world_size != 1:
         raise ValueError("wanted says which tensors are read: leave rank and world_size out")
-    return _load(Folder(folder, keys), framework, device, dtype, rank, world_size, wanted)
+    return _load(Folder(folder, keys), subfolder, framework, device, dtype, rank, world_size, wanted)
 
 
 def _load(
     there: Folder,
+    subfolder: str | None,
     framework: str,
     device: Any,
     dtype: Any,
@@ -62,8 +66,15 @@ def _load(
 ) -> Iterator[tuple[str, Any]]:
     opened = []
     try:
+        seen: set[str] = set()
         for name in there.shards:
+            if subfolder is not None and name.rpartition("/")[0] != subfolder:
+                continue
             opened.append(there.open(name, framework, device))
+            for tensor in opened[-1].offset_keys():
+                if tensor in seen:
+                    raise ValueError(f"{name}: another file has a tensor {tensor!r:.80}, too: name a subfolder")
+                seen.add(tensor)
         number = 0
         for file in opened:
             names = []

@@ -32,7 +32,9 @@ class _Opener:
         root = self._root_of(path)
         with self._lock:
             if root not in self._folders:
-                self._folders[root] = Folder(root, self._keys)
+                folder = Folder(root, self._keys)
+                folder.check_shards()
+                self._folders[root] = folder
             folder = self._folders[root]
         return folder.open(os.path.relpath(path, root), framework, "cpu" if device is None else device)
 
@@ -50,6 +52,8 @@ class _Opener:
 
     def check(self) -> None:
         """Compare the files in clear of the folders once more with their manifests."""
+        if not self._folders:
+            raise FormatError("no file of an encrypted model folder was opened within unlocked()")
         for folder in self._folders.values():
             folder.check_clear()
 
@@ -62,14 +66,34 @@ def _replace(old: Any, new: Any) -> None:
                 module.safe_open = new  # type: ignore[attr-defined]
 
 
+def _refuse_pickles(*_: Any, **__: Any) -> Any:
+    """Stand in the place of ``torch.load``: packages fall back to it where they find no ``*.safetensors``."""
+    raise FormatError("torch.load: nothing authenticates this file: load it outside of unlocked()")
+
+
+@contextlib.contextmanager
+def _without_torch_load() -> Iterator[None]:
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    original = torch.load
+    torch.load = _refuse_pickles
+    try:
+        yield
+    finally:
+        torch.load = original
+
+
 @contextlib.contextmanager
 def unlocked(keys: Keyset | str) -> Iterator[None]:
     """Let ``from_pretrained`` of transformers, diffusers and others load encrypted model folders.
 
     Within the ``with`` block ``safetensors.safe_open``, also as other modules have imported it, opens only files of
-    encrypted folders, and each tensor is authenticated when it is read. Any other file is refused. Files in clear, such
-    as ``config.json``, are compared with the manifest when the first shard is opened, and again at the end of the
-    block, which raises if they have changed. The whole process is affected, so only one block can be active.
+    encrypted folders, and each tensor is authenticated when it is read. Any other file is refused, and so is
+    ``torch.load``. The headers of all shards and the files in clear, such as ``config.json``, are compared with the
+    manifest when the first shard is opened, and the latter again at the end of the block, which raises if they have
+    changed or if nothing was opened. The whole process is affected, so only one block can be active.
 
     Args:
         keys: A Keyset, or its place as for ``Keyset.load``.
@@ -90,7 +114,8 @@ def unlocked(keys: Keyset | str) -> Iterator[None]:
         opener, original = _Opener(keys), safetensors.safe_open
         _replace(original, opener)
         try:
-            yield
+            with _without_torch_load():
+                yield
         finally:
             _replace(opener, original)
         opener.check()
