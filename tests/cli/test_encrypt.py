@@ -165,7 +165,7 @@ class Keys(KeyedTest):
         self.refused(ARGUMENT, "warpaes keygen -o", "encrypt", stdin=b"plain")
         self.refused(NOT_FOUND, "nowhere", "encrypt", "-k", "nowhere")
         self.refused(ARGUMENT, "environment variable NOTHING", "encrypt", "-k", "env:NOTHING")
-        self.refused(ARGUMENT, "descriptor number", "encrypt", "-k", "fd:x")
+        self.refused(ARGUMENT, "number of a descriptor", "encrypt", "-k", "fd:x")
 
     def test_keys_in_arguments_are_refused(self):
         for key in (data(16).hex(), data(32).hex(), self.read("keyset").decode()):

@@ -463,7 +463,7 @@ class KeySources(CommandTest):
     def test_descriptors_are_numbers(self):
         for number in ("-1", "x", "", "3x", "99999999999"):
             for source in (["-K", f"fd:{number}"], ["-pass", f"fd:{number}"]):
-                self.refused(ARGUMENT, "descriptor number", "enc", "-aes-128-ctr", "-iv", IV, *source, stdin=b"x")
+                self.refused(ARGUMENT, "number of a descriptor", "enc", "-aes-128-ctr", "-iv", IV, *source, stdin=b"x")
 
     def test_digits_are_no_raw_key(self):
         for bits in (128, 192, 256):

@@ -102,6 +102,23 @@ class Local(Case):
                     files.cat(files.find(str(target)))
                 self.assertEqual(unwrap.call_count, count, envelope)
 
+    def test_planted_files_cost_no_requests(self) -> None:
+        """Who writes the storage cannot make a reader ask the key manager again and again."""
+        self.write([10, 20])
+        target = self.encrypt("object")
+        for i in range(30):
+            (target / f"planted{i}").write_bytes(b"x" * 100)
+        files = WarpaesFileSystem(self.place(), target_protocol="file")
+        with unittest.mock.patch.object(
+            keys.KeysetSource, "unwrap", autospec=True, side_effect=keys.KeysetSource.unwrap
+        ) as unwrap:
+            found = files.find(str(target), detail=True)
+            self.assertEqual(sum(entry["size"] is None for entry in found.values()), 30)
+            self.assertEqual(unwrap.call_count, 1 + 2)
+            with self.assertRaises(InvalidTag):
+                files.cat_file(f"{target}/planted0")
+            self.assertEqual(unwrap.call_count, 1 + 2)
+
     def test_keys_that_are_kept_are_bounded(self) -> None:
         self.write([10] * 5)
         target = self.encrypt("object")

@@ -59,6 +59,7 @@ class _Dataset:
     root: str
     manifest: Manifest
     keyring: keys.Keyring
+    version: tuple[str, ...]  #: of the manifest's root in the storage
 
     def find(self, path: str) -> Row | None:
         """Return the row of an object that is in the target."""
@@ -96,9 +97,10 @@ class Datasets:
         self._begin()
 
     def _begin(self) -> None:
-        self._process, self._lock = os.getpid(), threading.Lock()
+        self._lock = threading.Lock()
         self._found: dict[str, _Dataset] = {}
         self._kept: OrderedDict[str, Keyset] = OrderedDict()
+        self._process = os.getpid()
 
     def of(self, path: str) -> tuple[Keyset, bytes]:
         """Return the keyset and the associated data of an object.
@@ -125,7 +127,18 @@ class Datasets:
         """Forget the manifest of an object: a job may have replaced both since it was read."""
         with self._lock:
             for root in _folders(path):
-                self._found.pop(root, None)
+                if root in self._found and self._found[root].version != self._version(root):
+                    del self._found[root]
+
+    def _version(self, root: str) -> tuple[str, ...]:
+        """Return what changes when the root of a manifest does. It decides only whether to read that again."""
+        fs, path = self._fs(), f"{root}/{NAME}"
+        fs.invalidate_cache(fs._parent(path))
+        try:
+            info = fs.info(path)
+        except FileNotFoundError:
+            return ()
+        return tuple(str(info.get(name)) for name in ("size", "ETag", "mtime", "LastModified", "created", "ino"))
 
     def _of(self, path: str) -> tuple[Keyset, bytes]:
         known = next((self._found[root] for root in _folders(path) if root in self._found), None)
@@ -135,8 +148,10 @@ class Datasets:
                 row = known.find(path)
             except ManifestError:  # a job has replaced the shard since
                 del self._found[known.root]
+                known = None
         dataset = known
-        if row is None:
+        # Planted files must not cost a request to the key manager each.
+        if row is None and (known is None or known.version != self._version(known.root)):
             dataset = self._found_above(path)
             row = dataset.find(path)
         if row is None or dataset is None:
@@ -156,13 +171,14 @@ class Datasets:
     def _found_above(self, path: str) -> _Dataset:
         """Read the manifest of the nearest folder that has one, which must be authentic and of this place."""
         for root in _folders(path):
+            version = self._version(root)
             manifest = Manifest.load(_Folder(self._fs(), root), self._spec.holders())
             if manifest is None:
                 continue
             self._check(root, manifest)
             manifest.read_only = True
             keyring = keys.Keyring(keys.merged([self._spec]), [self._spec.open()], manifest.job.keys)
-            self._found[root] = _Dataset(root, manifest, keyring)
+            self._found[root] = _Dataset(root, manifest, keyring, version)
             return self._found[root]
         raise FileNotFoundError(f"{path}: no folder above it has a manifest of warpaes bulk")
 
