@@ -34,7 +34,7 @@ const char* command_name(Action action) {
 }
 
 /// Refuses the passphrase options of other programs, and names the alternative.
-void refuse_passphrase(Action action, int argc, char** argv) {
+void refuse_passphrase_options(Action action, int argc, char** argv) {
     for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
         for (const char* name : {"--passphrase", "--password", "--pass", "-p"}) {
             const char* rest = after(argv[i], name);
@@ -153,7 +153,7 @@ void check_options(const CryptOptions& o) {
 
 std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv) {
     CLI::App app{"", command_name(action)};
-    refuse_passphrase(action, argc, argv);
+    refuse_passphrase_options(action, argc, argv);
     refuse_keys_in_arguments(argc, argv);
     CryptOptions o;
     o.action = action;
