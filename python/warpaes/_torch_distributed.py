@@ -171,7 +171,7 @@ class StorageWriter(FileSystemWriter):
         if len(results) != len(plan.items):
             raise OSError(f"{self.path}: a thread failed, and {len(plan.items) - len(results)} items were not written")
         for result in results:
-            result.storage_data.number = self.fs.numbers[result.storage_data.relative_path]
+            result.storage_data.warpaes_number = self.fs.numbers[result.storage_data.relative_path]
         return done
 
 
@@ -213,7 +213,7 @@ class StorageReader(FileSystemReader):
         metadata = super().read_metadata(*args, **kwargs)
         numbers: dict[str, str] = {}
         for info in (metadata.storage_data or {}).values():
-            number = getattr(info, "number", "")
+            number = getattr(info, "warpaes_number", "")
             if not number or numbers.setdefault(info.relative_path, number) != number:
                 raise FormatError(f"{self.path}: its {_METADATA} is not one of warpaes.torch.StorageWriter")
         there = {path.rstrip("/").rpartition("/")[2] for path in self.fs.ls(self.path)}

@@ -427,7 +427,7 @@ class Distributed(Case):
         with files.create_stream(path, "rb") as file:
             metadata = pickle.load(file)
         for info in metadata.storage_data.values():
-            del info.number
+            del info.warpaes_number
         with files.create_stream(path, "wb") as file:
             pickle.dump(metadata, file)
         self.refused("not one of warpaes")
