@@ -548,6 +548,30 @@ class Weights(unittest.TestCase):
                 self.load()
 
 
+class Confidential(unittest.TestCase):
+    def test_memory_that_cannot_be_page_locked(self) -> None:
+        """cudaHostRegister is not supported, and everything that page-locks does without it."""
+        said = run_python(
+            "import tempfile, warpaes\n"
+            "from warpaes.aead import AESGCM\n"
+            "text, gcm = bytes(range(256)) * 1000, AESGCM(bytes(32))\n"
+            "warpaes.configure(backend='cuda')\n"
+            "plain, sealed = warpaes.Memory(len(text)), warpaes.Memory(len(text) + 16)\n"
+            "assert bytes(plain) == bytes(len(text))\n"
+            "memoryview(plain)[:] = text\n"
+            "gcm.encrypt_into(bytes(12), plain, None, sealed)\n"
+            "assert bytes(sealed) == gcm.encrypt(bytes(12), text, None)\n"
+            "gcm.decrypt_into(bytes(12), sealed, None, plain)\n"
+            "assert bytes(plain) == text\n"
+            "keyset, name = warpaes.Keyset.generate(), tempfile.mktemp()\n"
+            "with warpaes.open(name, 'wb', keyset=keyset) as file: file.write(plain)\n"
+            "with warpaes.open(name, keyset=keyset) as file: assert file.read() == text\n"
+            "print([backend['description'] for backend in warpaes.backends()][-1])",
+            WARPAES_SIMT_CONFIDENTIAL="1",
+        )
+        self.assertIn("page-locks only the driver's own memory", said)
+
+
 class NoDevice(unittest.TestCase):
     def test_said(self) -> None:
         """Without the simulator, on a machine that has no GPU."""
