@@ -12,8 +12,6 @@ import base64
 import json
 import os
 import struct
-import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -21,6 +19,7 @@ from typing import Any, NamedTuple
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from ._fork_lock import ForkLock
 from ._native import Keyset
 from .aead import AESGCM
 from .exceptions import Error, FormatError
@@ -99,10 +98,9 @@ class Frames:
             raise ValueError("secrets: there is none, or an empty one")
         self.version, self._header = version, HEADERS[version]
         self._primary, self._secrets, self._key_bytes = secrets[0][0], dict(secrets), key_bytes
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._keys: OrderedDict[tuple[int, str], _TenantKey] = OrderedDict()  # the last one was used last
         self._forgotten = dict.fromkeys(self._secrets, 0)  # the highest count of a key that is no longer kept
-        _known.add(self)
 
     @staticmethod
     def of_keyset(keyset: Keyset) -> Frames:
@@ -184,14 +182,3 @@ class Frames:
 
     def _bound(self, name: ObjectName) -> bytes | None:
         return name.associated_data() if self.version == 2 else None
-
-
-_known: weakref.WeakSet[Frames] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for frames in _known:
-        frames._lock = threading.Lock()  # another thread of the parent may have held it
-
-
-os.register_at_fork(after_in_child=_after_fork)
