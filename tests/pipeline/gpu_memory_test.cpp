@@ -174,7 +174,7 @@ TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
     EXPECT_EQ(encrypt(200000), right);
 }
 
-/// A machine on which cudaHostRegister is not supported.
+/// A machine that does not support cudaHostRegister.
 class ConfidentialMemory : public GpuMemory {
 protected:
     ConfidentialMemory() {

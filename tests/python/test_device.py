@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 from typing import Any
 
 import fake_torch
@@ -546,6 +547,23 @@ class Weights(unittest.TestCase):
             self.path.write_bytes(file)
             with self.assertRaisesRegex(exceptions.InvalidTag, f"^{name}: message {chunk}: "):
                 self.load()
+
+    def test_a_refusal_wipes_all_tensors(self) -> None:
+        file = bytearray(self.path.read_bytes())
+        file[-1] ^= 1
+        self.path.write_bytes(file)
+        torch, made = sys.modules["torch"], []
+
+        def empty(*arguments: Any, **options: Any) -> Any:
+            made.append(fake_torch.empty(*arguments, **options))
+            return made[-1]
+
+        with unittest.mock.patch.object(torch, "empty", empty), self.assertRaises(exceptions.InvalidTag):
+            self.load()
+        on_gpu = [tensor for tensor in made if tensor.is_cuda and tensor.nbytes]
+        self.assertGreater(len(on_gpu), 140)
+        for tensor in on_gpu:
+            self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), bytes(tensor.nbytes))
 
 
 class Confidential(unittest.TestCase):
