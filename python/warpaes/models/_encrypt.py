@@ -14,7 +14,7 @@ from .._native import Keyset
 from .._output import Output
 from ..exceptions import FormatError
 from ..safetensors import Stored, save_file
-from ._folder import INDEX, MANIFEST, OF_A_HUB, WEIGHTS, files_of, hash_of, header_of, sealed_manifest
+from ._folder import INDEX, MANIFEST, WEIGHTS, files_of, hash_of, header_of, sealed_manifest
 from ._keys import ModelKeys, keys_of
 
 #: The ends of names, in lower case, of files that have no weights and are copied in clear.
@@ -51,7 +51,7 @@ def encrypt(
     """
     source, target = os.path.abspath(source), os.path.abspath(target)
     # A snapshot of Hugging Face's cache has links.
-    names = [name for name in files_of(source, follow=True) if not name.startswith(OF_A_HUB)]
+    names = list(files_of(source, follow=True))
     _check(source, names, clear)
     if os.path.lexists(target):
         raise FileExistsError(f"{target} exists: name a new folder")

@@ -24,20 +24,21 @@ INDEX = ".safetensors.index.json"
 MOST_MANIFEST = 16 << 20
 MOST_HEADER = 100_000_000
 #: What a hub's client keeps next to a model. Nothing loads it, so it is neither copied nor looked at.
-OF_A_HUB = (".cache/", ".git/", ".gitattributes", ".gitignore")
+_FOLDERS_OF_A_HUB, _FILES_OF_A_HUB = (".cache", ".git"), (".gitattributes", ".gitignore")
 _PIECE = 1 << 20
 
 
 def files_of(folder: str, follow: bool = False) -> Iterator[str]:
-    """Return the names of all files below a folder, with slashes; ``follow``: links to files are files.
+    """Return the names of all files below a folder but a hub's, with slashes; ``follow``: links to files are files.
 
     Raises:
         FormatError: There is something else than files and folders, such as a link.
     """
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if f"{entry.name}/" in OF_A_HUB:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if entry.name in (_FOLDERS_OF_A_HUB if is_folder else _FILES_OF_A_HUB):
             continue
-        if entry.is_dir(follow_symlinks=False):
+        if is_folder:
             yield from (f"{entry.name}/{name}" for name in files_of(entry.path, follow))
         elif entry.is_file(follow_symlinks=follow):
             yield entry.name
@@ -127,7 +128,7 @@ class Folder:
         self.check_clear()
 
     def _check_names(self) -> None:
-        there = {name for name in files_of(self.path) if not name.startswith(OF_A_HUB)} - {MANIFEST}
+        there = set(files_of(self.path)) - {MANIFEST}
         for name in sorted(there ^ set(self.files)):
             what = "was added: its manifest does not have it" if name in there else "is missing"
             raise FormatError(f"{os.path.join(self.path, name)} {what}")
@@ -214,10 +215,13 @@ def inspect(folder: str | os.PathLike[str]) -> dict[str, Any]:
         text = file.read(MOST_MANIFEST).partition(b"\n")[0]
     try:
         about = json.loads(text)
-        files = about["files"]
+        files, key_id = about["files"], about["key_id"]
+        types = {(type(each["bytes"]), type(each["encrypted"])) for each in files.values()}
+        if type(key_id) is not int or types - {(int, bool)}:
+            raise ValueError
         return {
             "format": about["format"],
-            "key_id": about["key_id"],
+            "key_id": key_id,
             "encrypted": {name: each["bytes"] for name, each in files.items() if each["encrypted"]},
             "in_clear": {name: each["bytes"] for name, each in files.items() if not each["encrypted"]},
         }
