@@ -100,12 +100,31 @@ class Folders(Case):
 
     def test_links_of_a_cache(self) -> None:
         tensors = self.make()
-        real = self.folder / "blob"
-        (self.source / "config.json").rename(real)
-        (self.source / "config.json").symlink_to(real)
-        self.models.encrypt(self.source, self.target, self.keyset)
+        cache = self.folder / "hub/models--a"
+        (cache / "snapshots").mkdir(parents=True)
+        (cache / "blobs").mkdir()
+        snapshot = self.source.rename(cache / "snapshots/0123")
+        for number, path in enumerate(sorted(path for path in snapshot.rglob("*") if path.is_file())):
+            path.rename(cache / f"blobs/{number}")
+            path.symlink_to(os.path.relpath(cache / f"blobs/{number}", path.parent))
+        self.models.encrypt(snapshot, self.target, self.keyset)
         self.assertFalse((self.target / "config.json").is_symlink())
         self.assertEqual(self.load().keys(), tensors.keys())
+
+    def test_links_to_files_of_others(self) -> None:
+        """A model that was cloned may link to a key of the user, which would be copied in clear."""
+        self.make()
+        (self.folder / "id_rsa").write_text("secret")
+        (self.source / "README.md").symlink_to("../id_rsa")
+        with self.assertRaisesRegex(FormatError, "README.md is a link to a file outside"):
+            self.models.encrypt(self.source, self.target, self.keyset)
+        self.assertFalse(self.target.exists())
+        self.models.encrypt(self.source, self.target, self.keyset, clear=["README.md"])
+        shutil.rmtree(self.target)
+        (self.source / "README.md").unlink()
+        (self.source / "README.md").symlink_to("config.json")
+        self.models.encrypt(self.source, self.target, self.keyset)
+        self.assertFalse((self.target / "README.md").is_symlink())
 
     def test_a_part_of_the_tensors(self) -> None:
         tensors = self.encrypt()
