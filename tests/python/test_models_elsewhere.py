@@ -52,6 +52,8 @@ class Elsewhere(Case):
         self.fsspec.filesystem("s3", **options).mkdir("bucket")
         files = self.upload("s3://bucket/models/one", options)
         files.pipe_file("bucket/models/one/adapter/", b"")  # as the console marks a folder
+        for name in (".gitattributes", "adapter/.cache/x.lock"):  # of a hub's client
+            files.pipe_file(f"bucket/models/one/{name}", b"x")
         for url in ("s3://bucket/models/one", "s3://bucket/models/one/"):
             found = dict(self.models.load(url, self.keyset, framework="numpy", storage_options=options))
             self.same(found, tensors)

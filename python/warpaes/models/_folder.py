@@ -13,7 +13,7 @@ from .._to_host import authenticate
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from ..safetensors import safe_open
 from ._keys import ModelKeys, keys_of
-from ._places import OF_A_HUB, place_of
+from ._places import place_of
 
 MANIFEST = "warpaes-model.json"
 FORMAT = "warpaes model 1"
@@ -95,7 +95,7 @@ class Folder:
         self.check_clear()
 
     def _check_names(self) -> None:
-        there = {name for name in self._place.names() if not name.startswith(OF_A_HUB)} - {MANIFEST}
+        there = set(self._place.names()) - {MANIFEST}
         for name in sorted(there ^ set(self.files)):
             what = "was added: its manifest does not have it" if name in there else "is missing"
             raise FormatError(f"{self._place.shown(name)} {what}")
@@ -175,10 +175,13 @@ def inspect(folder: str | os.PathLike[str], storage_options: dict[str, Any] | No
     text = place_of(folder, storage_options).read(MANIFEST, MOST_MANIFEST).partition(b"\n")[0]
     try:
         about = json.loads(text)
-        files = about["files"]
+        files, key_id = about["files"], about["key_id"]
+        types = {(type(each["bytes"]), type(each["encrypted"])) for each in files.values()}
+        if type(key_id) is not int or types - {(int, bool)}:
+            raise ValueError
         return {
             "format": about["format"],
-            "key_id": about["key_id"],
+            "key_id": key_id,
             "encrypted": {name: each["bytes"] for name, each in files.items() if each["encrypted"]},
             "in_clear": {name: each["bytes"] for name, each in files.items() if not each["encrypted"]},
         }

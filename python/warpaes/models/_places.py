@@ -12,20 +12,21 @@ from .._sealed_file import Ranges
 from ..exceptions import FormatError
 
 #: What a hub's client keeps next to a model. Nothing loads it, so it is neither copied nor looked at.
-OF_A_HUB = (".cache/", ".git/", ".gitattributes", ".gitignore")
+_FOLDERS_OF_A_HUB, _FILES_OF_A_HUB = (".cache", ".git"), (".gitattributes", ".gitignore")
 _PIECE = 1 << 20
 
 
 def files_of(folder: str, follow: bool = False) -> Iterator[str]:
-    """Return the names of all files below a folder, with slashes; ``follow``: links to files are files.
+    """Return the names of all files below a folder but a hub's, with slashes; ``follow``: links to files are files.
 
     Raises:
         FormatError: There is something else than files and folders, such as a link.
     """
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if f"{entry.name}/" in OF_A_HUB:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if entry.name in (_FOLDERS_OF_A_HUB if is_folder else _FILES_OF_A_HUB):
             continue
-        if entry.is_dir(follow_symlinks=False):
+        if is_folder:
             yield from (f"{entry.name}/{name}" for name in files_of(entry.path, follow))
         elif entry.is_file(follow_symlinks=follow):
             yield entry.name
@@ -122,9 +123,12 @@ class RemotePlace:
         return f"{self._root}/{name}"
 
     def names(self) -> Iterator[str]:
-        """Return the names of all files, without the empty objects that mark folders."""
+        """Return the names of all files but a hub's, without the empty objects that mark folders."""
         for path, about in self._files.find(self._root, detail=True).items():
             name = path.removeprefix(f"{self._root}/")
+            *folders, last = name.split("/")
+            if last in _FILES_OF_A_HUB or any(folder in _FOLDERS_OF_A_HUB for folder in folders):
+                continue
             if path != self._root and about["type"] == "file" and not (name.endswith("/") and about["size"] == 0):
                 yield name
 
