@@ -144,9 +144,9 @@ class WarpaesFileSystem(Listing):
     def fs(self) -> AbstractFileSystem:
         """The underlying file system. An asynchronous one belongs to a process: a child of ``fork`` makes its own."""
         if self._process != os.getpid():
-            self._process = os.getpid()
             if getattr(self._below_fs, "async_impl", False):
                 self._below_fs = pickle.loads(pickle.dumps(self._below_fs))
+            self._process = os.getpid()  # last: another thread of the child may be here
         return self._below_fs
 
     # fsspec sets the arguments that it pickles once the object is made. A keyset in clear is not kept in them.

@@ -27,8 +27,11 @@ public:
         refuse();
     }
     void clear(void*, std::size_t, int, void*) override { refuse(); }
-    void host_register(void*, std::size_t) override { refuse(); }
+    bool host_register(void*, std::size_t) override { refuse(); }
     void host_unregister(void*) noexcept override {}
+    void* host_alloc(std::size_t) override { refuse(); }
+    void host_free(void*) noexcept override {}
+    bool registers() const noexcept override { return true; }
     void* device_alloc(int, std::size_t) override { refuse(); }
     void device_free(void*) noexcept override {}
     bool keeps_keys() noexcept override { return false; }

@@ -129,18 +129,28 @@ public:
         with_stream(device, stream, [&](cudaStream_t on) { check(cudaMemsetAsync(memory, 0, bytes, on), "clearing"); });
     }
 
-    void host_register(void* pointer, std::size_t bytes) override {
+    bool host_register(void* pointer, std::size_t bytes) override {
         const RelaxedCapture relaxed;
-        const cudaError_t error = cudaHostRegister(pointer, bytes, cudaHostRegisterPortable);
-        if (error != cudaErrorMemoryAllocation) return check(error, "page-locking memory");
-        try_to(error);
-        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+        return locked(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable), bytes);
     }
 
     void host_unregister(void* pointer) noexcept override {
         const RelaxedCapture relaxed;
         try_to(cudaHostUnregister(pointer));
     }
+
+    void* host_alloc(std::size_t bytes) override {
+        const RelaxedCapture relaxed;
+        void* pointer = nullptr;
+        return locked(cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable), bytes) ? pointer : nullptr;
+    }
+
+    void host_free(void* pointer) noexcept override {
+        const RelaxedCapture relaxed;
+        try_to(cudaFreeHost(pointer));
+    }
+
+    bool registers() const noexcept override { return registers_.load(std::memory_order_relaxed); }
 
     void* device_alloc(int device, std::size_t bytes) override {
         (void)limits(device);
@@ -302,6 +312,22 @@ private:
         });
     }
 
+    /// Whether a call has locked pages; false if the driver does not do so for such memory.
+    bool locked(cudaError_t error, std::size_t bytes) {
+        if (error == cudaErrorNotSupported) {
+            try_to(error);
+            registers_.store(false, std::memory_order_relaxed);
+            return false;
+        }
+        if (error == cudaErrorMemoryAllocation) {
+            try_to(error);
+            throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
+                        "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+        }
+        check(error, "page-locking memory");
+        return true;
+    }
+
     static BackendInfo no_device(const std::string& reason) {
         return {.name = "cuda", .description = "CUDA", .reason = reason};
     }
@@ -404,6 +430,7 @@ private:
     }
 
     std::atomic<bool> awake_{false};
+    std::atomic<bool> registers_{true};
     mutable std::once_flag detected_;
     mutable Home
         home_;  ///< the process that CUDA serves; its locks may be held in a child, and its context is not there

@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import json
 import secrets
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +21,7 @@ from .._keyset_places import MANAGERS, read_keyset_text
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
+from .kept import Kept
 from .storage import FOLDER, CredentialsError, PermanentError
 
 #: What the associated data of objects begin with; the dataset's id and the object's name follow.
@@ -335,8 +335,7 @@ class Keyring:
         """Use a keyset that encrypts objects, or sources that unwrap data keys, and the records of shared keys."""
         self.keyset, self.sources = keyset, sources
         self.records = dict(records)
-        self._opened: dict[str, Keyset] = {}
-        self._lock = threading.Lock()
+        self._opened: Kept[Keyset] = Kept(1 << 30)
 
     def open(self, record: dict[str, Any]) -> Keyset:
         """Return the keyset of a record."""
@@ -355,12 +354,11 @@ class Keyring:
 
     def get(self, key_id: str) -> Keyset:
         """Return a shared data key's keyset, or the one key of the keyset that has this number."""
-        with self._lock:
-            if key_id not in self._opened:
-                if key_id in self.records:
-                    self._opened[key_id] = self.open(self.records[key_id])
-                elif self.keyset is not None and key_id in map(str, key_ids(self.keyset)):
-                    self._opened[key_id] = only(self.keyset, int(key_id))
-                else:
-                    raise PermanentError(f"the key {key_id} is neither in the keyset nor in the manifest")
-            return self._opened[key_id]
+        return self._opened.get(key_id, lambda: self._shared(key_id))
+
+    def _shared(self, key_id: str) -> Keyset:
+        if key_id in self.records:
+            return self.open(self.records[key_id])
+        if self.keyset is not None and key_id in map(str, key_ids(self.keyset)):
+            return only(self.keyset, int(key_id))
+        raise PermanentError(f"the key {key_id} is neither in the keyset nor in the manifest")
