@@ -20,8 +20,8 @@ from typing import Any
 import warpaes
 from bulk_case import Case, bulk
 from support import needed
+from warpaes._once import Kept
 from warpaes.bulk import keys, reading, storage
-from warpaes.bulk.kept import Kept
 from warpaes.exceptions import InvalidTag, KeysetError
 from warpaes.fs import WarpaesFileSystem
 

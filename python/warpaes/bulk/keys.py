@@ -19,9 +19,9 @@ from typing import Any, Protocol
 from .. import keysources
 from .._keyset_places import MANAGERS, read_keyset_text
 from .._native import Keyset
+from .._once import Kept
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
-from .kept import Kept
 from .storage import FOLDER, CredentialsError, PermanentError
 
 #: What the associated data of objects begin with; the dataset's id and the object's name follow.

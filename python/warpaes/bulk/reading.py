@@ -14,18 +14,16 @@ from fsspec.implementations.local import LocalFileSystem
 from .._fork_lock import ForkLock
 from .._keyset_places import DATASET, DatasetPlace
 from .._native import Keyset
+from .._once import KEPT_SECONDS, Kept
 from ..exceptions import InvalidTag, KeysetError
 from . import keys
 from .config import BARE, BOUND
-from .kept import Kept
 from .manifest import NAME, Manifest, ManifestError
 from .rows import Row
 from .storage import CredentialsError, Entry, MissingError, PermanentError, Storage
 
 #: How many data keys are kept, and shards of each manifest.
 MOST_KEPT, MOST_SHARDS = 1024, 5
-#: For how many seconds the keys of manifests and of objects are kept; then the key manager is asked again.
-KEPT_SECONDS = 900.0
 
 
 class _Folder(Storage):
