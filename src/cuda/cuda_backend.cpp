@@ -10,11 +10,13 @@
 #include "base/error.hpp"
 #include "base/loaded_library.hpp"
 #include "base/process.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/rows.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/host.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes {
 
@@ -195,6 +197,7 @@ public:
         if (!done) throw Error(WARPAES_ERROR_DEVICE, "wiping keys in device memory failed");
     }
 
+    const GpuTransfers& transfers() const noexcept override { return cuda::gpu_transfers; }
     void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept override { find_launches_ = find; }
 
     GpuLaunches launches(int device) override {
@@ -285,9 +288,6 @@ private:
         }
     }
 
-    /// Opt-in shared memory that the smaller of the two table layouts needs (kernels/cipher.cuh).
-    static constexpr int least_shared_bytes = 64 * 1024;
-
     static bool driver_loaded() noexcept {
 #if defined(WARPAES_SIMT)
         return true;
@@ -360,7 +360,7 @@ private:
             info.multiprocessors = properties.multiProcessorCount;
             info.memory_bytes = properties.totalGlobalMem;
             const auto shared = static_cast<int>(properties.sharedMemPerBlockOptin);
-            if (shared < least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
+            if (shared < cuda::least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
             const int capability = 10 * properties.major + properties.minor;
             const int code = cuda::code_for(properties.major, properties.minor);
             if (code == 0) {

@@ -7,8 +7,8 @@
 
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
 #include "simt.hpp"
 
 namespace warpaes {

@@ -1,14 +1,20 @@
 // Shapes of launches, on GPUs of every size.
-#include "cuda/launch_table.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "backend/launch_figures.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/xts.cuh"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/counters.hpp"
+#include "cuda/tuning/gcm.hpp"
+#include "cuda/tuning/ghash.hpp"
+#include "cuda/tuning/serial.hpp"
+#include "cuda/tuning/shapes.hpp"
+#include "cuda/tuning/xts.hpp"
 
 namespace warpaes::cuda {
 namespace {
