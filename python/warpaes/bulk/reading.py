@@ -99,11 +99,25 @@ class Datasets:
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._found: dict[str, _Dataset] = {}
-        self._kept: OrderedDict[str, Keyset] = OrderedDict()
+        self._kept: OrderedDict[str, keys.DataKey] = OrderedDict()
         self._process = os.getpid()
 
     def of(self, path: str) -> tuple[Keyset, bytes]:
-        """Return the keyset and the associated data of an object.
+        """Return the keyset and the associated data of an object. Raises as ``key_of``."""
+        key, associated = self.key_of(path)
+        if not isinstance(key, Keyset):
+            raise KeysetError(f"{path} is a Parquet file of its dataset: the protocol warpaes-parquet reads it")
+        return key, associated
+
+    def of_parquet(self, path: str) -> tuple[bytes, bytes]:
+        """Return the key and the AAD prefix of an object that is a Parquet file. Raises as ``key_of``."""
+        key, associated = self.key_of(path)
+        if not isinstance(key, keys.ParquetKey):
+            raise KeysetError(f"{path} is not a Parquet file of its dataset: the protocol warpaes reads it")
+        return key.key, associated
+
+    def key_of(self, path: str) -> tuple[keys.DataKey, bytes]:
+        """Return the data key and the associated data of an object.
 
         Raises:
             FileNotFoundError: No folder above the path has a manifest.
@@ -140,7 +154,7 @@ class Datasets:
             return ()
         return tuple(str(info.get(name)) for name in ("size", "ETag", "mtime", "LastModified", "created", "ino"))
 
-    def _of(self, path: str) -> tuple[Keyset, bytes]:
+    def _of(self, path: str) -> tuple[keys.DataKey, bytes]:
         known = next((self._found[root] for root in _folders(path) if root in self._found), None)
         row = None
         if known is not None:
@@ -158,7 +172,7 @@ class Datasets:
             raise InvalidTag(f"{path} is not an object of its dataset: the manifest does not have it")
         return self._keyset(dataset, row), dataset.associated_data(row)
 
-    def _keyset(self, dataset: _Dataset, row: Row) -> Keyset:
+    def _keyset(self, dataset: _Dataset, row: Row) -> keys.DataKey:
         if not row.wrapped:
             return dataset.keyring.get(row.key_id)
         if row.wrapped not in self._kept:

@@ -20,8 +20,8 @@ _LOCAL_BYTES, _REMOTE_BYTES = 256 << 10, 16 << 20
 class Source:
     """The encrypted file, read at any position, by any thread."""
 
-    def __init__(self, file: Any, owned: bool) -> None:
-        """Take a file object; ``owned``: ``close`` closes it."""
+    def __init__(self, file: Any, owned: bool, near: bool = False) -> None:
+        """Take a file object; ``owned``: ``close`` closes it; ``near``: its bytes are at hand, as those of a file."""
         check_binary(file, "read", "readinto")
         found = positional(file) if can_seek(file) else None
         if found is None:
@@ -29,7 +29,7 @@ class Source:
         self._read_at, self.size = found
         self._file, self._owned = file, owned
         self._own = threading.local()
-        self.local = isinstance(getattr(file, "raw", file), (io.FileIO, io.BytesIO))
+        self.local = near or isinstance(getattr(file, "raw", file), (io.FileIO, io.BytesIO))
         # Without a file object's own buffer: this file's bytes are the descriptor's.
         plain = file.raw if type(file) is io.BufferedReader else file
         regular = type(plain) is io.FileIO and stat.S_ISREG(os.fstat(plain.fileno()).st_mode)
