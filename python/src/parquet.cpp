@@ -124,7 +124,7 @@ public:
         if (no_memory_ || status != WARPAES_OK || read_error_ != 0) std::memset(to_, 0, written_);
         return status;
     }
-    /// Raises what is no status: a failure to read, or to allocate.
+    /// Raises errors that have no status: of reads and allocations.
     void raise_others() const {
         if (no_memory_) PyErr_NoMemory();
         if (read_error_ != 0) {
@@ -140,7 +140,7 @@ private:
     /// Bytes that usually hold a header module and the next length field.
     static constexpr std::size_t ahead = 256;
 
-    /// The bytes of the module at `at`, of which the window holds the length field.
+    /// The bytes of the module at `at`. The window holds its length field.
     [[nodiscard]] std::uint64_t module_bytes(std::uint64_t at) const {
         std::uint32_t length = 0;
         for (int i = 3; i >= 0; --i) length = length << 8 | window_[at + static_cast<std::uint64_t>(i)];

@@ -221,7 +221,7 @@ class Files(Case):
         self.assertEqual(self.sealed(), {})
 
     def test_other_sources(self) -> None:
-        """Files that are no Parquet, damaged or encrypted already are errors of their rows."""
+        """Other files, and damaged or encrypted Parquet files, are errors of their rows."""
         encrypted = io.BytesIO()
         properties = pe.create_encryption_properties(bytes(16))
         pq.write_table(table(9), encrypted, encryption_properties=properties)

@@ -10,7 +10,7 @@ from .storage import WINDOW, is_local, part_bytes
 
 #: In place of a row's key records, if no manifest has them: they lie in the file next to the object.
 BESIDE = "beside"
-#: What a view, a rewriting and a footer hold of a small Parquet file besides its bytes.
+#: What a view, a rewriting and a footer hold of a small Parquet file, in addition to its bytes.
 VIEW_BYTES = 16 << 20
 #: Of data keys, if nothing else is said.
 TEMPLATE = "AES256_GCM_HKDF_1MB"

@@ -95,7 +95,7 @@ class StorageFile(io.RawIOBase):
         return data
 
     def sha256(self) -> str:
-        """Read what was not read in order, and return the digest of the whole object."""
+        """Read the windows that are left, and return the digest of the whole object."""
         assert self._digest is not None
         while self._digested < self._count:
             self._window(self._digested)

@@ -233,7 +233,7 @@ class Worker(ObjectKeys):
             return opened(self._now(entry))
 
     def _content(self, row: Row) -> Content:
-        """Return what is to be in the target, in clear."""
+        """Return the plaintext of the target's object."""
         if self.config.command == "encrypt":
             if keys.is_parquet(self.config.template):
                 return ParquetFile(self.source, row.source_entry, self.requests)
@@ -319,7 +319,7 @@ class Worker(ObjectKeys):
     def _sealed_pieces(
         source: Content, key: keys.DataKey | None, key_id: str, associated: bytes
     ) -> Iterator[memoryview]:
-        """Return what is to be written, which goes through a writer if the key is a keyset."""
+        """Return the pieces to write; a Writer seals them if the key is a keyset."""
         if isinstance(key, keys.ParquetKey) and isinstance(source, ParquetFile):
             return source.pieces(parquet.encryption(key, key_id, associated))
         if key is not None and (isinstance(source, ParquetFile) or isinstance(key, keys.ParquetKey)):
