@@ -31,8 +31,8 @@ import pyarrow.parquet.encryption as pe
 import warpaes.parquet as wp
 from recording import ROOT, processor, save, stamp
 
-ROWS = 4_000_000
-SAMPLES = 25
+ROWS = 2_000_000
+SAMPLES = 12
 NUMBERS = ["integer", "real"]
 #: Files: columns, None for all; the key's bytes; the writer's options.
 FILES: dict[str, tuple[list[str] | None, int, dict[str, Any]]] = {
