@@ -1361,6 +1361,45 @@ def parquet_decrypt(
         ValueError: The key or the buffer has another length, an ordinal is above 32,767, or the last module is cut off.
     """
 
+def parquet_read(
+    key: Buffer,
+    aad: Buffer,
+    descriptor: int,
+    offset: int,
+    length: int,
+    window: Buffer,
+    to: Buffer,
+    ctr: bool,
+    dictionary: bool,
+    row_group: int,
+    column: int,
+    first_page: int,
+) -> list[int]:
+    """Read whole pages from a file and write their plain view into a buffer; return the bytes of each page.
+
+    It stops before a page that the buffer has no room for, that is cut off or has a wrong length. If the call fails,
+    the buffer is wiped.
+
+    Args:
+        key: The column's key.
+        aad: AAD prefix and aad_file_unique.
+        descriptor: The file's descriptor.
+        offset: Where the first page begins in the file.
+        length: The bytes from there to the end of the column chunk.
+        window: Memory for as much ciphertext as is read and decrypted at a time.
+        to: The output.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is the dictionary page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
+
+    Raises:
+        InvalidTag: A module is not authentic.
+        FormatError: A module or a page header is damaged.
+        OSError: The file cannot be read.
+    """
+
 def parquet_move(
     key: Buffer,
     aad: Buffer,

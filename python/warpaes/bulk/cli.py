@@ -20,6 +20,7 @@ from .commands import make_run
 from .config import TEMPLATE
 from .dispatch import StoppedError
 from .job import Run
+from .keys import PARQUET_TEMPLATES
 from .listing import Options, Refused
 from .lock import EXPIRY, LockedError
 from .pool import NoWorkerError
@@ -199,9 +200,10 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--template",
-        choices=Keyset.templates(),
+        choices=[*Keyset.templates(), *PARQUET_TEMPLATES],
         metavar="TEMPLATE",
-        help=f"of data keys (default: that of the dataset, or {TEMPLATE}; %(choices)s)",
+        help=f"of data keys (default: that of the dataset, or {TEMPLATE}; …_PARQUET: Parquet files stay Parquet files, "
+        "encrypted by modular encryption; %(choices)s)",
     )
 
 

@@ -122,10 +122,24 @@ class Datasets:
             holders = [replace(holders[0], source=self._source)]
         self._holders = holders
         self._found: Kept[_Dataset | _Refused] = Kept(MOST_KEPT, KEPT_SECONDS)
-        self._kept: Kept[Keyset] = Kept(MOST_KEPT, KEPT_SECONDS)
+        self._kept: Kept[keys.DataKey] = Kept(MOST_KEPT, KEPT_SECONDS)
 
     def of(self, path: str) -> tuple[Keyset, bytes]:
-        """Return the keyset and the associated data of an object.
+        """Return the keyset and the associated data of an object. Raises as ``key_of``."""
+        key, associated = self.key_of(path)
+        if not isinstance(key, Keyset):
+            raise KeysetError(f"{path} is a Parquet file of its dataset: the protocol warpaes-parquet reads it")
+        return key, associated
+
+    def of_parquet(self, path: str) -> tuple[bytes, bytes]:
+        """Return the key and the AAD prefix of an object that is a Parquet file. Raises as ``key_of``."""
+        key, associated = self.key_of(path)
+        if not isinstance(key, keys.ParquetKey):
+            raise KeysetError(f"{path} is not a Parquet file of its dataset: the protocol warpaes reads it")
+        return key.key, associated
+
+    def key_of(self, path: str) -> tuple[keys.DataKey, bytes]:
+        """Return the data key and the associated data of an object.
 
         Raises:
             FileNotFoundError: No folder above the path has a manifest.
@@ -170,7 +184,7 @@ class Datasets:
             return ()
         return tuple(str(info.get(name)) for name in ("size", "ETag", "mtime", "LastModified", "created", "ino"))
 
-    def _of(self, path: str) -> tuple[Keyset, bytes]:
+    def _of(self, path: str) -> tuple[keys.DataKey, bytes]:
         dataset, row, refused = self._known(path), None, None
         if dataset is not None:
             try:
@@ -190,7 +204,7 @@ class Datasets:
             raise InvalidTag(f"{path} is not an object of its dataset: the manifest does not have it")
         return self._keyset(dataset, row), dataset.associated_data(row)
 
-    def _keyset(self, dataset: _Dataset, row: Row) -> Keyset:
+    def _keyset(self, dataset: _Dataset, row: Row) -> keys.DataKey:
         if row.wrapped:
             return self._kept.get(row.wrapped, lambda: dataset.keyring.open(json.loads(row.wrapped)[0]))
         record = dataset.manifest.job.keys.get(row.key_id)
