@@ -21,7 +21,7 @@ extern "C" {
 typedef struct warpaes_names warpaes_names;
 
 /** Derives keys for names from the enabled keys of a keyset, which may be freed after the call; the engine must stay.
-    WARPAES_ERROR_KEYSET if there is no enabled key. */
+    WARPAES_ERROR_KEYSET if it has no primary key for files. */
 WARPAES_API warpaes_status warpaes_names_create(warpaes_engine* engine, const warpaes_keyset* keyset,
                                                 warpaes_names** names);
 /** Wipes and frees the keys; NULL is allowed. */

@@ -73,7 +73,7 @@ std::string_view fault_of(std::string_view name) {
 
 void check_name(std::string_view name, const char* what) {
     if (const std::string_view fault = fault_of(name); !fault.empty()) {
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string(what) + ": " + std::string(fault));
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(what) + " " + std::string(fault));
     }
 }
 
@@ -82,14 +82,15 @@ std::string_view checked_text(const char* text, std::size_t length, const char* 
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string_view checked_folder(const char* text, std::size_t length) {
+/// The associated data of a name: the plain path of its folder, which begins with '/' and is "/" for the root.
+std::string checked_folder(const char* text, std::size_t length) {
     const std::string_view folder = checked_text(text, length, "folder");
     for (std::size_t at = 0; !folder.empty() && at <= folder.size();) {
         const std::size_t slash = std::min(folder.find('/', at), folder.size());
         check_name(folder.substr(at, slash - at), "folder: a name in it");
         at = slash + 1;
     }
-    return folder;
+    return std::string("/").append(folder);
 }
 
 /// base32hex (RFC 4648, section 7), in lower case and without padding.
@@ -196,9 +197,9 @@ warpaes_status warpaes_names_encrypt(const warpaes_names* names, size_t index, c
         require(length, "length");
         *length = 0;
         require(names, "names");
-        const std::string_view place = checked_folder(folder, folder_len);
+        const std::string place = checked_folder(folder, folder_len);
         const std::string_view plain = checked_text(name, name_len, "name");
-        check_name(plain, "name");
+        check_name(plain, "name:");
         if (index >= names->keys.size()) {
             throw Error(WARPAES_ERROR_ARGUMENT, "index: " + std::to_string(index) + " is beyond the last key");
         }
@@ -216,7 +217,7 @@ warpaes_status warpaes_names_decrypt(const warpaes_names* names, const char* fol
         require(length, "length");
         *length = 0;
         require(names, "names");
-        const std::string_view place = checked_folder(folder, folder_len);
+        const std::string place = checked_folder(folder, folder_len);
         std::vector<std::uint8_t> sealed = decoded(checked_text(stored, stored_len, "stored"));
         SecretVector plain(sealed.size() - tag_bytes);
         for (std::size_t i = 0; i < names->keys.size(); ++i) {
