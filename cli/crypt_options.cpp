@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "command.hpp"
 #include "descriptor.hpp"
@@ -120,10 +121,10 @@ void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
         throw UsageError("--name: contradicts --include and --exclude");
     }
     for (const std::string& name : o.names) {
-        if (name.empty() || name.front() == '/' || name.back() == '/') {
-            throw UsageError(fmt::format(
-                "--name: '{}' is not the plain path of a file: it begins below the directory and has no '/' at its end",
-                name));
+        const std::filesystem::path path(name);
+        if (name.empty() || name.back() == '/' || path.is_absolute() || path.lexically_normal().native() != name) {
+            throw UsageError(
+                fmt::format("--name: '{}' is not the plain path of a file as `warpaes list` prints it", name));
         }
     }
     const bool one_output = o.action == Action::cat || (o.action == Action::decrypt && !o.output_dir);
