@@ -18,10 +18,8 @@ Data
   --output-dir DIR       encrypt files, and directories with everything below
                          them, into DIR. Each result keeps its path,
                          permissions and times and gets the suffix .warpaes.
-                         Owners, links and attributes are not kept; tar keeps
-                         them
-  --encrypt-names        with --output-dir and -k: encrypt the names of files
-                         and folders; `warpaes list` prints them
+                         It has no owner, links and attributes: tar keeps them
+  --encrypt-names        also encrypt names in DIR (with -k): see `warpaes list`
   --include PATTERN, --exclude PATTERN
                          in directories take only, or skip, what has such a
                          name ('*.tmp', .git) or path ('photos/raw/*')
@@ -74,7 +72,7 @@ Data
                          permissions and times and loses the suffix .warpaes.
                          Files in directories that do not look encrypted are
                          skipped
-  --encrypted-names      FILE is the --output-dir of an `encrypt --encrypt-names`
+  --encrypted-names      FILE is a directory of `encrypt --encrypt-names`
   --name PATH            of it, only this file, by its plain path
   --include PATTERN, --exclude PATTERN, --skip-existing, -n, --dry-run
                          as for `warpaes encrypt`

@@ -6,7 +6,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l backend -x -a 'a
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l decrypt -d 'decrypt, as `warpaes decrypt` does; for'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l device -d 'use this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l dry-run -d 'only print which files would be made'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l encrypt-names -d 'with --output-dir and -k; encrypt the names of files'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l encrypt-names -d 'also encrypt names in DIR (with -k); see `warpaes list`'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l force -d 'overwrite results; write ciphertext to a terminal'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help -d 'print the help and exit'
@@ -47,7 +47,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l device -d 'use this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l dry-run
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l encrypted-names -d 'FILE is the --output-dir of an `encrypt --encrypt-names`'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l encrypted-names -d 'FILE is a directory of `encrypt --encrypt-names`'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l force -d 'overwrite results'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help -d 'print the help and exit'
