@@ -106,7 +106,7 @@ void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
     const bool encrypts = o.action == Action::encrypt;
     const std::string option = encrypts ? "--encrypt-names: " : "--encrypted-names: ";
     if (encrypts && !o.output_dir) {
-        throw UsageError(option + "is for --output-dir DIRECTORY, in which the names are encrypted");
+        throw UsageError(option + "is for --output-dir DIRECTORY, whose names are encrypted");
     }
     if (o.own) {
         throw UsageError(

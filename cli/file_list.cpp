@@ -201,7 +201,7 @@ private:
             const fs::path below = names_->place(root, name);
             if (fs::is_directory(fs::symlink_status(root / below, error))) {
                 throw Failure(WARPAES_ERROR_ARGUMENT,
-                              fmt::format("--name: '{}' is a folder; --include '{}/' takes what is in it", name, name));
+                              fmt::format("--name: '{}' is a folder; --include '{}/' takes its content", name, name));
             }
             if (!fs::exists(fs::symlink_status(root / below, error))) {
                 throw Failure(
@@ -232,7 +232,7 @@ private:
         list_.files.push_back(std::move(task));
     }
 
-    /// Adds what is in the directory `below` the root, whose plain path is `folder`.
+    /// Adds the content of the directory `below` the root, whose plain path is `folder`.
     void add_stored(const fs::path& below, const std::string& folder, bool whole) {
         const std::size_t files = list_.files.size(), directories = list_.directories.size();
         const fs::path directory = root_ / below;

@@ -194,7 +194,7 @@ void StoredNames::rename(const fs::path& root, const fs::path& below, const std:
                                                        to.string(), std::strerror(errno)));
     }
     for (part = from.parent_path(); !part.empty(); part = part.parent_path()) {
-        if (::unlinkat(at.get(), part.c_str(), AT_REMOVEDIR) != 0) break;  // an empty part is no name
+        if (::unlinkat(at.get(), part.c_str(), AT_REMOVEDIR) != 0) break;  // readers skip empty parts
     }
 }
 

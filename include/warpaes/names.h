@@ -1,6 +1,5 @@
 /*
- * warpaes: encrypted names of files and folders (docs/formats.md, "Encrypted names"). The rules in warpaes.h apply here
- * too.
+ * warpaes: encrypted names of files and folders (docs/formats.md, "Encrypted names"). The rules in warpaes.h apply.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

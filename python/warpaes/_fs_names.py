@@ -1,4 +1,4 @@
-"""A file system of plain paths over one in which the names are encrypted; ``warpaes.fs`` uses it."""
+"""A file system of plain paths over one whose names are encrypted; ``warpaes.fs`` uses it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fsspec import AbstractFileSystem
+from fsspec.core import has_magic
 
 from ._printable import printable
 from .exceptions import FormatError, InvalidTag
@@ -30,10 +31,10 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         self.root_marker = fs.root_marker
         self._strip_protocol = fs._strip_protocol
         self._parent = fs._parent
-        self.root = fs._strip_protocol(root).rstrip("/")
+        self.root: str = fs._strip_protocol(root).rstrip("/")
 
     def again(self) -> NamedFileSystem:
-        """Return the same file system for a child of ``fork``, in which an asynchronous one does not work."""
+        """Return the same file system for a child of ``fork``, where an asynchronous one does not work."""
         fs = pickle.loads(pickle.dumps(self.fs)) if self.async_impl else self.fs
         return NamedFileSystem(fs, self.root, self.names)
 
@@ -58,7 +59,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         """
         plain = self.plain(path)
         if not plain:
-            return self.root or self.root_marker
+            return self.root or str(self.root_marker)
         whole = f"{self.root}/{self.names.encrypt(plain)}"
         if len(self.names) == 1 or self.fs.exists(whole):
             return whole
@@ -128,6 +129,10 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
             self.make_parts(stored)
         return self.fs.open(stored, mode, **options)
 
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> Any:
+        """Return bytes of the underlying file."""
+        return self.fs.cat_file(self.stored(path), start=start, end=end, **options)
+
     def pipe_file(self, path: str, value: Any, **options: Any) -> Any:
         """Write the underlying file."""
         stored = self.stored(path)
@@ -152,20 +157,29 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
         """Remove files, or with ``recursive`` folders with everything below them."""
-        whole = recursive and maxdepth is None
-        for each in reversed(self.expand_path(path, recursive=recursive and not whole, maxdepth=maxdepth)):
-            stored = self.stored(each)
-            if self.fs.isdir(stored) and not whole:
-                self.fs.rmdir(stored)
-            elif self.fs.exists(stored):
-                self.fs.rm(stored, recursive=whole)
-            self._remove_parts(stored)
+        if maxdepth is None:
+            paths = path if isinstance(path, list) else [path]
+            exact = [[each] if not has_magic(each) or self.exists(each) else self.expand_path(each) for each in paths]
+            stored = [self.stored(each) for some in exact for each in some]
+            self.fs.rm(stored, recursive=recursive)
+            for each in stored:
+                self._remove_parts(each)
+            return
+        for each in reversed(self.expand_path(path, recursive=recursive, maxdepth=maxdepth)):
+            if self.isdir(each):
+                self.rmdir(each)
+            elif self.exists(each):  # a folder of an object store is gone with its last file
+                self.rm_file(each)
 
     def rm_file(self, path: str) -> None:
         """Remove a file."""
         stored = self.stored(path)
         self.fs.rm_file(stored)
         self._remove_parts(stored)
+
+    def cp_file(self, path1: str, path2: str, **options: Any) -> Any:
+        """Copy the underlying file, which does not open at its new path: ``warpaes.fs`` encrypts it again instead."""
+        return self.fs.cp_file(self.stored(path1), self.stored(path2), **options)
 
     def exists(self, path: str, **options: Any) -> Any:
         """Return whether there is something at a path."""

@@ -1270,13 +1270,16 @@ class Writer:
         A file that was already at the path stays.
         """
 
+@final
 class Names:
     """Keys for names, from the enabled keys of a keyset. ``len()`` returns their number."""
 
     def __new__(cls, keyset: Keyset) -> Self: ...
     def __len__(self) -> int: ...
     def encrypt(self, folder: bytes, name: bytes, key: int) -> str:
-        """Return the stored form of a name: one part, or several joined by ``/``.
+        """Return the stored form of a name.
+
+        It is one part, or several joined by ``/``.
 
         Args:
             folder: The plain path of the folder; empty for the root.

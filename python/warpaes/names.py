@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Union
 
-from ._keyset_places import as_keyset
+from ._keyset_places import as_keyset, lasting_keyset_place
 from ._native import Keyset, Names
 from ._typing import Buffer
 
@@ -37,16 +37,21 @@ class EncryptedNames:
         Raises:
             KeysetError: The keyset has no primary key for files.
         """
-        self._keyset = as_keyset(keyset)
-        self._names = Names(self._keyset)
+        self._keyset = keyset
+        self._names = Names(as_keyset(keyset))
 
     def __len__(self) -> int:
         """Return the number of keys."""
         return len(self._names)
 
-    def __reduce__(self) -> tuple[type[EncryptedNames], tuple[Keyset]]:
-        """Pickle the keyset."""
-        return EncryptedNames, (self._keyset,)
+    def __reduce__(self) -> tuple[type[EncryptedNames], tuple[Keyset | str]]:
+        """Pickle the keyset, or its place."""
+        if isinstance(self._keyset, Keyset):
+            return EncryptedNames, (self._keyset,)
+        place = lasting_keyset_place(self._keyset)
+        if place is None:
+            raise TypeError("these names cannot be pickled, because no other process can read the place of the keyset")
+        return EncryptedNames, (place,)
 
     def encrypt_name(self, folder: _Path, name: _Path, key: int = 0) -> str:
         """Return the stored form of a name in a folder.
