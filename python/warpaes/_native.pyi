@@ -1270,6 +1270,37 @@ class Writer:
         A file that was already at the path stays.
         """
 
+@final
+class Names:
+    """Keys for names, from the enabled keys of a keyset. ``len()`` returns their number."""
+
+    def __new__(cls, keyset: Keyset) -> Self: ...
+    def __len__(self) -> int: ...
+    def encrypt(self, folder: bytes, name: bytes, key: int) -> str:
+        """Return the stored form of a name.
+
+        It is one part, or several joined by ``/``.
+
+        Args:
+            folder: The plain path of the folder; empty for the root.
+            name: The plain name.
+            key: The number of the key; 0 is the primary.
+
+        Raises:
+            ValueError: The name cannot be one of a file, or there is no such key.
+        """
+    def decrypt(self, folder: bytes, stored: bytes) -> bytes:
+        """Return the plain name.
+
+        Args:
+            folder: The plain path of the folder.
+            stored: The stored form.
+
+        Raises:
+            FormatError: It is not the form of an encrypted name.
+            InvalidTag: No key opens it in this folder.
+        """
+
 def numbers(
     kind: int,
     key: Buffer,
