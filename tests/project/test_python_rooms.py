@@ -1,4 +1,4 @@
-"""Rooms of the Python package: the imports between modules, also in functions and for types, have no cycle."""
+"""Rooms of the Python package: imports between modules, including those in functions and for types, have no cycle."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def graph(root: Path) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
 
 
 def cycles(arrows: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[list[str]]:
-    """The groups of modules that reach one another."""
+    """Groups of modules that import each other."""
 
     def reached(start: tuple[str, ...]) -> set[tuple[str, ...]]:
         seen, todo = set(), [start]
@@ -53,7 +53,7 @@ class PythonRooms(unittest.TestCase):
         self.assertEqual(cycles(arrows), [])
 
     def test_bulk_is_above_the_rest(self):
-        """The command begins bulk, and the file system reads its datasets; nothing else of the package needs it."""
+        """Only the command, which starts bulk, and the file system, which reads its datasets, may import it."""
         above = {module for module, others in graph(PACKAGE).items() if any(other[0] == "bulk" for other in others)}
         self.assertEqual({module[0] for module in above}, {"bulk", "__main__", "fs"})
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run fsspec's own abstract test suites on warpaes.fs over local files, files in memory and objects of S3 (moto).
 
-`fs_suites.py -k local` runs those of one underlying file system.
+`fs_suites.py -k local` runs the suites of one underlying file system.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ SUITES = [
     abstract.AbstractPutTests,
 ]
 for below in (Local, Memory, S3):
-    for suite in SUITES:  # in classes of their own: some tests have the same name in two suites
+    for suite in SUITES:  # in separate classes: some tests have the same name in two suites
         name = f"Test{below.__name__}{suite.__name__}"
         globals()[name] = type(name, (below, suite), {})
 
