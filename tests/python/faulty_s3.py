@@ -1,6 +1,6 @@
-"""moto's S3 server behind a proxy with the faults of networks and object stores: resets, 503, and answers that are
-slow, cut short or lost after the request was carried out. Unlike moto alone, it makes conditional writes atomic, also
-`If-Match` of CompleteMultipartUpload.
+"""moto's S3 server, reached through a proxy with the faults of networks and object stores: resets, 503, and answers
+that are slow, cut short or lost after the request was carried out. Unlike moto alone, it makes conditional writes
+atomic, also `If-Match` of CompleteMultipartUpload.
 """
 
 from __future__ import annotations
