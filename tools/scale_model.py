@@ -95,8 +95,8 @@ class Plan:
 
     machines: int
     hours: float
-    what: str  #: what limits it
-    jobs: int  #: of as many rows as a manifest should have
+    what: str  #: the limiting resource
+    jobs: int  #: jobs with the maximum number of rows in a manifest
     machine_dollars: float
     request_dollars: float
 

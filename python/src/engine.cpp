@@ -102,10 +102,11 @@ Object says_whether_it_reaches(PyObject*, const Call& call) {
 }
 
 PyMethodDef engine_functions[] = {
-    method_def<configure>("configure",
-                          "configure(backend=None, threads=0, device=-1)\n--\n\nMake the engine of this process with a "
-                          "backend, a number of host threads (0: one per processor) and a CUDA device (-1: every one). "
-                          "Call it before any other operation."),
+    method_def<configure>(
+        "configure",
+        "configure(backend=None, threads=0, device=-1)\n--\n\nCreate the engine of this process with a "
+        "backend, a number of host threads (0: one per processor) and a CUDA device (-1: every one). "
+        "Call it before any other operation."),
     method_def<backends>(
         "backends", "backends()\n--\n\nReturn the backends and devices of this machine, as a list of dictionaries."),
     method_def<says_whether_it_reaches>("_reaches", "_reaches(device)\n--\n\n"),

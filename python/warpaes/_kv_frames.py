@@ -3,7 +3,7 @@
     1: version (1) | IV (12) | ciphertext | tag (16)                the serde `aesgcm` of LMCache
     2: version (1) | key id (4) | IV (12) | ciphertext | tag (16)   the object's key is associated data
 
-A frame has a key for each tenant, by HKDF-SHA-256. IVs are random: a tenant's key encrypts at most 2^32 objects.
+Each tenant has a key, derived by HKDF-SHA-256. IVs are random: a tenant's key encrypts at most 2^32 objects.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .aead import AESGCM
 from .exceptions import Error, FormatError
 
 IV_BYTES, TAG_BYTES = 12, 16
-#: Bytes before the ciphertext, by the version.
+#: Bytes before the ciphertext, by version.
 HEADERS = {1: 1 + IV_BYTES, 2: 1 + 4 + IV_BYTES}
 #: Objects that one key of a tenant encrypts (NIST SP 800-38D, 8.3: random IVs of 96 bits).
 MOST_OBJECTS = 1 << 32
-#: Keys of tenants that are kept expanded.
+#: Maximum number of tenants' keys that are kept expanded.
 MOST_TENANTS = 4096
 _INFO = {1: b"lmcache-l2-aesgcm-v1", 2: b"warpaes kv 2 "}
 _LABEL = b"warpaes kv 2 "
 
 
 class ObjectName(NamedTuple):
-    """An object's key, as far as the second frame binds it."""
+    """The parts of an object's key that the second frame binds."""
 
     chunk_hash: bytes
     model_name: str
@@ -44,7 +44,7 @@ class ObjectName(NamedTuple):
     cache_salt: str  #: the tenant
 
     def associated_data(self) -> bytes:
-        """Return the key as one text, of which no other key has the same."""
+        """Return the key as a text that is unique for it."""
         parts = (self.chunk_hash, self.model_name.encode(), self.cache_salt.encode())
         texts = b"".join(struct.pack(">Q", len(part)) + part for part in parts)
         return _LABEL + texts + struct.pack(">qq", self.kv_rank, self.object_group_id)
@@ -66,7 +66,7 @@ class _TenantKey:
 class Frames:
     """Encrypts and decrypts objects from buffer to buffer. Any number of threads may use an object.
 
-    The count of encryptions is this process's. Several processes with one keyset add up.
+    The count of encryptions covers only this process. Counts of several processes with one keyset add up.
     """
 
     def __init__(self, version: int, secrets: Sequence[tuple[int, bytes]], key_bytes: int = 32) -> None:
@@ -107,7 +107,7 @@ class Frames:
 
     @property
     def overhead(self) -> int:
-        """How many bytes a frame is longer than its plaintext."""
+        """Number of bytes that a frame adds to its plaintext."""
         return self._header + TAG_BYTES
 
     def _key(self, number: int, tenant: str) -> _TenantKey:
@@ -117,7 +117,7 @@ class Frames:
                 info = _INFO[self.version] + tenant.encode()
                 derived = HKDF(hashes.SHA256(), self._key_bytes, None, info).derive(self._secrets[number])
                 if len(self._keys) >= MOST_TENANTS:
-                    # One that has encrypted must stay, because its count must.
+                    # A cipher that has encrypted must stay, to keep its count.
                     unused = next((known for known, each in self._keys.items() if each.count == 0), None)
                     if unused is not None:
                         del self._keys[unused]

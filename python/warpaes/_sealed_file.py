@@ -28,12 +28,12 @@ from .exceptions import FormatError, InvalidTag
 
 _END = 1 << 64
 
-#: As ``unb64``, for fields of many tensors, which are decoded in a row.
+#: Like ``unb64``, for fields of many tensors, which are decoded together.
 _base64 = partial(binascii.a2b_base64, strict_mode=True)
 
 
 class _InClear(FormatError):  # noqa: N818 (not an error of its own)
-    """The header is one of safetensors, without encryption."""
+    """The header is a safetensors header without encryption."""
 
 
 def take_signature(text: bytearray) -> bytes:
@@ -43,7 +43,7 @@ def take_signature(text: bytearray) -> bytes:
     end = text.rfind(b"}") + 1
     if len(text) % 8 or len(text) - end >= 8 or text[end:] != b" " * (len(text) - end):
         raise FormatError("no CryptoTensors: the header is not JSON with spaces to a multiple of 8 bytes")
-    # Within JSON's strings no quote follows a comma or a brace without a backslash.
+    # Within JSON strings no quote follows a comma or a brace without a backslash.
     name = b'"__signature__":"'
     begin = max(text.find(b"{" + name), text.find(b"," + name)) + 1
     behind = text.find(b'"', begin + len(name), begin + len(name) + 2 * _jwk.SIGNATURE_BYTES) + 1
@@ -60,7 +60,7 @@ def take_signature(text: bytearray) -> bytes:
 
 
 class SealedFile:
-    """A file of encrypted tensors, for ``safe_open`` and for what reads the tensors into memory."""
+    """A file of encrypted tensors, for ``safe_open`` and for code that reads the tensors into memory."""
 
     def __init__(
         self, filename: str | os.PathLike[str], framework: str, device: Any, *, enc_key: Key, sign_key: Key
@@ -97,7 +97,7 @@ class SealedFile:
             raise FormatError(f"the header has {length} bytes, and the format allows {MAX_HEADER_BYTES}")
         text = bytearray(length)
         self.fill(8, memoryview(text))
-        # Over the bytes, before anything interprets them: an unsigned header costs less than a file of its length.
+        # Verifies the bytes before anything parses them: an unsigned header costs less than a file of its length.
         try:
             signature = take_signature(text)
         except _InClear:
@@ -151,7 +151,7 @@ class SealedFile:
         return self._file.fileno()
 
     def fill(self, at: int, *rooms: memoryview) -> None:
-        """Read from offset ``at`` of the file into one buffer after the other, until all are full."""
+        """Read from offset ``at`` of the file into consecutive buffers, until all are full."""
         left = [room for room in rooms if room.nbytes]
         while left:
             got = os.preadv(self.descriptor(), left, at)

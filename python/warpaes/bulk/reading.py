@@ -1,4 +1,4 @@
-"""Single objects for readers: their keys and associated data, as the manifest of their dataset has them."""
+"""Single objects for readers: their keys and associated data from the manifest of their dataset."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .manifest import NAME, Manifest, ManifestError
 from .rows import Row
 from .storage import CredentialsError, Entry, MissingError, PermanentError, Storage
 
-#: How many data keys of single objects are kept.
+#: Maximum number of objects' data keys that are kept.
 MOST_KEPT = 1024
 
 
 class _Folder(Storage):
-    """A folder of a file system of fsspec, as far as a manifest is read there."""
+    """A folder of an fsspec file system, with the operations to read a manifest."""
 
     def __init__(self, fs: AbstractFileSystem, root: str) -> None:
         super().__init__()
@@ -62,13 +62,13 @@ class _Dataset:
     version: tuple[str, ...]  #: of the manifest's root in the storage
 
     def find(self, path: str) -> Row | None:
-        """Return the row of an object that is in the target."""
+        """Return the row of an object in the target."""
         name = path[len(self.root) :].removeprefix("/")
         row = self.manifest.find(name.removesuffix(self.manifest.job.options.get("suffix") or ""))
         return row if row is not None and row.key == name and row.is_sealed else None
 
     def associated_data(self, row: Row) -> bytes:
-        """Return an object's associated data; those of before, if a rekey has still to process the object."""
+        """Return an object's associated data; the old ones if a rekey must still process the object."""
         options = self.manifest.job.options
         binding = options.get("binding", BOUND)
         if row.todo == "rekey":
@@ -79,9 +79,9 @@ class _Dataset:
 
 
 class Datasets:
-    """Finds the keys of objects by their paths in a file system of fsspec. Any number of threads may use an object.
+    """Finds the keys of objects by path in an fsspec file system. Any number of threads may use an object.
 
-    Each manifest is opened once, and so is each data key: those of single objects, up to ``MOST_KEPT``, are kept.
+    Each manifest and each data key is opened once; up to ``MOST_KEPT`` data keys of single objects are kept.
     """
 
     def __init__(self, place: DatasetPlace, fs: Callable[[], AbstractFileSystem]) -> None:
@@ -111,7 +111,7 @@ class Datasets:
             KeysetError: The key does not open the object's data key.
             KeySourceError, OSError: The key manager or the storage cannot be reached, or refuses.
         """
-        if self._process != os.getpid():  # sessions and tokens are the parent's
+        if self._process != os.getpid():  # sessions and tokens belong to the parent
             self._begin()
         with self._lock:
             try:
@@ -124,14 +124,15 @@ class Datasets:
                 raise KeysetError(str(error)) from None
 
     def refresh(self, path: str) -> None:
-        """Forget the manifest of an object: a job may have replaced both since it was read."""
+        """Forget the manifest of an object, because a job may have replaced both since it was read."""
         with self._lock:
             for root in _folders(path):
                 if root in self._found and self._found[root].version != self._version(root):
                     del self._found[root]
 
     def _version(self, root: str) -> tuple[str, ...]:
-        """Return what changes when the root of a manifest does. It decides only whether to read that again."""
+        """Return a value that changes with the root of a manifest. It only determines whether the root is read
+        again."""
         fs, path = self._fs(), f"{root}/{NAME}"
         fs.invalidate_cache(fs._parent(path))
         try:
@@ -146,11 +147,11 @@ class Datasets:
         if known is not None:
             try:
                 row = known.find(path)
-            except ManifestError:  # a job has replaced the shard since
+            except ManifestError:  # a job has replaced the shard
                 del self._found[known.root]
                 known = None
         dataset = known
-        # Planted files must not cost a request to the key manager each.
+        # Planted files must not each cause a request to the key manager.
         if row is None and (known is None or known.version != self._version(known.root)):
             dataset = self._found_above(path)
             row = dataset.find(path)
@@ -169,7 +170,7 @@ class Datasets:
         return self._kept[row.wrapped]
 
     def _found_above(self, path: str) -> _Dataset:
-        """Read the manifest of the nearest folder that has one, which must be authentic and of this place."""
+        """Read the manifest of the nearest folder with one, which must be authentic and belong to this place."""
         for root in _folders(path):
             version = self._version(root)
             manifest = Manifest.load(_Folder(self._fs(), root), self._spec.holders())

@@ -1,4 +1,4 @@
-"""Google Cloud KMS: the key never leaves it. Needs google-cloud-kms (``warpaes[gcp]``)."""
+"""Google Cloud KMS: the key never leaves the service. Needs google-cloud-kms (``warpaes[gcp]``)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ._source import (
     printable,
 )
 
-#: Seconds that a request may take. A request is not repeated here.
+#: Timeout of a request in seconds. A request is not repeated here.
 TIMEOUT = 30
 _NAME = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
 _POLYNOMIAL = 0x82F63B78
 
 
 def crc32c(data: bytes) -> int:
-    """Return the CRC-32C of a few bytes, which the service compares."""
+    """Return the CRC-32C of bytes, which the service compares."""
     value = 0xFFFFFFFF
     for byte in data:
         value ^= byte
@@ -35,7 +35,7 @@ def crc32c(data: bytes) -> int:
 
 
 class GcpKmsSource(KeySource):
-    """``gcp-kms://projects/…/cryptoKeys/NAME``, as Tink's URLs; Google's client finds the credentials.
+    """``gcp-kms://projects/…/cryptoKeys/NAME``, like Tink's URLs; Google's client finds the credentials.
 
     ``gcp-kms+http://HOST:PORT/projects/…`` is a server on this machine, without TLS and credentials.
     """
@@ -103,7 +103,7 @@ class GcpKmsSource(KeySource):
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt by Cloud KMS' Encrypt. Checksums detect what is altered on the way."""
+        """Encrypt with Cloud KMS's Encrypt. Checksums detect alterations in transit."""
         check_length(data_key)
         answer = self._ask(
             "encrypt",
@@ -122,7 +122,7 @@ class GcpKmsSource(KeySource):
         return wrapped
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt with Cloud KMS' Decrypt."""
+        """Decrypt with Cloud KMS's Decrypt."""
         if not wrapped:
             raise InvalidUnwrap(f"{self.name}: there is no wrapped key")
         answer = self._ask(

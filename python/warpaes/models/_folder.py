@@ -23,7 +23,7 @@ WEIGHTS = ".safetensors"
 INDEX = ".safetensors.index.json"
 MOST_MANIFEST = 16 << 20
 MOST_HEADER = 100_000_000
-#: What a hub's client keeps next to a model. Nothing loads it, so it is neither copied nor looked at.
+#: A hub client's own files next to a model. Nothing loads them, so they are neither copied nor checked.
 OF_A_HUB = (".cache/", ".git/", ".gitattributes", ".gitignore")
 _PIECE = 1 << 20
 
@@ -31,8 +31,7 @@ _PIECE = 1 << 20
 def files_of(folder: str, follow: bool = False) -> Iterator[str]:
     """Return the names of all files below a folder, with slashes; ``follow``: links to files are files.
 
-    Raises:
-        FormatError: There is something else than files and folders, such as a link.
+    Raises: FormatError: There is an entry that is neither a file nor a folder, such as a link.
     """
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if f"{entry.name}/" in OF_A_HUB:
@@ -46,7 +45,7 @@ def files_of(folder: str, follow: bool = False) -> Iterator[str]:
 
 
 def header_of(path: str) -> bytes:
-    """Return the header of a file of tensors, with its length in front. It has the tags of all tensors."""
+    """Return the header of a file of tensors, preceded by its length. It has the tags of all tensors."""
     with open(path, "rb") as file:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
@@ -81,7 +80,7 @@ def _code(keys: ModelKeys, text: bytes) -> bytes:
 
 
 class Folder:
-    """An encrypted model folder whose manifest is authentic, and whose files in clear are those that it names.
+    """An encrypted model folder with an authentic manifest and the files in clear that it names.
 
     A shard is compared with the manifest when it is opened.
     """
@@ -165,7 +164,7 @@ class Folder:
             raise FormatError(f"{path} has {os.stat(path).st_size} bytes, and {about['bytes']} were written")
         file = safe_open(path, framework, device, enc_key=self.keys.enc, sign_key=self.keys.sign)
         try:
-            # Again by the open file, because another one may have been at the path.
+            # Checked again with the open file, because another file may have been at the path.
             descriptor = file._file.descriptor()
             size = os.fstat(descriptor).st_size
             if hashlib.sha256(_header_in(descriptor)).hexdigest() != about["sha256"]:
@@ -204,11 +203,11 @@ def verify(folder: str | os.PathLike[str], keys: Keyset | str) -> int:
 
 
 def inspect(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what the manifest of a folder claims, without a key: nothing of it is authenticated.
+    """Return the contents of a folder's manifest without a key, unauthenticated.
 
     Raises:
         FileNotFoundError: There is no manifest.
-        FormatError: It is not one.
+        FormatError: The file is not a manifest.
     """
     with open(os.path.join(os.fspath(folder), MANIFEST), "rb") as file:
         text = file.read(MOST_MANIFEST).partition(b"\n")[0]

@@ -19,7 +19,7 @@ _turn = threading.Lock()
 
 
 class _Opener:
-    """Opens the files of encrypted model folders in the place of ``safetensors.safe_open``."""
+    """Replaces ``safetensors.safe_open`` for the files of encrypted model folders."""
 
     def __init__(self, keys: Keyset | str) -> None:
         self._keys = keys
@@ -51,7 +51,7 @@ class _Opener:
         return root
 
     def check(self) -> None:
-        """Compare the files in clear of the folders once more with their manifests."""
+        """Compare the folders' files in clear again with their manifests."""
         if not self._folders:
             raise FormatError("no file of an encrypted model folder was opened within unlocked()")
         for folder in self._folders.values():
@@ -59,15 +59,15 @@ class _Opener:
 
 
 def _replace(old: Any, new: Any) -> None:
-    """Put another function in the place of safetensors' in all modules that have imported it."""
+    """Replace safetensors' function in all modules that have imported it."""
     for module in list(sys.modules.values()):
-        with contextlib.suppress(Exception):  # modules that are made up
+        with contextlib.suppress(Exception):  # lazy modules that create attributes
             if vars(module).get("safe_open") is old:
                 module.safe_open = new  # type: ignore[attr-defined]
 
 
 def _refuse_pickles(*_: Any, **__: Any) -> Any:
-    """Stand in the place of ``torch.load``: packages fall back to it where they find no ``*.safetensors``."""
+    """Replaces ``torch.load``, to which packages fall back if they find no ``*.safetensors``."""
     raise FormatError("torch.load: nothing authenticates this file: load it outside of unlocked()")
 
 
@@ -105,7 +105,7 @@ def unlocked(keys: Keyset | str) -> Iterator[None]:
     """
     import safetensors
 
-    with contextlib.suppress(ModuleNotFoundError):  # its functions open files by a name of their own
+    with contextlib.suppress(ModuleNotFoundError):  # its functions have their own name for the function
         importlib.import_module("safetensors.torch")
 
     if not _turn.acquire(blocking=False):

@@ -1,4 +1,4 @@
-"""The encrypted file beneath a view."""
+"""The encrypted file of a view."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from .._file_objects import can_seek, check_binary
 from .._file_objects import read_at as positional
 
-#: Bytes that are read and decrypted at a time, if pages are shorter: of a local file so many as stay in a processor's
-#: caches, of other files so many that a request's latency is paid seldom.
+#: Number of bytes to read and decrypt at a time, if pages are shorter: small enough for a processor's caches for local
+#: files, large enough to hide a request's latency for others.
 _LOCAL_BYTES, _REMOTE_BYTES = 1 << 20, 16 << 20
 
 
@@ -31,7 +31,7 @@ class Source:
         self.window_bytes = _LOCAL_BYTES if self.local else _REMOTE_BYTES
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read exactly so many bytes."""
+        """Read exactly this many bytes."""
         data = bytearray(length)
         with memoryview(data) as view:
             self.read_into(offset, view)
@@ -45,7 +45,7 @@ class Source:
     def fetch(self, offset: int, length: int, held: int = 0) -> memoryview:
         """Read into this thread's window, which the thread's next call overwrites.
 
-        ``held``: so many bytes from the offset are in the window already.
+        ``held``: this many bytes from the offset are already in the window.
         """
         window: bytearray | None = getattr(self._own, "window", None)
         if window is None or len(window) < length:

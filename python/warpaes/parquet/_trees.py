@@ -1,4 +1,4 @@
-"""Folders of Parquet files: every file under one gets its place under another."""
+"""Folders of Parquet files: every file in one has an output in another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 SUFFIXES = (".parquet", ".parq", ".pq")
-#: The native code releases the interpreter's lock; more threads would wait for it.
+#: The native code releases the GIL; more threads would wait for it.
 _MOST_THREADS = 4
 
 
@@ -18,14 +18,14 @@ class Job:
 
     path: str
     target: str | None
-    name: str  #: its path in the folder, with slashes: what its AAD prefix binds it to
+    name: str  #: its path in the folder, with slashes, to which the AAD prefix binds it
 
 
 def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[list[Job], list[str]]:
     """Return the files to process, and files of the folders that are not Parquet.
 
     Raises:
-        ValueError: A path is a folder without ``recursive``, or ``output`` is no folder for several files.
+        ValueError: A path is a folder without ``recursive``, or ``output`` is not a folder for several files.
         FileNotFoundError: A folder does not exist.
     """
     given = list(paths)
