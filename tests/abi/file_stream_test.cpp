@@ -1,10 +1,12 @@
 // FILE* over readers and writers: compared with a plain file, over altered files, and through functions of the C
 // library.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -291,6 +293,25 @@ TEST_F(FileStream, AWriteThatFailsLeavesNoFile) {
         EXPECT_NE(std::ferror(stream), 0);
         EXPECT_EQ(std::fclose(stream), EOF);
     }
+}
+
+TEST_F(FileStream, FcloseTellsWhyThereIsNoFile) {
+    use("AES256_GCM_HKDF_4KB");
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    rlimit small = before;
+    small.rlim_cur = 1 << 20;
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    FILE* const stream = create(folder_ / "large");
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const Bytes text = random_bytes(16 << 20, 14);
+    EXPECT_LT(std::fwrite(text.data(), 1, text.size(), stream), text.size());
+    errno = 0;
+    EXPECT_EQ(std::fclose(stream), EOF);
+    EXPECT_EQ(errno, EIO);
+    EXPECT_NE(::access((folder_ / "large").c_str(), F_OK), 0);
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    std::signal(SIGXFSZ, handler);
 }
 
 TEST_F(FileStream, AProcessThatForksOrExits) {

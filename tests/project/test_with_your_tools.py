@@ -21,7 +21,8 @@ PYTHONS = [
     for python in (sys.executable, ROOT / ".venv/tests/bin/python3", os.environ.get("PYTHON_WITH_TOOLS"))
     if python and Path(python).exists()
 ]
-
+#: Files that the blocks write have these endings.
+ENCRYPTED = (".ckpt", ".csv", ".distcp", ".jsonl", ".npy", ".parquet", ".pt", ".tar")
 
 MAKE_KEYSET = """
 import warpaes
@@ -74,9 +75,10 @@ def make(packages, block):
                 done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
                 self.assertEqual(done.returncode, 0, f"{block}\n{done.stderr}")
             for path in Path(folder).rglob("*"):
-                if path.is_file() and path.suffix in (".csv", ".npy", ".pt", ".jsonl", ".parquet", ".tar"):
+                if path.is_file() and path.suffix in ENCRYPTED or path.name == ".metadata":
                     content = path.read_bytes()
-                    self.assertNotIn(b"value", content, f"{path.name} is not encrypted")
+                    for text in (b"value", b"torch", b"PK\x03\x04"):
+                        self.assertNotIn(text, content, f"{path.name} is not encrypted")
 
     return test
 

@@ -26,6 +26,14 @@ def needed(name: str) -> Any:
         ) from None
 
 
+def optional(name: str) -> Any:
+    """Return a module that `tools/setup test` does not install; without it the test is skipped."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise unittest.SkipTest(f"the Python package {name} is not installed; machines that have it run this") from None
+
+
 def run_python(program: str, **environment: str) -> str:
     """Return the output of a program in its own process, which must succeed."""
     done = subprocess.run(

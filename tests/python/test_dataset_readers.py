@@ -6,7 +6,6 @@ Each program runs in at most three lines. Programs that are not installed are sk
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import multiprocessing
 import os
@@ -14,17 +13,8 @@ import unittest
 from typing import Any
 
 from bulk_case import Case, bulk
-from support import needed
+from support import needed, optional
 from warpaes.fs import WarpaesFileSystem
-
-
-def optional(name: str) -> Any:
-    """Return a module that `tools/setup test` does not install; without it the test is skipped."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        raise unittest.SkipTest(f"the Python package {name} is not installed; machines that have it run this") from None
-
 
 TEXTS = ["one", "two", "three"]
 ROWS = 1000

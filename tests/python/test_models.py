@@ -19,19 +19,11 @@ from unittest import mock
 
 import tomllib
 import warpaes
-from support import needed
+from support import needed, optional
 from warpaes.exceptions import FormatError, InvalidSignature, InvalidTag, KeysetError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REFUSED = (FormatError, InvalidTag, InvalidSignature, KeysetError)
-
-
-def optional(name: str) -> Any:
-    """Return a module that `tools/setup test` does not install; without it the test is skipped."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        raise unittest.SkipTest(f"the Python package {name} is not installed; machines that have it run this") from None
 
 
 class Case(unittest.TestCase):

@@ -8,11 +8,11 @@ import io
 import json
 import re
 import secrets
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from .. import aead
+from .._fork_lock import ForkLock
 from .._key_files import read_file
 from .._native import Keyset, Reader, Writer
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap, KeysetError
@@ -181,7 +181,7 @@ class LocalSource(KeySource):
         self._read = read
         self._keys: _Keks | StreamingKeys | None = None
         self._count = WrapCount()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     @property
     def wraps(self) -> int:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import threading
 from typing import Any
 from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
+from .._fork_lock import ForkLock
 from .._key_files import keep_from_programs, warn_if_others_can_read
 from ..exceptions import InvalidUnwrap
 from ._source import DeniedError, KeySourceError, ProvingSource, UnavailableError, UnknownKeyError, WrapCount
@@ -17,7 +17,7 @@ from ._source import DeniedError, KeySourceError, ProvingSource, UnavailableErro
 NONCE_BYTES, TAG_BYTES = 12, 16
 
 # A login belongs to the process: a logout ends every session, including those of other sources on the same token.
-_one_at_a_time = threading.Lock()
+_one_at_a_time = ForkLock()
 
 
 class Pkcs11Source(ProvingSource):

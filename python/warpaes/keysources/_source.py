@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import abc
 import secrets
-import threading
 from types import TracebackType
 from typing import Self
 
+from .._fork_lock import ForkLock
 from ..exceptions import Error, InvalidUnwrap
 
 
@@ -77,7 +77,7 @@ class ProvingSource(KeySource):
 
     def __init__(self) -> None:
         """Start without proof."""
-        self._proof = threading.Lock()
+        self._proof = ForkLock()
         self._proven = False
 
     @abc.abstractmethod
@@ -132,7 +132,7 @@ class WrapCount:
 
     def __init__(self) -> None:
         """Start at 0."""
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self.value = 0
 
     def add(self, name: str) -> None:

@@ -6,10 +6,10 @@ import pathlib
 import secrets
 import struct
 import tempfile
-import threading
 from urllib.parse import parse_qsl
 
 from .. import aead
+from .._fork_lock import ForkLock
 from ..exceptions import InvalidTag, InvalidUnwrap
 from ._program import run_program
 from ._source import KeySource, KeySourceError, UnavailableError, check_length
@@ -36,7 +36,7 @@ class Tpm2Source(KeySource):
         self._pcr = options.get("pcr")
         self._flush = "flush" in options
         self._environment = {"TPM2TOOLS_TCTI": options["tcti"]} if "tcti" in options else {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def _tpm(self, *arguments: str, stdin: bytes | None = None) -> bytes:
         try:

@@ -28,15 +28,23 @@ class _RefusedTextError(KeySourceError):
 
 def _token() -> str:
     """Like Vault's own command: the environment, then the file of `vault login`."""
-    token = os.environ.get("VAULT_TOKEN", "").strip()
-    if token:
-        return token
-    try:
-        with open(os.path.expanduser("~/.vault-token")) as file:
-            warn_if_others_can_read("'~/.vault-token'", file.fileno())
-            return file.read(4096).strip()
-    except OSError:
-        raise DeniedError("vault-transit: no token: set VAULT_TOKEN, or log in with `vault login`") from None
+    token, place = os.environ.get("VAULT_TOKEN", "").strip(), "VAULT_TOKEN"
+    if not token:
+        place = "'~/.vault-token'"
+        try:
+            with open(os.path.expanduser("~/.vault-token"), encoding="ascii", errors="replace") as file:
+                warn_if_others_can_read(place, file.fileno())
+                token = file.read(4096).strip()
+        except OSError:
+            raise DeniedError("vault-transit: no token: set VAULT_TOKEN, or log in with `vault login`") from None
+    return _header(place, token)
+
+
+def _header(place: str, value: str) -> str:
+    """Return what a header of a request can have; http.client's own message would repeat the token."""
+    if not value.isascii() or not value.isprintable() or not value:
+        raise DeniedError(f"vault-transit: {place} is empty, or has characters that no header of a request can have")
+    return value
 
 
 class VaultTransitSource(ProvingSource):
@@ -66,7 +74,7 @@ class VaultTransitSource(ProvingSource):
     def _ask(self, operation: str, body: dict[str, str], answer_name: str) -> str:
         headers = {"X-Vault-Token": _token(), "X-Vault-Request": "true"}
         if namespace := os.environ.get("VAULT_NAMESPACE"):
-            headers["X-Vault-Namespace"] = namespace
+            headers["X-Vault-Namespace"] = _header("VAULT_NAMESPACE", namespace)
         path = f"/v1/{self._mount}/{operation}/{self._key}"
         status, answer = self._client.request("POST", path, body, headers)
         if status == 200:
@@ -109,7 +117,10 @@ class VaultTransitSource(ProvingSource):
 
     def _wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
         """Encrypt; the result is Vault's own text, ``vault:v1:…``."""
-        return self._ask("encrypt", self._body("plaintext", data_key, associated_data), "ciphertext").encode()
+        text = self._ask("encrypt", self._body("plaintext", data_key, associated_data), "ciphertext")
+        if not text.startswith("vault:v"):
+            raise BadAnswerError(f"{self.name}: the answer to encrypt has a ciphertext that is not Vault's")
+        return text.encode()
 
     def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
         """Decrypt with the version of the key that the text names."""
