@@ -75,7 +75,7 @@ def make(packages, block):
                 done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
                 self.assertEqual(done.returncode, 0, f"{block}\n{done.stderr}")
             for path in Path(folder).rglob("*"):
-                if path.is_file() and path.suffix in ENCRYPTED or path.name == ".metadata":
+                if (path.is_file() and path.suffix in ENCRYPTED) or path.name == ".metadata":
                     content = path.read_bytes()
                     for text in (b"value", b"torch", b"PK\x03\x04"):
                         self.assertNotIn(text, content, f"{path.name} is not encrypted")
