@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* suffix = ".warpaes";
 
-/// The name of a result: with the suffix added, or removed if it is there.
+/// The name of a result: with the suffix added, or removed if present.
 fs::path result_name(const fs::path& name, Action action) {
     if (action == Action::encrypt) return name.native() + suffix;
     return name.extension() == suffix && name.stem() != "" ? fs::path(name).replace_extension() : name;
@@ -164,7 +164,7 @@ private:
         if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
-    /// Whether it is the output directory, which may lie in one of the inputs with results of an earlier run.
+    /// Whether it is the output directory, which may lie in one of the inputs and contain results of an earlier run.
     [[nodiscard]] bool is_output_directory(const fs::path& path) const {
         std::error_code error;
         return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
@@ -195,8 +195,8 @@ private:
     FileList list_;
 };
 
-/// Identifies what a path leads to, whichever path leads there: a file, or if there is none, the nearest directory that
-/// exists and the rest of the path.
+/// Identifies the target of a path independent of the path: a file, or, if there is none, the nearest existing
+/// directory and the rest of the path.
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 
 std::optional<Identity> identity(const fs::path& path) {
@@ -225,7 +225,7 @@ fs::path without_detours(const fs::path& path) {
     return way;
 }
 
-/// A complete result replaces the file at its place; that must not be an input still to be read, or another result.
+/// A complete result replaces the file at its path, which must not be an unread input or another result.
 void refuse_clashes(const std::vector<FileTask>& tasks) {
     std::map<Identity, const FileTask*> inputs, outputs;
     for (const FileTask& task : tasks) {

@@ -73,7 +73,7 @@ Object configure(PyObject*, const Call& call) {
     try {
         create();
     } catch (...) {
-        wanted = before;  // what cannot be had must not make every later call fail
+        wanted = before;  // an unavailable option must not make every later call fail
         throw;
     }
     return none();
@@ -155,7 +155,7 @@ void check_process(unsigned made, const char* thing) {
 void add_engine(PyObject* module) {
     pthread_atfork(nullptr, nullptr, [] {
         ++fork_count;
-        current.store(nullptr);  // leaked: its threads and GPU contexts are the parent's
+        current.store(nullptr);  // leaked: its threads and GPU contexts belong to the parent
     });
     check(PyModule_AddFunctions(module, engine_functions));
 }

@@ -15,8 +15,8 @@ namespace {
 /// Most keys of single messages that are expanded at a time: 256 MiB of slots.
 constexpr std::uint64_t most_raw_keys = std::uint64_t{1} << 20;
 
-/// How many groups are worth another thread to make them ready, and the most threads. On an H200's host (2026-11) one
-/// thread took 147 ns a group, mostly waiting for memory.
+/// Number of groups for which another thread to prepare them is worthwhile, and the maximum number of threads. On an
+/// H200's host (2026-11) one thread took 147 ns a group, mostly waiting for memory.
 struct BatchThreads {
     static constexpr std::size_t groups = 32768;
     static constexpr unsigned most = 8;
@@ -32,8 +32,8 @@ void for_each_part(const BatchContext& context, std::size_t parts, const Work& w
     for (std::size_t i = 0; i < parts; ++i) on_device(i);
 }
 
-/// Runs batches that have their own memory each. Several threads make them ready; they are then enqueued one after the
-/// other on the lane's stream.
+/// Runs batches that have their own memory each. Several threads prepare them; they are then enqueued in order on the
+/// lane's stream.
 void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
     auto& others = context.memory.others;
     while (others.size() + 1 < parts.size()) others.push_back(std::make_unique<BatchMemory>());
