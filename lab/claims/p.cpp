@@ -74,7 +74,7 @@ Ratio smallest(const Figures& figures, const std::string& experiment) {
     try {
         return over(on_a_disk(figures, experiment, without_instructions)[0], gpu[0]);
     } catch (const Missing&) {
-        // So small a file takes milliseconds; without AES instructions it takes 30 µs more.
+        // Such a small file takes milliseconds; without AES instructions it takes 30 µs more.
         return over(on_a_disk(figures, experiment, with_instructions)[0], gpu[0]);
     }
 }

@@ -1,4 +1,4 @@
-// How verdicts express figures in words.
+// Expresses figures in words, for verdicts.
 #pragma once
 
 #include <fmt/format.h>

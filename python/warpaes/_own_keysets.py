@@ -1,4 +1,4 @@
-"""The keyset in front of a sealed file: docs/formats.md, "A file with its own keyset", describes the format."""
+"""The keyset at the beginning of a sealed file: docs/formats.md, "A file with its own keyset", describes the format."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ FIRST_LINE = len(MARK) + 7
 PAGE = 4096
 MOST_FRONT = 1 << 16
 MOST_SLOTS = 16
-#: The work of one keyset at the library's bound, 128 n r p bytes: a front has no more, however many slots there are.
+#: The work of one keyset at the library's limit, 128 n r p bytes: the total limit of a front, whatever its number of
+#: slots.
 MOST_WORK = 8 << 30
 #: How many opened keysets are kept, for a time.
 MOST_KEPT = 1024
 
 
 class OwnKeysets:
-    """Opens the keysets in front of many files, each once, and makes one for the files that are written.
+    """Opens the keysets at the beginning of many files, each once, and creates one for written files.
 
     Any number of threads may use an object.
     """
 
     def __init__(self, place: KeysetPlace, ask: AskPassphrase | None = None) -> None:
-        """Check the place, which is one of ``own:``.
+        """Check the place, which ends with ``own:``.
 
         Raises:
             ValueError: The place names no passphrase and no key-encryption key.
@@ -119,10 +120,9 @@ def _build(slot: bytes) -> bytes:
 
 
 def read_front(read: Callable[[int], bytes]) -> bytes:
-    """Read the front by a function that returns the next bytes, fewer than asked for only at the end.
+    """Read the front with a function that returns the next bytes, fewer than requested only at the end.
 
-    Raises:
-        FormatError: The file does not begin with one, or it is cut off.
+    Raises: FormatError: The file does not begin with a front, or it is truncated.
     """
     first = read(FIRST_LINE)
     if not first.startswith(MARK):
@@ -141,7 +141,7 @@ def read_front(read: Callable[[int], bytes]) -> bytes:
 
 
 def _slots(front: bytes) -> list[tuple[bytes, bool]]:
-    """Return the encrypted keysets of a front, and whether each is under a passphrase; their cost is bounded."""
+    """Return the encrypted keysets of a front, and whether each is under a passphrase; their total cost is limited."""
     slots, work = [], 0
     for line in front[FIRST_LINE:].split(b"\n"):
         slot = line.strip(b" ")
@@ -155,7 +155,7 @@ def _slots(front: bytes) -> list[tuple[bytes, bool]]:
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             if isinstance(error, KeysetError) and slot.endswith(b"}"):
                 raise
-            continue  # a change that was cut off leaves such a line
+            continue  # an interrupted change leaves such a line
         slots.append((slot, cost is not None))
     if work > MOST_WORK:
         raise KeysetError(

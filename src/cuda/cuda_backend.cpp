@@ -1,4 +1,4 @@
-// The CUDA backend: its devices, their lanes, and where memory lies.
+// The CUDA backend: its devices, their lanes, and queries of memory.
 #include "backend/cuda_backend.hpp"
 
 #include <algorithm>
@@ -217,7 +217,7 @@ public:
     }
 
 private:
-    /// A caller's stream. Throws Error{STATE} instead of spoiling a capture that excludes the default stream.
+    /// A caller's stream. Throws Error{STATE} instead of invalidating a capture that excludes the default stream.
     static cudaStream_t usable(void* stream) {
         cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
         if (stream == nullptr && !try_to(cudaStreamIsCapturing(nullptr, &status))) {
@@ -368,7 +368,7 @@ private:
                     "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
             }
             auto its = std::make_unique<Device>();
-            // PTX of 7.5 has no products of bits, whatever GPU the driver compiles it for.
+            // PTX of 7.5 has no bit products, whatever GPU the driver compiles it for.
             its->built_in = cuda::limits_of(properties.multiProcessorCount, shared, code < 80 ? code : capability,
                                             static_cast<std::size_t>(properties.l2CacheSize));
             info.speed = {.compute_capability = capability,
@@ -448,7 +448,7 @@ private:
 }  // namespace
 
 bool all_memory_is_the_hosts() noexcept {
-    // If nobody has loaded the driver, nobody has device memory. Asking would load the driver, which takes long.
+    // If the driver is not loaded, there is no device memory. A query would load the driver, which takes long.
     return !cuda_backend().is_loaded() || !cuda_backend().usable();
 }
 
@@ -457,7 +457,7 @@ GpuMemory& gpu_memory() {
 }
 
 CudaBackend& cuda_backend() {
-    // Never destroyed: at exit the CUDA runtime may be gone first.
+    // Never destroyed: at exit the CUDA runtime may be destroyed first.
     static auto* backend = new Cuda;
     return *backend;
 }

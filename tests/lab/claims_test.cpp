@@ -1,4 +1,4 @@
-// Verdicts on made-up figures: each judges the series, the range and the condition that its sentence is about.
+// Verdicts on invented figures: each uses the series, the range and the condition of its sentence.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST(Claims, AMachineUnderLoadYieldsNoVerdict) {
     const Verdict verdict = made.judged("N.four-tables");
     EXPECT_EQ(verdict.holds, Holds::open);
     EXPECT_NE(verdict.sentence.find("others used 50 %"), std::string::npos) << verdict.sentence;
-    // Nor does an experiment that only the verdict on another one needs.
+    // Nor does an experiment that is only needed for a verdict on another one.
     MadeRecord two;
     two.lines("H.ctr", "CTR, kernel alone", {1024}, "four tables in shared memory", {100});
     two.lines("H.ctr", "CTR with transfers", {1024}, "four tables in shared memory, one step after the other", {50});
@@ -148,7 +148,7 @@ TEST(Claims, TheRankCorrelationHasAnInterval) {
     const Verdict verdict = thirteen(as_published).judged("W.thirteen-order");
     EXPECT_EQ(verdict.holds, Holds::yes);
     EXPECT_NE(verdict.sentence.find("n = 13"), std::string::npos);
-    // The extremes as published and everything between at random is not the published order.
+    // The published extremes with a random order between them are not the published order.
     EXPECT_EQ(thirteen({1, 8, 4, 9, 5, 10, 6, 11, 7, 12, 3, 13, 0.5}).holds("W.thirteen-order"), Holds::no);
 }
 
@@ -325,7 +325,7 @@ TEST(Claims, SurfacesAreComparedThroughTheSameBuffer) {
     const auto surface = [&](const char* name, std::vector<double> values) {
         made.surface("D.surfaces", "AES-128 encryption", {1024, 67108864}, {1024, 33554432}, name, std::move(values));
     };
-    // At the largest buffer the GPU is ahead; AES-NI is better through a small one.
+    // The GPU is ahead with the largest buffer; AES-NI is better with a small one.
     surface("C++ with T-tables", {0.25, 0.25, 0.25, 0.25});
     surface("AES-NI", {0.65, 2.2, 0.65, 1.7});
     surface("CUDA", {0.05, 0.05, 0.05, 2.1});

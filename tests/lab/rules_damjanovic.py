@@ -1,4 +1,4 @@
-"""The rules of [D]'s sentences (lab/claims/statements/damjanovic.json), with the figures that it published."""
+"""Rules for [D]'s conclusions (lab/claims/statements/damjanovic.json), with its published figures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Surface:
         return figure
 
     def best(self, name: str, file: int):
-        """Through the best buffer."""
+        """With the best buffer."""
         return max((self.at(name, file, b) for b in range(self.buffers)), key=lambda f: f[0])
 
     def plane(self):
@@ -94,7 +94,7 @@ def large_cpp(r: Record):
 
 
 def aes_ni_faster(r: Record):
-    """Both surfaces are drawn over one plane, so each cell is a file and a buffer of both."""
+    """Both surfaces have the same axes, so each cell is a file and a buffer of both."""
     s = Surface(r)
     return everywhere([order(s.at(NI, *cell), s.at(GPU, *cell)) for cell in s.plane()])
 
@@ -150,7 +150,7 @@ def stronger_gpus(r: Record):
 
 
 def cheap(r: Record):
-    """The paper is only about such GPUs."""
+    """The paper covers only such GPUs."""
     if "GeForce" not in (r.gpu or ""):
         raise MissingError("a GPU of the consumer line")
     s = Surface(r)

@@ -1,4 +1,4 @@
-"""The rules of [N]'s sentences (lab/claims/statements/gibadullin.json), with the figures that it published."""
+"""Rules for [N]'s conclusions (lab/claims/statements/gibadullin.json), with its published figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of [H]'s sentences (lab/claims/statements/harrison.json), with the figures that it published."""
+"""Rules for [H]'s conclusions (lab/claims/statements/harrison.json), with its published figures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def random_reads(r: Record):
 
 
 def coherent_reads(r: Record):
-    """Constant memory against the other two, coherent reads against coherent reads."""
+    """Constant memory compared with the other two, all with coherent reads."""
     at = r.series("H.reads", READS, "coherent: one word")
     ahead = [order(at["constant"], at[other]) for other in ("shared", "texture")]
     return OPEN if "unclear" in ahead else (NO, PARTLY, YES)[ahead.count("ahead")]
@@ -80,7 +80,7 @@ def cpu(r: Record):
 
 
 def small_payloads(r: Record):
-    """Against the CPU's best at the smallest size."""
+    """Compared with the CPU's best at the smallest size."""
     gpu, surface = with_transfers(r), cpu(r)
     size = gpu.x[0]
     column = [f for f in surface.column(surface.x.index(size)) if f is not None]
@@ -103,13 +103,13 @@ def overhead(*published_costs):
 
 
 def grows(shares: list[float]) -> str:
-    """Of shares in per cent, from the fewest messages to the most."""
+    """Shares in per cent, from the fewest messages to the most."""
     kept = sum(more >= less - 1 for less, more in zip(shares, shares[1:]))
     return share(kept, len(shares) - 1)
 
 
 def overhead_grows(r: Record):
-    """Messages are the more the shorter they are."""
+    """The shorter the messages are, the more there are."""
     costs = r.series("H.overhead", "Overhead of many messages", "[H]'s model, with transfers").pairs()
     return grows([f[0] for _, f in sorted(costs, reverse=True)])
 

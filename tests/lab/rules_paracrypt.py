@@ -1,4 +1,4 @@
-"""The rules of [P]'s sentences (lab/claims/statements/paracrypt.json), with the figures that it published.
+"""Rules for [P]'s conclusions (lab/claims/statements/paracrypt.json), with its published figures.
 
 Its openssl ran without AES instructions, so its comparison of GPU and openssl is checked with such an openssl.
 """
@@ -83,7 +83,7 @@ def delay(r: Record):
 def aes_ni(r: Record):
     """openssl with AES instructions, as the paper's alternative, not warpaes on all threads."""
     ratio = mean_ratio(r, "P.encryption", WITH, GPU, 63e6)
-    # What lies between two limits is not told by the ends only.
+    # The ends of a range do not determine the values in between.
     inside = [2 / 3 <= x <= 1.5 for x in ratio]
     if ratio[1] < 2 / 3 and ratio[2] > 1.5:
         return OPEN

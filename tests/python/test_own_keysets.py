@@ -1,4 +1,4 @@
-"""Files with a keyset of their own in front: through open and fsspec, with the command, and altered."""
+"""Files that begin with their own keyset: through open and fsspec, with the command, and altered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// A caller asks CUDA for the last error after work of its own: none of ours may be there.
+// A caller asks CUDA for the last error after its own work: it must not be one of ours.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-"""Single objects for readers: their keys and associated data, as the manifest of their dataset has them."""
+"""Single objects for readers: their keys and associated data from the manifest of their dataset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_KEPT, MOST_SHARDS = 1024, 5
 
 
 class _Folder(Storage):
-    """A folder of a file system of fsspec, as far as a manifest is read there."""
+    """A folder of an fsspec file system, with the operations to read a manifest."""
 
     def __init__(self, fs: AbstractFileSystem, root: str) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class _Dataset:
         return row if row is not None and row.key == key and row.is_sealed else None
 
     def associated_data(self, row: Row) -> bytes:
-        """Return an object's associated data; those of before, if a rekey has still to process the object."""
+        """Return an object's associated data; the old ones if a rekey must still process the object."""
         options = self.manifest.job.options
         binding = options.get("binding", BOUND)
         if row.todo == "rekey":
@@ -95,7 +95,7 @@ class _Refused:
 
 
 class Datasets:
-    """Finds the keys of objects by their paths in a file system of fsspec. Any number of threads may use an object.
+    """Finds the keys of objects by path in an fsspec file system. Any number of threads may use an object.
 
     Each manifest is opened once, and so is each data key. They are kept for ``KEPT_SECONDS``, data keys of single
     objects up to ``MOST_KEPT``. A thread that waits for the key manager holds up only those that need the same key.
@@ -175,7 +175,8 @@ class Datasets:
         return None
 
     def _version(self, root: str) -> tuple[str, ...]:
-        """Return what changes when the root of a manifest does. It decides only whether to read that again."""
+        """Return a value that changes with the root of a manifest. It only determines whether the root is read
+        again."""
         fs, path = self._fs(), f"{root}/{NAME}"
         fs.invalidate_cache(fs._parent(path))
         try:
