@@ -1,4 +1,4 @@
-// Page-locked memory for tests: whole pages, as an arena has them.
+// Page-locked memory for tests: whole pages, as in an arena.
 #pragma once
 
 #include <cstdint>

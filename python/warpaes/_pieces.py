@@ -1,4 +1,4 @@
-"""Common parts of reading and writing encrypted tensors: pieces of a file, and threads that share them."""
+"""Shared code for reading and writing encrypted tensors: pieces of a file, and threads that share them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .exceptions import InvalidTag
 
 TAG_BYTES = 16
 MOST_THREADS = 8
-#: The most parts of a piece; one preadv call reads them all, so there are fewer than IOV_MAX.
+#: The maximum number of parts in a piece; one preadv call reads them all, so it is below IOV_MAX.
 MOST_PARTS = 512
 
 
@@ -23,7 +23,7 @@ def chunks_of(size: int, chunk: int) -> int:
 
 
 def nonces(base: bytes, first: int, count: int) -> bytes:
-    """Return the nonces of ``count`` chunks from number ``first`` on, one after the other."""
+    """Return the concatenated nonces of ``count`` chunks from number ``first`` on."""
     fixed, start = base[:8], struct.unpack(">I", base[8:])[0]
     return b"".join(fixed + struct.pack(">I", start + i & 0xFFFFFFFF) for i in range(first, first + count))
 
@@ -148,7 +148,7 @@ def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any],
 
 
 class Ahead:
-    """Threads that do work in order, ahead of its consumer. The consumer does work itself that no thread has begun."""
+    """Threads that do work in order, ahead of its consumer. The consumer itself does work that no thread has begun."""
 
     class _Job:
         def __init__(self, work: Callable[[], Any]) -> None:

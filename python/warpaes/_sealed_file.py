@@ -30,12 +30,12 @@ from .exceptions import FormatError, InvalidTag
 
 _END = 1 << 64
 
-#: As ``unb64``, for fields of many tensors, which are decoded in a row.
+#: Like ``unb64``, for fields of many tensors, which are decoded together.
 _base64 = partial(binascii.a2b_base64, strict_mode=True)
 
 
 class _InClear(FormatError):  # noqa: N818 (not an error of its own)
-    """The header is one of safetensors, without encryption."""
+    """The header is a safetensors header without encryption."""
 
 
 def take_signature(text: bytearray) -> bytes:
@@ -45,7 +45,7 @@ def take_signature(text: bytearray) -> bytes:
     end = text.rfind(b"}") + 1
     if len(text) % 8 or len(text) - end >= 8 or text[end:] != b" " * (len(text) - end):
         raise FormatError("no CryptoTensors: the header is not JSON with spaces to a multiple of 8 bytes")
-    # Within JSON's strings no quote follows a comma or a brace without a backslash.
+    # Within JSON strings no quote follows a comma or a brace without a backslash.
     name = b'"__signature__":"'
     begin = max(text.find(b"{" + name), text.find(b"," + name)) + 1
     behind = text.find(b'"', begin + len(name), begin + len(name) + 2 * _jwk.SIGNATURE_BYTES) + 1
@@ -105,7 +105,7 @@ class Ranges:
 
 
 class SealedFile:
-    """A file of encrypted tensors, for ``safe_open`` and for what reads the tensors into memory."""
+    """A file of encrypted tensors, for ``safe_open`` and for code that reads the tensors into memory."""
 
     def __init__(
         self,

@@ -79,7 +79,7 @@ def _begin(part: Part, chunk: int, data: memoryview) -> Batch:
     count = chunks_of(size, chunk)
     offsets = array.array("Q", range(0, count * chunk, chunk))
     lengths = array.array("Q", [min(chunk, size - offset) for offset in offsets])
-    out: Any = part.data if size else data  # an empty tensor has a tag too
+    out: Any = part.data if size else data  # an empty tensor also has a tag
     return AESGCM(tensor.key).submit_into(
         "decrypt", nonces(tensor.base, part.first, count), data, offsets, lengths, out, part.tags
     )

@@ -87,8 +87,8 @@ def _fill(file: SealedFile, piece: list[Part]) -> None:
 class _Rooms:
     """Untouched memory for NumPy arrays, in large pages: faulting in small pages takes longer than all other work.
 
-    Large pages begin at multiples of their size. A long array has large pages of its own. Short arrays lie side by side
-    in a shared room, so an array that stays alive keeps its whole room alive.
+    Large pages begin at multiples of their size. A long array has separate large pages. Short arrays share a block, so
+    one array that stays alive keeps the whole block alive.
     """
 
     def __init__(self, sizes: list[int]) -> None:

@@ -6,7 +6,7 @@
 
 namespace warpaes {
 
-/// Where a buffer lies.
+/// The memory of a buffer.
 enum class Memory { pageable, page_locked, device };
 
 struct MemoryPlace {
@@ -33,7 +33,7 @@ struct MemoryStretch {
 /// The memory of the devices of one kind. engine/memory.cpp calls it.
 class GpuMemory {
 public:
-    /// Where `pointer` lies; pageable if there is no usable device. Never creates a CUDA context. Thread-safe.
+    /// The memory of `pointer`; pageable if there is no usable device. Never creates a CUDA context. Thread-safe.
     [[nodiscard]] virtual MemoryPlace place(const void* pointer) noexcept = 0;
     /// The memory around `pointer` that lies in the same place. `far`: on a device, its whole allocation, which takes
     /// longer to find.

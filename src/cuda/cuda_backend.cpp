@@ -1,4 +1,4 @@
-// The CUDA backend: its devices, their lanes, and where memory lies.
+// The CUDA backend: its devices, their lanes, and queries of memory.
 #include "backend/cuda_backend.hpp"
 
 #include <algorithm>
@@ -10,11 +10,13 @@
 #include "base/error.hpp"
 #include "base/loaded_library.hpp"
 #include "base/process.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/rows.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/host.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes {
 
@@ -195,6 +197,7 @@ public:
         if (!done) throw Error(WARPAES_ERROR_DEVICE, "wiping keys in device memory failed");
     }
 
+    const GpuTransfers& transfers() const noexcept override { return cuda::gpu_transfers; }
     void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept override { find_launches_ = find; }
 
     GpuLaunches launches(int device) override {
@@ -214,7 +217,7 @@ public:
     }
 
 private:
-    /// A caller's stream. Throws Error{STATE} instead of spoiling a capture that excludes the default stream.
+    /// A caller's stream. Throws Error{STATE} instead of invalidating a capture that excludes the default stream.
     static cudaStream_t usable(void* stream) {
         cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
         if (stream == nullptr && !try_to(cudaStreamIsCapturing(nullptr, &status))) {
@@ -284,9 +287,6 @@ private:
             return false;
         }
     }
-
-    /// Opt-in shared memory that the smaller of the two table layouts needs (kernels/cipher.cuh).
-    static constexpr int least_shared_bytes = 64 * 1024;
 
     static bool driver_loaded() noexcept {
 #if defined(WARPAES_SIMT)
@@ -360,7 +360,7 @@ private:
             info.multiprocessors = properties.multiProcessorCount;
             info.memory_bytes = properties.totalGlobalMem;
             const auto shared = static_cast<int>(properties.sharedMemPerBlockOptin);
-            if (shared < least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
+            if (shared < cuda::least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
             const int capability = 10 * properties.major + properties.minor;
             const int code = cuda::code_for(properties.major, properties.minor);
             if (code == 0) {
@@ -368,7 +368,7 @@ private:
                     "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
             }
             auto its = std::make_unique<Device>();
-            // PTX of 7.5 has no products of bits, whatever GPU the driver compiles it for.
+            // PTX of 7.5 has no bit products, whatever GPU the driver compiles it for.
             its->built_in = cuda::limits_of(properties.multiProcessorCount, shared, code < 80 ? code : capability,
                                             static_cast<std::size_t>(properties.l2CacheSize));
             info.speed = {.compute_capability = capability,
@@ -448,7 +448,7 @@ private:
 }  // namespace
 
 bool all_memory_is_the_hosts() noexcept {
-    // If nobody has loaded the driver, nobody has device memory. Asking would load the driver, which takes long.
+    // If the driver is not loaded, there is no device memory. A query would load the driver, which takes long.
     return !cuda_backend().is_loaded() || !cuda_backend().usable();
 }
 
@@ -457,7 +457,7 @@ GpuMemory& gpu_memory() {
 }
 
 CudaBackend& cuda_backend() {
-    // Never destroyed: at exit the CUDA runtime may be gone first.
+    // Never destroyed: at exit the CUDA runtime may be destroyed first.
     static auto* backend = new Cuda;
     return *backend;
 }

@@ -1,4 +1,4 @@
-// The library around the messages: versions, statuses, backends, keys, threads, memory.
+// Everything except messages: versions, statuses, backends, keys, threads, memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -263,7 +263,7 @@ TEST_F(EngineTest, UnknownBackendsAreRefused) {
     for (const char* name : {"openssl", "CUDA", "aesni ", "vaes512"}) {
         options.backend = name;
         expect_refused(options, WARPAES_ERROR_BACKEND, name);
-        expect_refused(options, WARPAES_ERROR_BACKEND, "libcrypto");  // the sentence lists what there is
+        expect_refused(options, WARPAES_ERROR_BACKEND, "libcrypto");  // the sentence lists the existing ones
         setenv("WARPAES_BACKEND", name, 1);
         Engine engine;
         EXPECT_EQ(create(nullptr, engine), WARPAES_ERROR_BACKEND);
@@ -374,7 +374,7 @@ TEST(Keys, AreCopied) {
 class EngineOfBackend : public BackendTest {};
 
 TEST_P(EngineOfBackend, IsSharedByThreads) {
-    // Several chunks a message, so that calls borrow the engine's workers from each other.
+    // Several chunks per message, so that calls borrow the engine's workers from each other.
     const Engine engine = make_engine(GetParam(), 4096, 2);
     const Bytes key_bytes = Random(3).bytes(32);
     const Key key = make_key(key_bytes);

@@ -1,4 +1,4 @@
-// What a message leaves in GPU and page-locked memory, and what becomes of it when CUDA fails: on the simulated GPU.
+// Data that a message leaves in GPU and page-locked memory, and CUDA failures, on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ protected:
         simt::reset();
     }
 
-    /// Encrypts `bytes` bytes on a new engine, whose lanes are closed when it goes, in a mode for which everything is
-    /// copied to the device and back.
+    /// Encrypts `bytes` bytes on a new engine, whose lanes are closed with it, in a mode that copies everything to the
+    /// device and back.
     Bytes encrypt(std::size_t bytes) {
         Engine engine({.backend = "cuda", .device = -1, .threads = 2, .depth = 2, .chunk_bytes = 65536});
         Bytes out(bytes);
@@ -96,7 +96,7 @@ TEST_F(GpuMemory, PageLockedMessagesAreProcessedWhereTheyLie) {
     EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, 0), 0U);
     EXPECT_EQ(copies_of(Mode::ecb, Direction::decrypt, 0, 0), 0U);
     EXPECT_EQ(copies_of(Mode::cbc, Direction::decrypt, 0, 0), 0U);
-    // Kernels that come by a byte twice, buffers that are not aligned, and chunks as long as the caller wants them.
+    // Kernels that process a byte twice, unaligned buffers, and chunks of a length that the caller chooses.
     EXPECT_NE(copies_of(Mode::cfb8, Direction::decrypt, 0, 0), 0U);
     EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 1, 0), 5U) << "three chunks in, and the two long ones out";
     EXPECT_EQ(copies_of(Mode::ctr, Direction::encrypt, 0, std::uint64_t{2} << 20), 4U) << "the long chunks, both ways";
@@ -104,7 +104,7 @@ TEST_F(GpuMemory, PageLockedMessagesAreProcessedWhereTheyLie) {
     free_page_locked(in);
 }
 
-/// Device memory that a caller gives back, whatever the caller has left there.
+/// Device memory that a caller frees, whatever it contains.
 TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
     auto* const memory = static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, 1000));
     cuda_backend().copy(memory, Bytes(1000, 7).data(), 1000, 0, nullptr);
@@ -120,7 +120,7 @@ TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
     EXPECT_TRUE(clean);
 }
 
-/// Sixteen bytes of the text, of the ciphertext or of a round key in anything that is freed would be a leak. Both sizes
+/// Sixteen bytes of the text, the ciphertext or a round key in freed memory would be a leak. Both sizes
 /// matter: 100 bytes go only through the lane's device buffers, a megabyte through staging, in several chunks.
 TEST_F(GpuMemory, NothingIsLeftInWhatIsFreed) {
     for (const std::size_t bytes : {std::size_t{100}, plaintext_.size()}) {
@@ -146,9 +146,9 @@ TEST_F(GpuMemory, NothingIsLeftInWhatIsFreed) {
     }
 }
 
-/// Every call that can keep a message from its result, failing at each of its turns.
+/// Every call that a result depends on, failing in turn.
 TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
-    encrypt(200000);  // what the process keeps for good is there now
+    encrypt(200000);  // the process's permanent allocations exist now
     const simt::Usage before = simt::usage();
     const Bytes right = encrypt(200000);
     for (const char* function : {"cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaHostAlloc", "cudaMalloc",
@@ -161,7 +161,7 @@ TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
             simt::reset();
             simt::fail_call(function, static_cast<int>(nth), cudaErrorUnknown);
             try {
-                // Which worker does how much differs from run to run: with fewer calls than counted, none fails.
+                // The distribution of work differs from run to run: with fewer calls than counted, none fails.
                 EXPECT_EQ(encrypt(200000), right) << function << " " << nth;
             } catch (const Error& e) {
                 EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE) << e.what();

@@ -20,8 +20,8 @@ from typing import Any
 import warpaes
 from bulk_case import Case, bulk
 from support import needed
+from warpaes._once import Kept
 from warpaes.bulk import keys, reading, storage
-from warpaes.bulk.kept import Kept
 from warpaes.exceptions import InvalidTag, KeysetError
 from warpaes.fs import WarpaesFileSystem
 
@@ -107,7 +107,7 @@ class Local(Case):
                 self.assertEqual(unwrap.call_count, count, envelope)
 
     def test_planted_files_cost_no_requests(self) -> None:
-        """Who writes the storage cannot make a reader ask the key manager again and again."""
+        """An attacker who writes the storage cannot make a reader query the key manager repeatedly."""
         self.write([10, 20])
         target = self.encrypt("object")
         for i in range(30):
@@ -271,7 +271,7 @@ class Local(Case):
         self.assertEqual((wrong, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])), ([], 0))
 
     def test_what_lies_in_the_storage_decides_nothing(self) -> None:
-        """Who can write there moves, copies and plants: the answer is the object's own content or an error."""
+        """An attacker moves, copies and plants objects: the result is the object's own content or an error."""
         self.write([11, 22])
         one, two = "a/0/o b.11", "a/1/o b.22"
         for envelope in HOW:
@@ -303,7 +303,7 @@ class Local(Case):
                 (target / ".warpaes-bulk/manifest.jsonl").unlink()
                 refused(one, FileNotFoundError)
                 restored()
-                # A whole dataset in the place of this one, and a nearer one.
+                # A whole dataset instead of this one, and one in a nearer folder.
                 shutil.copytree(kept, target / "a/0", dirs_exist_ok=True)
                 self.assertIn(str(target), refused(one))
                 restored()

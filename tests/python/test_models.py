@@ -1,4 +1,4 @@
-"""Encrypted model folders: what is encrypted, what is refused, and transformers and diffusers that load them."""
+"""Encrypted model folders: encryption, refusals, and loading by transformers and diffusers."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Folders(Case):
         self.assertNotIn(there.keys.enc["k"], repr(there.keys) + str(vars(there)))
 
     def test_a_shard_that_is_exchanged_while_it_is_opened(self) -> None:
-        """The manifest is compared with the file that was opened, not with what lies at its path."""
+        """The manifest is compared with the opened file, not with the file at its path."""
         self.encrypt()
         other = self.folder / "other"
         self.models.encrypt(self.source, other, str(self.key))
@@ -205,7 +205,7 @@ class Folders(Case):
             self.models.verify(self.target, warpaes.Keyset.parse(json.dumps(found)))
 
     def refused(self, words: str = "") -> None:
-        """No tensor is yielded, verify fails, and from_pretrained would."""
+        """No tensor is yielded, verify fails, and from_pretrained would fail."""
         yielded = []
         with self.assertRaisesRegex(REFUSED, words):
             for name, _ in self.models.load(self.target, str(self.key), framework="numpy"):
@@ -353,9 +353,9 @@ class Folders(Case):
 
 
 class Vllm(Case):
-    """The plugin against the contract of vLLM's loaders: a registry, and a loader that opens shards by safetensors.
+    """The plugin with vLLM's interface of loaders: a registry, and a loader that opens shards by safetensors.
 
-    vLLM itself is not installed. The stand-in refuses unknown options, keeps its load format and reads as vLLM does.
+    vLLM itself is not installed. The replacement refuses unknown options, keeps its load format and reads as vLLM does.
     """
 
     def setUp(self) -> None:
@@ -491,7 +491,7 @@ class Unlocked(Case):
             shutil.rmtree(self.target)
 
     def test_weights_in_clear_in_their_place(self) -> None:
-        """Who writes the storage puts pickles in the place of the shards: transformers falls back to them."""
+        """An attacker replaces the shards by pickles, to which transformers falls back."""
         torch = optional("torch")
         transformers = optional("transformers")
         config = transformers.LlamaConfig(

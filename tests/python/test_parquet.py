@@ -1,4 +1,4 @@
-"""Encrypted Parquet through the plain view: what pyarrow writes, altered files, missing keys, bytes read."""
+"""Encrypted Parquet through the plain view: pyarrow's files, altered files, missing keys, bytes read."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def hundred_columns():
 
 
 class Counting(io.BytesIO):
-    """Counts the bytes that are read."""
+    """Counts read bytes."""
 
     count = 0
 
@@ -227,7 +227,7 @@ class Counting(io.BytesIO):
 
 
 class Reads(unittest.TestCase):
-    """Any range of the view is the same."""
+    """Any range of the view has the same bytes."""
 
     def test_any_range(self):
         data = written(data_page_size=300, write_batch_size=20, write_page_index=True, row_group_size=200)
@@ -243,7 +243,7 @@ class Reads(unittest.TestCase):
                 self.assertEqual(view.read_at(offset, length), whole[offset : offset + length])
 
     def test_a_read_in_the_middle(self):
-        """A page is found by the OffsetIndex, or by two length fields a page: not by reading all before it."""
+        """A page is found by the OffsetIndex or by two length fields per page, without reading everything before it."""
         values = pa.table({"a": pa.array([f"value {i}" for i in range(100_000)])})
         for index in (True, False):
             for dictionary in (True, False):
@@ -307,7 +307,7 @@ def content(span):
 
 
 class ColumnChunks(unittest.TestCase):
-    """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory; all else is the same."""
+    """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory; otherwise they are the same."""
 
     def setUp(self):
         self.device = "cuda" if any(one["name"] == "cuda" and one["usable"] for one in warpaes.backends()) else "cpu"
@@ -457,7 +457,7 @@ class OnS3(unittest.TestCase):
 
 
 class OverS3fs(unittest.TestCase):
-    """A URL of the fsspec protocol, over s3fs and a server of moto's."""
+    """A URL of the fsspec protocol, with s3fs and a moto server."""
 
     def test_a_projection_fetches_one_column(self):
         s3fs = support.needed("s3fs")
@@ -507,7 +507,7 @@ class OverS3fs(unittest.TestCase):
 
 
 class Hostile(unittest.TestCase):
-    """Someone alters files, or has other keys."""
+    """Altered files, and other keys."""
 
     def setUp(self):
         self.small = pa.table({"a": pa.array(range(40), pa.int64()), "b": pa.array([f"s{i}" for i in range(40)])})
@@ -603,7 +603,7 @@ class Hostile(unittest.TestCase):
                 self.assertTrue(pq.read_table(view, columns=others).equals(table().select(others)))
                 with self.assertRaisesRegex(Exception, r"column 0 \(number\)"):
                     pq.ParquetFile(view, pre_buffer=False).read(columns=["number"])
-                # No byte of it is made up: a read over it is refused, in whatever way it is read.
+                # No byte of it is invented: every kind of read over it is refused.
                 for chunk in (row[0] for row in view.footer.chunks):
                     for offset, length in (
                         (chunk.start, 1),
@@ -662,7 +662,7 @@ class Hostile(unittest.TestCase):
             wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
 
     def test_random_alterations(self):
-        """Nothing but the refusals that are documented, and the same table or none."""
+        """Only documented refusals, and the same table or none."""
         import random
 
         rng = random.Random(44)
@@ -695,7 +695,7 @@ LAYOUT = {
 
 
 class Rewritten(unittest.TestCase):
-    """What the package writes, read by pyarrow; and files rewritten page by page."""
+    """The package's files, read by pyarrow, and files rewritten page by page."""
 
     def test_written_for_pyarrow(self):
         for algorithm, plaintext, prefix, store, version in itertools.product(
@@ -881,7 +881,7 @@ class Command(unittest.TestCase):
         self.run_command("rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "new", "out")
         with wp.open(self.path("new/b.parq"), b"another key, 16B", b"new/b.parq") as view:
             self.assertEqual(pq.read_table(view).num_rows, 20)
-        # Files of one dataset, under one key, in each other's place.
+        # Exchanged files of one dataset under one key.
         os.rename(self.path("out/day=1/a.parquet"), self.path("out/kept"))
         os.rename(self.path("out/day=2/a.parquet"), self.path("out/day=1/a.parquet"))
         os.rename(self.path("out/kept"), self.path("out/day=2/a.parquet"))
@@ -971,7 +971,7 @@ class FileSystem(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.fsspec = support.needed("fsspec")
-        # As the entry point of the installed package does.
+        # Like the entry point of the installed package.
         name = "warpaes.parquet._fs.ParquetFileSystem"
         cls.fsspec.register_implementation("warpaes-parquet", name, clobber=True)
 
@@ -1123,7 +1123,7 @@ class Iceberg(unittest.TestCase):
         swapped = sealed[:8] + sealed[66:124] + sealed[8:66] + sealed[124:]
         with self.assertRaisesRegex(InvalidTag, "block 0 "):
             whole(swapped, unbound)
-        # Whole blocks that are cut off: only the recorded length shows it.
+        # Whole blocks removed from the end: only the recorded length reveals it.
         self.assertEqual(whole(sealed[: 8 + 58], unbound), bytes(range(30)))
         with self.assertRaisesRegex(ValueError, "records"):
             whole(sealed[: 8 + 58])

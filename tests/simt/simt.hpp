@@ -62,7 +62,7 @@ void fail_call(std::string_view function, int nth, cudaError_t error, int times 
 [[nodiscard]] std::uint64_t calls(std::string_view function);
 
 /// Sets a function that is called before every call with the name of the function, on its thread, and may call the
-/// runtime itself: what else happens at that moment. An empty function removes it.
+/// runtime itself, to simulate other events at that moment. An empty function removes it.
 void on_call(std::function<void(std::string_view)> observer);
 
 /// Sets a function that is called before every launch with its configuration. An empty function removes it.

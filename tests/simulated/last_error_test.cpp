@@ -1,4 +1,4 @@
-// A caller asks CUDA for the last error after work of its own: none of ours may be there.
+// A caller asks CUDA for the last error after its own work: it must not be one of ours.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
 #include "simt.hpp"
 
 namespace warpaes {

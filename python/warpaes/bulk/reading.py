@@ -1,4 +1,4 @@
-"""Single objects for readers: their keys and associated data, as the manifest of their dataset has them."""
+"""Single objects for readers: their keys and associated data from the manifest of their dataset."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from fsspec.implementations.local import LocalFileSystem
 from .._fork_lock import ForkLock
 from .._keyset_places import DATASET, DatasetPlace
 from .._native import Keyset
+from .._once import KEPT_SECONDS, Kept
 from ..exceptions import InvalidTag, KeysetError
 from . import keys
 from .config import BARE, BOUND
-from .kept import Kept
 from .manifest import NAME, Manifest, ManifestError
 from .rows import Row
 from .storage import CredentialsError, Entry, MissingError, PermanentError, Storage
 
 #: How many data keys are kept, and shards of each manifest.
 MOST_KEPT, MOST_SHARDS = 1024, 5
-#: For how many seconds the keys of manifests and of objects are kept; then the key manager is asked again.
-KEPT_SECONDS = 900.0
 
 
 class _Folder(Storage):
-    """A folder of a file system of fsspec, as far as a manifest is read there."""
+    """A folder of an fsspec file system, with the operations to read a manifest."""
 
     def __init__(self, fs: AbstractFileSystem, root: str) -> None:
         super().__init__()
@@ -78,7 +76,7 @@ class _Dataset:
         return row if row is not None and row.key == key and row.is_sealed else None
 
     def associated_data(self, row: Row) -> bytes:
-        """Return an object's associated data; those of before, if a rekey has still to process the object."""
+        """Return an object's associated data; the old ones if a rekey must still process the object."""
         options = self.manifest.job.options
         binding = options.get("binding", BOUND)
         if row.todo == "rekey":
@@ -97,7 +95,7 @@ class _Refused:
 
 
 class Datasets:
-    """Finds the keys of objects by their paths in a file system of fsspec. Any number of threads may use an object.
+    """Finds the keys of objects by path in an fsspec file system. Any number of threads may use an object.
 
     Each manifest is opened once, and so is each data key. They are kept for ``KEPT_SECONDS``, data keys of single
     objects up to ``MOST_KEPT``. A thread that waits for the key manager holds up only those that need the same key.
@@ -124,10 +122,24 @@ class Datasets:
             holders = [replace(holders[0], source=self._source)]
         self._holders = holders
         self._found: Kept[_Dataset | _Refused] = Kept(MOST_KEPT, KEPT_SECONDS)
-        self._kept: Kept[Keyset] = Kept(MOST_KEPT, KEPT_SECONDS)
+        self._kept: Kept[keys.DataKey] = Kept(MOST_KEPT, KEPT_SECONDS)
 
     def of(self, path: str) -> tuple[Keyset, bytes]:
-        """Return the keyset and the associated data of an object.
+        """Return the keyset and the associated data of an object. Raises as ``key_of``."""
+        key, associated = self.key_of(path)
+        if not isinstance(key, Keyset):
+            raise KeysetError(f"{path} is a Parquet file of its dataset: the protocol warpaes-parquet reads it")
+        return key, associated
+
+    def of_parquet(self, path: str) -> tuple[bytes, bytes]:
+        """Return the key and the AAD prefix of an object that is a Parquet file. Raises as ``key_of``."""
+        key, associated = self.key_of(path)
+        if not isinstance(key, keys.ParquetKey):
+            raise KeysetError(f"{path} is not a Parquet file of its dataset: the protocol warpaes reads it")
+        return key.key, associated
+
+    def key_of(self, path: str) -> tuple[keys.DataKey, bytes]:
+        """Return the data key and the associated data of an object.
 
         Raises:
             FileNotFoundError: No folder above the path has a manifest.
@@ -163,7 +175,8 @@ class Datasets:
         return None
 
     def _version(self, root: str) -> tuple[str, ...]:
-        """Return what changes when the root of a manifest does. It decides only whether to read that again."""
+        """Return a value that changes with the root of a manifest. It only determines whether the root is read
+        again."""
         fs, path = self._fs(), f"{root}/{NAME}"
         fs.invalidate_cache(fs._parent(path))
         try:
@@ -172,7 +185,7 @@ class Datasets:
             return ()
         return tuple(str(info.get(name)) for name in ("size", "ETag", "mtime", "LastModified", "created", "ino"))
 
-    def _of(self, path: str) -> tuple[Keyset, bytes]:
+    def _of(self, path: str) -> tuple[keys.DataKey, bytes]:
         dataset, row, refused = self._known(path), None, None
         if dataset is not None:
             try:
@@ -192,7 +205,7 @@ class Datasets:
             raise InvalidTag(f"{path} is not an object of its dataset: the manifest does not have it")
         return self._keyset(dataset, row), dataset.associated_data(row)
 
-    def _keyset(self, dataset: _Dataset, row: Row) -> Keyset:
+    def _keyset(self, dataset: _Dataset, row: Row) -> keys.DataKey:
         if row.wrapped:
             return self._kept.get(row.wrapped, lambda: dataset.keyring.open(json.loads(row.wrapped)[0]))
         record = dataset.manifest.job.keys.get(row.key_id)

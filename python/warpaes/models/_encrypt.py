@@ -1,4 +1,4 @@
-"""A model folder in clear becomes an encrypted one."""
+"""Encrypts a model folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._folder import INDEX, MANIFEST, WEIGHTS, header_of, sealed_manifest
 from ._keys import ModelKeys, keys_of
 from ._places import LocalPlace, files_of
 
-#: The ends of names, in lower case, of files that have no weights and are copied in clear.
+#: Lower-case suffixes of files that contain no weights and are copied in clear.
 IN_CLEAR = (
     ".jinja", ".jpeg", ".jpg", ".json", ".jsonl", ".md", ".model", ".png", ".py", ".spm", ".svg", ".tiktoken", ".txt",
     ".vocab", ".webp", ".yaml", ".yml", "copying", "license", "notice", "readme", "use_policy",
@@ -34,10 +34,10 @@ def encrypt(
 
     Every ``*.safetensors`` becomes an encrypted file of the same name, which readers without the key refuse.
     Configurations, tokenizers, programs, texts and pictures are copied in clear, and the manifest binds their content.
-    Any other file is refused, because it may have weights. Subfolders are kept; what a hub's client keeps is left out.
+    Any other file is refused, because it may have weights. Subfolders are kept; a hub client's own files are left out.
 
     Args:
-        source: The folder in clear. It must not change meanwhile.
+        source: The folder in clear. It must not change during the call.
         target: The new folder, which must not exist.
         keys: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts.
         clear: Names of other files, with slashes, that are to be copied in clear.
@@ -132,7 +132,7 @@ def _check_index(source: str, name: str, weights: list[str]) -> None:
 
 
 def _entries(path: str) -> tuple[dict[str, Any], dict[str, str], int]:
-    """Return the tensors of a file in clear, its metadata, and where their data begin."""
+    """Return the tensors of a file in clear, its metadata, and the offset of the data."""
     header = header_of(path)
     try:
         entries = json.loads(header[8:])
@@ -150,7 +150,7 @@ def _entries(path: str) -> tuple[dict[str, Any], dict[str, str], int]:
 
 
 def _write(source: str, target: str, keys: ModelKeys) -> dict[str, Any]:
-    """Write one file, and return what the manifest has of it."""
+    """Write one file, and return its entry in the manifest."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
     encrypted = source.endswith(WEIGHTS)
     if encrypted:

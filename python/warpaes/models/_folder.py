@@ -24,7 +24,7 @@ MOST_HEADER = 100_000_000
 
 
 def header_of(path: str) -> bytes:
-    """Return the header of a file of tensors, with its length in front. It has the tags of all tensors."""
+    """Return the header of a file of tensors, preceded by its length. It has the tags of all tensors."""
     with open(path, "rb") as file:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
@@ -48,7 +48,7 @@ def _code(keys: ModelKeys, text: bytes) -> bytes:
 
 
 class Folder:
-    """An encrypted model folder whose manifest is authentic, and whose files in clear are those that it names.
+    """An encrypted model folder with an authentic manifest and the files in clear that it names.
 
     A shard is compared with the manifest when it is opened.
     """
@@ -170,7 +170,7 @@ def inspect(folder: str | os.PathLike[str], storage_options: dict[str, Any] | No
 
     Raises:
         FileNotFoundError: There is no manifest.
-        FormatError: It is not one.
+        FormatError: The file is not a manifest.
     """
     text = place_of(folder, storage_options).read(MANIFEST, MOST_MANIFEST).partition(b"\n")[0]
     try:

@@ -16,7 +16,7 @@ _LABEL = b"warpaes model 1 "
 
 @dataclass(frozen=True)
 class ModelKeys:
-    """What one key of a keyset stands for."""
+    """The keys derived from one key of a keyset."""
 
     key_id: int
     enc: dict[str, str] = field(repr=False)  #: JSON Web Key that wraps tensors' keys
@@ -50,7 +50,7 @@ def _of_key(key: dict[str, Any]) -> ModelKeys:
 
 
 def keys_of(keyset: Keyset | str) -> dict[int, ModelKeys]:
-    """Return the keys of a keyset's enabled keys by their ids, the primary key first.
+    """Return the keys derived from a keyset's enabled keys by ID, the primary key first.
 
     ``keyset``: a Keyset, or its place as for ``Keyset.load``.
     """

@@ -43,7 +43,7 @@ def load(
         dtype: The dtype of PyTorch to which floating-point tensors are cast, on the device; None: as stored.
         rank: The number of this process, from 0.
         world_size: The number of processes that share the model. Each gets every ``world_size``-th tensor.
-        wanted: Which tensors to read, by name, in place of ``rank`` and ``world_size``.
+        wanted: A function that selects tensors by name, instead of ``rank`` and ``world_size``.
         subfolder: The part of the model to read, such as ``vae``, or "" for the folder itself; None: all of them.
         storage_options: The options of the URL's file system.
         group: A process group of ``torch.distributed`` whose ranks all load. They wait for one another before the first

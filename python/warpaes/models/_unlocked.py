@@ -19,7 +19,7 @@ _turn = threading.Lock()
 
 
 class _Opener:
-    """Opens the files of encrypted model folders in the place of ``safetensors.safe_open``."""
+    """Replaces ``safetensors.safe_open`` for the files of encrypted model folders."""
 
     def __init__(self, keys: Keyset | str) -> None:
         self._keys = keys
@@ -51,7 +51,7 @@ class _Opener:
         return root
 
     def check(self) -> None:
-        """Compare the files in clear of the folders once more with their manifests."""
+        """Compare the folders' files in clear again with their manifests."""
         if not self._folders:
             raise FormatError("no file of an encrypted model folder was opened within unlocked()")
         for folder in self._folders.values():
@@ -105,7 +105,7 @@ def unlocked(keys: Keyset | str) -> Iterator[None]:
     """
     import safetensors
 
-    with contextlib.suppress(ModuleNotFoundError):  # its functions open files by a name of their own
+    with contextlib.suppress(ModuleNotFoundError):  # its functions have their own name for the function
         importlib.import_module("safetensors.torch")
 
     if not _turn.acquire(blocking=False):

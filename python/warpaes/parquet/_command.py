@@ -51,7 +51,7 @@ examples:
   warpaes parquet encrypt -r --bind-names -k file:footer.key -o sealed/ trips/"""
 
 WORDS = {
-    "inspect": "show algorithm, keys and columns; without a key what is not encrypted",
+    "inspect": "show algorithm, keys and columns; without a key only the unencrypted parts",
     "verify": "authenticate every module, without output",
     "decrypt": "write the file in clear",
     "encrypt": "encrypt a file in clear",
@@ -93,9 +93,9 @@ def _parser() -> argparse.ArgumentParser:
         if writes:
             word.add_argument("-o", "--output", metavar="PATH", required=True, help="file, or directory for several")
             word.add_argument("-f", "--force", action="store_true", help="replace existing files")
-            word.add_argument("--resume", action="store_true", help="leave out files whose output exists: it is whole")
+            word.add_argument("--resume", action="store_true", help="skip files whose output exists")
         else:
-            word.add_argument("--json", action="store_true", help="print JSON, one object a line")
+            word.add_argument("--json", action="store_true", help="print JSON, one object per line")
         if name in ("encrypt", "rekey"):
             new = "new-" if name == "rekey" else ""
             if new:
@@ -103,7 +103,9 @@ def _parser() -> argparse.ArgumentParser:
                 word.add_argument("--new-column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[])
                 word.add_argument("--new-aad-prefix", metavar="TEXT")
                 word.add_argument("--bind-new-names", action="store_true", help="bind names that were not bound before")
-            word.add_argument("--key-metadata", metavar="TEXT", default="", help="what readers find the key by")
+            word.add_argument(
+                "--key-metadata", metavar="TEXT", default="", help="metadata by which readers find the key"
+            )
             word.add_argument("--column-key-metadata", metavar="COLUMN=TEXT", type=_pair, action="append", default=[])
             word.add_argument("--supply-aad-prefix", action="store_true", help="do not store the prefix in the file")
             word.add_argument("--ctr", action="store_true", help="AES_GCM_CTR_V1: pages are not authenticated")

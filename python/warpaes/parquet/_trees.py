@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .._output import Output
 
 SUFFIXES = (".parquet", ".parq", ".pq")
-#: The native code releases the interpreter's lock; more threads would wait for it.
+#: The native code releases the GIL; more threads would wait for it.
 _MOST_THREADS = 4
 
 
@@ -95,7 +95,7 @@ def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[lis
     """Return the files to process, and files of the folders that are not Parquet or are links.
 
     Raises:
-        ValueError: A path is a folder without ``recursive``, or ``output`` is no folder for several files.
+        ValueError: A path is a folder without ``recursive``, or ``output`` is not a folder for several files.
         FileNotFoundError: A folder does not exist.
     """
     given = list(paths)

@@ -28,7 +28,7 @@ KEYS: dict[str, Any] = {
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Raise safetensors' exception in place of ours."""
+    """Raise safetensors' exception instead of ours."""
     try:
         yield
     except FileNotFoundError as error:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
+
+from ._fork_lock import ForkLock
+
+#: For how many seconds keys that a key manager or a passphrase opened are kept; then they are opened again.
+KEPT_SECONDS = 900.0
 
 Value = TypeVar("Value")
 
@@ -25,15 +31,18 @@ class Kept(Generic[Value]):
     def __init__(self, most: int, seconds: float = float("inf")) -> None:
         """Keep at most ``most`` values, those that were used last, each for at most ``seconds``."""
         self._most, self._seconds = most, seconds
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[str, _Entry[Value]] = OrderedDict()
+        self._lock = ForkLock()
+        self._entries: OrderedDict[Hashable, _Entry[Value]] = OrderedDict()
+        self._process = os.getpid()
         self._next = float("inf")  #: when the first value is too old
 
     def __len__(self) -> int:
         """Return how many are kept or being made."""
         return len(self._entries)
 
-    def get(self, name: str, make: Callable[[], Value], is_valid: Callable[[Value], bool] = lambda _: True) -> Value:
+    def get(
+        self, name: Hashable, make: Callable[[], Value], is_valid: Callable[[Value], bool] = lambda _: True
+    ) -> Value:
         """Return a value, which ``make`` makes if it is not kept, is too old or is not valid.
 
         What ``make`` raises is raised for every thread that waits, and not kept.
@@ -56,7 +65,7 @@ class Kept(Generic[Value]):
             if entry.error is not None:
                 raise entry.error
 
-    def kept(self, name: str) -> Value | None:
+    def kept(self, name: Hashable) -> Value | None:
         """Return a value if it is kept."""
         with self._lock:
             self._forget_old()
@@ -68,14 +77,14 @@ class Kept(Generic[Value]):
         with self._lock:
             self._forget_old()
 
-    def forget(self, name: str, value: Value) -> None:
+    def forget(self, name: Hashable, value: Value) -> None:
         """Forget a value, unless it was replaced."""
         with self._lock:
             entry = self._entries.get(name)
             if entry is not None and entry.values and entry.values[0] is value:
                 del self._entries[name]
 
-    def _made(self, name: str, entry: _Entry[Value], make: Callable[[], Value]) -> Value:
+    def _made(self, name: Hashable, entry: _Entry[Value], make: Callable[[], Value]) -> Value:
         try:
             value = make()
         except BaseException as error:
@@ -94,6 +103,9 @@ class Kept(Generic[Value]):
         return value
 
     def _forget_old(self) -> None:
+        if self._process != os.getpid():  # threads of the parent that were making values are not here
+            self._entries = OrderedDict((name, entry) for name, entry in self._entries.items() if entry.values)
+            self._process = os.getpid()
         now = time.monotonic()
         if now < self._next:
             return
