@@ -98,22 +98,27 @@ def workers(useful: int) -> int:
     return max(1, min(MOST_THREADS, len(os.sched_getaffinity(0)), useful))
 
 
-def start(threads: Iterable[threading.Thread]) -> list[threading.Thread]:
-    """Start threads and return those that run. The interpreter refuses to start threads while it shuts down."""
-    running = []
+def start(threads: Iterable[threading.Thread], running: list[threading.Thread] | None = None) -> list[threading.Thread]:
+    """Start threads and return those that run. The interpreter refuses to start threads while it shuts down.
+
+    ``running``: the list to return, which also has the started threads if a signal interrupts this.
+    """
+    running = [] if running is None else running
     for thread in threads:
+        running.append(thread)
         try:
             thread.start()
         except RuntimeError:
+            running.pop()
             break
-        running.append(thread)
     return running
 
 
 def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any], threads: int) -> None:
     """Process all pieces, on this thread and ``threads - 1`` others; each calls ``make_work`` once for its function.
 
-    If pieces fail, the exception of the first of them, in the order of ``pieces``, is raised.
+    If pieces fail, the exception of the first of them, in the order of ``pieces``, is raised. KeyboardInterrupt comes
+    before them. No thread is left when this ends.
     """
     left, numbers = iter(pieces), itertools.count()
     turn = threading.Lock()
@@ -133,18 +138,20 @@ def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any],
         except BaseException as error:
             failed.append((number, error))
 
-    others = start(threading.Thread(target=go, name="warpaes") for _ in range(threads - 1))
-    go()
+    others: list[threading.Thread] = []
     try:
+        start((threading.Thread(target=go, name="warpaes") for _ in range(threads - 1)), others)
+        go()
         for thread in others:
             thread.join()
     except BaseException as error:  # such as KeyboardInterrupt: they stop after the piece that they have
         failed.append((-1, error))
         for thread in others:
-            thread.join()
+            if thread.is_alive():
+                thread.join()
     # Threads take pieces in order, so every piece before the first failure has been processed.
     if failed:
-        raise min(failed, key=lambda failure: failure[0])[1]
+        raise min(failed, key=lambda failure: (isinstance(failure[1], Exception), failure[0]))[1]
 
 
 class Ahead:

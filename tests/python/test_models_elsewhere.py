@@ -299,7 +299,7 @@ class Ranks(Case):
         self.assertEqual((status, sorted(re.findall("rank . has .*", said))), (0, ["rank 0 has 8", "rank 1 has 8"]))
 
     def test_a_tensor_of_one_rank(self) -> None:
-        """The last byte is one of the adapter, of which one rank has the only tensor."""
+        """The adapter has one tensor, so only one rank reads the byte that was altered."""
         self.spoil(self.target / "adapter/adapter_model.safetensors", -1)
         status, said = self.run_ranks("together")
         self.assertEqual(status, 0, said)

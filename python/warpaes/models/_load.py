@@ -40,7 +40,7 @@ def load(
         device: The device of PyTorch's tensors, such as ``cuda:1``; each rank names its own.
         device_map: The device of each module, in place of ``device``: ``{"model.layers.0": 0, "": "cpu"}``. The longest
             name that a tensor's name begins with counts, and "" stands for all others. Several GPUs load at once.
-        dtype: The dtype of PyTorch to which floating-point tensors are cast, on the device; None: as stored.
+        dtype: A dtype of PyTorch: floating-point tensors are cast to it, on the device. None: as stored.
         rank: The number of this process, from 0.
         world_size: The number of processes that share the model. Each gets every ``world_size``-th tensor.
         wanted: A function that selects tensors by name, instead of ``rank`` and ``world_size``.
