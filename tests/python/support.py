@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -46,6 +48,26 @@ def run_python(program: str, **environment: str) -> str:
     if done.returncode != 0:
         raise AssertionError(f"exit status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def torchrun(program: str, arguments: list[str]) -> tuple[int, str]:
+    """Return the exit status and the output of a program that torchrun runs in two processes, none of which is left."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", program]
+    child = subprocess.Popen(
+        [*command, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    try:
+        said = child.communicate(timeout=280)[0]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    return child.returncode, said
 
 
 def resident_bytes() -> int:

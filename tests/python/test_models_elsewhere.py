@@ -15,7 +15,7 @@ import unittest
 from typing import Any
 from unittest import mock
 
-from support import needed, optional
+from support import needed, optional, torchrun
 from test_models import REFUSED, Case
 from warpaes.exceptions import FormatError, InvalidTag
 
@@ -244,10 +244,10 @@ class Stopped(Case):
 
 
 RANK = """
-import os, signal, sys, torch.distributed as dist, warpaes.models
+import datetime, os, signal, sys, torch.distributed as dist, warpaes.models
 
 folder, keyset, action = sys.argv[1:]
-dist.init_process_group("gloo")
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=240))
 rank = dist.get_rank()
 group = None if action == "alone" else dist.group.WORLD
 names = []
@@ -279,15 +279,7 @@ class Ranks(Case):
     def run_ranks(self, action: str) -> tuple[int, str]:
         program = self.folder / "rank.py"
         program.write_text(RANK)
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(program)]
-        done = subprocess.run(
-            [*command, str(self.target), str(self.key), action],
-            capture_output=True,
-            text=True,
-            timeout=200,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-        return done.returncode, done.stdout
+        return torchrun(str(program), [str(self.target), str(self.key), action])
 
     def spoil(self, path: pathlib.Path, at: int) -> None:
         content = bytearray(path.read_bytes())

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 import pathlib
 import pickle
 import random
 import re
 import shutil
-import subprocess
-import sys
 import threading
 import unittest
 import unittest.mock
@@ -21,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import warpaes
-from support import needed
+from support import needed, torchrun
 from test_torch_checkpoints import Case, Runs
 
 
@@ -279,12 +276,12 @@ class Distributed(Case):
 
 
 RANK = """
-import sys, torch, torch.distributed as dist, torch.distributed.checkpoint as dcp, warpaes.torch
+import datetime, sys, torch, torch.distributed as dist, torch.distributed.checkpoint as dcp, warpaes.torch
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard, distribute_tensor
 
 action, folder, place = sys.argv[1:]
-dist.init_process_group("gloo")
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=240))
 rank, mesh = dist.get_rank(), init_device_mesh("cpu", (2,))
 whole = torch.arange(200_000.0).reshape(1000, 200)
 state = {"w": distribute_tensor(whole if action == "save" else whole * 0, mesh, [Shard(0)]), "step": 7}
@@ -308,16 +305,9 @@ class Ranks(Case):
     def run_ranks(self, action: str) -> str:
         program = self.folder / "rank.py"
         program.write_text(RANK)
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(program)]
-        done = subprocess.run(
-            [*command, action, str(self.folder / "step"), self.place],
-            capture_output=True,
-            text=True,
-            timeout=240,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
+        status, said = torchrun(str(program), [action, str(self.folder / "step"), self.place])
+        self.assertEqual(status, 0, said)
+        return said
 
     def test_two_ranks(self) -> None:
         self.run_ranks("save")
