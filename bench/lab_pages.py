@@ -475,10 +475,9 @@ def elsewhere() -> dict | None:
     if not of_gpus:
         return None
     newest = max(of_gpus, key=lambda record: (not record["options"]["quick"], record["date"]))
-    return {
-        "machine": f"{name_of(newest)}, {newest['date'][:10]}",
-        "sentences": summary_of(newest)["worth"]["sentences"],
-    }
+    worth = summary_of(newest)["worth"]
+    machine = f"{name_of(newest)}, {newest['date'][:10]}"
+    return {"machine": machine, "sentences": worth["sentences"], "answers": worth["answers"]}
 
 
 def write_elsewhere() -> None:
