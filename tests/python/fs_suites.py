@@ -132,7 +132,8 @@ SUITES = [
     abstract.AbstractPutTests,
 ]
 for below in (Local, Memory, S3, NamedLocal, NamedMemory, NamedS3):
-    for suite in SUITES if below is not NamedS3 else SUITES[2:4]:  # in classes of their own: some tests have the same name in two suites
+    # In classes of their own: some tests have the same name in two suites.
+    for suite in SUITES if below is not NamedS3 else SUITES[2:4]:
         name = f"Test{below.__name__}{suite.__name__}"
         globals()[name] = type(name, (below, suite), {})
 
