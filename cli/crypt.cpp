@@ -101,7 +101,7 @@ int on_file_progress(void* user, std::uint64_t done, std::uint64_t total) {
     return caught_signal();
 }
 
-/// A sentence of the library with the name of a file in the place of the path that the library was given.
+/// A sentence of the library with the name of a file instead of the path that the library got.
 std::string with_name(std::string sentence, const std::string& path, const std::string& name) {
     if (path == name || path.empty()) return sentence;
     for (std::size_t at = 0; (at = sentence.find(path, at)) != std::string::npos; at += name.size()) {
@@ -144,7 +144,7 @@ public:
 
     void run() {
         if (o_.output_dir) prepare_output_directory();
-        // Directories of results are open to their owner only until each gets the permissions of its input.
+        // Only their owner can open directories of results until each gets the permissions of its input.
         const mode_t before = o_.output_dir ? ::umask(0077) : 0;
         std::vector<MadeDirectory> places;
         for (const DirectoryTask& directory : list_.directories) {
@@ -236,7 +236,7 @@ public:
     }
 
 private:
-    /// The first of them; the record of --json has all.
+    /// The first of them; the record of --json contains all.
     void list_holes(std::size_t i) const {
         constexpr std::size_t most = 20;
         const std::vector<Hole>& holes = outcomes_[i].holes;
@@ -311,7 +311,7 @@ private:
             any = true;
             if (::access(task.output.c_str(), F_OK) != 0) {
                 bytes += task.bytes;
-            } else {  // the old file goes when the new one is complete
+            } else {  // the old file is removed when the new one is complete
                 replacing = std::max(replacing, task.bytes);
             }
         }
@@ -513,7 +513,7 @@ private:
         if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.called(), result.bytes_read);
     }
 
-    /// The failure of a file that no key opens, plus what else is known about the file.
+    /// The failure of a file that no key opens, with other facts about the file.
     [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, bool key_opens, warpaes_engine* engine,
                                     const FileTask& task) const {
         const std::string &path = task.input, aad = aad_of(task);

@@ -241,7 +241,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     app.add_option("--device", o.device);
     app.add_option("--threads", o.threads);
     app.add_option("-j,--jobs", o.jobs);
-    // CLI11 sets a flag that is a std::optional to false where it is not given, so this one has a function.
+    // CLI11 sets an absent flag of type std::optional to false, so this one has a function.
     app.add_flag_function("--progress,!--no-progress", [&o](std::int64_t given) { o.progress = given > 0; });
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, help_of(action))) return std::nullopt;

@@ -13,7 +13,7 @@ namespace cli {
 
 enum class Action { encrypt, decrypt, cat, verify, reencrypt };
 
-/// Whether the command makes files or a stream, one per input, rather than nothing, one stream of all, or replacements.
+/// Whether the command makes one file or stream per input, rather than nothing, one stream of all, or replacements.
 constexpr bool makes_files(Action action) {
     return action == Action::encrypt || action == Action::decrypt;
 }

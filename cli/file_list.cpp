@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* suffix = ".warpaes";
 
-/// The name of a result: with the suffix added, or removed if it is there.
+/// The name of a result: with the suffix added, or removed if present.
 fs::path result_name(const fs::path& name, Action action) {
     if (action == Action::encrypt) return name.native() + suffix;
     return name.extension() == suffix && name.stem() != "" ? fs::path(name).replace_extension() : name;
@@ -301,8 +301,8 @@ private:
     FileList list_;
 };
 
-/// Identifies what a path leads to, whichever path leads there: a file, or if there is none, the nearest directory that
-/// exists and the rest of the path.
+/// Identifies the target of a path independent of the path: a file, or, if there is none, the nearest existing
+/// directory and the rest of the path.
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 
 std::optional<Identity> identity(const fs::path& path) {
@@ -331,7 +331,7 @@ fs::path without_detours(const fs::path& path) {
     return way;
 }
 
-/// A complete result replaces the file at its place; that must not be an input still to be read, or another result.
+/// A complete result replaces the file at its path, which must not be an unread input or another result.
 void refuse_clashes(const std::vector<FileTask>& tasks) {
     std::map<Identity, const FileTask*> inputs, outputs;
     for (const FileTask& task : tasks) {

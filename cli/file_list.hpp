@@ -1,4 +1,4 @@
-// Turns the command line's files and directories into the list of files to process, with the place of each result.
+// Turns the command line's files and directories into the list of files to process, with the path of each result.
 #pragma once
 
 #include <cstdint>
@@ -58,8 +58,8 @@ struct ListedFile {
 /// user may have replaced a directory or the file since. Throws Failure{NOT_FOUND}.
 ListedFile open_listed(const FileTask& task);
 
-/// Why the file at the place of a result is not a result, for --skip-existing; nothing if it is one, or if there is no
-/// file. `raw_template`: template of a raw key whose files have no mark; else nothing.
+/// The reason why a file at a result's path is not a result, for --skip-existing; nothing if it is one, or if there is
+/// no file. `raw_template`: template of a raw key whose files have no mark; else nothing.
 std::string objection_to_result(const CryptOptions& options, const std::string& output,
                                 const std::string& raw_template);
 

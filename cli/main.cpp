@@ -32,7 +32,7 @@ constexpr auto run_lab = not_in_demo, run_provider = not_in_demo, run_selftest =
 using cli::run_bench, cli::run_calibrate, cli::run_plan, cli::run_provider, cli::run_selftest, cli::run_tune;
 
 int run_lab(int argc, char** argv) {
-    // What works on records needs no kernels, and is in this program.
+    // Commands on records need no kernels, and are in this program.
     if (argc > 1) {
         if (const cli::RecordCommand run = cli::record_command(argv[1])) return run(argc - 1, argv + 1);
     }

@@ -49,7 +49,7 @@ try:
 except InvalidTag as error:
     print(f"refused: {error}")
 else:
-    raise AssertionError("it is another run's")
+    raise AssertionError("it belongs to another run")
 
 # %% [markdown]
 # After a rotation, a new key encrypts new files, and the old files still open.

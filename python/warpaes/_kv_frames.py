@@ -3,7 +3,7 @@
     1: version (1) | IV (12) | ciphertext | tag (16)                the serde `aesgcm` of LMCache
     2: version (1) | key id (4) | IV (12) | ciphertext | tag (16)   the object's key is associated data
 
-A frame has a key for each tenant, by HKDF-SHA-256. IVs are random: a tenant's key encrypts at most 2^32 objects.
+Each tenant has a key, derived by HKDF-SHA-256. IVs are random: a tenant's key encrypts at most 2^32 objects.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .aead import AESGCM
 from .exceptions import Error, FormatError
 
 IV_BYTES, TAG_BYTES = 12, 16
-#: Bytes before the ciphertext, by the version.
+#: Bytes before the ciphertext, by version.
 HEADERS = {1: 1 + IV_BYTES, 2: 1 + 4 + IV_BYTES}
 #: Objects that one key of a tenant encrypts (NIST SP 800-38D, 8.3: random IVs of 96 bits).
 MOST_OBJECTS = 1 << 32
-#: Keys of tenants that are kept expanded. Clients choose tenants, so their number has a limit.
+#: Maximum number of tenants' keys that are kept expanded. Clients choose tenants, so their number has a limit.
 MOST_TENANTS = 4096
 _INFO = {1: b"lmcache-l2-aesgcm-v1", 2: b"warpaes kv 2 "}
 _LABEL = b"warpaes kv 2 "
 
 
 class ObjectName(NamedTuple):
-    """An object's key, as far as the second frame binds it."""
+    """The parts of an object's key that the second frame binds."""
 
     chunk_hash: bytes
     model_name: str
@@ -45,7 +45,7 @@ class ObjectName(NamedTuple):
     cache_salt: str  #: the tenant
 
     def associated_data(self) -> bytes:
-        """Return the key as one text, of which no other key has the same.
+        """Return the key as a text that is unique for it.
 
         Raises:
             ValueError: A part has another type, is not UTF-8, or is a number of more than 64 bits.
@@ -118,7 +118,7 @@ class Frames:
 
     @property
     def overhead(self) -> int:
-        """How many bytes a frame is longer than its plaintext."""
+        """Number of bytes that a frame adds to its plaintext."""
         return self._header + TAG_BYTES
 
     def _cipher(self, number: int, tenant: str, encryptions: int = 0) -> AESGCM:

@@ -112,7 +112,11 @@ class _Files(FileSystemBase):
 
 
 class StorageWriter(FileSystemWriter):
-    """Writes encrypted checkpoints of ``torch.distributed.checkpoint``; each rank makes one."""
+    """Writes encrypted checkpoints of ``torch.distributed.checkpoint``; each rank makes one.
+
+    Give each checkpoint a folder of its own. A save over another checkpoint that is interrupted leaves neither: the old
+    ``.metadata`` does not open the new files.
+    """
 
     def __init__(
         self,
@@ -176,7 +180,10 @@ class StorageWriter(FileSystemWriter):
 
 
 class StorageReader(FileSystemReader):
-    """Reads the checkpoints of ``StorageWriter``; each rank makes one."""
+    """Reads the checkpoints of ``StorageWriter``; each rank makes one.
+
+    Values other than tensors are unpickled as PyTorch's planner does it: the holder of the keyset can run code.
+    """
 
     def __init__(
         self,

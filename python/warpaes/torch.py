@@ -216,7 +216,7 @@ def _fill(
 
 
 def random_(tensor: Tensor, generator: random.Generator) -> Tensor:
-    """Fill a tensor with uniform numbers in [0, 1): those of ``generator.random``, on whatever device the tensor lies.
+    """Fill a tensor with uniform numbers in [0, 1): those of ``generator.random``, on any device.
 
     On a GPU, the work is enqueued on the current stream.
 
@@ -254,7 +254,7 @@ def uniform_(tensor: Tensor, generator: random.Generator, low: float = 0.0, high
 
 
 def normal_(tensor: Tensor, generator: random.Generator, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
-    """Fill a tensor with normal numbers: the numbers of ``generator.normal``, on whatever device the tensor lies.
+    """Fill a tensor with normal numbers: the numbers of ``generator.normal``, on any device.
 
     On a GPU, the work is enqueued on the current stream.
 

@@ -1,4 +1,4 @@
-// FILE* over readers and writers: compared with a file in clear, over altered files, and through functions of the C
+// FILE* over readers and writers: compared with a plain file, over altered files, and through functions of the C
 // library.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -80,7 +80,7 @@ protected:
     oracle::Folder folder_;
 };
 
-/// The same calls on both streams give the same.
+/// The same calls on both streams have the same results.
 void compare(FILE* ours, FILE* theirs, std::size_t size, unsigned seed, int calls) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % (n + 1); };
@@ -192,7 +192,7 @@ TEST_F(FileStream, AnAlteredSegmentIsAnErrorAndNoText) {
             std::fclose(stream);
         }
     }
-    // A file that is cut does not open at all: its last segment is not authentic.
+    // A truncated file does not open: its last segment is not authentic.
     write_file(path, Bytes(good.begin(), good.begin() + 4096 * 3));
     warpaes_source source = WARPAES_SOURCE_INIT;
     source.path = path.c_str();
@@ -362,7 +362,7 @@ TEST_F(FileStream, SixThreadsReadOneStreamAndTheirOwn) {
                 for (FILE* stream : {shared, own}) {
                     Bytes piece(1 + random() % 9000);
                     const std::size_t at = random() % (text.size() - piece.size());
-                    // As flockfile(), which ThreadSanitizer does not see.
+                    // Like flockfile(), which ThreadSanitizer does not see.
                     const std::lock_guard lock(stream == shared ? mutex : own_mutex);
                     std::fseek(stream, static_cast<long>(at), SEEK_SET);
                     const std::size_t got = std::fread(piece.data(), 1, piece.size(), stream);

@@ -23,7 +23,7 @@ TINK = ROOT / ".venv/tests/bin/python3"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 
-#: Code around a block. The end of the program checks some results.
+#: Code before and after a block. The end of the program checks some results.
 C_BEGIN = """
 #include <stdint.h>
 #include <stdio.h>
@@ -85,7 +85,8 @@ def blocks(name, language):
 
 
 def python_with(package):
-    """An interpreter that has it: this one, that of the tests' environment, or one that the environment names."""
+    """An interpreter that has the package: this one, that of the tests' environment, or one that an environment
+    variable names."""
     for python in (sys.executable, TINK, os.environ.get(f"PYTHON_WITH_{package.upper()}")):
         if python and Path(python).exists():
             found = subprocess.run([python, "-c", f"import {package}"], capture_output=True, check=False)
@@ -106,7 +107,7 @@ class Session(unittest.TestCase):
         return result
 
     def session(self, lines):
-        """Runs lines of a page in a shell of their own; `make install` is tests/project/test_install.py's."""
+        """Runs lines of a page in a separate shell; tests/project/test_install.py covers `make install`."""
         environment = {
             "PATH": f"{BUILD}/cli:{os.environ['PATH']}",
             "PASSPHRASE": "of the test",
@@ -115,7 +116,7 @@ class Session(unittest.TestCase):
         }
         lines = [line for line in lines if not line.startswith("make install PREFIX=")]
         self.run_here("bash", "-c", "set -euo pipefail\n" + "\n".join(lines), env=environment)
-        # Each command that the page names is one that there is.
+        # Each command on the page exists.
         for line in lines:
             words = shlex.split(line, comments=True)
             if words and words[0] == "warpaes":
@@ -223,7 +224,7 @@ class Snippets(Session):
             for unit in re.split(r"^(?=# [/~])", block, flags=re.MULTILINE):
                 if unit.strip():
                     path = self.dir / unit.splitlines()[0].rpartition("/")[2]
-                    # That the program is there is another test's.
+                    # Another test checks that the program exists.
                     path.write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit, flags=re.MULTILINE))
                     units.append(str(path))
         self.assertEqual(len(units), 3)
@@ -301,7 +302,8 @@ class Snippets(Session):
 @with_command
 @unittest.skipIf(SANITIZE, "Python loads no library with sanitizers; the default build runs this")
 class Torch(Session):
-    """What needs PyTorch, which is too large for the tests' environment: $PYTHON_WITH_TORCH is one that has it."""
+    """Blocks that need PyTorch, which is too large for the tests' environment: $PYTHON_WITH_TORCH names an interpreter
+    that has it."""
 
     def test_recipes(self):
         python = python_with("torch")

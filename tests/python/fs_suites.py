@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run fsspec's own abstract test suites on warpaes.fs over local files, files in memory and objects of S3 (moto).
 
-`fs_suites.py -k local` runs those of one underlying file system.
+`fs_suites.py -k local` runs the suites of one underlying file system.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Key sources of Google Cloud KMS and Azure Key Vault, by their own clients, against small servers on this machine."""
+"""Key sources of Google Cloud KMS and Azure Key Vault, with their own clients and small servers on this machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Kms:
         def handler(request: Any, answer: Any, act: Any) -> Any:
             def call(message: Any, context: Any) -> Any:
                 if isinstance(self.fault, grpc.StatusCode):
-                    context.abort(self.fault, "as the test wants it")
+                    context.abort(self.fault, "as the test requested")
                 if message.name not in self.keys:
                     context.abort(grpc.StatusCode.NOT_FOUND, f"CryptoKey {message.name} not found.")
                 result = act(message, context)
@@ -136,8 +136,8 @@ class Gcp(Sources):
         ):
             self.kms.fault = code
             with self.subTest(code):
-                self.fails(kind, "as the test wants it", lambda: self.source.wrap(DATA_KEY))
-                self.fails(kind, "as the test wants it", lambda: self.source.unwrap(wrapped))
+                self.fails(kind, "as the test requested", lambda: self.source.wrap(DATA_KEY))
+                self.fails(kind, "as the test requested", lambda: self.source.unwrap(wrapped))
 
     def test_answers_that_were_altered(self) -> None:
         wrapped = self.source.wrap(DATA_KEY)
@@ -217,7 +217,7 @@ class Gcp(Sources):
 
 
 class _Vault(http.server.BaseHTTPRequestHandler):
-    """Keys of a vault. ``fault``: a status and an answer in place of the right one."""
+    """Keys of a vault. ``fault``: a status and an answer instead of the right one."""
 
     server: Any
 
@@ -291,7 +291,7 @@ def _url(number: int) -> str:
 
 
 class _Credential:
-    """In the place of azure-identity's."""
+    """Replaces azure-identity's credential."""
 
     def __init__(self) -> None:
         from azure.core.credentials import AccessToken
@@ -459,7 +459,7 @@ class Azure(Sources):
         self.fails(ValueError, "RSA-OAEP-256", lambda: keysources.from_url(f"{self.url}?algorithm=RSA1_5"))
 
 
-del Sources  # its subclasses are the tests
+del Sources  # only its subclasses are tests
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,4 +1,4 @@
-"""An enveloped dataset in an object store, read by other people's programs: one URL and one place of a key for each.
+"""An enveloped dataset in an object store, read by other programs, each with one URL and one key place.
 
 Each program runs in at most three lines. Programs that are not installed are skipped.
 """
@@ -21,7 +21,7 @@ ROWS = 1000
 
 
 class Texts:
-    """Items of a map-style dataset of torch's, each an object."""
+    """Items of a map-style torch dataset, each an object."""
 
     def __init__(self, files: WarpaesFileSystem, folder: str) -> None:
         self.files, self.paths = files, [f"{folder}/{text}.txt" for text in TEXTS]
@@ -131,7 +131,7 @@ class Readers(Case):
                 self.assertEqual([batch[0] for batch in loader], TEXTS)
 
     def test_processes(self) -> None:
-        """The same without torch: a file system goes to other processes by the place of its key."""
+        """The same without torch: a file system is sent to other processes with the place of its key."""
         for how in ("fork", "spawn", "forkserver"):
             with self.subTest(how), multiprocessing.get_context(how).Pool(2) as pool:
                 texts = Texts(self.files, self.prefix)

@@ -54,7 +54,7 @@ class Folder(unittest.TestCase):
 
 
 class _Transit(http.server.BaseHTTPRequestHandler):
-    """Vault's transit engine. ``binds``: whether it knows associated data; ``warns``: its warnings."""
+    """Vault's transit engine. ``binds``: whether it supports associated data; ``warns``: its warnings."""
 
     server: Any
 
@@ -101,7 +101,7 @@ class Vault(Folder):
         return keysources.from_url(f"vault-transit+http://127.0.0.1:{self.server.server_address[1]}/transit/keys/k")
 
     def refused(self, words: str) -> None:
-        """In every use, also the second of one object."""
+        """In every use of an object, including the second."""
         wrapped = b"vault:v1:" + base64.b64encode(bytes(12) + aead.AESGCM(bytes(32)).encrypt(bytes(12), DATA_KEY, None))
         for use in (lambda s: s.wrap(DATA_KEY, b"a"), lambda s: s.wrap(DATA_KEY), lambda s: s.unwrap(wrapped, b"a"),
                     lambda s: s.unwrap(wrapped)):  # fmt: skip
@@ -119,7 +119,7 @@ class Vault(Folder):
         for said in ([WARNING], ["another", WARNING], WARNING, {"x": WARNING}):
             self.server.warns = said
             self.refused("ignores associated data")
-        # A cluster with one old server: its answers are also refused after the proof.
+        # A cluster with one old server, whose answers are refused even after the proof.
         self.server.binds, self.server.warns = True, None
         source = self.source()
         wrapped = source.wrap(DATA_KEY, b"a")
@@ -171,7 +171,7 @@ class Vault(Folder):
 
 class Others(Folder):
     def test_a_module_that_leaves_associated_data_out(self) -> None:
-        """A token's module, as python-pkcs11 offers it."""
+        """A token's module with python-pkcs11's interface."""
 
         class Key:
             def __init__(self, binds: bool) -> None:
@@ -224,7 +224,7 @@ class Others(Folder):
 
 
 class _Raw(socketserver.BaseRequestHandler):
-    """Answers every request by the bytes of ``server.pieces``, with a pause after each."""
+    """Answers every request with the bytes of ``server.pieces``, with a pause after each."""
 
     server: Any
 
@@ -240,13 +240,14 @@ class _Raw(socketserver.BaseRequestHandler):
 
 
 def answer(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
-    # The server closes after each answer; a client that is not told may send its next request on that connection.
+    # The server closes after each answer; without a notice a client may send its next request on that connection.
     lines = [f"HTTP/1.1 {status}", *headers, "Connection: close", f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body
 
 
 class Servers(Folder):
-    """Garbage, huge and slow answers, redirects: to Vault's client, whose HTTP the KME's shares, and to boto3."""
+    """Garbage, huge and slow answers, redirects, sent to Vault's client, whose HTTP code the KME's client shares, and
+    to boto3."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -494,7 +495,7 @@ class Altered(Folder):
             except (InvalidUnwrap, KeysetError) as error:
                 refused += 1
                 self.assertIn("file:kek: ", str(error))
-        # Names that nothing reads: keyMaterialType and its value.
+        # Unused names: keyMaterialType and its value.
         self.assertLess(same, 4 * len('"keyMaterialType": "SYMMETRIC"'))
         self.assertGreater(refused, 3 * len(kek))
 
@@ -543,7 +544,7 @@ class Altered(Folder):
         self.assertEqual(sorted(os.listdir(self.folder)), ["kek", "wrapped"])
 
     def test_outputs(self) -> None:
-        """Links and files that are there are not written to, and nothing temporary stays."""
+        """Existing links and files are not written to, and no temporary file remains."""
         outside, link = self.folder / "outside", self.folder / "link"
         outside.write_bytes(b"mine")
         link.symlink_to(outside)

@@ -1,4 +1,4 @@
-"""Frames of encrypted KV caches, against pyca and, where it is installed, LMCache."""
+"""Frames of encrypted KV caches, compared with pyca and, where it is installed, LMCache."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class KvFrames(unittest.TestCase):
         self.assertEqual(AESGCM(key).decrypt(frame[5:17], frame[17:], bound), plain)
 
     def test_who_writes_the_storage(self) -> None:
-        """Flips, cuts, another tenant's frame, and in the second frame another object's."""
+        """Flipped bits, truncations, another tenant's frame, and another object's second frame."""
         plain = os.urandom(64)
         for frames in self.frames():
             frame = sealed(frames, plain, self.name)

@@ -20,7 +20,7 @@ namespace secrets {
 
 namespace {
 
-/// Writes a file by system calls, which keep nothing of it here.
+/// Writes a file by system calls, which leave no copy here.
 std::string put(const std::string& path, const char* text, std::size_t bytes) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (write(fd, text, bytes) != static_cast<ssize_t>(bytes)) std::abort();
@@ -154,7 +154,7 @@ void World::passphrases_into(std::vector<Operation>& all) {
                    {}});
 }
 
-/// A key in two texts: Tink's keyset, and hexadecimal digits. In a process of its own.
+/// A key in two texts: Tink's keyset, and hexadecimal digits. In a separate process.
 void World::make_kek() const {
     // AesGcmKey: key_value = 3, of 16 bytes.
     std::array<std::uint8_t, 18> value{0x1a, 16};
@@ -204,7 +204,7 @@ void World::keks_into(std::vector<Operation>& all) {
         {"keyset: not opened with a raw key", [this, open] { open(kek_ + 4000, WARPAES_ERROR_AUTHENTICATION); }, {}});
 }
 
-/// Which only the salt tells: what wrapping has left of it is found after the next operation.
+/// The key depends on the salt: remains of wrapping are found after the next operation.
 void World::look_for_kek() const {
     const bool looked = apart([&] {
         const char* const label = std::strstr(json_, "\"salt\": \"");
@@ -257,7 +257,7 @@ void World::seal(warpaes_direction direction, const char* name, std::uint32_t fl
     warpaes_keyset_destroy(keyset);
 }
 
-/// The file's own key, which only its salt tells.
+/// The file's own key, which depends on its salt.
 void World::look_for_derived(const char* name) const {
     const bool looked = apart([&] {
         std::array<std::uint8_t, 64> header{};
@@ -284,7 +284,7 @@ void World::look_for_derived(const char* name) const {
 
 void World::look_for_derived(warpaes_kdf kdf, bool base64) const {
     const bool looked = apart([&] {
-        if (base64) return;  // its salt is not readable as it stands; the code is the same
+        if (base64) return;  // its salt cannot be read directly; the code is the same
         std::array<std::uint8_t, 16> header{};
         std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
         if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
@@ -372,7 +372,7 @@ void World::streams_into(std::vector<Operation>& all) {
                            std::uint64_t read = 0;
                            expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
                            expect(warpaes_reader_open(engine_, &source, keyset, nullptr, 0, &reader), "reader_open");
-                           // The last two follow one another: they are read ahead.
+                           // The last two are consecutive, so they are read ahead.
                            for (const std::uint64_t offset : {0u, 100u, 30000u, 39000u, 48000u}) {
                                expect(warpaes_reader_read(reader, offset, out_, 9000, &read), "reader_read");
                            }

@@ -224,7 +224,7 @@ void World::messages_into(std::vector<Operation>& all) {
     unsigned turn = 0;
     for (int m = WARPAES_ECB; m <= WARPAES_CMAC; ++m) {
         const auto mode = static_cast<warpaes_mode>(m);
-        // Each of the kernels for short messages, in part of a vector too, and the ordinary way.
+        // Each kernel for short messages, also with part of a vector, and the ordinary path.
         for (const std::size_t length : {std::size_t{64}, std::size_t{77}, std::size_t{208}, std::size_t{1520},
                                          std::size_t{4096 + 48}, longest / 16 * 16}) {
             if (mode == WARPAES_CCM && length > 65535) continue;

@@ -1,4 +1,4 @@
-"""AWS KMS, and whatever has its interface: the key never leaves it. Needs boto3 (``warpaes[keys]``)."""
+"""AWS KMS and compatible services: the key never leaves the service. Needs boto3 (``warpaes[keys]``)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _TooLongError(ValueError):
 
 
 def _bounded_send(client: Any) -> Callable[..., Any]:
-    """Return a handler that sends a request of boto3's, which by itself reads an answer of any length."""
+    """Return a handler that sends a boto3 request; boto3 itself would read an answer of any length."""
     from botocore.exceptions import ReadTimeoutError
     from urllib3 import exceptions
 
@@ -52,10 +52,10 @@ def _bounded_send(client: Any) -> Callable[..., Any]:
 
 
 class AwsKmsSource(KeySource):
-    """``aws-kms://ARN`` or ``aws-kms://alias/NAME``, as Tink's URLs; credentials and endpoint are boto3's to find."""
+    """``aws-kms://ARN`` or ``aws-kms://alias/NAME``, like Tink's URLs; boto3 finds the credentials and the endpoint."""
 
     def __init__(self, key: str) -> None:
-        """``key``: its ARN, its alias or its number."""
+        """``key``: its ARN, its alias or its ID."""
         if not key:
             raise ValueError("aws-kms: must name a key: aws-kms://ARN or aws-kms://alias/NAME")
         self.name = f"aws-kms://{key}"
@@ -76,7 +76,7 @@ class AwsKmsSource(KeySource):
     def _ask(self, operation: str, answer_name: str, associated_data: bytes, **arguments: bytes) -> bytes:
         from botocore import exceptions
 
-        # As in Tink's libraries: empty associated data mean no context.
+        # As in Tink's libraries, empty associated data means no context.
         context = {"associatedData": associated_data.hex()} if associated_data else {}
         try:
             asked = {"KeyId": self._key, "EncryptionContext": context, **arguments}
@@ -118,13 +118,13 @@ class AwsKmsSource(KeySource):
         return content
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt by KMS' Encrypt."""
+        """Encrypt with KMS's Encrypt."""
         check_length(data_key)
         self._client.get()
         return self._ask("encrypt", "CiphertextBlob", associated_data, Plaintext=data_key)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt with KMS' Decrypt, under this key only."""
+        """Decrypt with KMS's Decrypt, only under this key."""
         self._client.get()
         if not wrapped:
             raise InvalidUnwrap(f"{self.name}: there is no wrapped key")

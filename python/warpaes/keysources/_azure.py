@@ -1,8 +1,8 @@
-"""Azure Key Vault and Managed HSM: the key never leaves them. Needs azure-keyvault-keys and azure-identity
+"""Azure Key Vault and Managed HSM: the key never leaves the service. Needs azure-keyvault-keys and azure-identity
 (``warpaes[azure]``).
 
-A key of these wraps keys without associated data. So each wrapping makes a key of its own, which the vault wraps, and
-which encrypts the data key with AES-GCM, and with the associated data.
+These keys wrap keys without associated data. So each wrapping creates a new key, which the vault wraps, and which
+encrypts the data key with AES-GCM and the associated data.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Clients:
 class AzureKeyVaultSource(KeySource):
     """``azure-kv://HOST/keys/NAME[/VERSION][?algorithm=A256KW]``; azure-identity finds the credentials.
 
-    A key without a version wraps by the newest one, and each wrapped key names the version that opens it.
+    A key without a version wraps with the newest one, and each wrapped key names the version that opens it.
     """
 
     def __init__(self, url: str) -> None:
@@ -157,7 +157,7 @@ class AzureKeyVaultSource(KeySource):
             ) from None
         except exceptions.AzureError as error:
             raise KeySourceError(f"{self.name}: {printable(str(error))}") from None
-        except (AttributeError, KeyError, TypeError, ValueError) as error:  # what the client makes of other answers
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # the client's exceptions for other answers
             raise BadAnswerError(
                 f"{self.name}: the answer to {operation} is not what the protocol says ({type(error).__name__})"
             ) from None

@@ -1,4 +1,4 @@
-"""Google Cloud KMS: the key never leaves it. Needs google-cloud-kms (``warpaes[gcp]``)."""
+"""Google Cloud KMS: the key never leaves the service. Needs google-cloud-kms (``warpaes[gcp]``)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._source import (
     printable,
 )
 
-#: Seconds that a request may take. A request is not repeated here.
+#: Timeout of a request in seconds. A request is not repeated here.
 TIMEOUT = 30
 _PART = r"[0-9A-Za-z][0-9A-Za-z._:-]{0,127}"
 _NAME = re.compile(f"projects/{_PART}/locations/{_PART}/keyRings/{_PART}/cryptoKeys/{_PART}")
@@ -27,7 +27,7 @@ _POLYNOMIAL = 0x82F63B78
 
 
 def crc32c(data: bytes) -> int:
-    """Return the CRC-32C of a few bytes, which the service compares."""
+    """Return the CRC-32C of bytes, which the service compares."""
     value = 0xFFFFFFFF
     for byte in data:
         value ^= byte
@@ -37,7 +37,7 @@ def crc32c(data: bytes) -> int:
 
 
 class GcpKmsSource(KeySource):
-    """``gcp-kms://projects/…/cryptoKeys/NAME``, as Tink's URLs; Google's client finds the credentials.
+    """``gcp-kms://projects/…/cryptoKeys/NAME``, like Tink's URLs; Google's client finds the credentials.
 
     ``gcp-kms+http://HOST:PORT/projects/…`` is a server on this machine, without TLS and credentials.
     """
@@ -101,7 +101,7 @@ class GcpKmsSource(KeySource):
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt by Cloud KMS' Encrypt. Checksums detect what is altered on the way."""
+        """Encrypt with Cloud KMS's Encrypt. Checksums detect alterations in transit."""
         check_length(data_key)
         answer = self._ask(
             "encrypt",
@@ -120,7 +120,7 @@ class GcpKmsSource(KeySource):
         return wrapped
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt with Cloud KMS' Decrypt."""
+        """Decrypt with Cloud KMS's Decrypt."""
         if not 0 < len(wrapped) <= MOST_KEY_ANSWER:
             raise InvalidUnwrap(f"{self.name}: a wrapped key has 1 to {MOST_KEY_ANSWER} bytes, this has {len(wrapped)}")
         answer = self._ask(

@@ -1,4 +1,4 @@
-"""The transit engine of HashiCorp Vault, and of whatever has its interface (OpenBao): the key never leaves it."""
+"""The transit engine of HashiCorp Vault and compatible servers (OpenBao): the key never leaves the server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _RefusedTextError(KeySourceError):
 
 
 def _token() -> str:
-    """As Vault's own command: the environment, then the file of `vault login`."""
+    """Like Vault's own command: the environment, then the file of `vault login`."""
     token, place = os.environ.get("VAULT_TOKEN", "").strip(), "VAULT_TOKEN"
     if not token:
         place = "'~/.vault-token'"
@@ -48,9 +48,10 @@ def _header(place: str, value: str) -> str:
 
 
 class VaultTransitSource(ProvingSource):
-    """``vault-transit://HOST[:PORT]/MOUNT/keys/NAME``; VAULT_TOKEN, VAULT_CACERT, VAULT_NAMESPACE as Vault's command.
+    """``vault-transit://HOST[:PORT]/MOUNT/keys/NAME``; VAULT_TOKEN, VAULT_CACERT and VAULT_NAMESPACE as for Vault's
+    command.
 
-    ``vault-transit+http://`` is without TLS, for a server on this machine alone.
+    ``vault-transit+http://`` is without TLS, only for a server on this machine.
     """
 
     def __init__(self, url: str) -> None:
@@ -97,7 +98,7 @@ class VaultTransitSource(ProvingSource):
         raise kind(f"{self.name}: {operation} is refused ({status}){': ' if text else ''}{text}")
 
     def _check_warnings(self, answer: Any) -> None:
-        """Refuse an answer of a server that has left out associated data: versions from 1.11 to 1.12 say so."""
+        """Refuse the answer of a server that ignored associated data, which versions 1.11 and 1.12 report."""
         said = answer.get("warnings") if isinstance(answer, dict) else None
         for warning in said if isinstance(said, list) else [said]:
             if "associated_data" in str(warning) or "ignored" in str(warning):
@@ -107,7 +108,7 @@ class VaultTransitSource(ProvingSource):
         try:
             super()._prove_with_probe()
         except DeniedError:
-            # A token that may only encrypt: a server that reads associated data refuses invalid base64.
+            # For a token that may only encrypt: a server that reads associated data refuses invalid base64.
             try:
                 self._ask("encrypt", {"plaintext": "AAAA", "associated_data": "%"}, "ciphertext")
             except _RefusedTextError:
@@ -122,7 +123,7 @@ class VaultTransitSource(ProvingSource):
         return text.encode()
 
     def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt, by whichever version of the key the text names."""
+        """Decrypt with the version of the key that the text names."""
         try:
             text = wrapped.decode("ascii")
         except UnicodeDecodeError:

@@ -1,11 +1,12 @@
 """Encrypted KV caches of LMCache: the serde ``warpaes`` for its storage tiers.
 
-LMCache's own serde ``aesgcm`` encrypts objects before they leave the machine. This one encrypts straight into LMCache's
-buffers, and writes the same frame, or one that binds the object's key. Importing the module registers it:
+LMCache's own serde ``aesgcm`` encrypts objects before they leave the machine. This serde encrypts directly into
+LMCache's buffers, and writes the same frame, or one that binds the object's key. Importing the module registers it:
 
     {"type": "fs", "base_path": "/cache", "serde": {"type": "warpaes", "keyset": "/etc/kv.json"}}
 
-``python -m warpaes.lmcache MODULE ARGUMENTS`` registers it and runs a module of LMCache's. docs/kv-caches.md says more.
+``python -m warpaes.lmcache MODULE ARGUMENTS`` registers it and runs a module of LMCache. docs/kv-caches.md describes
+it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class WarpaesSerializer(Serializer):  # type: ignore[misc]  # LMCache has no typ
 
 
 class WarpaesDeserializer(Deserializer):  # type: ignore[misc]
-    """Decrypts what ``WarpaesSerializer`` has written. Any exception makes LMCache's load a miss."""
+    """Decrypts the output of ``WarpaesSerializer``. Any exception makes LMCache's load a miss."""
 
     def __init__(self, frames: Frames) -> None:
         """Use frames of one version and its keys."""
@@ -66,7 +67,7 @@ class WarpaesDeserializer(Deserializer):  # type: ignore[misc]
 
 
 def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
-    """Make the serde of an adapter's configuration.
+    """Create the serde of an adapter's configuration.
 
     Args:
         options: ``keyset``: the place of a keyset, for frames that bind the object's key. Or ``master_key_path`` and
