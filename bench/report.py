@@ -37,7 +37,8 @@ PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "
 
 
 def source(record: dict, gpu: bool, row: dict | None = None) -> str:
-    """The source of a figure: hardware, date, commit and number of runs. `row`: one that may have been made later."""
+    """The source of a figure: hardware, date, commit and number of runs. `row`: a row that may be newer than the
+    record."""
     host = record["host"]
     where = gpu_of(record) if gpu else f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
     runs = len(record["runs"])
@@ -187,7 +188,7 @@ def slower(record: dict) -> list[list[str]]:
     return found
 
 
-# The commands that each command of warpaes is compared with, by their first word.
+# The commands compared with each warpaes command, by their first word.
 BESIDE = {"warpaes enc": ("openssl", "cp", "dd"), "warpaes encrypt": ("Python", "openssl", "cp")}
 
 
@@ -243,7 +244,7 @@ def slower_section(record: dict) -> list[str]:
 
 
 def spread_section(record: dict) -> list[str]:
-    """The figures that differ by more than a tenth between the runs of a day."""
+    """Figures that differ by more than a tenth between the runs of a day."""
     lines = [
         [
             f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}",

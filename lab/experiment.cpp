@@ -17,13 +17,13 @@ namespace {
 const std::vector<Experiment>& experiment_list() {
     using namespace experiments;
     static const std::vector<Experiment> experiments{
-        n_implementations, n_granularity, n_tables,        n_layout,     n_persistent,  n_overlap,
-        n_baselines,       g_schemes,     g_tables,        g_transfers,  g_breakdown,   p_threads,
-        p_memory,          p_streams,     p_staging,       p_pipeline,   p_host_memory, p_modes,
-        p_encryption,      p_decryption,  p_random_access, d_surfaces,   d_model,       d_occupancy,
-        d_memory,          h_reads,       h_tables,        h_ctr,        h_overhead,    h_rekeying,
-        h_serial,          h_mixing,      h_modes,         k_last_round, t_designs,     f_dpf,
-        w_worth,           w_leakage,     w_contenders,
+        n_implementations, n_granularity, n_tables,        n_layout,    n_persistent,  n_overlap,
+        n_baselines,       g_schemes,     g_tables,        g_transfers, g_breakdown,   p_threads,
+        p_memory,          p_streams,     p_staging,       p_pipeline,  p_host_memory, p_modes,
+        p_encryption,      p_decryption,  p_random_access, p_gpus,      p_qkd,         d_surfaces,
+        d_model,           d_occupancy,   d_memory,        h_reads,     h_tables,      h_ctr,
+        h_overhead,        h_rekeying,    h_serial,        h_mixing,    h_modes,       k_last_round,
+        t_designs,         f_dpf,         w_worth,         w_leakage,   w_contenders,
     };
     return experiments;
 }

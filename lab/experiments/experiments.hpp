@@ -28,6 +28,8 @@ extern const Experiment p_modes;
 extern const Experiment p_encryption;
 extern const Experiment p_decryption;
 extern const Experiment p_random_access;
+extern const Experiment p_gpus;
+extern const Experiment p_qkd;
 
 extern const Experiment d_surfaces;
 extern const Experiment d_model;

@@ -235,7 +235,7 @@ Object parquet_buffer(PyObject*, const Call& call) {
 PyMethodDef parquet_functions[] = {
     method_def<parquet_walk>("parquet_walk",
                              "parquet_walk(modules, ctr, dictionary, row_group, column, first_page)\n--\n\n"
-                             "Return the bytes of header module and page module of the complete pages in modules."),
+                             "Return the sizes of the header and page modules of the complete pages in modules."),
     method_def<parquet_decrypt>(
         "parquet_decrypt",
         "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"

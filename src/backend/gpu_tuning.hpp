@@ -1,4 +1,4 @@
-// The launch figures of GPUs, which can be changed.
+// The launch figures of GPUs, which can be changed, and those of transfers to them.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,30 @@ struct GpuLaunches {
     GpuShape gpu;
     LaunchTable built_in;  ///< of the GPU's architecture
     LaunchTable used;
-    std::string note;  ///< why `used` is not the stored table, if one is stored
+    std::string note;  ///< the reason why `used` is not the stored table, if one is stored
 };
 
-/// What a tuning stored for a GPU: a table that has passed every check, or else possibly a note why there is none.
+/// The result of a tuning for a GPU: a table that has passed every check, or possibly a note why there is none.
 struct StoredLaunches {
     std::optional<LaunchTable> table;
     std::string note;
 };
 
+/// How messages in host memory reach a GPU (cuda/tuning/host.hpp has the numbers).
+struct GpuTransfers {
+    std::uint64_t least_chunk, most_chunk;  ///< of page-locked memory
+    std::uint64_t chunks;                   ///< so many of a message, within these limits
+    unsigned lanes;                         ///< per device
+    std::uint64_t pageable_chunk;
+    unsigned pageable_lanes;
+    /// Up to this length one launch that reads and writes page-locked memory is faster than copies in both directions
+    /// at once.
+    std::uint64_t most_mapped, most_mapped_ctr;
+};
+
 class GpuTuning {
 public:
+    [[nodiscard]] virtual const GpuTransfers& transfers() const noexcept = 0;
     /// Sets the function that looks up stored launch tables. It is called once for each GPU, on first use; nothing is
     /// launched before that. Thread-safe.
     virtual void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept = 0;

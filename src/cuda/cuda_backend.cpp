@@ -1,4 +1,4 @@
-// The CUDA backend: its devices, their lanes, and where memory lies.
+// The CUDA backend: its devices, their lanes, and queries of memory.
 #include "backend/cuda_backend.hpp"
 
 #include <algorithm>
@@ -10,11 +10,13 @@
 #include "base/error.hpp"
 #include "base/loaded_library.hpp"
 #include "base/process.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/rows.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/host.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes {
 
@@ -129,18 +131,28 @@ public:
         with_stream(device, stream, [&](cudaStream_t on) { check(cudaMemsetAsync(memory, 0, bytes, on), "clearing"); });
     }
 
-    void host_register(void* pointer, std::size_t bytes) override {
+    bool host_register(void* pointer, std::size_t bytes) override {
         const RelaxedCapture relaxed;
-        const cudaError_t error = cudaHostRegister(pointer, bytes, cudaHostRegisterPortable);
-        if (error != cudaErrorMemoryAllocation) return check(error, "page-locking memory");
-        try_to(error);
-        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+        return locked(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable), bytes);
     }
 
     void host_unregister(void* pointer) noexcept override {
         const RelaxedCapture relaxed;
         try_to(cudaHostUnregister(pointer));
     }
+
+    void* host_alloc(std::size_t bytes) override {
+        const RelaxedCapture relaxed;
+        void* pointer = nullptr;
+        return locked(cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable), bytes) ? pointer : nullptr;
+    }
+
+    void host_free(void* pointer) noexcept override {
+        const RelaxedCapture relaxed;
+        try_to(cudaFreeHost(pointer));
+    }
+
+    bool registers() const noexcept override { return registers_.load(std::memory_order_relaxed); }
 
     void* device_alloc(int device, std::size_t bytes) override {
         (void)limits(device);
@@ -185,6 +197,7 @@ public:
         if (!done) throw Error(WARPAES_ERROR_DEVICE, "wiping keys in device memory failed");
     }
 
+    const GpuTransfers& transfers() const noexcept override { return cuda::gpu_transfers; }
     void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept override { find_launches_ = find; }
 
     GpuLaunches launches(int device) override {
@@ -204,7 +217,7 @@ public:
     }
 
 private:
-    /// A caller's stream. Throws Error{STATE} instead of spoiling a capture that excludes the default stream.
+    /// A caller's stream. Throws Error{STATE} instead of invalidating a capture that excludes the default stream.
     static cudaStream_t usable(void* stream) {
         cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
         if (stream == nullptr && !try_to(cudaStreamIsCapturing(nullptr, &status))) {
@@ -275,9 +288,6 @@ private:
         }
     }
 
-    /// Opt-in shared memory that the smaller of the two table layouts needs (kernels/cipher.cuh).
-    static constexpr int least_shared_bytes = 64 * 1024;
-
     static bool driver_loaded() noexcept {
 #if defined(WARPAES_SIMT)
         return true;
@@ -300,6 +310,22 @@ private:
                 if (info.usable()) info.reason = "CUDA serves the process that forked this one, and no child of it";
             }
         });
+    }
+
+    /// Whether a call has locked pages; false if the driver does not do so for such memory.
+    bool locked(cudaError_t error, std::size_t bytes) {
+        if (error == cudaErrorNotSupported) {
+            try_to(error);
+            registers_.store(false, std::memory_order_relaxed);
+            return false;
+        }
+        if (error == cudaErrorMemoryAllocation) {
+            try_to(error);
+            throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
+                        "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+        }
+        check(error, "page-locking memory");
+        return true;
     }
 
     static BackendInfo no_device(const std::string& reason) {
@@ -334,7 +360,7 @@ private:
             info.multiprocessors = properties.multiProcessorCount;
             info.memory_bytes = properties.totalGlobalMem;
             const auto shared = static_cast<int>(properties.sharedMemPerBlockOptin);
-            if (shared < least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
+            if (shared < cuda::least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
             const int capability = 10 * properties.major + properties.minor;
             const int code = cuda::code_for(properties.major, properties.minor);
             if (code == 0) {
@@ -342,7 +368,7 @@ private:
                     "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
             }
             auto its = std::make_unique<Device>();
-            // PTX of 7.5 has no products of bits, whatever GPU the driver compiles it for.
+            // PTX of 7.5 has no bit products, whatever GPU the driver compiles it for.
             its->built_in = cuda::limits_of(properties.multiProcessorCount, shared, code < 80 ? code : capability,
                                             static_cast<std::size_t>(properties.l2CacheSize));
             info.speed = {.compute_capability = capability,
@@ -404,6 +430,7 @@ private:
     }
 
     std::atomic<bool> awake_{false};
+    std::atomic<bool> registers_{true};
     mutable std::once_flag detected_;
     mutable Home
         home_;  ///< the process that CUDA serves; its locks may be held in a child, and its context is not there
@@ -421,7 +448,7 @@ private:
 }  // namespace
 
 bool all_memory_is_the_hosts() noexcept {
-    // If nobody has loaded the driver, nobody has device memory. Asking would load the driver, which takes long.
+    // If the driver is not loaded, there is no device memory. A query would load the driver, which takes long.
     return !cuda_backend().is_loaded() || !cuda_backend().usable();
 }
 
@@ -430,7 +457,7 @@ GpuMemory& gpu_memory() {
 }
 
 CudaBackend& cuda_backend() {
-    // Never destroyed: at exit the CUDA runtime may be gone first.
+    // Never destroyed: at exit the CUDA runtime may be destroyed first.
     static auto* backend = new Cuda;
     return *backend;
 }

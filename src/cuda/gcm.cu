@@ -12,6 +12,9 @@
 #include "cuda/launch.hpp"
 #include "cuda/resources.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/gcm.hpp"
+#include "cuda/tuning/ghash.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -165,8 +168,10 @@ private:
                 *factor = square(*factor);
             }
             *factor = power(p->squares[p->log_lanes], p->steps);
-            launch(ghash_combine_kernel_for(),
-                   thread_each(device_, run_.count * p->outputs * lanes, GhashCombine::threads, 16), stream_, *p);
+            launch(
+                ghash_combine_kernel_for(),
+                thread_each(device_, run_.count * p->outputs * lanes, GhashCombine::threads, GhashCombine::blocks_each),
+                stream_, *p);
         }
     }
 

@@ -9,8 +9,8 @@
 #include "backend/cuda_backend.hpp"
 #include "backend/stretch.hpp"
 #include "cuda/kernels/arrival.hpp"
-#include "cuda/launch_table.hpp"
 #include "cuda/resources.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

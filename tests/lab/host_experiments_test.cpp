@@ -19,7 +19,7 @@ TEST_P(HostExperiments, YieldWholeResults) {
 
 INSTANTIATE_TEST_SUITE_P(Host, HostExperiments,
                          testing::Values("N.overlap", "G.transfers", "G.breakdown", "P.streams", "P.host_memory",
-                                         "P.modes", "W.worth", "H.reads", "H.ctr", "H.overhead", "H.rekeying",
+                                         "P.modes", "P.qkd", "W.worth", "H.reads", "H.ctr", "H.overhead", "H.rekeying",
                                          "H.serial", "H.mixing", "H.modes"),
                          [](const auto& info) {
                              std::string name = info.param;

@@ -1,4 +1,4 @@
-"""Rooms of the Python package: the imports between modules, also in functions and for types, have no cycle."""
+"""Rooms of the Python package: imports between modules, including those in functions and for types, have no cycle."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def graph(root: Path) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
 
 
 def cycles(arrows: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[list[str]]:
-    """The groups of modules that reach one another."""
+    """Groups of modules that import each other."""
 
     def reached(start: tuple[str, ...]) -> set[tuple[str, ...]]:
         seen, todo = set(), [start]

@@ -107,7 +107,7 @@ README = f"before\n{BEGIN}\nold\n{END}\nafter\n"
 
 
 class Paths(unittest.TestCase):
-    """What bench/path_sweep has measured."""
+    """Measurements by bench/path_sweep."""
 
     RECORD = CPU_RECORD | {
         "gpu": {"name": "A GPU", "driver": "1.2"},
@@ -509,7 +509,7 @@ class PythonPage(unittest.TestCase):
 
 
 class Bulk(unittest.TestCase):
-    """Records of the parts of tools/bulk_bench.py, whatever else lies in the folder."""
+    """Records of the parts of tools/bulk_bench.py, with any other files in the folder."""
 
     def test_files_in_memory(self):
         def run(what, seconds, user, system):

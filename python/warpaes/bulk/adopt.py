@@ -16,7 +16,7 @@ from .storage import KEY_SUFFIX
 
 
 class Adopt(Run):
-    """Takes a dataset of warpaes 1.0 over, or one that has lost its manifest."""
+    """Adopts a dataset of warpaes 1.0, or one without its manifest."""
 
     def do(self) -> None:
         """Authenticate every object, and save a manifest of those that are authentic."""

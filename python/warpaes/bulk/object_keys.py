@@ -1,4 +1,4 @@
-"""The keys of single objects: by a manifest, by the records next to them, or new ones."""
+"""The keys of single objects: from a manifest, from the records next to them, or new ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Content = transfer.Plain | transfer.Opened | ParquetFile
 
 @dataclass
 class OwnKey:
-    """An object's own data key: its keyset, the records of this job's attempts at it, and those that it replaces."""
+    """An object's own data key: its keyset, the records of this job's attempts, and the records that it replaces."""
 
     keyset: keys.DataKey
     records: list[dict[str, Any]]  #: that of the keyset first
@@ -31,7 +31,8 @@ class OwnKey:
 
 
 class ObjectKeys(abc.ABC):
-    """Finds and makes the keys of objects. A worker is one, with a way to read the objects of both ends."""
+    """Finds and creates the keys of objects. Workers are subclasses, which can read the objects of source and
+    target."""
 
     config: Config
     source: Storage
@@ -70,10 +71,10 @@ class ObjectKeys(abc.ABC):
         return self.old_keys.get(row.old_key_id if self.config.command == "decrypt" else row.key_id)
 
     def _own_key(self, row: Row) -> OwnKey:
-        """Make an object's own data key, and put its record next to the object.
+        """Create an object's own data key, and write its record next to the object.
 
-        Attempts that were given up may live on and write the object, so the records of this job's attempts stay there.
-        These are authentic, and so are those of the row; nothing else that lies there is kept or used.
+        Abandoned attempts may still run and write the object, so the records of this job's attempts stay. These and the
+        row's records are authentic; no other record there is kept or used.
         """
         name = row.key + KEY_SUFFIX
         place = keys.Place(self.config.dataset, row.key, self.config.job)
@@ -84,7 +85,7 @@ class ObjectKeys(abc.ABC):
         while True:
             found: list[dict[str, Any]] = []
             version = None
-            # Anything but a small file, such as a link, is neither read nor replaced.
+            # Anything except a small file, such as a link, is neither read nor replaced.
             with contextlib.suppress(MissingError):
                 text, version = self.target.get(name, keys.MAX_RECORDS)
                 found = self._parsed(text, name)
@@ -107,7 +108,7 @@ class ObjectKeys(abc.ABC):
     def _check_records(self, row: Row, name: str, earlier: list[dict[str, Any]]) -> None:
         """Refuse to replace records that are not authentic, if one of them may be the only copy of a key in use.
 
-        It is not, if there is no object, or the object that the manifest has, or one that opens with another record.
+        It cannot be if there is no object, if the object is the manifest's, or if it opens with another record.
         """
         try:
             entry = self.target.stat(row.key)
@@ -137,7 +138,7 @@ class ObjectKeys(abc.ABC):
     def _key_of(self, row: Row, entry: Entry) -> tuple[keys.DataKey, str, dict[str, Any] | None]:
         """Return an object's key with its id, and the record that contains it, if no manifest has that.
 
-        An object that no manifest has is opened with every key there is.
+        An object without a manifest is tried with every available key.
         """
         if row.wrapped != BESIDE and (row.wrapped or row.key_id or row.old_key_id):
             return self._old_keyset(row), row.key_id or row.old_key_id, None
@@ -145,7 +146,7 @@ class ObjectKeys(abc.ABC):
         if row.wrapped == BESIDE:
             beside = entry.key + KEY_SUFFIX
             records = keys.parse_records(self.source.get(beside, keys.MAX_RECORDS)[0], beside)
-            if self.config.named_dataset:  # a record of another dataset may be of a key that others know
+            if self.config.named_dataset:  # a record of another dataset may contain a key that others know
                 records = [each for each in records if keys.is_of(each, self.config.named_dataset, entry.key)]
         associated = self._associated(entry.key, self.config.old_binding)
         refused: Exception | None = None

@@ -1,4 +1,4 @@
-"""A worker: many objects at once within a bounded memory, and nothing that a driver would miss if it dies."""
+"""A worker: processes many objects at once in bounded memory, and has no state that is lost if it dies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .storage import (
 )
 from .stores import open_storage
 
-#: What another try would not change.
+#: Errors that another attempt would not change.
 FINAL = (
     ChangedError,
     ExistsError,
@@ -63,7 +63,7 @@ def use_backend(name: str | None) -> None:
 
 
 def named_backend(name: str | None) -> str:
-    """Return what computes in this process, if it was asked for by its name: nothing takes its place."""
+    """Return the backend of this process if it was requested by name, without fallback."""
     if name != "cuda":
         return name or ""
     gpus = [each["device"] for each in _native.backends() if each["device"] >= 0]
@@ -71,12 +71,12 @@ def named_backend(name: str | None) -> str:
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 class Budget:
-    """A number of bytes that all objects in progress may hold together. Requests are served in order."""
+    """A limit in bytes for all objects in progress together. Requests are served in order."""
 
     def __init__(self, size: int) -> None:
         """Set the limit, in bytes."""
@@ -85,7 +85,7 @@ class Budget:
         self._changed = threading.Condition()
 
     def take(self, wanted: int) -> int:
-        """Wait until this many bytes are free. An object larger than the whole budget is processed on its own."""
+        """Wait until this many bytes are free. An object larger than the whole budget is processed alone."""
         wanted = min(wanted, self.size)
         with self._turn, self._changed:
             self._changed.wait_for(lambda: self.free >= wanted)
@@ -100,7 +100,7 @@ class Budget:
 
 
 class Share:
-    """The part of a budget that one object holds."""
+    """The share of a budget that one object holds."""
 
     def __init__(self, budget: Budget) -> None:
         """Start with a share of 0 bytes."""
@@ -137,7 +137,7 @@ class Worker(ObjectKeys):
         self.budget = Budget(config.memory)
         self._named_backend = named_backend(config.backend)
         self._has_attributes = self.source.has_attributes or self.target.has_attributes
-        self._in_hand = 0  #: rows that have come and not gone
+        self._in_hand = 0  #: rows in progress
         self._lock = threading.Lock()
         self._closing = False
         self._events: queue.SimpleQueue[tuple[int, dict[str, Any]]] = queue.SimpleQueue()
@@ -197,12 +197,13 @@ class Worker(ObjectKeys):
                 self._in_hand -= 1
         self._events.put((number, {"seconds": time.monotonic() - begin, **result}))
 
-    # ------------------------------------------------------------------------------------------ what is done to rows
+    # ------------------------------------------------------------------------------------------ the operations on rows
 
     def _sealed_entry(self, row: Row) -> tuple[Entry, str]:
-        """Return the sealed object that a row is about, and its digest, if a manifest has it.
+        """Return the sealed object of a row, and its digest if the object is in a manifest.
 
-        A digest tells more than a version, which copies and backups do not keep: what lies there now is read.
+        A digest identifies the content better than a version, which copies and backups do not keep, so the current
+        object is read.
         """
         decrypts = self.config.command == "decrypt"
         entry, expected = (row.source_entry, row.old_sha256) if decrypts else (row.target_entry, row.sha256)
@@ -241,7 +242,7 @@ class Worker(ObjectKeys):
         return self._opened(row)
 
     def _transform(self, number: int, row: Row, share: Share) -> dict[str, Any]:
-        """Encrypt, decrypt or re-encrypt, by the command."""
+        """Encrypt, decrypt or re-encrypt, depending on the command."""
         config = self.config
         computed_on = ""
         self.target.check_key(row.key)
@@ -327,13 +328,13 @@ class Worker(ObjectKeys):
         return source.pieces()
 
     def _attributes(self, row: Row) -> Attributes:
-        """Return the attributes of the original: of the source when it is encrypted, then by the manifest."""
+        """Return the attributes of the original: from the source for encryption, otherwise from the manifest."""
         if self.config.command == "encrypt":
             return self.source.attributes(row.source_entry)
         return from_text(row.attributes)
 
     def _check_attributes(self, row: Row) -> None:
-        """Raise if an encrypted object does not have the attributes of the manifest."""
+        """Raise if an encrypted object's attributes differ from the manifest's."""
         expected = of_sealed(from_text(row.attributes))
         if not expected or not self.target.has_attributes:
             return
@@ -377,7 +378,7 @@ class Worker(ObjectKeys):
         """Return an object with its digest and its key's id, if an earlier attempt of this job has written it.
 
         It opens with a key of this job under its own name in this dataset, and has the content of the source. In a
-        rekey the source is gone, and the key suffices: nothing else of this dataset was ever under it.
+        rekey the source no longer exists, and the key suffices: it has encrypted no other object of this dataset.
         """
         config = self.config
         candidates: list[tuple[str, Callable[[], keys.DataKey]]] = []
@@ -464,7 +465,7 @@ class Worker(ObjectKeys):
 
     def _rewrap(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Wrap an object's data keys with another key."""
-        # An earlier attempt may have come so far.
+        # An earlier attempt may have finished this.
         sources = [*self.old_keys.sources, *self.new_sources]
         records, _ = keys.rewrap_all(json.loads(row.wrapped), sources, self.new_sources[0])
         return {"wrapped": self._put_records(row.key, records), "todo": ""}
@@ -477,7 +478,7 @@ class Worker(ObjectKeys):
             keyset = None
         else:
             keyset = self.new_keys.open(json.loads(row.wrapped)[0]) if row.wrapped else self.new_keys.get(row.key_id)
-        # A copy that was restored has another version, and the same content.
+        # A restored copy has another version and the same content.
         with closing(self._there(self.target.stat(row.key), keyset)) as there:
             try:
                 with closing(self._content(row)) as source:

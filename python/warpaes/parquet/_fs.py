@@ -26,9 +26,9 @@ _STAMPS = ("size", "mtime", "LastModified", "ETag", "etag", "created", "updated"
 class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     """Encrypted Parquet files under the paths of another file system, read-only.
 
-    Sizes are those of the plain views. To find one, the file's footer is read; the size is kept until the file is
-    another one. A file that is not an encrypted Parquet file, or has no key, is listed with its own size, and refused
-    when it is opened. Only the bytes of what is read are fetched.
+    Sizes are those of the plain views. To find a size, the file's footer is read; the size is cached until the file is
+    replaced. A file that is not an encrypted Parquet file, or has no key, is listed with its own size, and refused when
+    it is opened. Only the bytes under a read are fetched.
     """
 
     protocol = "warpaes-parquet"
@@ -99,12 +99,12 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return stringify_path(path).removeprefix("warpaes-parquet::").removeprefix("warpaes-parquet://")
 
     def _below(self, path: Any) -> Any:
-        """Return a path as the underlying file system takes it."""
+        """Return a path in the underlying file system's form."""
         return self.fs._strip_protocol(type(self)._strip_protocol(path))
 
     @property
     def storage_options(self) -> dict[str, Any]:
-        """The options that the file system was made with, without keys unless they are a place."""
+        """The options of the file system, without keys unless they are a place."""
         return self._storage_options
 
     @storage_options.setter
@@ -173,15 +173,15 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return [self._with_size(one) for one in found] if detail else sorted(one["name"] for one in found)
 
     def exists(self, path: str, **options: Any) -> bool:
-        """Whether there is anything at a path."""
+        """Return whether a path exists."""
         return bool(self.fs.exists(self._below(path), **options))
 
     def isdir(self, path: str) -> bool:
-        """Whether a path is a folder."""
+        """Return whether a path is a folder."""
         return bool(self.fs.isdir(self._below(path)))
 
     def isfile(self, path: str) -> bool:
-        """Whether a path is a file."""
+        """Return whether a path is a file."""
         return bool(self.fs.isfile(self._below(path)))
 
     def modified(self, path: str) -> datetime.datetime:

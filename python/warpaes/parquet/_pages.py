@@ -1,4 +1,4 @@
-"""The pages of a column chunk: where they lie, and their plain view."""
+"""The pages of a column chunk: their positions and their plain view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEAST_HEADER = _modules.OVERHEAD + 1
 
 
 def copy(data: bytes | memoryview, to: memoryview) -> int:
-    """Copy as much as there is room for, and return how much."""
+    """Copy as many bytes as fit, and return their number."""
     count = min(len(data), len(to))
     to[:count] = data[:count]
     return count
@@ -52,7 +52,7 @@ class Pages:
     def move(self, to: Any, base: int, staging: Any) -> None:
         """Make the plain view of the whole chunk in host or device memory, from byte ``base`` of it on.
 
-        It goes through ``staging``, page-locked memory, as ciphertext; the plaintext of pages is nowhere else.
+        Ciphertext goes through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
 
         Raises:
             InvalidTag: A module is not authentic; ``to`` then holds no unauthentic byte.
@@ -93,13 +93,13 @@ class Pages:
         self._kept = None
 
     def starts(self) -> list[int]:
-        """Return where all pages begin, and the end of the last one."""
+        """Return the offsets of all pages, and the end of the last one."""
         with self._lock:
             self._find(self._chunk.length)
             return list(self._starts)
 
     def read(self, begin: int, to: memoryview) -> int:
-        """Write bytes of the view, of as many pages as are decrypted at a time; return how many: at least one."""
+        """Write bytes of the view, from as many pages as are decrypted at a time; return their number, at least one."""
         with self._lock:
             return self._read(begin, to)
 
@@ -115,7 +115,7 @@ class Pages:
         modules = self._from(page, end)
         last = bisect.bisect_right(starts, low + len(modules)) - 1  # pages page to last - 1 are in `modules`
         whole = last
-        if begin == low:  # pages that are read completely go to their place
+        if begin == low:  # completely read pages are written to their final place
             while whole > page and starts[whole] > end:
                 whole -= 1
             if whole > page:
@@ -164,7 +164,7 @@ class Pages:
     # ------------------------------------------------------------------------------------------- where pages lie
 
     def _find(self, begin: int) -> None:
-        """Make known where the pages up to a byte of the chunk begin."""
+        """Find the offsets of the pages up to a byte of the chunk."""
         starts = self._starts
         if starts[-1] >= begin:
             return
@@ -180,7 +180,7 @@ class Pages:
                 self._from(len(starts) - 1, begin)
 
     def _indexed(self, index: Span) -> list[int] | None:
-        """Return where pages begin, by the OffsetIndex; None if it does not list the whole chunk without gaps."""
+        """Return the offsets of pages from the OffsetIndex; None if it does not list the whole chunk without gaps."""
         chunk = self._chunk
         what = f"{chunk.place}: the offset index"
         module = self._source.read(index.start, index.length)
@@ -226,7 +226,7 @@ class Pages:
             self._walk(held[starts[-1] - low :])
             if starts[-1] >= limit:
                 return held[: starts[-1] - low]
-            # The rest of the page at the window's end, so that none of it is read again.
+            # Reads the rest of the page at the window's end, so that no byte is read twice.
             want = starts[-1] - low + self._needed(held[starts[-1] - low :])
             held = self._source.fetch(chunk.start + low, want, len(held))
 
@@ -255,7 +255,7 @@ class Pages:
         return max(page - 1, 0) if self._chunk.dictionary else page
 
     def _needed(self, held: memoryview) -> int:
-        """Return how many bytes the page at the front of ``held`` takes, as far as its length fields are there."""
+        """Return the size of the page at the beginning of ``held``, as far as its length fields are complete."""
         need = 4
         if len(held) >= 4:
             header = 4 + int.from_bytes(held[:4], "little")

@@ -21,7 +21,7 @@ from ._modules import CTR_OVERHEAD, OVERHEAD, Place
 from ._thrift import BINARY, I16, I32, I64, LIST, STRUCT, Struct
 from ._view import PlainView
 
-#: Bytes of pages that are rewritten at a time.
+#: Number of bytes of pages to rewrite at a time.
 _WINDOW_BYTES = 4 << 20
 _MAX_PAGES = 1 << 15
 _PAGE_TYPE, _PAGE_COMPRESSED, _PAGE_CRC, _PAGE_LAST = 1, 3, 4, 8
@@ -395,8 +395,8 @@ class _Writer:
 def rewrite(source: PlainView, sink: Sink, encryption: Encryption | None, progress: Progress | None = None) -> None:
     """Write a Parquet file again: encrypted, or in clear if ``encryption`` is None.
 
-    Pages are copied as they are, without decoding: compression, encodings, statistics, indexes and Bloom filters stay.
-    The source's footer is used up: the view cannot be read afterwards.
+    Pages are copied without decoding: compression, encodings, statistics, indexes and Bloom filters stay. The source's
+    footer is used up: the view cannot be read afterwards.
 
     Args:
         source: An open view, of an encrypted file or of one in clear.
@@ -405,7 +405,7 @@ def rewrite(source: PlainView, sink: Sink, encryption: Encryption | None, progre
         progress: Called with the bytes of the source that are done, and their total.
 
     Raises:
-        InvalidTag: The source is not authentic. What the sink has must be discarded.
+        InvalidTag: The source is not authentic. The sink's contents must be discarded.
         FormatError: The source is damaged, or has more pages than an encrypted file may have.
         KeyError: There is no key for a column of the source.
         ValueError: ``encryption`` names a column that the file does not have.

@@ -1,4 +1,4 @@
-"""The encrypted file beneath a view."""
+"""The encrypted file of a view."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Source:
         self.window_bytes = _LOCAL_BYTES if self.local else _REMOTE_BYTES
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read exactly so many bytes."""
+        """Read exactly this many bytes."""
         data = bytearray(length)
         with memoryview(data) as view:
             self.read_into(offset, view)
@@ -51,7 +51,7 @@ class Source:
     def fetch(self, offset: int, length: int, held: int = 0) -> memoryview:
         """Read into this thread's window, which the thread's next call overwrites.
 
-        ``held``: so many bytes from the offset are in the window already.
+        ``held``: this many bytes from the offset are already in the window.
         """
         window: bytearray | None = getattr(self._own, "window", None)
         if window is None or len(window) < length:

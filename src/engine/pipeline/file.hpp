@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,12 @@
 
 namespace warpaes {
 
+/// A file given by its path, or, if that is empty, by a descriptor.
+struct FilePlace {
+    std::string path;
+    int fd = -1;
+};
+
 /// Regular files are read at any position by many threads (pread); anything else is read front to back.
 class FileSource final : public Source {
 public:
@@ -23,6 +30,7 @@ public:
     explicit FileSource(const std::string& path, WaitHook hook = {});
     /// Reads an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSource(int fd, std::string name, WaitHook hook = {});
+    static FileSource at(const FilePlace& place, WaitHook hook);
 
     std::uint64_t size() const noexcept override { return size_; }
     bool is_sequential() const noexcept override { return sequential_; }
@@ -70,6 +78,7 @@ public:
     FileSink(const std::string& path, bool overwrite, const struct stat* input, WaitHook hook = {});
     /// Writes to an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSink(int fd, std::string name, const FileSource& input, WaitHook hook = {});
+    static std::unique_ptr<FileSink> at(const FilePlace& place, bool overwrite, const FileSource& input, WaitHook hook);
     /// Replaces the file `read`, at `path`. Throws Error{READ}, here or in commit(), if another file is there or if the
     /// file has changed since.
     static std::unique_ptr<FileSink> replacing(const std::string& path, const struct stat& read);
@@ -127,7 +136,8 @@ private:
     bool sequential_ = true;
     bool overwrite_ = false;
     bool durable_ = true;
-    bool paged_ = false;  ///< long pieces are written by write_pages()
+    bool paged_ = false;  ///< in memory, by many threads: long pieces by write_pages(), short ones one at a time
+    std::mutex turn_;
     std::uint64_t base_ = 0;
     std::atomic<std::uint64_t> end_{0};
     NewFile new_;  ///< not open if the place is written directly

@@ -28,7 +28,7 @@ public:
           j0_(j0),
           chunk_blocks_(ends.plan.chunk_bytes / block_bytes),
           digests_(static_cast<std::size_t>(chunks(group.length))),
-          owners_(digests_.size(), ends.plan.backend->is_gpu() ? engine.options().threads : ends.plan.lanes) {}
+          owners_(digests_.size(), ends.plan.lanes) {}
     GcmStage(const GcmStage&) = delete;
     GcmStage& operator=(const GcmStage&) = delete;
     /// The digests are wiped because, together with the ciphertext, they reveal H.
@@ -63,6 +63,8 @@ public:
             const MemoryBuffer& out = ends_.out;
             const auto bytes = static_cast<std::size_t>(out.bytes);
             if (out.device >= 0) return clear_memory(out.data, bytes, out.device);
+            // What a GPU has written lies in no core's cache.
+            if (ends_.plan.backend->is_gpu()) return clear_memory(engine_, out.data, bytes, out.device);
             owners_.wipe(engine_, {out.data, bytes}, static_cast<std::size_t>(ends_.plan.chunk_bytes),
                          bytes >= cached_bytes());
         });
@@ -116,13 +118,10 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     return run_cipher(engine, ends.plan, cipher, source, sink);
 }
 
-/// Up to this length one launch that reads and writes page-locked memory is faster than copies in both directions at
-/// once. H200, 2026-11, AES-128, 2 / 4 / 8 / 16 / 32 MiB in this way and in chunks of 2 MiB that are copied, GB/s: ECB
-/// 29.7 / 34.8 / 37.4 / 39.3 / 40.4 and 16.8 / 23.3 / 32.1 / 36.8 / 41.6, CTR 26.9 / 31.0 / 33.0 / 34.2 / 35.1 and 17.3
-/// / 23.3 / 32.3 / 37.2 / 41.7. 0: the kernels read some of it twice.
-constexpr std::uint64_t most_zero_copy_bytes(Mode mode, Direction direction) {
+/// 0: the kernels read some of it twice.
+std::uint64_t most_zero_copy_bytes(const GpuTransfers& transfers, Mode mode, Direction direction) {
     if (!accesses_once(mode, direction)) return 0;
-    return std::uint64_t{mode == Mode::ctr ? 8U : 16U} << 20;
+    return mode == Mode::ctr ? transfers.most_mapped_ctr : transfers.most_mapped;
 }
 
 /// The encrypted numbers of XTS data units, if the message has few: the CPU encrypts them in less time than the GPU
@@ -179,7 +178,8 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
          block_bytes) == 0;
     const bool in_host_memory = ends.in.device < 0 || ends.out.device < 0;
     g.zero_copy = g.direct && aligned && !on_cpu && in_host_memory && plan.devices.size() == 1 &&
-                  bytes <= most_zero_copy_bytes(g.mode, g.direction) && engine.options().chunk_bytes == 0;
+                  bytes <= most_zero_copy_bytes(engine.gpu().transfers(), g.mode, g.direction) &&
+                  engine.options().chunk_bytes == 0;
     const bool at_once = chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device || g.zero_copy));
     if (!at_once) return run_cut(engine, ends, g);
     WorkerLane worker(engine, plan, 0, 0);

@@ -1,14 +1,21 @@
 // Shapes of launches, on GPUs of every size.
-#include "cuda/launch_table.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "backend/launch_figures.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/xts.cuh"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/counters.hpp"
+#include "cuda/tuning/gcm.hpp"
+#include "cuda/tuning/ghash.hpp"
+#include "cuda/tuning/keys.hpp"
+#include "cuda/tuning/serial.hpp"
+#include "cuda/tuning/shapes.hpp"
+#include "cuda/tuning/xts.hpp"
 
 namespace warpaes::cuda {
 namespace {
@@ -87,7 +94,7 @@ void expect_to_fit(const DeviceLimits& device) {
         EXPECT_LE(piece_shape(device, direction, 100, 256).shared_bytes,
                   static_cast<std::size_t>(device.shared_bytes_per_block));
     }
-    EXPECT_LE(batch_keys_tables * table_bytes_each, static_cast<std::size_t>(device.shared_bytes_per_block));
+    EXPECT_LE(BatchKeysLaunch::tables * table_bytes_each, static_cast<std::size_t>(device.shared_bytes_per_block));
     EXPECT_LE(GhashMma::shared_bytes(device), static_cast<std::size_t>(device.shared_bytes_per_block));
 }
 
@@ -106,7 +113,7 @@ TEST(LaunchTable, EveryArchitectureHasRoomForItsLaunches) {
     EXPECT_EQ(limits_of(1, 100 << 10, 130).table.tables, 2U);
 }
 
-// The parts of a segment cover its windows, none of them in vain.
+// The parts of a segment cover its windows, and none is empty.
 TEST(LaunchTable, PartsCoverTheWindowsOfASegment) {
     for (const std::uint64_t segments : {1, 3, 100, 100000}) {
         for (const std::uint64_t windows : {1, 2, 100, 100000}) {
@@ -119,7 +126,7 @@ TEST(LaunchTable, PartsCoverTheWindowsOfASegment) {
     }
 }
 
-// Whatever a tuning tries fits too, and what does not is refused beforehand.
+// All values that tuning tries fit, and others are refused beforehand.
 TEST(LaunchTable, EveryValueThatIsWorthTryingFits) {
     for (const auto [capability, shared] : every_gpu) {
         for (const LaunchFigure& figure : launch_figures()) {
@@ -150,7 +157,7 @@ TEST(LaunchTable, ObjectionsNameTheFigure) {
         EXPECT_EQ(refused(old, figure, 4096),
                   "tensor_blocks, own_key_tensor_bytes, one_launch_share: this GPU's tensor cores take no bits");
     }
-    // Every bound of every figure.
+    // Every limit of every parameter.
     const DeviceLimits large = limits_of(2, 227 << 10, 90);
     for (const LaunchFigure& figure : launch_figures()) {
         for (const std::uint64_t value :
@@ -166,7 +173,7 @@ TEST(LaunchTable, ObjectionsNameTheFigure) {
     }
 }
 
-// Of data units beyond what a test has the time or the memory for.
+// For data units too large for a test's time or memory.
 TEST(XtsKernel, FindsTheUnitOfEveryPiece) {
     constexpr std::uint64_t border = std::uint64_t{1} << 32;
     for (const std::uint32_t per_unit : {1u, 2u, 3u, 1023u, 0xffffffffu}) {
