@@ -1,4 +1,4 @@
-# `make help` lists what there is. Everything is built under build/, one folder a preset.
+# `make help` lists the targets. Everything is built under build/, in one folder per preset.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -15,7 +15,7 @@ each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
-demo: ## build, encrypt a real file, look at it, verify and decrypt it; the same with OpenSSL
+demo: ## build, encrypt a real file, inspect, verify and decrypt it; the same with OpenSSL
 	@tools/demo
 
 test: ## build and run every test that needs no GPU
@@ -23,15 +23,15 @@ test: ## build and run every test that needs no GPU
 	@WARPAES_CMAKE_OPTIONS="-DWARPAES_SAMPLE=$(WARPAES_SAMPLE) $(WARPAES_CMAKE_OPTIONS)" tools/build default
 	@ctest --preset default $(CTEST_OPTIONS)
 
-check-all: ## what CI checks and samples, whole, and the checks that CI leaves out
+check-all: ## everything that CI checks or samples, in full, and the checks that CI omits
 	@.ci/run all
 	@$(MAKE) cuda asan clang fuzz
 
-gpu-test: ## on a GPU: tests, compute-sanitizer, benchmark; a record in bench/results
+gpu-test: ## on a GPU: tests, compute-sanitizer, benchmarks; writes a record to bench/results
 	@tools/setup test
 	@tools/gpu_test.py
 
-bench: ## measure this machine: one core against ipsec-mb and libcrypto, all cores against memcpy, then every backend, mode and size
+bench: ## measure this machine: one core compared with ipsec-mb and libcrypto, all cores with memcpy, every backend, mode and size
 	@tools/setup bench
 	@tools/build default one_core all_cores path_sweep warpaes_cli
 	@tools/one_core.py
@@ -40,45 +40,45 @@ bench: ## measure this machine: one core against ipsec-mb and libcrypto, all cor
 	@build/default/cli/warpaes bench
 	@tools/path_sweep.py --no-build build/default
 
-compare: ## whole processes over a file of 1 GiB: age, openssl, libsodium, Tink, zstd, warpaes, and a disk; a record in bench/results
+compare: ## compare whole processes on a file of 1 GiB: age, openssl, libsodium, Tink, zstd, warpaes, and a disk; writes a record
 	@tools/setup bench
 	@tools/build default warpaes_cli
 	@tools/compare.py
 
-python-bench: ## compare the Python package with pyca/cryptography, Tink, cryptotensors and NumPy; a record in bench/results
+python-bench: ## compare the Python package with pyca/cryptography, Tink, cryptotensors and NumPy; writes a record
 	@tools/setup test
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/python_bench.py
 
-bulk-bench: ## compare `warpaes bulk` with a loop of pyca and boto3; measure large objects and their memory; a record in bench/results
+bulk-bench: ## compare `warpaes bulk` with a loop of pyca and boto3; measure large objects and their memory; writes a record
 	@tools/setup test
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/bulk_bench.py
 
-provider-bench: ## compare the provider with OpenSSL's default one; a record in bench/results
+provider-bench: ## compare the provider with OpenSSL's default one; writes a record
 	@tools/build default warpaes_provider provider_speed
 	@tools/provider_bench.py
 
-cluster-test: ## `warpaes bulk` on a Ray cluster in this machine, with a faulty object store and workers that are killed
+cluster-test: ## run `warpaes bulk` on a local Ray cluster, with a faulty object store and killed workers
 	@tools/setup cluster
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/cluster/bin/python3 -B tests/cluster/cluster_test.py $(CLUSTER_TEST_OPTIONS)
 
-asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: ## run tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/setup test
 	@tools/build asan
 	@ctest --preset asan
 
-tsan: ## what several threads do at once, under ThreadSanitizer
+tsan: ## run tests of several threads under ThreadSanitizer
 	@tools/setup test
 	@tools/build tsan test_abi_batch test_base test_pipeline test_provider test_streams
 	@ctest --preset tsan
 
-faults: ## every system call and CUDA call fails once; a record in bench/results/robustness
+faults: ## make every system call and CUDA call fail once; writes a record
 	@tools/setup test
 	@tools/fault_matrix.py
 
-fuzz: ## run the fuzzers, SECONDS (10) or RUNS executions a target
+fuzz: ## run the fuzzers, for SECONDS (10) or RUNS executions per target
 	@tools/setup test
 	@tools/fuzz.py $(if $(RUNS),--record --runs $(RUNS),--seconds $(or $(SECONDS),10)) $(TARGETS)
 
@@ -89,11 +89,11 @@ cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a
 arm: ## cross-compile for 64-bit Arm, and run tests in an emulator
 	@tools/arm
 
-clang: ## everything compiles with clang, too, without a warning; PATHS="src cli" for a part
+clang: ## compile everything with clang, without a warning; PATHS="src cli" for a part
 	@tools/setup clang
 	@tools/clang.py check $(PATHS)
 
-tidy: ## what clang-tidy finds (.clang-tidy); PATHS as for clang
+tidy: ## run clang-tidy (.clang-tidy); PATHS as for clang
 	@tools/setup clang
 	@tools/clang.py tidy $(PATHS)
 
@@ -101,7 +101,7 @@ docs: ## regenerate the figures of README.md and docs/ from bench/results
 	@python3 -B bench/report.py
 	@python3 -B bench/robustness.py
 
-site: ## the documentation as a site in build/site, with the reference of the headers and of the Python package
+site: ## build the documentation's site in build/site, with the reference of the headers and the Python package
 	@tools/setup site
 	@NO_MKDOCS_2_WARNING=1 .venv/site/bin/mkdocs build --strict --quiet
 	@echo "build/site/index.html; with the search: python3 -m http.server -d build/site"
@@ -123,23 +123,23 @@ format: ## format C++, CUDA, JavaScript and Python
 	@.venv/tools/bin/ruff format -q
 	@.venv/tools/bin/ruff check -q --fix
 
-check-format: ## complain about what `make format` would change
+check-format: ## fail if `make format` would change a file
 	@tools/setup tools
 	@$(each_source) .venv/tools/bin/clang-format --dry-run --Werror
 	@.venv/tools/bin/ruff format --check -q
 	@.venv/tools/bin/ruff check -q
 
-wheel: ## the Python package as a wheel in build/dist; GPU=yes or GPU=no: with or without CUDA
+wheel: ## build the Python wheel in build/dist; GPU=yes or GPU=no: with or without CUDA
 	@tools/setup wheel
 	@WARPAES_GPU=$(GPU) tools/wheel
 
-install: ## library and command into PREFIX (default /usr/local); GPU=yes or GPU=no: with or without CUDA
+install: ## install library and command into PREFIX (default /usr/local); GPU=yes or GPU=no: with or without CUDA
 	@tools/setup demo
 	@WARPAES_GPU=$(GPU) tools/build release
 	@cmake --install build/release --prefix $(PREFIX)
 	@tools/installed note build/release
 
-uninstall: ## remove what `make install` and `make install-lab` have put there
+uninstall: ## remove the files of `make install` and `make install-lab`
 	@tools/installed remove build/release build/release-lab
 
 deb: ## build Debian packages of the commit in build/deb: library, development files, command, provider

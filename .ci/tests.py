@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs `make test` as CI's last step: what was skipped, and what each step took, is said before ctest's closing lines.
+"""Runs `make test` as CI's last step: prints the skipped tests and each step's time before ctest's closing lines.
 
 .ci/tests.py FILE: the steps before, a line each: seconds, of processors in user mode, in the kernel, and a name.
 """
@@ -23,13 +23,13 @@ REASONS = re.compile(r"""^\S+:\d+: Skipped\n(.+)$|\.\.\. skipped ['"](.+)['"]$""
 
 
 def reasons_of(output: str) -> list[str]:
-    """Up to where the machines are named that run it. Programs of other kinds say it in their last line."""
+    """Up to the names of the machines that run it. Other programs report it in their last line."""
     found = [by_gtest or by_unittest for by_gtest, by_unittest in REASONS.findall(output)]
     return [reason.split("; ")[0] for reason in found or output.strip().splitlines()[-1:]]
 
 
 def skipped_line(junit: str) -> str:
-    """All tests that were skipped, cases that others left out, and why, in one line."""
+    """All skipped tests and omitted cases with their reasons, in one line."""
     count, cases, reasons = 0, 0, collections.Counter()
     for test in ElementTree.fromstring(junit).iter("testcase"):
         output = test.findtext("system-out") or ""
@@ -47,7 +47,7 @@ def skipped_line(junit: str) -> str:
 
 
 def table(steps: list[tuple[float, float, str]]) -> str:
-    """Of seconds, seconds of processors, and names."""
+    """A table of seconds, processor seconds and names."""
     total = (sum(step[0] for step in steps), sum(step[1] for step in steps), "together")
     return "\n".join(
         ["  min:s   CPU min:s  step"]
@@ -61,7 +61,7 @@ def clock(seconds: float) -> str:
 
 
 def used() -> float:
-    """Seconds of processors, of all children that have ended."""
+    """Processor seconds of all children that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -83,7 +83,7 @@ def summary_last(closing: list[str]) -> list[str]:
 def main() -> int:
     steps = read_steps(Path(sys.argv[1]).read_text())
     RESULTS.unlink(missing_ok=True)
-    begun, before = time.monotonic(), used()  # .ci/run becomes this: its steps are children too
+    begun, before = time.monotonic(), used()  # .ci/run becomes this process, so its steps are also children
     command = ["make", "test", f"CTEST_OPTIONS=--output-junit {RESULTS}"]
     closing = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as tests:

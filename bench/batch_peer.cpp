@@ -40,7 +40,7 @@ struct Case {
     [[nodiscard]] bool gcm() const { return mode == "gcm"; }
     [[nodiscard]] std::uint32_t iv_bytes() const { return gcm() ? 12 : 16; }
     [[nodiscard]] std::size_t stride() const { return (bytes + 15) / 16 * 16; }
-    /// Neighbouring messages share a key.
+    /// Adjacent messages share a key.
     [[nodiscard]] std::size_t key_of(std::size_t message) const { return message * keys / messages; }
 };
 
@@ -141,7 +141,7 @@ public:
         for (std::size_t i = 0; i < c.messages; ++i) fill(jobs_.emplace_back(), i);
     }
 
-    /// GCM has no burst of its own: a burst of whole jobs.
+    /// GCM has no burst function: a burst of whole jobs.
     void burst() {
         for (std::size_t first = 0; first < c_.messages;) {
             const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(IMB_MAX_BURST_SIZE, c_.messages - first));
@@ -172,7 +172,7 @@ public:
         while (IMB_FLUSH_JOB(m_) != nullptr) {
         }
     }
-    /// GCM's function for a message.
+    /// GCM's function for one message.
     void one_by_one() {
         const auto crypt = c_.bits == 128 ? (c_.encrypt ? m_->gcm128_enc : m_->gcm128_dec)
                                           : (c_.encrypt ? m_->gcm256_enc : m_->gcm256_dec);
@@ -228,7 +228,7 @@ double seconds_of(const std::function<void()>& run, unsigned calls) {
 
 std::vector<Subject> measure(const Case& c, unsigned rounds) {
     Data d(c);
-    if (!c.encrypt && c.gcm()) {  // what the tags are of
+    if (!c.encrypt && c.gcm()) {  // the input of the tags
         Case seal = c;
         seal.encrypt = true;
         Warpaes(seal, d).run();

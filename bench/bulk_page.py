@@ -6,7 +6,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/bulk.md"
-#: A record counts as quiet if fewer programs than this waited, per core, while it was measured.
+#: A record counts as quiet if fewer programs per core than this waited during the measurement.
 QUIET = 0.5
 
 
@@ -105,7 +105,7 @@ def gpus(record: dict) -> str:
 
 
 def manifests(records: list[dict]) -> str:
-    """What manifests of many rows cost their drivers: of each number of rows the newest record."""
+    """Costs of manifests with many rows for their drivers: the newest record for each number of rows."""
     newest_of = {run["rows"]: (run, record) for record in sorted(records, key=lambda record: record["date"])
                  for run in record["manifest"]["runs"]}  # fmt: skip
     rows = [
@@ -127,7 +127,7 @@ def manifests(records: list[dict]) -> str:
     )
 
 
-#: What a record of each part of tools/bulk_bench.py says.
+#: The text about a record of each part of tools/bulk_bench.py.
 PARTS = {"stores": figures, "local": local, "gpus": gpus, "manifest": lambda record: manifests([record])}
 
 

@@ -37,7 +37,7 @@ def source(record: dict) -> str:
 
 
 def others(record: dict) -> str:
-    """A note if the machine was not idle: programs with several threads lose most by that."""
+    """A note if the machine was not idle, which slows programs with several threads most."""
     load = record.get("load", 0)
     return f" The machine had other work to do, of a load of {load:.1f} before." if load > 0.5 else ""
 

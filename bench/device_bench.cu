@@ -1,4 +1,4 @@
-// Measures <warpaes/device.cuh> and prints JSON: blocks a second for every kind of use. Each kernel reads its input
+// Measures <warpaes/device.cuh> and prints JSON: blocks per second for every kind of use. Each kernel reads its input
 // from device memory and stores its whole output there. Timed by events around the launch. Outputs are compared with
 // libcrypto's before they are timed.
 //

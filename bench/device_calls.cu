@@ -1,5 +1,5 @@
-// Latency of blocking calls for messages in device memory, next to the launch of an empty kernel and the wait for it:
-// the median of `calls` calls one after the other, in microseconds, by the host's clock. Prints one JSON object.
+// Latency of blocking calls for messages in device memory, compared with the launch of an empty kernel and the wait for
+// it: the median of `calls` consecutive calls, in microseconds, by the host's clock. Prints one JSON object.
 //
 //     device_calls [CALLS [BYTES…]]
 #include <cuda_runtime.h>

@@ -17,7 +17,7 @@ def speed(value: float) -> str:
 
 
 def file_row(record: dict | None) -> list[str] | None:
-    """Encryption of one file, compared with the two tools that most people have."""
+    """Encryption of one file, compared with the two most common tools."""
     ours = comparison.speed_of(record, "warpaes") if record else None
     others = [
         f"`{name}` {number(value)}"

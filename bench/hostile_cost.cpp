@@ -4,7 +4,7 @@
 //
 //     hostile_cost [--json FILE] [--limit RATIO] [--most MIB] [--seconds EACH] [--device-only 1]
 //
-// Authentic and forged calls take turns. A call decrypts from one buffer to another; of a batch all tags are wrong, or
+// Authentic and forged calls take turns. A call decrypts from one buffer to another; in a batch all tags are wrong, or
 // every second one. The fastest sample counts: other work on the machine makes the others longer.
 //
 // A forged message is decrypted like an authentic one, and its output is then overwritten with zeros. `zeros` is the
@@ -39,7 +39,7 @@ struct Options {
     std::string json;
     double limit = 1.5;
     std::uint64_t most = std::uint64_t{1024} << 20;
-    double seconds = 0.25;  ///< for a row, at least; three samples are taken in any case
+    double seconds = 0.25;  ///< minimum for a row; at least three samples are taken
     bool device_only = false;
 };
 
@@ -54,7 +54,7 @@ struct Row {
     [[nodiscard]] double least_ratio() const { return (authentic + zeros) / authentic; }
 };
 
-/// What a way of calling works on: `count` messages, sealed, with right tags and with wrong ones.
+/// Data for one way of calling: `count` sealed messages, with right and wrong tags.
 struct Messages {
     static constexpr std::uint64_t tag_bytes = 16;
     static constexpr std::uint64_t most_of_ccm = (std::uint64_t{1} << 24) - 1;  ///< with an IV of 12 bytes
@@ -186,7 +186,7 @@ public:
         const bool bad = judged && row.ratio() > options_.limit;
         if (output.data != nullptr && judged) {
             row.zeros = seconds_of_zeros(output, [&] { call(false); });
-            call(true);  // the caller looks at what a forged call has left
+            call(true);  // the caller inspects the output of a forged call
         }
         std::printf("%-34s %-8s %-10s %9llu %11llu %12.2f %12.2f %6.2f ", way.c_str(), mode.c_str(), backend.c_str(),
                     static_cast<unsigned long long>(messages), static_cast<unsigned long long>(bytes),

@@ -25,8 +25,8 @@ def name_of(record: dict) -> str:
 
 
 def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """The newest record of each machine, with its path: those with a GPU first. `folder`/submitted has records that
-    others sent (`warpaes lab submit`)."""
+    """The newest record of each machine, with its path: those with a GPU first. `folder`/submitted contains records
+    from others (`warpaes lab submit`)."""
     found = {}
     for path in sorted([*folder.glob("*.json"), *folder.glob("submitted/*.json")]):
         if not path.name.startswith("profile-"):
@@ -38,7 +38,7 @@ def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
 
 
 def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """The records that have a page: of a GPU, and not submitted by others."""
+    """The records with a page: of a GPU, and not submitted by others."""
     return {
         name: (path, record)
         for name, (path, record) in every_machine(folder).items()
@@ -65,7 +65,7 @@ def panel_of(record: dict, key: str, title: str) -> dict | None:
 
 
 def values_of(panel: dict | None, series: str) -> list:
-    """The values of a series, None where there is no figure; empty if there is no such series."""
+    """The values of a series, None for missing figures; empty if there is no such series."""
     return next((one["values"] for one in panel["series"] if one["name"] == series), []) if panel else []
 
 
@@ -131,13 +131,13 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
 HOLDS = {"yes": "holds", "partly": "in part", "no": "does not hold", "open": "open"}
 
 
-# Claims that the profiler measures, and no experiment does.
+# Claims that only the profiler measures.
 PROFILED = ("G.fig4",)
 
 
 def claims_table(summary: dict, profile: dict | None = None) -> str:
-    """Every table, figure and sentence of the papers, with the experiment that measures it, or why none does, and the
-    verdicts by machine. `summary`: of a page; `profile`: the profile of the same machine."""
+    """Every table, figure and sentence of the papers, with the experiment that measures it or the reason why none does,
+    and the verdicts by machine. `summary`: a page's summary; `profile`: the profile of the same machine."""
     machines = [record["machine"] for record in summary["matrix"]["records"]]
     holds = {row["id"]: [HOLDS[one] for one in row["holds"]] for row in summary["matrix"]["conclusions"]}
     rows = []
@@ -202,7 +202,7 @@ def places(values: list[float]) -> list[int]:
 
 
 def waits(kernel: dict) -> list[str]:
-    """What warps wait for, most frequent first, without the states of warps that are ready or issue."""
+    """Reasons for waiting warps, most frequent first, without warps that are ready or issue."""
     return [WAITS[stall] for stall in kernel["stalls"] if stall in WAITS]
 
 
@@ -241,7 +241,7 @@ def against(kernel: dict, other: dict) -> str:
 
 
 def moves(labels: list[str], published: list[float], here: list[float], profile: dict) -> list[str]:
-    """A line for each kernel whose place changed, compared with the most similar kernel that changed places with it."""
+    """A line for each kernel whose rank changed, compared with the most similar kernel that it changed ranks with."""
     kernels = {kernel["number"]: kernel for kernel in profile["kernels"]}
     out = []
     for i, (before, now) in enumerate(zip(places(published), places(here))):
@@ -415,7 +415,7 @@ def summary_of(record: dict) -> dict | None:
 
 
 def measured_part(record: dict | None) -> dict | None:
-    """The part of a record that its page may not change. Verdicts and published figures follow the current rules."""
+    """The part of a record that its page must not change. Verdicts and published figures follow the current rules."""
     if not record:
         return record
     experiments = [
@@ -440,12 +440,12 @@ def find_command() -> Path | None:
 
 
 def in_columns(path: Path) -> list[Path]:
-    """The records of a page: its own, and those of other machines that are its further columns."""
+    """The records of a page: its own, and other machines' records for further columns."""
     return [path, *(other for other, _ in every_machine().values() if other != path)]
 
 
 def write_pages() -> None:
-    """Writes the pages by the current lab. Without a build of the lab, pages stay as they are."""
+    """Writes the pages with the current lab. Without a build of the lab, pages stay as they are."""
     command = find_command()
     for path, record in load().values():
         page = ROOT / "docs" / page_name(record)
@@ -461,7 +461,7 @@ ELSEWHERE = ROOT / "lab/report/elsewhere.json"
 
 
 def elsewhere() -> dict | None:
-    """When the GPU is worth it, by the newest record of one: what the lab says on machines without a GPU."""
+    """When the GPU is worth it, by the newest GPU record; the lab prints this on machines without a GPU."""
     of_gpus = [record for _, record in load().values() if record["machine"]["gpu"] and summary_of(record)]
     if not of_gpus:
         return None
@@ -478,7 +478,7 @@ def write_elsewhere() -> None:
 
 
 def wrong_pages() -> list[str]:
-    """The pages that do not contain their record."""
+    """Pages that do not contain their record."""
     pages = {page_name(record): record for _, record in load().values()}
     wrong = [
         f"docs/{name}"
@@ -491,7 +491,7 @@ def wrong_pages() -> list[str]:
 
 
 def render(records: list[dict], profiles: dict[str, dict]) -> dict[str, str]:
-    """docs/lab-profile.md, if there is a profile of a GPU whose thirteen have been measured."""
+    """docs/lab-profile.md, if there is a profile of a GPU on which the thirteen kernels were measured."""
     for record in records:
         profile = profiles.get(name_of(record))
         if profile and result_of(record, "N.implementations"):

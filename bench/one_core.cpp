@@ -243,7 +243,7 @@ private:
 };
 #endif
 
-/// The limit of memory: for messages larger than the caches, no cipher can be faster.
+/// The memory limit: for messages larger than the caches, no cipher can be faster.
 class Memcpy final : public Subject {
 public:
     Memcpy(const Case& c, Data& data) : Subject(c, data) {}

@@ -1,4 +1,5 @@
-"""cuDF reads encrypted Parquet through the plain view: against the same file in clear, and pyarrow's decryption.
+"""cuDF reads encrypted Parquet through the plain view, compared with the same file in clear and with pyarrow's
+decryption.
 
     PYTHONPATH=build/cuda/python bench/parquet_cudf.py [GIGABYTES [TIMES]]
 
@@ -61,7 +62,7 @@ def through_the_view(path: str) -> Any:
 
 
 def scanned(view: wp.PlainView, path: str) -> Any:
-    """Give a view to cuDF."""
+    """Pass a view to cuDF."""
     chosen = options(path)
     reader = HybridScanReader(view.footer_bytes, chosen)
     groups = reader.all_row_groups(chosen)

@@ -248,7 +248,7 @@ private:
         message_.key = e.key;
         message_.tweak_key = e.tweak_key;
         message_.data_unit_len = e.data_unit_len;
-        // A caller has nonces, associated data and tags of a call in host memory.
+        // Callers have nonces, associated data and tags of a single call in host memory.
         message_.iv = &before_[layout_.iv.at.offset];
         message_.iv_len = e.iv_len;
         if (e.iv_len == 0) message_.iv = nullptr;
@@ -358,7 +358,7 @@ Strings split(const std::string& list) {
     return parts;
 }
 
-/// Whether the library can do it, and it says something that another case does not.
+/// Whether the library supports the case, and no other case is equivalent.
 bool makes_sense(const Case& c) {
     const bool gpu_way = c.way == "async" || c.way == "enqueue" || c.way == "graph";
     if (gpu_way && !c.on_device()) return false;

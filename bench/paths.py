@@ -9,13 +9,13 @@ from records import RESULTS, read
 from text import human_bytes, machine, number, operation, slug, stamp, table
 
 FOLDER = RESULTS / "paths"
-# A size whose rate is below this part of a smaller size's is a dip.
+# A size whose rate is below this fraction of a smaller size's rate is a dip.
 DIP = 0.9
 KEY = ("place", "way", "mode", "direction", "key_bits", "keys", "forged")
 
 
 def curves_of(rows: list[dict]) -> dict[tuple, list[tuple[int, float]]]:
-    """Bytes of a message and GB/s, by what else a row has."""
+    """Bytes per message and GB/s, by the other fields of a row."""
     curves: dict[tuple, list[tuple[int, float]]] = {}
     for row in rows:
         if "error" not in row:
@@ -51,7 +51,7 @@ def newest() -> list[dict]:
 
 
 def paths_section(records: Sequence[dict]) -> list[str]:
-    """Two tables for each machine: a curve a line, with its dips in bold."""
+    """Two tables for each machine, with one curve per line and its dips in bold."""
     out: list[str] = []
     for record in records:
         curves = curves_of(record["paths"])

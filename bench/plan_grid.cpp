@@ -1,4 +1,4 @@
-// The program warpaes-plan-grid, which `warpaes plan --grid` executes: measures how good the library's choices are.
+// The program warpaes-plan-grid, which `warpaes plan --grid` executes: measures the quality of the library's choices.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ the library's choice costs beside the best. Takes minutes.
 )";
 
 struct GridOptions {
-    std::uint64_t most_bytes = 0;  ///< of a point, all messages together; 0: what memory allows, up to 1 GiB
+    std::uint64_t most_bytes = 0;  ///< of all messages of a point; 0: as much as fits in memory, up to 1 GiB
     std::vector<unsigned> key_bits{128};
     std::vector<std::string> modes;   ///< empty: all five
     std::vector<std::string> places;  ///< empty: all that exist here
@@ -128,7 +128,7 @@ public:
             engines_[name] = create_engine(name, info.device, options.threads);
             if (name == "cuda") device_ = info.device;
         }
-        // It must not reckon with GPUs that are not measured.
+        // It must not plan with GPUs that are not measured.
         engine_ = create_engine("auto", device_, options.threads);
     }
 

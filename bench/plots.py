@@ -71,7 +71,7 @@ def _digits(value: float) -> str:
 def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[float | None]]], limits=None) -> str:
     """A group of horizontal bars per row, one for each of `series`. `limits`: for each row, values that a mark shows.
 
-    A value is inside its bar if there is room, so that it is not next to another bar's mark.
+    A value is inside its bar if there is room, to keep it away from another bar's mark.
     """
     left, right, bar, gap = 16 + 6.7 * max(len(label) for label, _ in rows), 60, 16, 10
     width = 720

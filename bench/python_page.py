@@ -6,9 +6,9 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/python.md"
-#: If moving the bytes in clear is less than this many times as fast as the other library, the page says so.
+#: If a copy of the bytes in clear is less than this many times as fast as the other library, the page says so.
 FAST = 10
-#: The fields of times for the same bytes in clear, and their names on the page.
+#: Fields with times for the same bytes in clear, and their names on the page.
 CLEAR = {"clear_seconds": "in clear", "clear_all_seconds": "by all cores", "dd_seconds": "dd"}
 GENERATOR = (
     "`generator=` on the CPU, compared with PyTorch's own generator, which is not secure (`tools/generator_bench.py`):"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
-docs/planner.md, docs/python.md, docs/bulk.md, docs/scale.md, docs/comparison.md and docs/lab.md from bench/results.
+docs/planner.md, docs/python.md, docs/parquet.md, docs/bulk.md, docs/scale.md, docs/comparison.md and docs/lab.md from
+bench/results.
 
 report.py          writes them
 report.py --check  fails if they differ from the records
@@ -20,6 +21,7 @@ import comparison
 import demo_svg
 import first_screen
 import lab_pages
+import parquet_page
 import paths
 import planner
 import plots
@@ -35,7 +37,8 @@ PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "
 
 
 def source(record: dict, gpu: bool, row: dict | None = None) -> str:
-    """The source of a figure: hardware, date, commit and number of runs. `row`: one that may have been made later."""
+    """The source of a figure: hardware, date, commit and number of runs. `row`: a row that may be newer than the
+    record."""
     host = record["host"]
     where = gpu_of(record) if gpu else f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
     runs = len(record["runs"])
@@ -185,7 +188,7 @@ def slower(record: dict) -> list[list[str]]:
     return found
 
 
-# The commands that each command of warpaes is compared with, by their first word.
+# The commands compared with each warpaes command, by their first word.
 BESIDE = {"warpaes enc": ("openssl", "cp", "dd"), "warpaes encrypt": ("Python", "openssl", "cp")}
 
 
@@ -241,7 +244,7 @@ def slower_section(record: dict) -> list[str]:
 
 
 def spread_section(record: dict) -> list[str]:
-    """The figures that differ by more than a tenth between the runs of a day."""
+    """Figures that differ by more than a tenth between the runs of a day."""
     lines = [
         [
             f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}",
@@ -437,6 +440,7 @@ def everything() -> dict[str, str]:
     screen = first_screen.block(next(iter(of_lab), None), plot, lab_pages.verdict(of_lab, summaries))
     files["README.md"] = with_figures((ROOT / "README.md").read_text(), screen)
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
+    files |= parquet_page.render((ROOT / parquet_page.PAGE).read_text())
     files |= bulk_page.render((ROOT / bulk_page.PAGE).read_text())
     files |= scale_page.render((ROOT / scale_page.PAGE).read_text())
     files |= provider_page.render((ROOT / provider_page.PAGE).read_text())

@@ -119,7 +119,7 @@ def assumptions(inputs: dict) -> str:
             f"- Prefixes: {inputs['prefixes']}, {inputs['prefixes_source']}.",
             f"- Of a network's rate {100 * inputs['network_share']:.0f} %, {inputs['network_source']}.",
             f"- Rows in a manifest: {inputs['manifest_rows']:,} at most ({inputs['manifest_source']}).",
-            "- A vCPU does what a core of the machine that was measured does.",
+            "- A vCPU is as fast as a core of the measured machine.",
         ]
     )
 

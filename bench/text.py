@@ -1,4 +1,4 @@
-"""How the generated pages write sizes, figures, operations and the origin of a record."""
+"""Formats of the generated pages: sizes, figures, operations and the origin of a record."""
 
 from __future__ import annotations
 

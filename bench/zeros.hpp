@@ -1,4 +1,4 @@
-// How long clearing memory takes without the library: the least that wiping an output can cost.
+// The time to clear memory without the library: the minimum cost of wiping an output.
 #pragma once
 
 #include <algorithm>

@@ -59,7 +59,7 @@ void hide(std::string& sentence, std::string_view text) {
     }
 }
 
-/// Hides the argument if it is a key as a whole, or as a value after "-k", "-fk", "--keys=", "env:" or "clear:env:".
+/// Hides the argument if it is a key, or has a key as its value after "-k", "-fk", "--keys=", "env:" or "clear:env:".
 void hide_parts(std::string& sentence, std::string_view argument) {
     hide(sentence, argument);
     const std::size_t last = argument.starts_with('-') ? std::min(argument.size(), most_letters + 1) : 0;
@@ -78,7 +78,7 @@ void remember_arguments(int argc, char** argv) {
 std::vector<std::string> variables_in_arguments() {
     std::vector<std::string> names;
     for (const std::string_view argument : arguments) {
-        // As a word of its own, after "--kek=", or after "-k", perhaps with other letters before it.
+        // As a separate word, after "--kek=", or after "-k", possibly with other letters before it.
         const std::size_t letters = argument.starts_with("--")  ? std::min(argument.find('=') + 1, argument.size())
                                     : argument.starts_with('-') ? std::min(most_letters + 1, argument.size())
                                                                 : 0;

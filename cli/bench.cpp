@@ -243,8 +243,8 @@ std::vector<Case> make_cases(const BenchOptions& o, const Found& found) {
                 const bool encrypt = direction == WARPAES_ENCRYPT;
                 if (!wanted(o.directions, encrypt ? "encrypt" : "decrypt")) continue;
                 const bool parallel = encrypt ? mode.encrypt_is_parallel : mode.decrypt_is_parallel;
-                // By default leaves out modes that cannot be cut, which tell nothing about a GPU, and modes of small
-                // segments, which are slow everywhere.
+                // By default leaves out modes that cannot be divided, which are not informative for a GPU, and modes of
+                // small segments, which are slow everywhere.
                 if (o.mode_names.empty() && (!parallel || mode.mode == WARPAES_CFB8 || mode.mode == WARPAES_CFB1))
                     continue;
                 if (o.directions.empty() && mode.mode == WARPAES_CTR && !encrypt) continue;  // the same operation

@@ -1,4 +1,4 @@
-// What `warpaes bench` measures: a case, its buffers, and the call that is timed and checked.
+// Subjects of `warpaes bench`: a case, its buffers, and the call that is timed and checked.
 #pragma once
 
 #include <string>
@@ -58,7 +58,7 @@ private:
     void* output_ = nullptr;
 };
 
-/// What a case and its baseline share: keys, nonces, and the tags that decryption expects.
+/// Shared data of a case and its baseline: keys, nonces, and the tags that decryption expects.
 struct Secrets {
     explicit Secrets(const Case& c);
     Key key, tweak_key;
@@ -82,7 +82,7 @@ public:
 
     [[nodiscard]] const char* backend() const { return backend_; }
     [[nodiscard]] int device() const { return device_; }
-    /// The note that belongs to the figure.
+    /// The note to the figure.
     [[nodiscard]] std::string includes() const;
 
 private:

@@ -76,7 +76,7 @@ std::vector<warpaes_backend_info> list_backends() {
     return list;
 }
 
-/// CLI11 parses "[a,b]" as a list where an option may be repeated, but a file may have such a name.
+/// CLI11 parses "[a,b]" as a list if an option may be repeated, but a file may have such a name.
 bool is_bracketed(const std::string& text) {
     const std::size_t begin = text.find_first_not_of('\1');
     return begin != std::string::npos && text[begin] == '[' && text.back() == ']';
@@ -144,7 +144,7 @@ std::string did_you_mean_file(const std::string& path) {
     }
     std::sort(names.begin(), names.end());
     const fs::path wanted(path);
-    for (const std::string& name : names) {  // the ending was left out
+    for (const std::string& name : names) {  // the suffix was omitted
         if (fs::path(name).stem() == wanted.filename() || name == path + ".warpaes") {
             return fmt::format("; did you mean '{}'?", name);
         }

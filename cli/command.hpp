@@ -1,4 +1,4 @@
-// What all subcommands share: failures, messages, engines and keys, and the list of commands.
+// Shared code of all subcommands: failures, messages, engines and keys, and the list of commands.
 #pragma once
 
 #include <warpaes/files.h>
@@ -84,8 +84,8 @@ void say(const std::string& text) noexcept;
 /// Flushes standard output. Returns the error number of the first flush that failed, or 0: a failed flush discards its
 /// data, so that the next one succeeds.
 int flush_output() noexcept;
-/// Shows a row of a table whose next row takes long. Throws std::system_error if standard output does not take it, so
-/// that nothing more is measured for nobody.
+/// Shows a row of a table whose next row takes long. Throws std::system_error if standard output does not accept it, so
+/// that nothing more is measured without a reader.
 void show_row();
 
 /// `text`, in bold and in colour if standard error is a terminal that supports it and NO_COLOR is not set.
@@ -116,10 +116,10 @@ struct Help {
     std::string full;
 };
 
-/// As did_you_mean(), for a missing file: the closest name in its directory.
+/// Like did_you_mean(), for a missing file: the closest name in its directory.
 std::string did_you_mean_file(const std::string& path);
 
-/// False if it has printed the help, which was asked for: `help`, or CLI11's text of the options. Throws UsageError.
+/// False if it has printed the requested help: `help`, or CLI11's text of the options. Throws UsageError.
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help = nullptr);
 bool parse_options(CLI::App& app, int argc, char** argv, const Help& help);
 
@@ -131,7 +131,7 @@ struct Command {
     const char* summary;
     /// argv[0] is the subcommand's name. Returns the exit code or throws.
     int (*run)(int argc, char** argv);
-    bool has_more_help = false;  ///< --help-all says more than --help
+    bool has_more_help = false;  ///< --help-all prints more than --help
 };
 
 int run_encrypt(int argc, char** argv);
@@ -139,6 +139,7 @@ int run_decrypt(int argc, char** argv);
 int run_verify(int argc, char** argv);
 int run_cat(int argc, char** argv);
 int run_reencrypt(int argc, char** argv);
+int run_list(int argc, char** argv);
 int run_inspect(int argc, char** argv);
 int run_keygen(int argc, char** argv);
 int run_keys(int argc, char** argv);

@@ -13,7 +13,7 @@ namespace cli {
 
 enum class Action { encrypt, decrypt, cat, verify, reencrypt };
 
-/// Whether the command makes files or a stream, one per input, rather than nothing, one stream of all, or replacements.
+/// Whether the command makes one file or stream per input, rather than nothing, one stream of all, or replacements.
 constexpr bool makes_files(Action action) {
     return action == Action::encrypt || action == Action::decrypt;
 }
@@ -29,6 +29,8 @@ struct CryptOptions {
     std::optional<KeyOptions> own;  ///< the files have their own keyset, which is opened so
     std::optional<std::string> output;
     std::optional<std::string> output_dir;
+    bool encrypted_names = false;      ///< --encrypt-names, --encrypted-names
+    std::vector<std::string> names;    ///< of them only these files, by their plain paths
     std::vector<std::string> include;  ///< patterns
     std::vector<std::string> exclude;  ///< patterns, which count more
     bool dry_run = false;

@@ -5,7 +5,7 @@
 
 namespace cli {
 
-/// Prints which files the command would make, and writes nothing. Throws Failure as the command would: for keys that
+/// Prints the files that the command would make, and writes nothing. Throws Failure as the command would: for keys that
 /// cannot be loaded, for files that are missing or too many, and for results that exist.
 void dry_run(const CryptOptions& options);
 

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Everything that a file job points to while it runs.
+/// The objects that a running file job points to.
 struct JobSecrets {
     Key key;
     std::optional<SecretBytes> passphrase;
@@ -47,7 +47,7 @@ std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
     return answer;
 }
 
-/// Refuses options that would have no effect on keys and IV: who gives them relies on them.
+/// Refuses options that would have no effect on keys and IV, because users rely on them.
 void refuse_idle_options(const EncOptions& o) {
     const auto refuse = [](const std::string& option, const std::string& why) {
         throw UsageError(fmt::format("{}: {}; leave it out", option, why));

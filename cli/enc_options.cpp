@@ -27,7 +27,7 @@ std::uint32_t number32(const char* what, const char* text) {
     return parse_number<std::uint32_t>(what, text, std::numeric_limits<std::int32_t>::max());
 }
 
-/// As openssl parses it: hexadecimal after 0x, octal after 0.
+/// Like openssl: hexadecimal after 0x, octal after 0.
 std::uint32_t iterations(const char* text) {
     char* end = nullptr;
     errno = 0;
@@ -158,7 +158,7 @@ EncOptions parse_enc_options(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         char* argument = argv[i];
         if (argument[0] != '-' || argument[1] == '\0') {
-            // After a secret it may be the rest of that secret, which a shell split into words.
+            // After a secret, the argument may be the rest of it, split into words by a shell.
             const bool secret = options.key != nullptr || options.pass != nullptr || options.passphrase != nullptr ||
                                 after(argument, "pass:") != nullptr;
             throw UsageError(

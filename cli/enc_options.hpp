@@ -16,7 +16,7 @@ struct EncOptions {
     std::string input;   ///< empty: standard input
     std::string output;  ///< empty: standard output
     bool base64 = false;
-    bool one_line = false;  ///< of base64; without base64 it means nothing, as with openssl
+    bool one_line = false;  ///< of base64; without base64 it has no effect, as with openssl
     bool no_padding = false;
 
     // Secrets stay in argv, where they can be overwritten.

@@ -11,10 +11,10 @@ bool can_be_read_again(const std::string& path);
 /// Whether it begins like a file of Tink's streaming AEAD.
 bool looks_like_ours(const std::string& path);
 
-/// What a named file seems to be.
+/// The probable format of a named file.
 struct Look {
     bool encrypted = true;  ///< or it cannot be read
-    std::string hint;       ///< and which program opens it, as the end of a sentence; empty if that is not known
+    std::string hint;       ///< and the program that opens it, as the end of a sentence; empty if unknown
 };
 Look look_at(const std::string& path);
 

@@ -88,7 +88,7 @@ std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes
     return list;
 }
 
-/// What opening the file proves: its key, and through the last segment, the length of the plaintext.
+/// Facts that opening the file proves: its key, and through the last segment the length of the plaintext.
 struct Opened {
     warpaes_key_info key{};
     std::uint64_t plaintext_bytes = 0;
@@ -113,7 +113,8 @@ Opened open_with(const std::string& path, const Keys& keys, const std::string& a
     job.aad_len = aad.size();
     job.input_path = path.c_str();
     job.output_fd = nowhere.get();
-    job.flags = opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // else of the first byte only
+    job.flags =
+        opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // otherwise only of the first byte
     warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
     check(warpaes_file_run(engine, &job, &result));
     for (std::size_t i = 0; i < warpaes_keyset_count(keys.keyset.get()); ++i) {

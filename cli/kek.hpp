@@ -1,4 +1,4 @@
-// Key-encryption keys of keysets, as --kek gives them.
+// Key-encryption keys of keysets, given by --kek.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ struct Kek {
 };
 
 struct KekOptions {
-    std::string option = "--kek";  ///< which gave the place, for messages
+    std::string option = "--kek";  ///< that gave the place, for messages
     std::optional<std::string> place, aad;
-    /// The key, once it has been read: a descriptor gives it only once.
+    /// The key, after it has been read: a descriptor can be read only once.
     std::shared_ptr<std::shared_ptr<const Kek>> read = std::make_shared<std::shared_ptr<const Kek>>();
 
     void add(CLI::App& app);

@@ -1,5 +1,5 @@
 // The files from which a command reads keys, passphrases and associated data: warns if others can read them, and makes
-// sure that no output replaces one of them, which would destroy what is needed to read that output.
+// sure that no output replaces one of them, without which the output could not be read.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ void note_needed_file(const std::string& name, int fd);
 /// Does both, for a file of keys or of a passphrase.
 void note_key_file(const std::string& name, int fd);
 
-/// Throws Failure{SAME_FILE} if an output is one of the remembered files, under whatever name. `path`: empty for
+/// Throws Failure{SAME_FILE} if an output is one of the remembered files, under any name. `path`: empty for
 /// standard output. Call it after all of them have been read and before anything is written.
 void refuse_needed_file(const std::string& path);
 

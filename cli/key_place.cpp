@@ -15,8 +15,8 @@ namespace cli {
 
 namespace {
 
-/// Whether text in the place of a path may be a passphrase: words with spaces between them, or letters with other
-/// characters than names of files usually have. Messages do not repeat it.
+/// Whether text given as a path may be a passphrase: words separated by spaces, or characters that are unusual in file
+/// names. Messages do not repeat it.
 bool looks_like_passphrase(std::string_view text) {
     return text.find('/') == std::string_view::npos &&
            text.find_first_of(" \t!\"#$%&'()*;<=>?@[\\]^`{|}") < text.size();

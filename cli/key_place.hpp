@@ -1,5 +1,5 @@
-// What lies at the location of a key or a passphrase (src/places), read as the command does: signals end it, warnings
-// go to standard error, and the files are noted as ones that it needs.
+// Reads the location of a key or a passphrase (src/places) for the command: signals end the read, warnings go to
+// standard error, and the files are recorded as needed.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ using warpaes::places::SecretText;
 /// Reads everything from `fd`. Throws Failure.
 void read_text(SecretText& text, const std::string& what, int fd);
 
-/// Reads what lies at `place`, which `option` gave. Throws Failure. A file is noted as one that the command needs, with
-/// a warning if others can read it.
+/// Reads `place`, which `option` gave. Throws Failure. A file is recorded as needed by the command, with a warning if
+/// others can read it.
 PlacedKey read_key_place(const std::string& option, const std::string& place);
 
 /// The same for a passphrase. No message repeats the place, which may be the passphrase itself.
@@ -27,7 +27,7 @@ SecretBytes read_passphrase_place(const std::string& option, const std::string& 
 /// it.
 void refuse_passphrase(const std::string& option, const std::string& place);
 
-/// Throws UsageError for a key in place of its location, because shell histories and process lists show it.
+/// Throws UsageError for a key given instead of its location, because shell histories and process lists show it.
 void refuse_key(const std::string& option, const char* place);
 
 }  // namespace cli

@@ -1,4 +1,4 @@
-// `warpaes keygen`: a new keyset, or a raw key where the format has no keysets.
+// `warpaes keygen`: a new keyset, or a raw key if the format has no keysets.
 #include <fmt/format.h>
 #include <sys/random.h>
 
@@ -68,7 +68,7 @@ bool is_file(const std::string& path) {
     return !path.empty() && path != "-";
 }
 
-/// Fails early if the output cannot be written, before a passphrase is asked for or a key derived.
+/// Fails early if the output cannot be written, before a passphrase prompt or a key derivation.
 void check_output(const std::string& path) {
     if (is_file(path)) {
         refuse_existing_key_file(path);

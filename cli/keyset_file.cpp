@@ -22,7 +22,7 @@ namespace {
     throw Failure(status, fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno)));
 }
 
-/// Of fsync() on file systems that have nothing to do for it.
+/// Errors of fsync() on file systems that do not need it.
 bool is_unsupported(int error) {
     return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == EROFS;
 }
@@ -31,8 +31,8 @@ bool is_same(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// A complete file next to `path`, which is removed unless it replaces `path`. The folder is opened once: another user
-/// who changes what the path leads to moves no keys elsewhere, and no other file is replaced.
+/// A complete file next to `path`, which is removed unless it replaces `path`. The folder is opened once, so that
+/// another user who changes the path cannot redirect keys, and no other file is replaced.
 class Draft {
 public:
     /// `owner`: attributes of the file that it replaces. Changing another user's keyset does not change its owner.
@@ -44,7 +44,7 @@ public:
         Descriptor file(create());
         if (file.get() < 0) fail(WARPAES_ERROR_WRITE, "create a file next to", path);
         if (owner != nullptr && !give_to(*owner, file.get())) give_up("keep the owner of", path);
-        // A mount of object storage stores a file when it is closed, and renames none before.
+        // A mount of object storage stores a file when it is closed, and cannot rename it before.
         if (!write(file.get()) || !file.close()) give_up("write", path);
     }
     Draft(const Draft&) = delete;
@@ -112,13 +112,13 @@ private:
         if (result == 0) ::unlinkat(folder_.get(), name_.c_str(), 0);
         return result;
     }
-    /// Without links, a file of one byte claims the name, and is replaced; without rename(), it is written. Of an empty
-    /// one, close() would not wait until such a mount has stored it, perhaps over the keyset.
+    /// Without links, a file of one byte claims the name, and is replaced; without rename(), it is written. For an
+    /// empty file, close() would not wait until such a mount has stored it, possibly over the keyset.
     int claim() {
         constexpr int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
         struct stat made {
         }, now{};
-        {  // and closed, since some file systems rename nothing to an open file
+        {  // and closed, because some file systems cannot rename a file to an open one
             Descriptor placeholder(::openat(folder_.get(), leaf_.c_str(), flags | O_CREAT | O_EXCL, 0600));
             if (placeholder.get() < 0) return -1;
             if (::fstat(placeholder.get(), &made) != 0 || ::write(placeholder.get(), "", 1) != 1 ||

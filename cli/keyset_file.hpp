@@ -1,4 +1,4 @@
-// Files of keys: readable by their owner only, complete or absent, and changed by one process at a time.
+// Key files: readable only by their owner, complete or absent, and changed by one process at a time.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ public:
     /// `place`: of a file. `options`: how to open the keyset, if the place does not say it.
     KeysetFile(const KeysetPlace& place, const KeyOptions& options);
     [[nodiscard]] warpaes_keyset* keyset() const noexcept { return keys_.keyset.get(); }
-    /// What save() encrypts it with.
+    /// The lock that save() encrypts it with.
     [[nodiscard]] std::optional<Lock>& lock() noexcept { return keys_.lock; }
     /// Replaces the file by the keyset, whole, with mode 0600.
     void save();

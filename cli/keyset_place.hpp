@@ -23,7 +23,7 @@ decltype(auto) as_command(Call&& call) {
     }
 }
 
-/// Parses what `option` gave. Throws UsageError, which repeats nothing that may be secret.
+/// Parses the value of `option`. Throws UsageError, which repeats nothing that may be secret.
 inline KeysetPlace parse_keyset_place(const std::string& option, std::string_view place) {
     return as_command([&] { return warpaes::places::parse_keyset_place(option, place); });
 }

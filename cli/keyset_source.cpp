@@ -77,7 +77,7 @@ void require_option_of(const std::string& what, const Lock& lock, const KeyOptio
 Keys unwrap_keyset(const std::string& what, std::string_view text, const KeyOptions& options) {
     Keys keys;
     Lock& lock = keys.lock.emplace();
-    // Refuses text that is no such keyset, or a cost beyond the bounds, before it asks for the passphrase.
+    // Refuses text that is not such a keyset, or a cost beyond the limits, before it asks for the passphrase.
     warpaes_keyset* keyset = nullptr;
     check_of(what, warpaes_keyset_peek(text.data(), text.size(), &lock.cost, &keyset));
     keys.keyset.reset(keyset);
@@ -280,7 +280,7 @@ std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpa
         warpaes_reader_close(reader);
         return status == WARPAES_OK;
     };
-    if (opens(keyset)) return std::nullopt;  // an enabled key opens it: the damage is further on
+    if (opens(keyset)) return std::nullopt;  // an enabled key opens it: the damage is further on in the file
     for (std::size_t i = 0; i < warpaes_keyset_count(keyset); ++i) {
         warpaes_key_info info = WARPAES_KEY_INFO_INIT;
         check(warpaes_keyset_query(keyset, i, &info));

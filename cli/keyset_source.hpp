@@ -1,5 +1,5 @@
-// Where the keys for files come from: a file, a descriptor, the environment or a program; they are a Tink keyset, or a
-// raw key.
+// Sources of keys for files: a file, a descriptor, the environment or a program. The keys are a Tink keyset or a raw
+// key.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct Keys {
     bool peeked = false;         ///< not decrypted: only numbers and states of its keys, and the lock's cost
 };
 
-/// Where keys are, as the command line says.
+/// The places of keys on the command line.
 struct KeyOptions {
     std::vector<std::string> keys;               ///< places (keyset_place.hpp); none: WARPAES_KEYSET's
     std::optional<std::string> template_name;    ///< of a raw key; nothing: by its length
@@ -57,7 +57,7 @@ Keys load_keyset_file(const KeysetPlace& place, int fd, const KeyOptions& option
 /// Decrypts the text of an encrypted keyset. Throws Failure.
 Keys unwrap_keyset(const std::string& what, std::string_view text, const KeyOptions& options);
 
-/// The options for a keyset at this place, which itself may say how the keyset is opened.
+/// The options for a keyset at this place, which itself may determine how the keyset is opened.
 KeyOptions options_at(const KeysetPlace& place, const KeyOptions& options);
 
 /// Throws UsageError if --kek or --passphrase-from was given and opened none of the keysets. Call it when all of them
@@ -72,7 +72,7 @@ inline bool is_raw(const Keys& keys, std::uint32_t id) {
     return keys.raw || (keys.other_raw && id == 1);
 }
 
-/// `keys` with no key enabled but the primary.
+/// `keys` with only the primary enabled.
 Keyset primary_of(const Keys& keys);
 
 /// The number of a disabled key that opens the file, if there is one: it explains why no enabled key does.

@@ -32,7 +32,7 @@ constexpr auto run_lab = not_in_demo, run_provider = not_in_demo, run_selftest =
 using cli::run_bench, cli::run_calibrate, cli::run_plan, cli::run_provider, cli::run_selftest, cli::run_tune;
 
 int run_lab(int argc, char** argv) {
-    // What works on records needs no kernels, and is in this program.
+    // Commands on records need no kernels, and are in this program.
     if (argc > 1) {
         if (const cli::RecordCommand run = cli::record_command(argv[1])) return run(argc - 1, argv + 1);
     }
@@ -46,6 +46,7 @@ constexpr Command commands[] = {
     {"cat", "write the plaintext of files to standard output", cli::run_cat, true},
     {"verify", "authenticate files, without output", cli::run_verify, true},
     {"reencrypt", "replace encrypted files by ones under another key", cli::run_reencrypt, true},
+    {"list", "print the plain names where names are encrypted", cli::run_list},
     {"inspect", "show an encrypted file's format and key", cli::run_inspect},
     {"keygen", "make a keyset", cli::run_keygen},
     {"keys", "list and rotate the keys of a keyset", cli::run_keys},

@@ -1,4 +1,4 @@
-// Numbers on the command line.
+// Parses numbers on the command line.
 #pragma once
 
 #include <fmt/format.h>

@@ -81,7 +81,7 @@ void keep_attributes(const std::string& input, const MadeDirectory& output) {
     if (::stat(input.c_str(), &from) != 0) return;
     const Descriptor file(output.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     const bool open = file.get() >= 0 && ::fstat(file.get(), &to) == 0;
-    // Another user who may write above it could have put a link to a directory of a third user in this place.
+    // Another user with write access above it could have replaced it by a link to a third user's directory.
     if (open && (to.st_dev != output.device || to.st_ino != output.inode)) {
         warn(fmt::format("'{}': another directory took its place, which stays as it is", output.path));
         return;

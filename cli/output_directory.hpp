@@ -23,16 +23,16 @@ void make_directory(const std::filesystem::path& folder);
 /// `path`, or the nearest directory above it that exists.
 std::filesystem::path nearest_directory(const std::filesystem::path& path);
 
-/// Throws Failure{WRITE} if results of so many bytes do not fit on the file system of `directory`, which need not
-/// exist. File systems that compress or that report no size are not checked.
+/// Throws Failure{WRITE} if results of this size do not fit on the file system of `directory`, which need not exist.
+/// File systems that compress or that report no size are not checked.
 void require_space(const std::string& directory, std::uint64_t bytes);
 
 /// Lets the owner of a directory write in it, if an earlier run made it as a copy of a directory without that
 /// permission. keep_attributes() removes the permission at the end.
 void open_to_owner(const std::string& directory);
 
-/// Gives `output` the permissions and the time of `input`, as far as possible, and warns otherwise. It changes no other
-/// directory that has taken the place of `output`.
+/// Gives `output` the permissions and the time of `input`, as far as possible, and warns otherwise. It does not change
+/// another directory that has replaced `output`.
 void keep_attributes(const std::string& input, const MadeDirectory& output);
 
 }  // namespace cli

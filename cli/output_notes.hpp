@@ -1,4 +1,4 @@
-// Warnings about outputs that are complete but that their file system keeps less strictly than asked for.
+// Warnings about complete outputs that their file system stores with weaker guarantees than requested.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::size_t digits = 6, first_line = own_mark.size() + digits + 1;
 constexpr std::size_t page = 4096, most_front = std::size_t{64} << 10, most_slots = 16;
-/// The work of one keyset at the library's bound, 128 n r p bytes: a front has no more, however many slots there are.
+/// The work of one keyset at the library's limit, 128 n r p bytes: the total limit of a front, whatever its number of
+/// slots.
 constexpr std::uint64_t most_work = std::uint64_t{8} << 30;
 constexpr std::size_t most_kept = 1024;
 
@@ -56,7 +57,7 @@ void find_slots(const std::string& what, Front& front) {
         Front::Slot slot{.at = begin, .json = std::string(json)};
         const warpaes_status status = warpaes_keyset_peek(json.data(), json.size(), &slot.cost, nullptr);
         if (status != WARPAES_OK) {
-            // A cost beyond the bounds is refused, not skipped.
+            // A cost beyond the limits is refused, not skipped.
             if (json.back() != '}' || !is_wrapped(json)) continue;
             throw Failure(status, fmt::format("{}: its own keyset: {}", what, warpaes_last_error()));
         }
@@ -241,7 +242,7 @@ std::optional<std::size_t> free_room(const Front& front, std::size_t length) {
         if (text[at - 1] != '\n') continue;
         std::size_t end = text.find_first_not_of(" \n", at);
         if (end == std::string::npos) end = text.size();
-        // What follows keeps the line feed in front of it.
+        // The next line keeps the line feed in front of it.
         if (end - at >= length + 1) return at;
     }
     return std::nullopt;
@@ -265,7 +266,7 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
     std::shared_ptr<const Keys> keys;
     const Front::Slot* old = nullptr;
     OwnKeysets opener(how);
-    for (const Front::Slot& slot : front.slots) {  // one by one, to know which it was
+    for (const Front::Slot& slot : front.slots) {  // one by one, to find the one that opened it
         if (!is_opened_by(slot)) continue;
         try {
             Front only{front.text, {slot}};

@@ -12,10 +12,10 @@
 
 namespace cli {
 
-/// Such a file begins so.
+/// The beginning of such a file.
 inline constexpr std::string_view own_mark = "warpaes-own-1 ";
 
-/// What stands in front of the ciphertext: the same keyset several times, each time encrypted in another way.
+/// The front of a file: the same keyset several times, each time encrypted in another way.
 struct Front {
     struct Slot {
         std::size_t at;                             ///< in `text`

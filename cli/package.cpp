@@ -15,7 +15,7 @@ namespace cli {
 
 namespace {
 
-/// `-c` puts the working directory in front of Python's path. A module that lies there is not the package.
+/// `-c` puts the working directory in front of Python's path. A module in that directory is not the package.
 std::string program(const char* remedy) {
     return fmt::format(
         "import sys\n"

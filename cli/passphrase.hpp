@@ -19,7 +19,7 @@ namespace cli {
 SecretBytes take_passphrase(const std::string& option, const std::optional<std::string>& place,
                             const std::string& question, bool new_one);
 
-/// What encrypts a keyset, kept for writing it back: a passphrase and its cost, or a key-encryption key.
+/// The lock of a keyset, kept for writing it back: a passphrase and its cost, or a key-encryption key.
 struct Lock {
     SecretBytes passphrase{};
     warpaes_scrypt cost = WARPAES_SCRYPT_INIT;  ///< n = 0: there is no passphrase

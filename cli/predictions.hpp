@@ -1,4 +1,4 @@
-// What `warpaes plan` and related commands share: names, and the library's predictions as JSON.
+// Shared code of `warpaes plan` and related commands: names, and the library's predictions as JSON.
 #pragma once
 
 #include <warpaes/planning.h>

@@ -1,10 +1,10 @@
-// What the process sets up before anything else.
+// Initialization of the process.
 #pragma once
 
 namespace cli {
 
-/// Opens standard descriptors that are closed, so that no file of the command's gets their numbers: input and output so
-/// that using them is still an error, standard error so that its text goes nowhere.
+/// Opens closed standard descriptors, so that no other file gets their numbers: input and output such that their use is
+/// still an error, standard error such that its text is discarded.
 ///
 /// Prevents core dumps, and stops other processes of the same user from reading this process's memory, which holds
 /// keys.

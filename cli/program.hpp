@@ -1,4 +1,4 @@
-// What the programs have in common: how they begin, fail and end.
+// Shared code of the programs: their beginning, failures and end.
 #pragma once
 
 namespace cli {

@@ -1,4 +1,4 @@
-// The progress of a job on standard error: a line that is redrawn on a terminal, elsewhere a new line each second.
+// The progress of a job on standard error: on a terminal a line that is redrawn, elsewhere a new line each second.
 #pragma once
 
 #include <unistd.h>

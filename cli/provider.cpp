@@ -270,8 +270,8 @@ std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     return unknown;
 }
 
-/// Settings that name a GPU that cannot be used here: the provider then computes on CPUs without a message. The command
-/// and the provider find the same GPUs.
+/// Settings that name an unusable GPU: the provider then computes on CPUs without a message. The command and the
+/// provider find the same GPUs.
 std::vector<std::string> idle_settings(const OpensslConfig& config) {
     const std::string section = config.section_of_provider();
     const std::string backend = config.value(section, "backend"), device = config.value(section, "device");

@@ -68,7 +68,7 @@ std::uint64_t reencrypt_file(const Reencryption& how, const std::string& opened,
     check(open_reader(how.engine, how.from, opened, how.aad, reader));
     warpaes_sink sink = WARPAES_SINK_INIT;
     sink.path = path.c_str();
-    sink.replaces = reader.get();  // by now the path may lead to another file
+    sink.replaces = reader.get();  // the path may now lead to another file
     sink.flags = WARPAES_FILE_OVERWRITE | (how.durable ? 0u : std::uint32_t{WARPAES_FILE_NO_SYNC});
     warpaes_writer* made = nullptr;
     check(warpaes_writer_open(how.engine, &sink, how.to, how.aad.data(), how.aad.size(), &made));

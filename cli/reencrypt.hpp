@@ -25,8 +25,8 @@ void refuse_irregular(const std::string& path);
 /// Whether `keyset` opens the file.
 bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::string& path, const std::string& aad);
 
-/// Returns the bytes of plaintext. Replaces the file when all of it was authentic and the new file is complete. After a
-/// failure, which throws Failure, and if another process has changed the file, the file is unchanged. `opened`: a
+/// Returns the bytes of plaintext. Replaces the file if it was completely authentic and the new file is complete. After
+/// a failure, which throws Failure, and if another process has changed the file, the file is unchanged. `opened`: a
 /// path of the file itself, such as that of a descriptor; `path`: where it is replaced, if that still leads to it.
 std::uint64_t reencrypt_file(const Reencryption& how, const std::string& opened, const std::string& path);
 

@@ -1,5 +1,5 @@
-// Where keys and passphrases come from: a file, a descriptor, the environment, the terminal; or, with a warning, the
-// command line, which every process on the machine can read.
+// Sources of keys and passphrases: a file, a descriptor, the environment, the terminal; or, with a warning, the command
+// line, which every process on the machine can read.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ using warpaes::places::is_hex;
 using warpaes::places::looks_like_key;
 using warpaes::places::trimmed;
 
-// In all of these, `what` names the option in messages, and a failure throws Failure.
+// In all functions, `what` names the option in messages, and a failure throws Failure.
 
 /// The bytes of a key in hexadecimal: `-K 00ff…`, `file:PATH`, `env:NAME`, `fd:N` or `prompt`. A file may also hold the
 /// key itself, exactly `bytes` bytes that are not text; with `raw` any bytes. If `argument` is itself the secret, it is
@@ -33,7 +33,7 @@ void refuse_text(const std::string& what, std::string_view key);
 std::vector<unsigned char> parse_hex(const std::string& what, const std::string& hex, std::size_t bytes, int status);
 
 /// openssl's -pass: pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin. Takes as much of a line as openssl does, and warns
-/// if that is not all of it.
+/// if that is not the whole line.
 SecretBytes read_passphrase(const std::string& what, char* argument);
 /// openssl's -kfile: the first line of a file, as above; `-` is standard input.
 SecretBytes read_passphrase_file(const std::string& what, const std::string& path);

@@ -1,4 +1,4 @@
-// `warpaes tune`: measures how a GPU's kernels are best launched.
+// `warpaes tune`: measures the best launch parameters of a GPU's kernels.
 #include <fmt/format.h>
 #include <unistd.h>
 

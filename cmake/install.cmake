@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: the library, its headers, the command, and what find_package and pkg-config read.
+# Install rules: the library, its headers, the command, and the files for find_package and pkg-config.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS warpaes EXPORT warpaes LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -27,7 +27,7 @@ if(TARGET warpaes_provider)
   install(TARGETS warpaes_provider LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ossl-modules)
 endif()
 if(TARGET warpaes_lab_program)
-  # Only who asks for it gets it: cmake --install ... --component lab
+  # Installed only on request: cmake --install ... --component lab
   set_target_properties(warpaes_lab_program PROPERTIES INSTALL_RPATH ${rpath})
   install(TARGETS warpaes_lab_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT lab EXCLUDE_FROM_ALL)
 endif()

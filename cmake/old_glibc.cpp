@@ -1,5 +1,5 @@
-// Functions that a newer glibc has and an older one has not, for programs that are linked with the libraries that
-// old_glibc.py writes. This compiler's headers, its C++ library and libcrypto refer to them.
+// Functions that a newer glibc has and an older one does not, for programs linked with the libraries of old_glibc.py.
+// This compiler's headers, its C++ library and libcrypto refer to them.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <spawn.h>
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// What the C library of this process has under a name of C. Nothing here is visible to dlsym.
+/// The C library's symbol with this name in this process. Nothing here is visible to dlsym.
 template <typename Function>
 Function* newer(const char* name) {
     return reinterpret_cast<Function*>(::dlsym(RTLD_DEFAULT, name));
@@ -47,7 +47,7 @@ int __lxstat(int, const char*, struct stat*);
 int __fxstat(int, int, struct stat*);
 int __fxstatat(int, int, const char*, struct stat*, int);
 
-// Before 2.33 these were inline functions or in the part of the library that is linked statically.
+// Before 2.33 these were inline functions or in the statically linked part of the library.
 int stat(const char* path, struct stat* result) noexcept {
     return __xstat(stat_version, path, result);
 }
@@ -82,7 +82,7 @@ int fstatat64(int directory, const char* path, struct stat64* result, int flags)
     return ::fstatat(directory, path, reinterpret_cast<struct stat*>(result), flags);
 }
 
-// 2.32. Whether the process has one thread. Nothing here learns of a second one, so counters are always atomic.
+// 2.32. Whether the process has one thread. This code cannot detect a second thread, so counters are always atomic.
 char __libc_single_threaded = 0;
 
 // 2.36
@@ -94,8 +94,7 @@ std::uint32_t arc4random() noexcept {
     return value;
 }
 
-// 2.30. Without it, a change of the wall clock while a thread waits changes how long it waits, as it did in every
-// program of that time.
+// 2.30. Without it, a change of the wall clock changes a thread's waiting time, as in every program of that time.
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
     static auto* const real = newer<decltype(pthread_cond_clockwait)>("pthread_cond_clockwait");
     if (real != nullptr) return real(condition, mutex, clock, until);
@@ -153,8 +152,8 @@ int __isoc23_sscanf(const char* text, const char* format, ...) {
     return fields;
 }
 
-// 2.34. Until then a program brought the function that runs its own constructors. Starting files of today bring none,
-// and nothing would run them. Programs are linked with --wrap=__libc_start_main.
+// 2.34. Until then a program contained the function that runs its constructors. Today's startup files contain none, so
+// nothing would run them. Programs are linked with --wrap=__libc_start_main.
 using Main = int(int, char**, char**);
 using Initializer = void(int, char**, char**);
 extern Initializer* __preinit_array_start[] __attribute__((weak, visibility("hidden")));

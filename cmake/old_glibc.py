@@ -1,7 +1,7 @@
 """Writes the libraries to link with for an older glibc: old_glibc.py VERSION FOLDER.
 
 They are made from this machine's glibc: each symbol in its newest version up to VERSION, in the library that had it
-then, with no code. A program that is linked with them runs with glibc VERSION and later. A symbol that VERSION does not
+then, with no code. A program linked with them runs with glibc VERSION and later. A symbol that VERSION does not
 have is an error of the linker; old_glibc.cpp defines those that the compiler's libraries need.
 """
 
@@ -19,7 +19,7 @@ SYMBOL = re.compile(
     r"^ *\d+: +(?P<value>\w+) +(?P<size>\w+) +(?P<kind>FUNC|IFUNC|OBJECT) +(?P<binding>\w+) .* "
     r"(?P<name>\w+)@@?GLIBC_(?P<version>[\d.]+)$"
 )
-#: glibc 2.34 made one library of several. Its symbols by the libraries that had them until then.
+#: glibc 2.34 merged several libraries into one. Its symbols by the libraries that had them until then.
 MOVED = {
     "libpthread.so.0": re.compile(r"(__)?pthread_|sem_"),
     "libdl.so.2": re.compile(r"dl"),
@@ -30,10 +30,10 @@ MOVED = {
 class Symbol(NamedTuple):
     name: str
     version: tuple[int, ...]
-    value: str  # symbols of one value are names of one thing
+    value: str  # symbols with equal values are aliases
     size: int
     function: bool
-    weak: bool  # a program's copy of a variable takes the place of all names only if they are as weak as in glibc
+    weak: bool  # a program's copy of a variable replaces all aliases only if they are weak as in glibc
 
 
 def path_of(name: str) -> str:
@@ -66,7 +66,7 @@ def symbols_of(library: str, limit: tuple[int, ...]) -> dict[str, list[Symbol]]:
 
 
 def assembly(symbols: list[Symbol]) -> str:
-    """Of functions one byte each, and of variables their sizes: a program may have a copy of a variable."""
+    """Functions have one byte; variables keep their sizes, because a program may have a copy of a variable."""
     lines = []
     for section, function in ((".text", True), (".data", False)):
         lines.append(section)

@@ -1,7 +1,7 @@
-# Headers of others that most files include, read once for all that are compiled alike: that is a third to a half of what
-# small files take. A precompiled header is good for one set of options, optimization included; another crashes g++ 12.
-# Files with options of their own have SKIP_PRECOMPILE_HEADERS. Not with ccache, which does not take it (tools/build), not
-# with nvcc, and not with clang, which is also strict about warnings.
+# Foreign headers that most files include, precompiled once per set of options: they take a third to a half of a small
+# file's compile time. A precompiled header is valid for one set of options, including optimization; with another set
+# g++ 12 crashes. Files with their own options have SKIP_PRECOMPILE_HEADERS. Not with ccache, which does not support it
+# (tools/build), nor with nvcc or clang, which is also strict about warnings.
 # precompiled_header(name LIBRARIES library… HEADERS header…): one for targets with these libraries' options, made with
 # the options of the directory that calls this.
 function(precompiled_header name)

@@ -1,1 +1,1 @@
-// Only its precompiled header is wanted (precompiled.cmake).
+// Compiled only for its precompiled header (precompiled.cmake).

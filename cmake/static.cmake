@@ -1,4 +1,4 @@
-# libwarpaes.a, for programs that want no shared library: one object that exports what the shared library exports
+# libwarpaes.a, for programs without a shared library: one object with the same exports as the shared library
 # (src/capi/exports.map), so no internal name collides with the program's. (Inline variables stay visible, under C++
 # names that belong to warpaes.)
 set(rooms warpaes_places warpaes_format warpaes_message warpaes_engine warpaes_cpu warpaes_cuda warpaes_os warpaes_backend warpaes_base)

@@ -1,9 +1,9 @@
-// Encrypts a file under the keyset at a place, and makes the keyset if there is none, in C++.
+// Encrypts a file under the keyset at a place, and creates the keyset if it does not exist, in C++.
 //
 //     encrypt_at_place PLACE INPUT OUTPUT
 //
 // A place is a string such as keyset.json, env:KEYSET or passphrase:keyset.json (docs/keys.md); the command and the
-// Python package open what this writes, at the same place. Question and answer of passphrase: are on the terminal.
+// Python package open the file with the same place. The prompt for a passphrase uses the terminal.
 #include <unistd.h>
 
 #include <exception>

@@ -3,7 +3,7 @@
  *
  *     gguf_info PLACE FILE
  *
- * PLACE is that of the keyset, such as keyset.json. What fread returns has been authenticated; only the segments that
+ * PLACE is that of the keyset, such as keyset.json. Bytes that fread returns are authenticated; only the segments that
  * it reads are decrypted. A function that takes a FILE*, such as llama.cpp's llama_model_load_from_file_ptr, takes this
  * one if it does not map the file.
  */
@@ -34,7 +34,7 @@ static FILE* open_encrypted(warpaes_engine* engine, const char* place, const cha
 static uint64_t number(FILE* stream, size_t bytes) {
     unsigned char little_endian[8] = {0};
     uint64_t n = 0;
-    /* An altered segment is an error here, and no text. */
+    /* An altered segment is an error here and returns no text. */
     if (fread(little_endian, bytes, 1, stream) != 1) die(ferror(stream) ? warpaes_last_error() : "the file ends early");
     for (size_t i = 8; i-- > 0;) n = n << 8 | little_endian[i];
     return n;
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
     const unsigned long long tensors = number(stream, 8), fields = number(stream, 8);
     if (fseek(stream, 0, SEEK_END) != 0) die("cannot seek");
     printf("GGUF %u: %llu tensors, %llu fields, %ld bytes\n", version, tensors, fields, ftell(stream));
-    fclose(stream); /* before the engine goes */
+    fclose(stream); /* before the engine is destroyed */
     warpaes_engine_destroy(engine);
     return 0;
 }

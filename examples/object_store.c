@@ -5,7 +5,7 @@
  *
  * The store is one object in memory; over a network, put and get would be PUT and GET with a range. The file has the
  * format of `warpaes encrypt` and Tink's streaming AEAD. A read fetches, decrypts and authenticates only the segments
- * under it. The program prints LENGTH bytes from OFFSET on, and on stderr how much it fetched.
+ * under it. The program prints LENGTH bytes from OFFSET on, and on stderr the number of bytes fetched.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -47,7 +47,7 @@ __global__ void next_counter(std::uint8_t* iv, unsigned long long blocks) {
     for (int i = 15; i >= 8; --i, n >>= 8) iv[i] = static_cast<std::uint8_t>(n);
 }
 
-/// Stands for a program's own treatment of messages that are not authentic: counts them and finds the first.
+/// A placeholder for a program's handling of messages that are not authentic: counts them and finds the first.
 __global__ void count_bad(const warpaes_status* statuses, unsigned n, unsigned* bad, unsigned* first) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n || statuses[i] == WARPAES_OK) return;

@@ -21,7 +21,7 @@ using Arena = std::unique_ptr<warpaes_arena, ArenaDestroy>;
 Arena make_arena(warpaes_engine* engine) {
     warpaes_arena* arena = nullptr;
     expect_ok(warpaes_arena_create(engine, WARPAES_MEMORY_PAGE_LOCKED, 0, arena_bytes, &arena), "an arena");
-    // It has the whole page.
+    // The allocation covers the whole page.
     ASAN_POISON_MEMORY_REGION(static_cast<std::uint8_t*>(warpaes_arena_data(arena)) + arena_bytes, 4096 - arena_bytes);
     return Arena(arena);
 }
@@ -34,7 +34,7 @@ Bytes contents(const Arena& arena) {
     return {data_of(arena), data_of(arena) + arena_bytes};
 }
 
-/// An engine with its arena; one a process.
+/// An engine and its arena, one per process.
 struct Place {
     Engine engine;
     Arena arena;
@@ -64,12 +64,12 @@ public:
     Places(const Places&) = delete;
     Places& operator=(const Places&) = delete;
 
-    /// One backend's; of some the workers are awake.
+    /// The engine of one backend; the workers of some engines are awake.
     [[nodiscard]] const Place& any(Input& in) const {
         const std::size_t which = in.byte();
         return (which < 0xf0 ? asleep_ : awake_)[which % asleep_.size()];
     }
-    /// The other engine, which works entry for entry.
+    /// The other engine, which processes entries one by one.
     [[nodiscard]] const Place& reference() const { return reference_; }
 
 private:

@@ -1,4 +1,4 @@
-// A context under any sequence of calls, compared with a model that keeps the whole message and asks libcrypto at the
+// A context under any sequence of calls, compared with a model that keeps the whole message and calls libcrypto at the
 // end.
 #include <algorithm>
 #include <cstring>

@@ -6,7 +6,7 @@ namespace {
 
 using namespace fuzz;
 
-/// The options that both directions share.
+/// Options of both directions.
 struct Options {
     explicit Options(Input& in) : engine(any_engine(in)), mode(&in.pick(plain_modes)) {
         static constexpr std::size_t key_lengths[] = {16, 24, 32};

@@ -22,9 +22,9 @@ using Key = std::unique_ptr<warpaes_key, Destroy>;
 using Keyset = std::unique_ptr<warpaes_keyset, Destroy>;
 using Context = std::unique_ptr<warpaes_context, Destroy>;
 
-/// One a usable CPU backend.
+/// One per usable CPU backend.
 std::vector<Engine> make_engines();
-/// One of the engines that all share.
+/// One of the shared engines.
 warpaes_engine* any_engine(Input& input);
 /// Null if the length is not that of an AES key.
 Key make_key(const Bytes& bytes);
@@ -35,7 +35,7 @@ struct ModeTraits {
     bool whole_blocks;
     bool range;  ///< decryption can start at any position
 };
-/// The modes that the oracle knows. GCM and XTS have functions of their own (oracles.hpp).
+/// The oracle's modes. GCM and XTS have separate functions (oracles.hpp).
 inline constexpr ModeTraits plain_modes[] = {
     {WARPAES_ECB, "ECB", true, true},    {WARPAES_CBC, "CBC", true, true},    {WARPAES_CFB128, "CFB128", false, true},
     {WARPAES_CFB8, "CFB8", false, true}, {WARPAES_CFB1, "CFB1", false, true}, {WARPAES_OFB, "OFB", false, false},

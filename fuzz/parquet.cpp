@@ -1,5 +1,5 @@
-// Column chunks of Parquet: any bytes as modules, and any bytes as a page header that is authentic. The view is that of
-// a page, or all of it is zeros. Footers: any bytes.
+// Column chunks of Parquet: any bytes as modules, and any bytes as a page header that is authentic. The view describes
+// a page, or is all zeros. Footers: any bytes.
 #include "warpaes/parquet.h"
 
 #include <cstring>
@@ -47,7 +47,7 @@ void seal(warpaes_engine* engine, const Key& key, const Bytes& text, std::uint8_
     for (const Bytes* part : {&nonce, &out, &tag}) to.insert(to.end(), part->begin(), part->end());
 }
 
-/// Stages a chunk's image and decrypts it where it is: whether that is possible. Then it is `view`.
+/// Stages a chunk's image and decrypts it in place. Returns whether that succeeded. Then it is `view`.
 bool stage(warpaes_engine* engine, warpaes_parquet_chunk chunk, const std::vector<warpaes_parquet_page>& pages,
            const Bytes& view) {
     const std::size_t shift = WARPAES_PARQUET_SHIFT(chunk.flags);
@@ -100,7 +100,7 @@ void check_header(warpaes_engine* engine, const Key& key, Input& in) {
     require(view[header.size() + 63] == 0, "the header's end");
 }
 
-/// The end of a file, of any bytes: what is read of it lies in it, and nothing of it is authentic.
+/// The end of a file, of any bytes: nothing outside it is read, and no byte of it is authentic.
 void check_footer(warpaes_engine* engine, const Key& key, Input& in) {
     const bool plaintext = in.flag();
     Bytes footer = in.rest();

@@ -1,4 +1,4 @@
-// Places of keysets: any text is refused with a sentence, or has parts that make the same place again. And any text
+// Places of keysets: any text is refused with a sentence, or its parts form the same place again. And any text
 // that may be a raw key, a passphrase or a secret.
 #include "places/place.hpp"
 

@@ -1,5 +1,5 @@
-// The functions of the C++ headers that take spans: any numbers beside buffers that end with their last byte. What they
-// give is for other targets; here nothing may be touched outside the spans, and nothing may be thrown but Error.
+// The functions of the C++ headers that take spans: any numbers, with buffers that end at their last byte. Other
+// targets check the results. This one checks that nothing outside the spans is touched and that only Error is thrown.
 #include <cstring>
 #include <warpaes/drbg.hpp>
 #include <warpaes/gcm.hpp>
@@ -49,7 +49,7 @@ std::uint64_t any(Input& in) {
     }
 }
 
-/// Memory of its own for a span, so that AddressSanitizer sees the byte before it and the byte after it.
+/// Separate memory for a span, so that AddressSanitizer checks the bytes before and after it.
 class Span {
 public:
     explicit Span(std::size_t size) : size_(size), memory_(new std::uint8_t[size]()) {}

@@ -1,6 +1,6 @@
-// Distributed point functions of two parties by a GGM tree (Boyle, Gilboa, Ishai, CCS 2016), and what private
-// information retrieval makes of them: each party sums the table's entries where its share of the bit is 1, and the sum
-// of both answers is the entry that the client wants.
+// Distributed point functions of two parties by a GGM tree (Boyle, Gilboa, Ishai, CCS 2016), and their use in private
+// information retrieval: each party sums the table's entries where its share of the bit is 1, and the sum of both
+// answers is the requested entry.
 #pragma once
 
 #include <array>

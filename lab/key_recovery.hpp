@@ -9,7 +9,7 @@
 
 namespace lab {
 
-/// What makes 32 lanes that read a table of 256 words wait for each other.
+/// The cause of waiting among 32 lanes that read a table of 256 words.
 enum class Contention : std::uint8_t {
     banks,  ///< words in one bank of shared memory: the largest number of different words in any bank
     words,  ///< different words, one after the other: constant memory

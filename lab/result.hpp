@@ -50,7 +50,7 @@ struct Panel {
     Axis x, y;
     Axis z;  ///< surfaces only
     std::vector<Series> series;
-    std::string note;  ///< what a reader must know: what the time includes, and the source of published figures
+    std::string note;  ///< notes for readers: what the time includes, and the source of published figures
 };
 
 /// Whether a published conclusion holds on this machine, and why.

@@ -21,7 +21,7 @@ public:
     explicit TimeLeft(std::vector<double> estimates) : estimates_(std::move(estimates)) {}
     /// The experiment is done, and took `seconds`.
     void finished(std::size_t index, double seconds);
-    /// The experiment is done, but its duration says nothing about the others: it was left out, or it failed.
+    /// The experiment is done, but its duration is no estimate for the others: it was left out, or it failed.
     void skipped(std::size_t index);
     /// Remaining seconds. Experiment `index` has run for `elapsed` seconds and completed the share `done`.
     [[nodiscard]] double seconds(std::size_t index, double elapsed, double done) const;

@@ -8,7 +8,7 @@
 namespace lab {
 
 /// The record with figures of six significant digits, without verdicts, which the rules make again, and without the
-/// names of folders. A submission of a submission is the same. Throws RecordError, with what to do, if the figures
+/// names of folders. A submission of a submission is identical. Throws RecordError, with a remedy, if the figures
 /// cannot be traced to a commit, an experiment failed, or none was measured.
 Record submission_of(const Record& record);
 

@@ -106,7 +106,7 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
     Engine* const engine = this->engine(any_, false, false);
     if (engine == nullptr) return outcome;
     try {
-        // The query where the buffers lie calls CUDA, which a child process must not do.
+        // The query for the buffers' memory calls CUDA, which a child process must not do.
         Executor executor = forks() == 0 ? Executor(*engine, r.input, r.output) : Executor(*engine);
         if (here) {
             const Plan plan = engine->plan({.mode = r.mode,

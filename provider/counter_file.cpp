@@ -25,12 +25,12 @@ struct Numbers {
 };
 static_assert(sizeof(Numbers) == sizeof(Counters));
 
-/// How many steps to wait for a lock. Whoever holds it is done within microseconds.
+/// Number of steps to wait for a lock. Its holder finishes within microseconds.
 constexpr int steps = 200;
 constexpr timespec step{0, 50'000};
 
 int open_file(const char* path) noexcept {
-    // O_NONBLOCK: opening a pipe or the like must not block.
+    // O_NONBLOCK: opening a pipe or similar file must not block.
     return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 }
 

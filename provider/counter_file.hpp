@@ -12,8 +12,8 @@
 namespace warpaes::provider {
 
 /// One object per process; each child process has its own. Counts are added to the file at once, under a file lock;
-/// those that cannot be added wait for the next call. It takes no lock for which others could make it wait long, and
-/// releases none in a child.
+/// those that cannot be added wait for the next call. It takes no lock that others could hold for long, and releases
+/// none in a child.
 class CounterFile {
 public:
     /// Uses the file from then on. False, with the reason in `why`, if it cannot be opened or is not a file of

@@ -1,5 +1,5 @@
-// Counts what the provider has done: calls and bytes by algorithm and by where they ran. The counts are kept in the
-// process and, if the configuration names a file, also there, summed over all processes that use the file.
+// Counts the provider's work: calls and bytes by algorithm and by backend. The counts are kept in the process and, if
+// the configuration names a file, also there, summed over all processes that use the file.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ inline constexpr std::array<const char*, kinds> kind_names{"ECB", "CBC", "CFB", 
                                                            "GCM", "CCM", "SIV", "GCM-SIV", "WRAP", "CMAC", "GMAC"};
 
 /// Where work ran: kernels on the calling thread; the engine, on several threads; a GPU; or OpenSSL's own code, for
-/// what only that can do.
+/// work that only it can do.
 enum class Where : std::uint32_t { kernels, engine, gpu, delegated };
 inline constexpr std::size_t wheres = 4;
 inline constexpr std::array<const char*, wheres> where_names{"kernels", "threads", "gpu", "delegated"};

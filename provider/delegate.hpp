@@ -1,4 +1,4 @@
-// Work that only OpenSSL's own code does, in a separate library context with nothing but its default provider.
+// Work that only OpenSSL's own code does, in a separate library context with only its default provider.
 #pragma once
 
 #include <openssl/evp.h>

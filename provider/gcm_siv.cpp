@@ -27,7 +27,7 @@ struct GcmSiv : Context {
     std::uint8_t* aad;  ///< all associated data so far
     std::size_t aad_bytes, aad_room, keylen;
     bool enc, key_set, iv_set, tag_set, done, speed;
-    bool failed;  ///< final fails, too, and does not check the tag of an empty text
+    bool failed;  ///< final also fails, and does not check the tag of an empty text
 };
 
 void drop_aad(GcmSiv& c) noexcept {

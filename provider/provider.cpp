@@ -46,7 +46,7 @@ Provider* take(const OSSL_CORE_HANDLE* handle) {
 
 using Algorithms = std::vector<OSSL_ALGORITHM>;
 
-/// Does not claim "fips=yes", nor any other property that someone might rely on.
+/// Does not claim "fips=yes" or any other property that users might rely on.
 constexpr const char* properties = "provider=warpaes";
 
 Algorithms ciphers(bool cbc) {
@@ -121,7 +121,7 @@ const OSSL_PARAM* gettable_provider_params(void* /*context*/) noexcept {
     }
 }
 
-/// Describes which kernels run, or why none do.
+/// Describes the kernels that run, or the reason why none do.
 const char* about(const Settings& s) {
     static thread_local std::string text;
     text = "warpaes " WARPAES_VERSION ", ";

@@ -16,7 +16,7 @@ struct Settings {
     std::string backend;          ///< auto, aesni, vaes, armv8, cuda, libcrypto
     int device = -1;              ///< CUDA device number; -1: the engine's choice
     unsigned threads = 1;         ///< 0: the engine's choice
-    std::uint64_t threshold = 0;  ///< from this many bytes on, the engine is asked
+    std::uint64_t threshold = 0;  ///< from this many bytes on, the engine is queried
     bool cbc = false;
     bool device_memory = false;  ///< applications may pass pointers to device memory
     std::string counters;

@@ -25,7 +25,7 @@ void end_message(Generic& c) noexcept {
     c.key_set = false;
 }
 
-/// Returns whether the engine did the update. Sets `failed` if it failed and the kernels cannot do it either.
+/// Returns whether the engine did the update. Sets `failed` if the engine failed and the kernels cannot do it either.
 bool in_bulk(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
              bool& failed) noexcept {
     Bulk& bulk = *c.provider->settings()->bulk;

@@ -1,4 +1,4 @@
-// Costs with which the planner gives a GPU all work that can be cut, and every batch.
+// Costs with which the planner gives all divisible work and every batch to a GPU.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""As much of an object store as bulk_bench.py needs, faster than its clients, and as far away as is asked for.
+"""The parts of an object store that bulk_bench.py needs, faster than its clients and with a given latency.
 
     bench_s3.py PORT FOLDER LATENCY
 
-Objects are files of FOLDER; every answer begins LATENCY seconds after the request. Signatures are not looked at.
+Objects are files of FOLDER; every answer begins LATENCY seconds after the request. Signatures are not checked.
 """
 
 from __future__ import annotations

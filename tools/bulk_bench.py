@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures warpaes bulk: many small objects next to a loop of pyca/cryptography and boto3, one large object and the
-memory that it takes, and N workers on N cores compared with one on one; with processor times, for
-tools/scale_model.py. Prints the table; the record goes to bench/results/bulk.
+"""Measures warpaes bulk: many small objects compared with a loop of pyca/cryptography and boto3, the time and memory of
+one large object, and N workers on N cores compared with one on one; with processor times, for tools/scale_model.py.
+Prints the table; the record goes to bench/results/bulk.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/bulk_bench.py [--objects N] [--large SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part local [--workers N…] [--bytes SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part gpus [--gpus N] [--backend NAME] [--bytes SIZE]
     PYTHONPATH=build/default/python python3 tools/bulk_bench.py --part manifest [--rows N…] [--on FOLDER]
 
-`local` and `gpus` are records of their own, of files in memory (tools/bulk_local.py); `manifest` is one of manifests
-without objects (tools/bulk_manifest.py).
+`local` and `gpus` write separate records about files in memory (tools/bulk_local.py), and `manifest` one about
+manifests without objects (tools/bulk_manifest.py).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Store:
         self.url, self._process = url, process
 
     def cpu(self) -> float:
-        """Processor seconds that it has taken since it was asked last."""
+        """Return the processor seconds since the last call."""
         fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
         taken = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         taken, self._before = taken - self._before, taken
@@ -60,7 +60,7 @@ class Store:
 
 @contextlib.contextmanager
 def store(folder: Path, latency: float) -> Iterator[Store]:
-    """An object store in a process of its own."""
+    """An object store in a separate process."""
     folder.mkdir()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -80,9 +80,9 @@ def store(folder: Path, latency: float) -> Iterator[Store]:
 
 
 def bulk(*arguments: str, cores: int = 0) -> tuple[float, int, float]:
-    """Seconds of the whole command, from its start, the most memory that it had, and its processor seconds.
+    """Return the seconds of the whole command from its start, its peak memory, and its processor seconds.
 
-    `cores`: on how many it may run; 0: on all.
+    `cores`: the number of cores that it may use; 0: all.
     """
     begin = time.perf_counter()
     command = [sys.executable, "-B", "-m", "warpaes", "bulk", *arguments, "-q", "--json"]
@@ -97,7 +97,7 @@ def bulk(*arguments: str, cores: int = 0) -> tuple[float, int, float]:
 
 
 def start(key: Path, folder: Path) -> dict:
-    """A command with one object, which is next to nothing: what every command takes."""
+    """Measure a command with one tiny object: the fixed cost of every command."""
     with store(folder / "store", 0) as there:
         source = folder / "source"
         source.mkdir()
@@ -111,7 +111,7 @@ def start(key: Path, folder: Path) -> dict:
 
 
 def driver(rows: int = 20_000) -> float:
-    """Processor seconds that the driver takes for a row, with workers that do nothing."""
+    """Measure the driver's processor seconds per row, with workers that do nothing."""
     from warpaes.bulk import dispatch, keys, manifest, pool, progress, stores, worker
     from warpaes.bulk.rows import Row
 
@@ -148,7 +148,7 @@ def driver(rows: int = 20_000) -> float:
 
 
 def aes() -> float:
-    """Processor seconds of encrypting a byte in memory, as in a file."""
+    """Measure the processor seconds to encrypt a byte in memory, as in a file."""
     cipher, data, nonce = warpaes.aead.AESGCM(os.urandom(32)), os.urandom(64 << 20), os.urandom(12)
     cipher.encrypt(nonce, data, None)
     begin = time.process_time()
@@ -158,7 +158,7 @@ def aes() -> float:
 
 
 def tls() -> float:
-    """Processor seconds of a byte that comes by TLS and goes by TLS, in memory."""
+    """Measure the processor seconds of a byte received and sent by TLS, in memory."""
     import datetime
     import ssl
 
@@ -255,7 +255,7 @@ def large(key: Path, folder: Path, length: int) -> list[dict]:
         run("encrypt, file to object store", "encrypt", str(source), "s3://bench/sealed")
         shutil.rmtree(source)
         run("verify, object store", "verify", "s3://bench/sealed")
-        # What is encrypted is opened to another place first: a sealed dataset is not encrypted twice.
+        # The dataset is first decrypted to another place: a sealed dataset is not encrypted twice.
         run("decrypt, object store to object store", "decrypt", "s3://bench/sealed", "s3://bench/plain")
         for path in (folder / "store").glob("*sealed*"):
             path.unlink()
@@ -264,7 +264,7 @@ def large(key: Path, folder: Path, length: int) -> list[dict]:
 
 
 def workers(key: Path, folder: Path) -> dict:
-    """Files of 64 MiB by N workers on N cores, up to all there are; in memory, where no disk is the limit."""
+    """Files of 64 MiB by N workers on N cores, up to all cores; in memory, so that no disk is the limit."""
     shared = Path("/dev/shm")
     room = shutil.disk_usage(shared).free if shared.is_dir() else 0
     cores = len(os.sched_getaffinity(0))
@@ -288,12 +288,12 @@ def workers(key: Path, folder: Path) -> dict:
 
 
 def measure(arguments: argparse.Namespace, record: dict) -> None:
-    """Object stores, large objects, and several workers against one."""
+    """Object stores, large objects, and several workers compared with one."""
     with tempfile.TemporaryDirectory(prefix="bulk-bench-") as name:
         folder = Path(name)
         key = folder / "key.json"
         key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
-        # Elsewhere: the most memory that a process had is also that of those it starts.
+        # In another process: child processes inherit the recorded peak memory.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
             for name, each in (("aes", aes), ("driver", driver), ("tls", tls)):
                 record[name] = elsewhere.submit(each).result()
@@ -311,15 +311,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=["stores", "local", "gpus", "manifest"], default="stores")
     parser.add_argument("--objects", type=int, default=10_000)
-    parser.add_argument("--looped", type=int, default=1000, help="how many of them the loop takes")
-    parser.add_argument("--latency", type=float, default=0.02, help="of the object store, in seconds")
+    parser.add_argument("--looped", type=int, default=1000, help="number of objects for the loop")
+    parser.add_argument("--latency", type=float, default=0.02, help="latency of the object store in seconds")
     parser.add_argument("--large", type=size, default=4 << 30)
-    parser.add_argument("--bytes", type=size, default=0, help="of local and gpus (default: what memory has room for)")
+    parser.add_argument("--bytes", type=size, default=0, help="of local and gpus (default: as much as fits in memory)")
     parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="in memory, of local and gpus")
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="of local")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000], help="of manifest")
     parser.add_argument("--on", type=Path, default=Path("/var/tmp"), help="folder for the files of manifest")
-    parser.add_argument("--gpus", type=int, help="that Ray is told of (default: those that it finds)")
+    parser.add_argument("--gpus", type=int, help="number of GPUs to announce to Ray (default: those that it finds)")
     parser.add_argument("--backend", default="cuda", help="of gpus")
     arguments = parser.parse_args()
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")

@@ -1,7 +1,7 @@
 """The parts of tools/bulk_bench.py for files in memory, which need neither an object store nor other libraries.
 
-`local`: warpaes bulk from files to files compared with cp and `warpaes encrypt`, each by as many processes as there are
-processors. `gpus`: warpaes bulk by actors of a local Ray, with a GPU each.
+`local`: warpaes bulk from files to files compared with cp and `warpaes encrypt`, with one process per processor each.
+`gpus`: warpaes bulk by actors of a local Ray, each with a GPU.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pathlib import Path
 import warpaes
 
 OBJECT = 128 << 20
-#: Rounds after the first one, which is not counted: memory that no process has touched is slower.
+#: Rounds after the first one, which is not counted because untouched memory is slower.
 ROUNDS = 5
-#: No round is begun after so many seconds.
+#: No round begins after this many seconds.
 TIME = 45
 KEYS = ("seconds", "user", "system", "faults")
 
@@ -44,7 +44,7 @@ def room(memory: Path) -> int:
 
 @contextlib.contextmanager
 def sources(memory: Path, total: int, least: int) -> Iterator[tuple[Path, int]]:
-    """A folder with a key and `source`, objects of so many bytes together, and how many there are."""
+    """Yield a folder with a key and `source`, objects of this total size, and their number."""
     total = total or room(memory)
     count = max(least, total // OBJECT // least * least)
     length = min(OBJECT, total // count)
@@ -59,7 +59,7 @@ def sources(memory: Path, total: int, least: int) -> Iterator[tuple[Path, int]]:
 
 
 def measured(work: Callable[[], object]) -> dict:
-    """Seconds, and what the processes that were started and have ended took: processor seconds and page faults."""
+    """Return seconds, and the processor seconds and page faults of ended child processes."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     work()
     seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -75,7 +75,7 @@ def bulk(*arguments: str) -> dict:
 
 
 def costs() -> dict:
-    """Processor seconds a byte for work in a cache: SHA-256, and AES-256-GCM on one thread."""
+    """Processor seconds per byte for work in a cache: SHA-256, and AES-256-GCM on one thread."""
 
     def of(work: Callable[[], object], length: int) -> float:
         taken = []
@@ -97,7 +97,7 @@ def costs() -> dict:
 
 
 def local(memory: Path, total: int, workers: list[int]) -> dict:
-    """Contenders in turns, the first round without being counted; the medians of each."""
+    """Run contenders in turns without counting the first round; return the medians of each."""
     processes = cores()
     command = shutil.which("warpaes", path=Path(warpaes.__file__).parent / "bin")
     with sources(memory, total, processes) as (folder, count):
@@ -109,7 +109,7 @@ def local(memory: Path, total: int, workers: list[int]) -> dict:
         (folder / "one" / "one").write_bytes(b"1")
 
         def each(before: list[str], *between: str) -> None:
-            """One process a file, as many at once as there are processors."""
+            """Run one process per file, as many at once as there are processors."""
             copy.mkdir()
             with ThreadPoolExecutor(processes) as threads:
                 todo = [[*before, str(source / name), *between, str(copy / name)] for name in names]
@@ -150,7 +150,7 @@ def local(memory: Path, total: int, workers: list[int]) -> dict:
 
 
 def gpus(memory: Path, total: int, most: int | None, backend: str) -> dict:
-    """Actors with a GPU each, from one to as many as there are GPUs; `most`: what Ray is told of."""
+    """Run actors with one GPU each, from one to all GPUs; `most`: the number announced to Ray."""
     import ray
 
     os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0")

@@ -1,4 +1,4 @@
-"""What a manifest of many rows costs a driver of warpaes bulk: for tools/bulk_bench.py.
+"""The cost of a manifest with many rows for a driver of warpaes bulk, for tools/bulk_bench.py.
 
 The rows are listed, saved, read and found as a job does it, in files of this machine. No object is encrypted.
 """
@@ -31,7 +31,7 @@ def listed(count: int) -> Iterator[rows.Row]:
 
 
 def end(row: rows.Row) -> None:
-    """Let a row be done."""
+    """Mark a row as done."""
     row.state, row.attempt, row.key_id, row.sha256 = "done", 1, "123456789", secrets.token_hex(32)
     row.out_size, row.out_version = 65600, f'"{secrets.token_hex(16)}"'
 
@@ -73,7 +73,7 @@ def measure(count: int, folder: str) -> dict:
     there: list[manifest.Manifest] = []
 
     def resume() -> None:
-        """As far as the first row that can be given to a worker."""
+        """Up to the first row that can be given to a worker."""
         loaded = manifest.Manifest.load(target, holders)
         assert loaded is not None
         number = next(number for number, shard in enumerate(loaded.shards) if shard.states.get("pending"))
@@ -98,7 +98,7 @@ def measure(count: int, folder: str) -> dict:
 
 
 def manifests(counts: list[int], folder: Path) -> dict:
-    """Measure each number of rows in a process of its own, whose memory is a driver's."""
+    """Measure each number of rows in a separate process, whose memory is a driver's."""
     runs = []
     for count in counts:
         with (

@@ -16,19 +16,19 @@ STATEMENTS = Path(__file__).resolve().parents[1] / "lab/claims/statements"
 
 
 def plain(text: str) -> str:
-    """Without what typesetting adds."""
+    """Remove characters that typesetting adds."""
     text = re.sub("[T\u0422]-[b\u042c][o\u043e][x\u0445]", "T-box", text)  # with Cyrillic letters
     return re.sub(r"\s+|-\s*\n\s*", "", text)
 
 
 def quotations(statement: dict) -> list[str]:
-    """The quoted sentences: of `original`, and those in guillemets in `says`."""
+    """The quoted sentences: those of `original`, and those in guillemets in `says`."""
     quoted = statement.get("original", "").split(" … ")
     return [part for part in quoted + re.findall("«(.*?)»", statement["says"]) if part]
 
 
 def missing(paper: dict, text: str) -> list[str]:
-    """The quotations that the text does not contain, with their ids."""
+    """Quotations that the text does not contain, with their IDs."""
     there = plain(text)
     return [f"{s['id']}: {q}" for s in paper["statements"] for q in quotations(s) if plain(q) not in there]
 

@@ -30,7 +30,7 @@ def configure() -> None:
         done = subprocess.run(["cmake", "--preset", "clang"], cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
     if done.returncode != 0:
         sys.exit(log.read_text())
-    # Headers that the build makes, which would compile the library before them.
+    # Targets of generated headers, without the library that they depend on.
     generated, lab = BUILD / "generated", ROOT / "lab"
     (generated / "lab").mkdir(parents=True, exist_ok=True)
     scripts = [[f"-DOUTPUT={generated}/warpaes_commit.hpp", "-P", ROOT / "cmake/commit.cmake"]]
@@ -59,7 +59,7 @@ def check(entry: dict) -> list[str]:
     at = words.index("-o")
     del words[at : at + 2]
     words = [*(word for word in words if word != "-c"), "-fsyntax-only", "-Werror"]
-    # g++ means less by a conversion; outside the library that will do.
+    # g++ warns about fewer conversions; outside the library that is sufficient.
     return words if Path(entry["file"]).is_relative_to(ROOT / "src") else [*words, "-Wno-sign-conversion"]
 
 

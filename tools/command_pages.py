@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the command's man pages and what shells complete from its help, so that all three say the same.
+"""Makes the command's man pages and shell completions from its help, so that all three agree.
 
 tools/command_pages.py [--warpaes PROGRAM] [DIRECTORY]    default: cli/pages, which is committed and installed
 """
@@ -13,13 +13,13 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-#: One or more names, then two spaces or the end of the line, then what the option does.
+#: One or more names, then two spaces or the end of the line, then the description.
 OPTION = re.compile(r"^ {2,4}(-\S.*?)(?: {2,}(\S.*))?$")
 NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 CIPHERS = [
     f"-aes-{bits}-{mode}" for bits in (128, 192, 256) for mode in ["ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr"]
 ]
-#: What comes next after a command.
+#: Completions after a command.
 WORDS = {
     "enc": CIPHERS,
     "keys": ["list", "add", "promote", "disable", "enable", "destroy", "remove", "passphrase"],
@@ -30,15 +30,15 @@ WORDS = {
     "parquet": ["inspect", "verify", "decrypt", "encrypt", "rekey"],
     "qkd": ["status", "send", "receive"],
 }
-#: Commands that have commands of their own.
+#: Commands with subcommands.
 WITH_COMMANDS = ("bulk", "keys", "keysources", "model", "parquet", "provider", "qkd")
-#: Commands of other programs, which may not be there: their help is their only page.
+#: Commands of other programs, which may not be installed: their help is their only page.
 ELSEWHERE = ("bulk", "keysources", "lab", "model", "parquet", "qkd")
 
 
 BACKENDS = ["auto", "libcrypto", "aesni", "vaes", "armv8", "cuda"]
 MODES = ["ecb", "cbc", "cfb128", "cfb8", "cfb1", "ofb", "ctr", "xts", "gcm", "ccm", "cmac"]
-#: What comes next after an option, for all commands that have it. Places of keys are files.
+#: Completions after an option, for all commands that have it. Places of keys are files.
 VALUES = {
     "--backend": BACKENDS,
     "--direction": ["encrypt", "decrypt"],

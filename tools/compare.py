@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Measures whole processes over one file in memory: age, openssl, libsodium, Tink, zstd and warpaes; then over one on a
+"""Measures whole processes on a file in memory: age, openssl, libsodium, Tink, zstd and warpaes; then on a file on a
 disk, compared with fio's reads and writes there.
 
-Prints the tables; the record goes to bench/results/compare. What is not installed is left out (`tools/setup bench`).
+Prints the tables; the record goes to bench/results/compare. Tools that are not installed are left out (`tools/setup
+bench`).
 
     tools/compare.py [--mib 1024] [--rounds 5] [--disk FOLDER] [--disk-mib 4096]
 """
@@ -44,7 +45,7 @@ with primitive.new_decrypting_stream(open(source, "rb"), b"") as cipher, open(ta
 
 
 def make_input(path: Path, size: int) -> None:
-    """This system's programs, libraries and texts, again and again if it is a small one: zstd is to find what to do."""
+    """This system's programs, libraries and texts, repeated on a small system, so that zstd has data to compress."""
     left = size
     with path.open("wb") as out:
         while left:
@@ -57,7 +58,7 @@ def make_input(path: Path, size: int) -> None:
 
 
 def timed(command: list) -> tuple[float, float]:
-    """Seconds from start to exit, and of processors."""
+    """Return the seconds from start to exit, and the processor seconds."""
     with open(os.devnull, "wb") as nowhere:
         start = time.monotonic()
         process = subprocess.Popen([str(part) for part in command], stdout=nowhere, stderr=nowhere)
@@ -81,7 +82,7 @@ def version_of(*command: str) -> str:
 
 
 def tools(folder: Path, warpaes: Path) -> tuple[dict, dict]:
-    """By name: what makes of IN and OUT the two commands of each, and how they are written down; and their versions."""
+    """By name: functions from IN and OUT to each tool's two commands, and their printed form; and the versions."""
     keyset, key, iv = folder / "keyset", os.urandom(32).hex(), os.urandom(16).hex()
     subprocess.run([warpaes, "keygen", "-t", TEMPLATE, "-o", keyset], stderr=subprocess.DEVNULL, check=True)
     found: dict = {}
@@ -125,7 +126,7 @@ def tools(folder: Path, warpaes: Path) -> tuple[dict, dict]:
         )
     copy = ("cp", lambda i, o: ["cp", i, o])
     found["cp"] = (copy, copy)
-    # New pages for the output, under the file's one lock, and nothing to read or to compute.
+    # Only new pages for the output, under the file's lock, without reads or computation.
     zeros = (
         "dd if=/dev/zero",
         lambda i, o: ["dd", "if=/dev/zero", "bs=512k", f"count={Path(i).stat().st_size >> 19}", f"of={o}"],
@@ -184,7 +185,7 @@ def measure(folder: Path, size: int, rounds: int) -> tuple[list[dict], dict]:
 
 
 def fio_seconds(folder: Path, source: Path, output: Path) -> float:
-    """Reads the one and writes the other at once, past the page cache, until the disk has all of it."""
+    """Reads one and writes the other at the same time, past the page cache, until the disk has all data."""
     size = f"--size={source.stat().st_size}"
     both = ["--direct=1", "--ioengine=io_uring", "--bs=4M", "--iodepth=8", "--output-format=json", size]
     read = ["--name=read", "--rw=read", f"--filename={source}"]
@@ -194,7 +195,7 @@ def fio_seconds(folder: Path, source: Path, output: Path) -> float:
 
 
 def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
-    """Nothing of the input is in memory in the beginning, and the disk has the output in the end."""
+    """At the beginning the input is not in memory, and at the end the output is on the disk."""
     source, output, sealed, keyset = (folder / name for name in ("in", "out", "sealed", "keyset"))
     warpaes, done = ROOT / "build/default/cli/warpaes", 'exec sync "$1"'
     make_input(source, size)
@@ -229,9 +230,9 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=int, default=1024, help="of the file (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, help="that all take their turns in (%(default)s)")
-    parser.add_argument("--disk", type=Path, default=ROOT / "build", help="a folder there (%(default)s)")
-    parser.add_argument("--disk-mib", type=int, default=4096, help="of the file there (%(default)s); 0: none")
+    parser.add_argument("--rounds", type=int, default=5, help="in which all tools take turns (%(default)s)")
+    parser.add_argument("--disk", type=Path, default=ROOT / "build", help="a folder on the disk (%(default)s)")
+    parser.add_argument("--disk-mib", type=int, default=4096, help="of the file on the disk (%(default)s); 0: none")
     arguments = parser.parse_args()
     size, place = arguments.mib << 20, Path("/dev/shm")
     if shutil.disk_usage(place).free < 4 * size:

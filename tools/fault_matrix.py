@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the fault matrix (tests/faults) and stores what became of every injected fault in bench/results/robustness.
+"""Runs the fault matrix (tests/faults) and stores the outcome of every injected fault in bench/results/robustness.
 
 Each system call of a set of jobs fails, is short or slow at every position, each CUDA call of the simulated GPU fails,
-and the command is stopped at every system call and at random moments. Fails if anything came out wrong.
+and the command is stopped at every system call and at random moments. Fails if any outcome is wrong.
 
     tools/fault_matrix.py                 builds the default preset and runs it
-    tools/fault_matrix.py --build DIR     with the programs that lie there
+    tools/fault_matrix.py --build DIR with the programs in that folder
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def part_of(row: dict) -> str:
 
 
 def summarize(rows: list[dict]) -> list[dict]:
-    """One row a part and call; clean runs count for nothing."""
+    """One row per part and call; clean runs do not count."""
     sums: dict[tuple, dict] = {}
     for row in rows:
         if row["call"] == "none":

@@ -1,4 +1,4 @@
-"""Times whole processes over files in memory: warpaes, openssl, Tink's Python library and the system's own tools."""
+"""Times whole processes on files in memory: warpaes, openssl, Tink's Python library and the system's own tools."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def time_process(command: list) -> float:
 
 
 def peak_kib(command: list) -> int | None:
-    """By /usr/bin/time, where it is installed: what wait4() tells us counts this program's own memory before exec()."""
+    """By /usr/bin/time, if it is installed: wait4() also counts this program's own memory before exec()."""
     if not Path("/usr/bin/time").exists():
         return None
     done = subprocess.run(["/usr/bin/time", "-f", "%M", *command], capture_output=True, text=True, check=True)
@@ -82,7 +82,8 @@ def time_ranges(warpaes: Path, keyset: Path, sealed: Path, size: int, rounds: in
 
 
 def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
-    """Over a file of `size` bytes on tmpfs, in turns, the output new each time; compared the last time."""
+    """Time all tools in turns on a file of `size` bytes on tmpfs, each time with a new output; compare the last
+    outputs."""
     folder = Path("/dev/shm")
     if not folder.is_dir() or shutil.disk_usage(folder).free < 4 * size:
         print("/dev/shm has no room for the files: left out")
@@ -98,14 +99,14 @@ def time_files(build: Path, size: int = 1 << 30, rounds: int = 9) -> list[dict]:
                 file.write(os.urandom(1 << 24))
         subprocess.run([warpaes, "keygen", "-o", keyset], stderr=subprocess.DEVNULL, check=True)
         enc = ["enc", "-aes-256-ctr", "-e", "-K", key, "-iv", iv, "-in", source, "-out"]
-        # What it does, and which file it makes.
+        # What the command does, and the file that it makes.
         commands = {
             "openssl enc -aes-256-ctr": (["openssl", *enc, expected], expected),
             "warpaes enc -aes-256-ctr": ([warpaes, *enc, output], output),
             "warpaes encrypt": ([warpaes, "encrypt", "-k", keyset, "-o", sealed, source], sealed),
             "warpaes decrypt": ([warpaes, "decrypt", "-k", keyset, "-o", output, sealed], output),
             "cp": (["cp", source, output], output),
-            # The floor: new pages for the output, under the file's one lock, and nothing to read or encrypt.
+            # The minimum: only new pages for the output, under the file's lock, without reads or encryption.
             "dd if=/dev/zero bs=512k": (
                 ["dd", "if=/dev/zero", "bs=512k", f"count={size >> 19}", f"of={output}"],
                 output,

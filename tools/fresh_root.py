@@ -40,7 +40,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 #: The file that the README's commands name.
 README_FILES = "head -c 2500000 /dev/urandom > disk.img\n"
-#: How it says that programs are built against an installation in a prefix of your own.
+#: The page's way to build programs against an installation in a custom prefix.
 BUILD_C = """\
 export PKG_CONFIG_PATH=~/.local/lib/pkgconfig LD_LIBRARY_PATH=~/.local/lib
 {compiler} program{suffix} $(pkg-config --cflags --libs warpaes) -o program && ./program
@@ -63,7 +63,7 @@ def run(*command: object, **options) -> subprocess.CompletedProcess:
 
 
 def keyring_of(system: str, mirror: str, folder: Path) -> Path:
-    """What the archive's signatures are checked with."""
+    """The keyring for the archive's signatures."""
     installed = Path("/usr/share/keyrings") / SYSTEMS[system][3]
     if installed.exists():
         return installed
@@ -92,7 +92,7 @@ def make_root(system: str, root: Path, scratch: Path) -> None:
 
 
 def take_network(root: Path) -> dict[str, str]:
-    """Names and, where the network has authorities of its own, certificates, as this system has them."""
+    """Copies this system's host names and certificates, in case the network has its own authorities."""
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
     environment = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     own = [path.read_text() for path in sorted(AUTHORITIES.glob("*.crt"))]
@@ -105,7 +105,7 @@ def take_network(root: Path) -> dict[str, str]:
 
 
 def snippets():
-    """tests/project/test_snippets.py, which knows what is around blocks of C and C++."""
+    """tests/project/test_snippets.py, which adds the code around blocks of C and C++."""
     os.environ.setdefault("WARPAES_BUILD", "/nowhere")
     os.environ.setdefault("WARPAES_LIBRARY", "/nowhere")
     spec = importlib.util.spec_from_file_location("snippets", ROOT / "tests/project/test_snippets.py")
@@ -125,7 +125,7 @@ def program(page: str, language: str, block: str) -> str:
 
 
 def lines_of(name: str) -> list[str]:
-    """A page as lines for a shell: each of its blocks, said and run."""
+    """A page as a shell script that prints and runs each of its blocks."""
     out = []
     for number, (language, block) in enumerate(BLOCK.findall((ROOT / name).read_text()), 1):
         out.append(f"echo; echo '== {name}, block {number}: {language}'")
@@ -194,7 +194,7 @@ def main() -> int:
         for name, before in (("README.md", README_FILES), ("docs/tutorial.md", ""), ("docs/library.md", "")):
             more = PREPARE.format(packages="pkg-config python3-venv") if name == "README.md" else ""
             script = "\n".join([BEFORE + before, *lines_of(name)])
-            # What the blocks in other languages need comes after the first block, which has to do without.
+            # Packages for blocks in other languages are installed after the first block, which must work without them.
             first, second = script.split(f"== {name}, block 2", 1)
             script = first.rpartition("echo; echo '")[0] + more + f"\necho; echo '== {name}, block 2" + second
             enter(root, environment, script)

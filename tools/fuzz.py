@@ -13,7 +13,7 @@
                                          AddressSanitizer of clang 14 does not start in too random address spaces,
                                          and ASAN_OPTIONS=detect_leaks=0 where processes may not be traced
 
-Findings lie in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. Fails if there are any.
+Findings are in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. Fails if there are any.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ BUILD = ROOT / "build/fuzz"
 RESULTS = ROOT / "bench/results/robustness"
 # The corpus in the repository stays small.
 MOST_FILES, MOST_BYTES = 150, 1024
-# Of inputs: what a target does not read is not worth changing, and two sequences find more than one as long as both.
+# Maximum length of an input that a target reads. Bytes past it are not worth mutating, and two short sequences find
+# more than a long one.
 MOST_READ = {"batch": 512, "sequence": 1024, "sequence_gpu": 1024}
-# With --cores: executions a target, and seconds of a process until someone else may have its core.
+# With --cores: executions per target, and seconds until a process yields its core to another target.
 ENOUGH, PART = 10_000_000, 150
 
 
@@ -55,7 +56,8 @@ def dictionary(target: str) -> list[str]:
 
 
 def environment() -> dict:
-    """Who allocated what, a finding that is repeated tells. What is freed stays so for a dozen executions."""
+    """Keep no allocation stacks, because a repeated finding shows them. Freed memory stays poisoned for a dozen
+    executions."""
     options = ["malloc_context_size=0:quarantine_size_mb=4:allocator_may_return_null=1", os.environ.get("ASAN_OPTIONS")]
     return os.environ | {"ASAN_OPTIONS": ":".join(filter(None, options))}
 
@@ -66,7 +68,7 @@ def last(pattern: str, text: str) -> int:
 
 
 def execute(program: Path, target: str, limits: list[str], scratch: Path, under: list[str]) -> dict:
-    """One process of libFuzzer from the corpus and what others found, until `limits` stop it or it finds something."""
+    """Run one libFuzzer process from the corpus and the others' inputs until `limits` stop it or it finds a fault."""
     findings = BUILD / "findings" / target
     findings.mkdir(parents=True, exist_ok=True)
     found = scratch / target
@@ -83,7 +85,7 @@ def execute(program: Path, target: str, limits: list[str], scratch: Path, under:
     ]
     command += [f"-artifact_prefix={findings}/", *dictionary(target), found, scratch / "corpus" / target]
     start = time.monotonic()
-    # libFuzzer speaks of every new input: a file takes it without waiting for a reader.
+    # libFuzzer prints a line for every new input; a file does not wait for a reader.
     with tempfile.TemporaryFile("w+", dir=scratch) as log:
         status = subprocess.run(command, env=environment(), stdout=log, stderr=log, check=False).returncode
         log.seek(0)
@@ -128,8 +130,8 @@ def had(target: str, sha: str) -> int:
 
 
 class Together:
-    """All targets on some cores: a core that is free takes a target that has none, or the one that would be the last to
-    be done. What this commit's records have counts."""
+    """Run all targets on some cores: a free core takes a target without one, or the target that would end last.
+    Executions in this commit's records count."""
 
     def __init__(self, programs: dict[str, Path], arguments, scratch: Path):
         self.programs, self.scratch, self.under = programs, scratch, arguments.under
@@ -142,7 +144,7 @@ class Together:
         self.results: dict[str, dict] = {}
         self.lock = threading.Lock()
         cores = sorted(os.sched_getaffinity(0))
-        # A process is hardly more than a thread; where several are, they take turns.
+        # A process uses hardly more than one thread; several processes on a core take turns.
         can_pin = shutil.which("taskset") is not None and arguments.cores <= len(cores)
         self.cores = cores[: arguments.cores] if can_pin else [None] * arguments.cores
 
@@ -166,7 +168,7 @@ class Together:
             part = execute(self.programs[target], target, limits, self.scratch, under)
             with self.lock:
                 self.at_work[target] -= 1
-                # What has a finding is found soon again.
+                # A target with a finding would soon find it again.
                 self.left[target] = self.left[target] + runs - part["executions"] if part["ended_well"] else 0
                 self.add(part)
 
@@ -186,13 +188,13 @@ class Together:
         result["ended_well"] &= part["ended_well"]
 
     def cover(self, target: str) -> dict:
-        """What all processes cover together."""
+        """The coverage of all processes together."""
         all_ = execute(self.programs[target], target, ["-runs=0"], self.scratch, self.under)
         return self.results[target] | {field: all_[field] for field in ("edges", "features", "corpus")}
 
 
 def pack(programs: dict[str, Path], archive: Path) -> None:
-    # They are much the same: it has to see more than one at a time.
+    # Their inputs are similar, so the merge must see several at a time.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -207,7 +209,7 @@ def pack(programs: dict[str, Path], archive: Path) -> None:
 
 
 def keep(program: Path, target: str, scratch: Path) -> None:
-    """Adds the fewest small inputs that cover what the corpus and this run's discoveries cover."""
+    """Add the smallest set of small inputs with the coverage of the corpus and this run's discoveries."""
     small = archives.unpack(target, scratch / "small")
     merged = scratch / f"{target}.merged"
     merged.mkdir()
@@ -227,11 +229,11 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(archives.targets()))
     parser.add_argument("--runs", type=int, default=0, help="executions a target")
     parser.add_argument(
-        "--seconds", type=int, help="at most, a target, or with --cores in all; 10 if --runs is not given"
+        "--seconds", type=int, help="maximum time per target, or in total with --cores; 10 if --runs is not given"
     )
-    parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
-    parser.add_argument("--cores", type=int, help="all targets together on so many, for --seconds in all")
-    parser.add_argument("--pack", type=Path, metavar="FILE", help="only build, and make an archive of the programs")
+    parser.add_argument("--jobs", type=int, default=2, help="number of targets at a time")
+    parser.add_argument("--cores", type=int, help="run all targets together on this many cores, for --seconds in total")
+    parser.add_argument("--pack", type=Path, metavar="FILE", help="only build, and pack the programs into an archive")
     parser.add_argument("--under", type=shlex.split, default=[], metavar="COMMAND", help="that runs the programs")
     parser.add_argument("--record", action="store_true", help="write the counts to bench/results/robustness")
     parser.add_argument("--keep", action="store_true", help="add to the corpus")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tests and measures warpaes on a GPU and stores a record of it in bench/results.
 
-Builds the cuda preset, runs every test program and the examples with kernels of their own on the hardware, then
-`warpaes bench`, bench/device_calls, batches, tools/path_sweep.py, bench/device_bench and bench/provider_gpu, then the
-GPU's tests under compute-sanitizer. Fails if a test fails or a sanitizer reports something, once the record is written.
+Builds the cuda preset, runs every test program and the examples with kernels on the hardware, then `warpaes bench`,
+bench/device_calls, batches, tools/path_sweep.py, bench/device_bench and bench/provider_gpu, then the GPU's tests under
+compute-sanitizer. Fails if a test fails or a sanitizer reports something, once the record is written.
 
     tools/gpu_test.py                     on a machine with a GPU
     tools/gpu_test.py --no-build          with the programs that lie in build/cuda, made elsewhere
@@ -29,8 +29,9 @@ from pathlib import Path
 from file_times import time_files
 from recording import ROOT, environment_of, find_gpu, machine, rounded, save, stamp
 
-# A sanitizer makes a launch a thousand times slower: every kernel, mode and direction, buffers of every kind, short and
-# long messages, but nothing that repeats the same. Tests provoke failures of CUDA calls on purpose: no finding.
+# A sanitizer makes a launch a thousand times slower, so these tests cover every kernel, mode and direction, buffers of
+# every kind, and short and long messages, without repetition. Tests make CUDA calls fail on purpose, which is not a
+# finding.
 SANITIZED_TESTS = ":".join(
     [
         "*Standards.*/cuda",
@@ -148,8 +149,8 @@ CPU_BATCHES = (
 
 
 def run_batch_bench(build: Path, environment: dict, scratch: Path, gpu: bool) -> Iterator[list[dict]]:
-    """Run `warpaes bench --messages`: device memory and arenas, or one core against libcrypto. Stores the rows after
-    each case, because together they take minutes.
+    """Run `warpaes bench --messages`: device memory and arenas, or one core compared with libcrypto. Stores the rows
+    after each case, because together they take minutes.
     """
     cases = [(case, ["--from", "device"]) for case in BATCHES] + [
         (case, ["--from", "page-locked"]) for case in ARENA_BATCHES
@@ -184,7 +185,7 @@ def run_device_calls(build: Path, environment: dict) -> list[dict]:
 
 
 def run_device_bench(build: Path, environment: dict) -> list[dict]:
-    """Blocks a second in your own kernels, by bench/device_bench, which has verified them."""
+    """Blocks per second in custom kernels, measured and verified by bench/device_bench."""
     done = subprocess.run(
         [build / "bench/device_bench"], env=environment, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -193,7 +194,7 @@ def run_device_bench(build: Path, environment: dict) -> list[dict]:
 
 
 def run_provider_bench(build: Path, environment: dict) -> list[dict]:
-    """Long updates of OpenSSL's EVP with the provider, by bench/provider_gpu, which has verified them."""
+    """Long updates of OpenSSL's EVP with the provider, measured and verified by bench/provider_gpu."""
     done = subprocess.run(
         [build / "bench/provider_gpu", build / "provider"], env=environment, cwd=ROOT, check=False,
         stdout=subprocess.PIPE, text=True,
@@ -239,7 +240,7 @@ def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     options, test, tests = SANITIZERS[tool]
     command = [program, *options, build / test, f"--gtest_filter={tests}"]
-    # The tests' word for "launches are slow here": what repeats itself does so less often.
+    # Tells the tests that launches are slow here, so they repeat less.
     environment = environment | {"WARPAES_TEST_SIMULATED": "1"}
     start = time.monotonic()
     try:
@@ -258,7 +259,7 @@ def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict
 
 
 def with_rows_again(rows: list[dict], again: list[dict]) -> list[dict]:
-    """Rows of `warpaes bench`, those that have been measured again with the stamp of that; of others' cases none."""
+    """Merge rows of `warpaes bench`: rows measured again get a new stamp, and rows of other cases are dropped."""
     fields = (
         "backend", "mode", "direction", "key_bits", "bytes", "segment", "data_unit", "memory", "device", "threads",
         "includes",
@@ -276,10 +277,10 @@ def main() -> int:
     parser.add_argument("--no-build", action="store_true", help="use build/cuda as it is")
     parser.add_argument("--cpu", action="store_true", help="no GPU: build/default, CPU backends only")
     parser.add_argument(
-        "--sanitizer-limit", type=int, default=900, metavar="SECONDS", help="for each of them; 0 leaves them out"
+        "--sanitizer-limit", type=int, default=900, metavar="SECONDS", help="for each of them; 0 skips them"
     )
     parser.add_argument(
-        "--sanitizer", action="append", choices=SANITIZERS, help="this one, and what the record has of the others"
+        "--sanitizer", action="append", choices=SANITIZERS, help="this part, with the record's other parts"
     )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results", help="folder for the record")
     parser.add_argument("--only", choices=PARTS, help="only this part, --into an earlier record")
@@ -331,7 +332,7 @@ def main() -> int:
         if gpu:
             gpu = {**gpu, "cuda": cuda_version(build), **{k: v for k, v in measured["gpu"].items() if k != "name"}}
         host = {**measured["host"], "os": f"{platform.system()} {platform.release()}"}
-        # The record's own commit and date are those of its figures.
+        # The record's commit and date are those of its figures.
         record |= made | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": again}
     if "calls" in parts and gpu:
         say("calls")
@@ -341,7 +342,7 @@ def main() -> int:
         record["payload"] = run_mixed_payload(build, environment) | made
         for rows in run_batch_bench(build, environment, scratch, gpu is not None):
             record["batches"] = [row | made for row in rows]
-            if "gpu" in record:  # what a name is made of comes with the benchmark
+            if "gpu" in record:  # the benchmark supplies the parts of the name
                 save(record, machine(record), options.output)
     if "paths" in parts:
         say("paths")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures what messages and files that are not authentic cost, relative to authentic ones of the same length.
+"""Measures the cost of messages and files that are not authentic, relative to authentic ones of the same length.
 
-Runs bench/hostile_cost (every way of calling, every mode with a tag, on the CPU and on a GPU if there is one), then
-the command over a file of each format: `decrypt` and `verify` of a file that is altered in its first segment and in its
-last one. Prints a table, stores a record in bench/results/hostile, and exits with 1 if anything forged of 64 KiB or
-more takes longer than 1.5 times the authentic one, or a file more memory.
+Runs bench/hostile_cost (every way of calling, every mode with a tag, on the CPU and on a GPU if there is one), then the
+command on a file of each format: `decrypt` and `verify` of a file altered in its first or last segment. Prints a table,
+stores a record in bench/results/hostile, and exits with 1 if anything forged of 64 KiB or more takes longer than 1.5
+times the authentic one, or a file more memory.
 
     tools/hostile_cost.py                    builds with the cuda preset where there is a GPU
     tools/hostile_cost.py --no-build BUILD   with the programs of a build
@@ -62,7 +62,7 @@ def measured(command: list, environment: dict, refused: bool) -> tuple[float, in
 
 
 def altered(source: Path, target: Path, at: int) -> None:
-    # By the system: a new process's peak begins with what this one has had.
+    # Measured by the system: a new process's peak would begin with this one's peak.
     shutil.copyfile(source, target)
     with target.open("r+b") as file:
         file.seek(at)

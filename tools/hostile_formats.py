@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What forged files cost, compared with authentic ones of the same length, by every way of Python and the command.
+"""The cost of forged files compared with authentic ones of the same length, for every reader of Python and the command.
 
 Prints a table: times and peak memory of an authentic file and of each forgery. A forgery may take 1.5 times as long and
 no more memory. Exit status 1: one takes more.
 
   tools/hostile_formats.py [--python FOLDER] [--command FILE] [--mib N] [CASE…]
 
-Times are the least of some runs that alternate between the two files, so other work on the machine disturbs both.
+Times are the minimum of runs that alternate between the two files, so other work on the machine affects both.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _memory(name: str) -> int:
 
 
 def _once(way: str, path: str, keys: pathlib.Path) -> tuple[float, int, str]:
-    """Seconds, peak memory and the exception of one reading."""
+    """Return the seconds, peak memory and exception of one read."""
     with open("/proc/self/clear_refs", "w") as reset:
         reset.write("5")  # VmHWM begins from here
     before, error = _memory("VmRSS"), ""
@@ -154,7 +154,7 @@ def _once(way: str, path: str, keys: pathlib.Path) -> tuple[float, int, str]:
 
 
 def child(way: str, authentic: str, forged: str, keys: pathlib.Path) -> None:
-    """Compare two files by one way, and print the figures."""
+    """Compare two files with one reader, and print the figures."""
     _once(way, authentic, keys)
     first, memory, error = _once(way, authentic, keys)
     second, forged_memory, forged_error = _once(way, forged, keys)
@@ -370,7 +370,7 @@ CASES: dict[str, Callable[[pathlib.Path, int], Iterator[Case]]] = {
 
 
 def compared(case: Case, folder: pathlib.Path) -> Iterator[tuple[str, bool]]:
-    """Yield the rows of a case, and whether each is within the bounds."""
+    """Yield the rows of a case, and whether each is within the limits."""
     ending = ".parquet" if "Parquet" in case.name else ""
     authentic, forged = folder / f"authentic{ending}", folder / f"forged{ending}"
     authentic.write_bytes(case.authentic)
@@ -402,7 +402,7 @@ def compared(case: Case, folder: pathlib.Path) -> Iterator[tuple[str, bool]]:
 
 
 def main() -> int:
-    """Print the table; return 1 if something costs more than it may."""
+    """Print the table; return 1 if a forgery exceeds the limits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=str(ROOT / "build/default/python"), help="the folder of the package")
     parser.add_argument("--command", default=str(ROOT / "build/default/cli/warpaes"), help="the command")

@@ -1,5 +1,6 @@
-"""Which mutants the tests notice (switched_tests.py): each is run alone with the quickest tests of its room, then those
-that live, all at a time, with all other tests of all rooms; what fails then is run with each of them only."""
+"""Finds the mutants that the tests detect (switched_tests.py). Each mutant first runs separately with the quickest
+tests of its room. The survivors then run together with all other tests of all rooms, and failing tests run again with
+each survivor separately."""
 
 from __future__ import annotations
 
@@ -11,15 +12,16 @@ from threading import Lock
 
 from switched_tests import Case, Program, Tests, batches
 
-# Seconds of tests that run with one mutant at a time, the quickest first.
+# Limit in seconds of tests that run with one mutant at a time, the quickest first.
 AT_ONCE = (1, 5, 20)
-# Seconds of tests that are run in one process with all mutants that live.
+# Limit in seconds of tests that run in one process with all survivors.
 LONGEST_BATCH = 30
 
 
 class Judge:
-    """`mutants`: by number, {"room", "file", "line", "before", "after"}. `results` gets what became of them, by number
-    as text, each with `keep` called; what was there says what was known. `end`: no test begins after it."""
+    """`mutants`: by number, {"room", "file", "line", "before", "after"}. `results` receives their outcomes, by number
+    as text; `keep` is called after each. Existing entries are earlier outcomes. `end`: the time after which no test
+    begins."""
 
     def __init__(
         self, tests: Tests, mutants: dict[int, dict], results: dict[str, dict], end: float, keep: Callable[[], None]
@@ -33,7 +35,7 @@ class Judge:
         self.lock = Lock()
 
     def kills(self, case: Case, number: int) -> bool:
-        """A test that fails by itself too, as one of time may on a busy machine, has not noticed anything."""
+        """A test that also fails without a mutant, as a timed one may on a busy machine, has not detected one."""
         start = time.monotonic()
         failed = self.tests.fails(case, [number])
         with self.lock:
@@ -75,7 +77,7 @@ class Judge:
             self.keep()
 
     def alone(self, number: int, names: set[str]) -> None:
-        """With the quickest tests of these programs, or of others if none of theirs comes by it."""
+        """Try the quickest tests of these programs, or of others if none of theirs executes the mutant."""
         if time.monotonic() >= self.end:
             return
         own = [case for case in self.reaching[number] if case.program.name in names] or self.reaching[number]
@@ -96,7 +98,7 @@ class Judge:
         self.settle(number, None)
 
     def first_of(self, batch: list[Case], number: int) -> Case | None:
-        """The one that notices the mutant."""
+        """Return the test that detects the mutant."""
         while batch:
             start = time.monotonic()
             names = [case.name for case in batch]
@@ -111,7 +113,7 @@ class Judge:
         return None
 
     def together(self, program: Program) -> None:
-        """All that live so far."""
+        """All survivors so far."""
         cases = [case for case in self.tests.cases.values() if case.program.name == program.name]
         for batch in batches(sorted(cases, key=lambda case: case.seconds), LONGEST_BATCH):
             self.all_with(batch)

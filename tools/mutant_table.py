@@ -1,4 +1,4 @@
-"""Earlier draws of mutants, summed up in one table: a line for each mutant. The newest record of a draw stays whole."""
+"""Earlier draws of mutants in one table, with a line for each mutant. The newest record of a draw stays a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME = "mutants.tsv"
 
 
 def outcome_of(mutant: dict) -> str:
-    """Say what became of a mutant of a record; docs/robustness.md explains the words."""
+    """Return the outcome of a mutant of a record; docs/robustness.md explains the words."""
     if mutant["killed_by"]:
         return "since" if mutant.get("since") else "killed"
     return "may live" if mutant["because"] else "survived"

@@ -13,9 +13,9 @@ with each mutant alone, all others of all rooms with those mutants at a time tha
     tools/mutants.py --record                  the score to bench/results/robustness
 
 The mutants are universalmutator's (PyPI), one a line, drawn with --seed; of lines that a record has already, none. All
-of them are in one build, each after a switch (switches.py), in a copy of the tree under build/mutants. Lines that take
-no switch, and what does not compile, are passed over; the record says how many. A survivor that may live, because it
-changes speed alone or nothing at all, gets its reason into the record by hand ("because").
+mutants are in one build, each with a switch (switches.py), in a copy of the tree under build/mutants. Lines without a
+possible switch and mutants that do not compile are skipped; the record counts them. If a survivor only changes speed,
+or nothing, add the reason to the record by hand ("because").
 """
 
 from __future__ import annotations
@@ -104,13 +104,13 @@ def is_code(line: str) -> bool:
 
 
 def may_compile(old: str, new: str) -> bool:
-    """Rules that know no C++ take the brackets of templates for comparisons."""
+    """Rules without a C++ parser mistake the brackets of templates for comparisons."""
     brackets = re.compile(r"\w<[\w:]|>[&*(\s]*\w*[>,(]")
     return len(brackets.findall(old)) == len(brackets.findall(new)) and not re.search(r"<=>|[<>]==|[-+]1\)_t", new)
 
 
 def changed(file: str) -> dict[int, list[str]]:
-    """What each of the file's lines may become."""
+    """The mutants of each line of the file."""
     lines = (ROOT / file).read_text().splitlines()
     by_line: dict[int, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +140,7 @@ class Draw:
             self.known |= zip(todo, pool.map(changed, todo), strict=True)
 
     def of(self, file: str) -> list[dict]:
-        """One for every line that has any, in random order."""
+        """One for every line that has candidates, in random order."""
         lines = (ROOT / file).read_text().splitlines()
         chosen = [
             {
@@ -156,7 +156,7 @@ class Draw:
         return chosen
 
     def of_files(self, files: list[str], each: int) -> list[list[dict]]:
-        """Candidates; of each list one is taken."""
+        """Lists of candidates; one of each list is taken."""
         self.look_at(files)
         return [self.of(file) for file in files for _ in range(each)]
 
@@ -227,14 +227,14 @@ def store_state(tree: Tree, state: dict) -> None:
         for s in tree.slots
     ]
     state["passed_over"] = tree.passed_over
-    # Whole at every moment: what was judged outlives a run that is stopped.
+    # Always complete: results survive a stopped run.
     part = STATE.with_suffix(".part")
     part.write_text(json.dumps(state, indent=1))
     part.replace(STATE)
 
 
 def load(tree: Tree, state: dict) -> None:
-    """The slots of the last run, wherever their lines are by now; without those whose lines are no longer there."""
+    """The slots of the last run at the current positions of their lines, without deleted lines."""
     tree.passed_over = state["passed_over"]
     for saved in state["slots"]:
         mutant, switch = saved["mutant"], Switch(**saved["switch"])
@@ -273,12 +273,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--count", type=int, default=0, help="mutants in all rooms, or in --room")
-    parser.add_argument("--room", help="the last part of its name")
+    parser.add_argument("--room", help="the last part of the record's name")
     parser.add_argument("--each", type=int, default=1, help="mutants in each FILE")
     parser.add_argument("--wiping", type=int, default=0, help="lines that overwrite secrets")
     parser.add_argument("--list", metavar="FILE", help="mutants chosen by hand")
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--draws", type=int, default=1, help="so many draws in one build")
+    parser.add_argument("--draws", type=int, default=1, help="number of draws in one build")
     parser.add_argument("--next", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
@@ -325,7 +325,7 @@ def main() -> int:
     mutants = {slot.number: {"room": room_of(slot.mutant["file"]), **slot.mutant} for slot in todo}
     judge = Judge(tests, mutants, state["results"], end, lambda: store_state(tree, state))
     of_room = {room: {program.name for program in tests.programs(ROOMS[room].split())} for room in ROOMS}
-    # In an order that favours no room: whenever a run ends, it has judged a fair part.
+    # In an order without a preferred room, so that a stopped run has judged a fair sample.
     fresh = [slot.number for slot in todo if str(slot.number) not in state["results"]]
     random.Random(state["seed"]).shuffle(fresh)
     taken = {program.name: sum(c.seconds for c in tests.cases.values() if c.program is program) for program in programs}

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures one core with messages of 64 bytes to 64 MiB, against ipsec-mb, libcrypto and memcpy: bench/one_core.cpp.
+"""Measures one core with messages of 64 bytes to 64 MiB, compared with ipsec-mb, libcrypto and memcpy:
+bench/one_core.cpp.
 
 Prints the table; the record goes to bench/results/one_core.
 

@@ -2,14 +2,14 @@
 """Measures every path through the library and marks where a curve dips.
 
 Runs bench/path_sweep: modes, sizes, numbers of keys, kinds of memory and ways of calling, with authentic and with
-forged messages; on a GPU if there is one. Prints a curve a line, from small messages to large ones, with its dips: a
-size that is more than a tenth slower than a smaller one. Stores a record in bench/results/paths.
+forged messages; on a GPU if there is one. Prints one curve per line, from small messages to large ones, with its dips:
+sizes that are more than a tenth slower than a smaller one. Stores a record in bench/results/paths.
 
     tools/path_sweep.py                    builds with the cuda preset where there is a GPU
     tools/path_sweep.py --no-build BUILD   with the programs of a build
     tools/path_sweep.py --quick            a few sizes, in seconds
 
-Where there is no git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 says that it is not all.
+Without a git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 marks uncommitted changes.
 """
 
 from __future__ import annotations

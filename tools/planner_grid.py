@@ -2,10 +2,10 @@
 """Calibrates this machine, measures every backend over the planner's grid and stores a record of both.
 
     tools/planner_grid.py                 builds the default preset, which has CUDA where there is a GPU
-    tools/planner_grid.py --build build/cuda   with the programs that lie there, made before
+    tools/planner_grid.py --build build/cuda with the existing programs in that folder
 
-The record goes to bench/results/planner; `make docs` makes docs/planner.md's figures of it. The calibration is kept in
-the record's own file, not where the library would look for it. What follows -- goes to `warpaes plan --grid`.
+The record goes to bench/results/planner; `make docs` makes the figures of docs/planner.md from it. The calibration is
+stored in the record's file, not in the library's default place. Arguments after -- are passed to `warpaes plan --grid`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> int:
         print(f"calibrated in {calibration['seconds']:.1f} s", flush=True)
         costs = json.loads(Path(f"{folder}/calibration.json").read_text())
         grid = Path(folder) / "grid.json"
-        # What has no GPU has fewer places; another key length makes up for it.
+        # A machine without a GPU has fewer places; another key length compensates for that.
         keys = [] if gpu or "--key-bits" in options.grid else ["--key-bits", "128,256"]
         subprocess.run([warpaes, "plan", "--grid", "-o", grid, *keys, *options.grid], env=environment, check=True)
         measured = json.loads(grid.read_text())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Profiles kernels of the lab with Nsight Compute and stores what it counts: the thirteen of N.implementations, and the
+"""Profiles kernels of the lab with Nsight Compute and stores the counts: the thirteen of N.implementations, and the
 three schemes of G.schemes with tables in constant and in shared memory, and, in constant memory, by length of the text.
 
 Each kernel once, in the run that its experiment begins with, in which every kernel is verified: instructions, work of
@@ -53,7 +53,7 @@ STALLS = (
     "tex_throttle",
     "wait",
 )
-# What the record calls it, and the metric.
+# The name in the record, and the metric.
 METRICS = {
     "nanoseconds": "gpu__time_duration.sum",
     "instructions": "smsp__inst_executed.sum",
@@ -88,7 +88,7 @@ def find_ncu() -> str | None:
 
 
 def known_metrics(text: str) -> set[str]:
-    """The names that `ncu --query-metrics` lists, which have no ".sum" and the like after them."""
+    """The names that `ncu --query-metrics` lists, without suffixes such as ".sum"."""
     return set(re.findall(r"^\s*(\w+__\w+)\b", text, re.MULTILINE))
 
 
@@ -108,7 +108,7 @@ def kernel_number(name: str) -> int | None:
     return place + 1 if place < KERNELS else None
 
 
-# What base units are multiplied with; ncu is asked for base units, but a report may have been printed without.
+# Factors of units; ncu is asked for base units, but a report may have been printed with others.
 FACTORS = {
     "second": 1e9,
     "msecond": 1e6,
@@ -141,8 +141,8 @@ def value_of(text: str, unit: str) -> float | None:
 
 
 def launches(text: str) -> list[tuple[str, dict[str, float]]]:
-    """Kernel and metrics of every launch that `ncu --csv` printed: a row a launch with a row of units below the names
-    (--page raw), or a row a metric."""
+    """Kernel and metrics of every launch that `ncu --csv` printed: one row per launch with a row of units below the
+    names (--page raw), or one row per metric."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -168,7 +168,7 @@ def launches(text: str) -> list[tuple[str, dict[str, float]]]:
 
 
 def profile_of(metrics: dict[str, float]) -> dict:
-    """A kernel's, by the record's names; what ncu did not say is not there."""
+    """A kernel's metrics by the record's names, without missing ones."""
     profile = {name: metrics[metric] for name, metric in METRICS.items() if metric in metrics}
     stalls = {stall: metrics[metric] for stall, metric in STALL_METRICS.items() if metric in metrics}
     return profile | {"stalls": dict(sorted(stalls.items(), key=lambda stall: -stall[1]))}
@@ -194,7 +194,7 @@ def schemes_of(text: str) -> list[dict]:
 
 
 def sizes_of(text: str) -> list[dict]:
-    """The schemes at [G]'s lengths, by their order."""
+    """The schemes at [G]'s lengths, in their order."""
     kernels = [metrics for name, metrics in launches(text) if "variant_kernel" in name][len(SCHEMES) :]
     return [
         {"scheme": scheme, "text_bytes": size, **profile_of(metrics)} for (scheme, size), metrics in zip(SIZES, kernels)
@@ -223,7 +223,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-build", action="store_true", help="use the build as it is")
     parser.add_argument("--build", type=Path, default=ROOT / "build/cuda", help="with --no-build, another build")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="what ncu printed, instead of running it")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="read ncu's output from a file instead of running it")
     parser.add_argument("--schemes-csv", type=Path, metavar="FILE", help="the same of the three schemes")
     parser.add_argument("--limit", type=int, default=600, metavar="SECONDS", help="for each of two runs of ncu")
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/lab", help="folder for the record")

@@ -34,7 +34,7 @@ KEY, NONCE = bytes(range(32)), bytes(range(12))
 SIZES = (64, 1 << 10, 16 << 10, 1 << 20, 64 << 20)
 FILE_BYTES = 1 << 30
 MODEL_BYTES = 256 << 20
-#: Tensors of a model of 256 MiB: long ones, of what malloc just keeps for the next time, and short ones.
+#: Tensors of a model of 256 MiB: long ones, ones of the largest size that malloc reuses, and short ones.
 MODELS = (8, 512, 4096)
 PIECE_BYTES = 1 << 20
 SAMPLES = 7
@@ -42,10 +42,10 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: bool = False) -> dict:
-    """The shortest of samples of each, taken in turns: what else the machine does only makes them longer.
+    """The shortest sample of each, taken in turns: other work on the machine only makes samples longer.
 
-    ``repeated``: each is called again before it is measured, and so gets the pages that it has given back. The
-    host of a virtual machine takes free memory away; anyone who comes first after another would measure that.
+    ``repeated``: each is called once more before it is measured, and so reuses its own freed pages. The host of a
+    virtual machine reclaims free memory; the first call after another subject would measure that.
     """
     taken: dict = {name: [] for name in actions}
     for _ in range(samples):
@@ -60,7 +60,7 @@ def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: b
 
 
 def row(what: str, size: int, other: str, times: dict) -> dict:
-    """``times``: of "ours" and "theirs", and what the same bytes take in clear: "clear", "clear_all" and "dd"."""
+    """``times``: "ours" and "theirs", and the same bytes in clear: "clear", "clear_all" and "dd"."""
     made = {"what": what, "bytes": size, "other": other, "seconds": times["ours"], "other_seconds": times["theirs"]}
     return made | {f"{name}_seconds": times[name] for name in ("clear", "clear_all", "dd") if name in times}
 
@@ -69,7 +69,7 @@ def row(what: str, size: int, other: str, times: dict) -> dict:
 
 
 def by_all_cores(size: int, move: Callable[[int, int], None]) -> None:
-    """Call ``move(begin, end)`` for all pieces of so many bytes, by a thread a core."""
+    """Call ``move(begin, end)`` for all pieces of this size, with one thread per core."""
     pieces = iter(range(0, size, PIECE_BYTES))
     turn = threading.Lock()
 
@@ -107,7 +107,7 @@ def read_by_all_cores(path: str, room: Any, size: int) -> None:
 
 
 def copy_by_all_cores(data: bytes, room: Any, size: int) -> None:
-    import numpy as np  # which copies without the interpreter's lock
+    import numpy as np  # which copies without the GIL
 
     here, there = np.frombuffer(data, np.uint8), np.frombuffer(room, np.uint8)
     by_all_cores(size, lambda begin, end: np.copyto(there[begin:end], here[begin:end]))
@@ -151,7 +151,7 @@ def read_in_pieces(file: BinaryIO, size: int) -> None:
 
 
 def stream_rows() -> list[dict]:
-    """Reading by every call that reads, from memory and from a path, next to the same of a file in clear."""
+    """Reads by every call, from memory and from a path, compared with reads of a file in clear."""
     from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 
     streaming_aead.register()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the README's commands on a terminal and records the session in bench/results/demo: docs/demo.svg.
 
-The commands run twice, and the second run is recorded: the page cache has its memory by then.
+The commands run twice, and the second run is recorded, when the page cache has its memory.
 
 tools/record_demo.py [--mib 2048]
 """
@@ -39,7 +39,7 @@ STEPS = (
 
 
 def run_on_terminal(command: str, folder: Path, environment: dict) -> tuple[list, int]:
-    """What arrives on a terminal, each piece with its time in seconds, and the exit status."""
+    """Return the pieces that arrive on a terminal, each with its time in seconds, and the exit status."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     start, events = time.monotonic(), []

@@ -47,7 +47,7 @@ def commit() -> tuple[str, bool]:
 
 
 def stamp() -> dict:
-    """Of now and of the tree as it is."""
+    """Return the current time and the state of the tree."""
     sha, dirty = commit()
     date = f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
     return {"date": date, "commit": sha, "dirty": dirty}
@@ -79,7 +79,8 @@ def text_of(value, depth: int = 0) -> str:
 
 
 def save(record: dict, name: str, folder: Path) -> Path:
-    """Write a record, rounded, to ``folder``, which is made. Sorted by name, the newest record of a machine is last."""
+    """Write a record, rounded, to ``folder``, which is created. In name order, the newest record of a machine is
+    last."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{slug}-{record['date'].replace(':', '')}.json"
@@ -88,7 +89,7 @@ def save(record: dict, name: str, folder: Path) -> Path:
 
 
 def environment_of(build: Path) -> dict:
-    """For programs of a build that was made elsewhere: they find its library through this."""
+    """The environment in which programs of a build made elsewhere find its library."""
     paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
     return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
 

@@ -25,21 +25,21 @@ WINDOW, REQUESTS, THREADS = 8 << 20, 16, 32
 
 @dataclass(frozen=True)
 class Costs:
-    """Processor seconds of a worker, measured: of an object whatever its size, and of a byte."""
+    """Measured processor seconds of a worker: per object of any size, and per byte."""
 
     per_object: float
     per_byte: float
-    aes: float  #: of that, what encrypting takes
-    driver: float  #: of the driver, a row
-    tls: float = 0.0  #: next to it, of a byte, both ways
+    aes: float  #: of that, the share of AES
+    driver: float  #: of the driver, per row
+    tls: float = 0.0  #: of TLS, per byte received and sent; not included in per_byte
 
     def of(self, size: int) -> float:
-        """Return the processor seconds that an object takes."""
+        """Return the processor seconds per object."""
         return self.per_object + size * (self.per_byte + self.tls)
 
 
 def has_costs(record: dict) -> bool:
-    """Say whether a record has processor times, which the first ones lack."""
+    """Return whether a record has processor times; the first ones lack them."""
     return "tls" in record
 
 
@@ -55,7 +55,7 @@ def costs_of(record: dict, tls: bool) -> Costs:
 
 @dataclass(frozen=True)
 class Limit:
-    """Objects a second, and what does not allow more."""
+    """Objects per second, and the limiting resource."""
 
     rate: float
     what: str
@@ -68,7 +68,7 @@ def requests_of(size: int) -> tuple[int, int]:
 
 
 def limits_of(size: int, instance: dict, inputs: dict, costs: Costs) -> list[Limit]:
-    """Return what one machine can do at most by each of its limits, with a worker for each core."""
+    """Return the rate of one machine at each of its limits, with one worker per core."""
     store, cores = inputs["store"], instance["vcpus"]
     bandwidth = instance["gigabits"] * 1e9 / 8 * inputs["network_share"]
     first, stream = store["first_byte_seconds"], store["stream_bytes_per_second"]
@@ -91,18 +91,18 @@ def limit_of(size: int, instance: dict, inputs: dict, costs: Costs) -> Limit:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a dataset is done in a time, if it can be."""
+    """A plan to process a dataset in a given time, if possible."""
 
     machines: int
     hours: float
-    what: str  #: what limits it
-    jobs: int  #: of as many rows as a manifest should have
+    what: str  #: the limiting resource
+    jobs: int  #: jobs with the maximum number of rows in a manifest
     machine_dollars: float
     request_dollars: float
 
 
 def plan_of(total: int, size: int, instance: dict, inputs: dict, costs: Costs, hours: float) -> Plan:
-    """Return as many machines as the time asks for, unless the object store or the drivers have had enough before."""
+    """Return the number of machines for the given time, or fewer if the object store or the drivers are the limit."""
     store, objects = inputs["store"], math.ceil(total / size)
     one = limit_of(size, instance, inputs, costs)
     reads, writes = requests_of(size)
@@ -132,7 +132,7 @@ def plan_of(total: int, size: int, instance: dict, inputs: dict, costs: Costs, h
 
 @dataclass(frozen=True)
 class Check:
-    """A run that was measured, and what the model says of it."""
+    """A measured run, and the model's prediction."""
 
     what: str
     predicted: float
@@ -162,14 +162,14 @@ def checks_of(record: dict) -> list[Check]:
     for row in record["large"]:
         if row.get("store_cpu"):
             used = row["cpu"] - record["start"]["cpu"]
-            # The object store is one thread.
+            # The object store has one thread.
             limits = {"cores": (used + row["store_cpu"]) / cores, "the store": row["store_cpu"]}
             check(f"{row['what']}, {row['bytes'] >> 20:,} MiB", row["seconds"], limits)
     return checks
 
 
 def newest(folder: Path = RECORDS) -> dict | None:
-    """Return the newest record that has what the model needs, of a quiet machine if there is one."""
+    """Return the newest record with the model's inputs, of a quiet machine if there is one."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))] if folder.exists() else []
     return max(
         (record for record in records if has_costs(record)),

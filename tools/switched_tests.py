@@ -1,5 +1,5 @@
-"""The tests of a copy of the tree with mutants in it (switched_tree.py), one by one: what each takes, which mutants it
-comes by, and how many of them are run in one process, with one mutant or with several at a time."""
+"""The tests of a tree with mutants (switched_tree.py): each test's time and executed mutants, and runs of many tests in
+one process, with one or several mutants."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# No test takes longer by itself, so a longer one is a mutant that hangs.
+# No test takes longer without a mutant, so a longer run is a mutant that hangs.
 LIMIT = 420
-# What their CMakeLists.txt run of programs that hold the tests of other backends too.
+# The tests that their CMakeLists.txt select from programs that also contain tests of other backends.
 FILTERS = {
     "test_abi": "-UnknownGpu.*:*GcmVectors.FromElsewhere*",
     "test_abi_simulated": "*cuda*:Backends.*:EngineTest.*:Plans.*-*GcmVectors.FromElsewhere*",
@@ -29,7 +29,7 @@ FILTERS = {
     "test_secrets_simulated": "*SecretsTest*cuda",
 }
 NOT_HERE = "-*soak*:*MonteCarlo*"
-# The tests of a file of Python's.
+# The tests of a Python file.
 LISTING = """
 import importlib, sys, unittest
 sys.path.insert(0, "")
@@ -40,13 +40,13 @@ def tests(suite):
 tests(unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(sys.argv[1])))
 """
 SKIPPED = 77
-# Of cases named to a program, in characters: what the system takes as one argument.
+# Maximum length in characters of the case names passed to a program: the system's limit for one argument.
 MOST_NAMES = 100_000
 
 
 @dataclass(frozen=True)
 class Program:
-    """Of GoogleTest's or of Python's unittest, with cases; or a test that is run as a whole, its case ""."""
+    """A program of GoogleTest or unittest, with cases; or a test that runs as a whole, with the case ""."""
 
     name: str
     command: tuple[str, ...]
@@ -84,12 +84,12 @@ def outcome_of_gtest(output: str) -> Outcome:
     failed = set(re.findall(r"\[  FAILED  \] ([\w/.]+)(?:, where| \(\d)", output))
     begun = re.findall(r"\[ RUN      \] ([\w/.]+)", output)
     if begun and begun[-1] not in passed:
-        failed.add(begun[-1])  # it was ended, or ended the program
+        failed.add(begun[-1])  # it was killed, or crashed the program
     return Outcome(passed - failed, failed)
 
 
 def outcome_of_unittest(output: str, cases: list[str]) -> Outcome:
-    """Of `-v`. A program that was ended has named the case it was at, and said of those before how they went."""
+    """Of `-v`. A killed program has printed the running case, and the results of those before."""
     begun = re.findall(r"^(\w+) \(__main__\.(\w+)(.*?)(?=^\w+ \(__main__\.|\Z)", output, re.MULTILINE | re.DOTALL)
     went = {
         f"{group}.{name}": re.search(r" \.\.\. .*?\b(ok|skipped)\b", rest, re.DOTALL) for name, group, rest in begun
@@ -112,7 +112,7 @@ class Tests:
     # What there is.
 
     def programs(self, tests: Iterable[str]) -> list[Program]:
-        """Programs of GoogleTest's below build/tests, or "^names" that ctest knows."""
+        """GoogleTest programs below build/tests, or "^names" of ctest."""
         found: dict[str, Program] = {}
         for test in tests:
             for program in self.of_ctest(test) if test.startswith("^") else [self.of_gtest(test)]:
@@ -172,7 +172,7 @@ class Tests:
             return ""
         return done.stdout
 
-    # How they are run.
+    # The commands to run them.
 
     def environment(self, program: Program, mutants: Iterable[int], reached: str = "") -> dict[str, str]:
         chosen = {"WARPAES_MUTANT": ",".join(map(str, mutants)), "WARPAES_MUTANTS_REACHED": reached}
@@ -205,7 +205,7 @@ class Tests:
                 status = process.wait(timeout=limit)
             except subprocess.TimeoutExpired:
                 status = None
-            # Also end the children that a test left.
+            # Also kill the child processes that a test left.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -229,7 +229,7 @@ class Tests:
     def limit(self, cases: list[Case]) -> float:
         return min(LIMIT, 40 + 8 * sum(case.seconds for case in cases))
 
-    # What they come by.
+    # The mutants that they execute.
 
     def built(self, program: Program) -> int:
         """The modification time of the program."""
@@ -238,8 +238,8 @@ class Tests:
         return max(path.stat().st_mtime_ns for path in made)
 
     def look(self, programs: list[Program], known_in: Path) -> None:
-        """Without any mutant: what each case takes, and which mutants it comes by. Not of those that fail, as those of
-        constant time may where a switch has changed what the compiler makes of its neighbours."""
+        """Without a mutant: each case's time, and the mutants that it executes. Failing cases are excluded: tests of
+        constant time may fail if a switch changed the code generated around it."""
         known = json.loads(known_in.read_text()) if known_in.exists() else {}
         lock = threading.Lock()
 
@@ -268,12 +268,12 @@ class Tests:
             list(pool.map(lambda item: one(*item), todo))
         for case, built in todo:
             if known[str(case)]["fails"]:
-                one(case, built)  # perhaps only together with others
+                one(case, built)  # possibly only together with others
         known_in.write_text(json.dumps(known))
         for case in chosen:
             of_it = known[str(case)]
             if of_it["fails"]:
-                print(f"left out: {case} does not pass as it is", flush=True)
+                print(f"left out: {case} does not pass without a mutant", flush=True)
                 self.left_out.append(str(case))
             else:
                 case.seconds, case.reaches = of_it["seconds"], frozenset(of_it["reaches"])

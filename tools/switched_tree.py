@@ -18,7 +18,7 @@ PRESET = "cpu-only"
 
 
 class Slot:
-    """A place in the sample: its candidates in their order, and the one that has been taken for now."""
+    """A position in the sample: its candidates in order, and the current one."""
 
     def __init__(self, number: int, candidates: list[dict]):
         self.number, self.candidates = number, candidates
@@ -53,7 +53,7 @@ class Tree:
         slot.ways = []
 
     def settle(self, slot: Slot) -> bool:
-        """Takes the first candidate that has a switch next to the others'."""
+        """Takes the first candidate whose switch is compatible with the others."""
         while slot.candidates:
             mutant = slot.mutant
             if not slot.ways:
@@ -116,7 +116,7 @@ class Tree:
             sys.exit(f"mutants: the copy cannot be configured\n{done.stdout}{done.stderr}")
 
     def blamed(self, output: str) -> set[Slot]:
-        """The mutants that a compiler's errors are about: at the line itself, or else in what comes with it."""
+        """The mutants that cause a compiler's errors: at the line itself, otherwise in the notes."""
         spans: dict[str, list[tuple[range, Slot]]] = {}
         for slot in self.slots:
             text = self.code(slot.mutant["file"]).text
@@ -135,7 +135,7 @@ class Tree:
         return found
 
     def mentioned(self, output: str) -> set[Slot]:
-        """Those that are named wherever an object failed: of a constant expression the line comes before the error."""
+        """For constant expressions the line precedes the error, so all lines named for a failed object count."""
         failed = re.findall(r"^FAILED: .*?(?=^\[\d+/|\Z)", output, re.MULTILINE | re.DOTALL)
         return self.blamed("".join("error: " + line + "\n" for block in failed for line in block.splitlines()))
 
@@ -194,8 +194,8 @@ class Tree:
         return done.stderr if done.returncode != 0 else ""
 
     def make(self, targets: list[str], keep: Callable[[], None], checked: bool = False) -> None:
-        """Builds; a switch that does not compile makes room for another. `checked`: all compile, or did before. `keep`
-        is called before what takes long."""
+        """Builds; a switch that does not compile is replaced by another. `checked`: all compile, or did before. `keep`
+        is called before slow steps."""
         while True:
             self.check(checked)
             checked = False

@@ -1,9 +1,8 @@
-"""Mutants with switches: many changed lines in one build. A process takes those that WARPAES_MUTANT names: "7", or
-"7,12".
+"""Mutants with switches: many changed lines in one build. WARPAES_MUTANT selects mutants for a process: "7", or "7,12".
 
 A changed statement becomes `if (warpaes_mutant(7)) { changed } else { as it was }`, a changed expression
-`(warpaes_mutant(7) ? (changed) : (as it was))`, on the lines where it was. What the compiler computes (constants,
-types, `if constexpr`) takes no switch.
+`(warpaes_mutant(7) ? (changed) : (as it was))`, on the lines where it was. Code that the compiler evaluates (constants,
+types, `if constexpr`) cannot have a switch.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class Token:
 
 
 class Code:
-    """The tokens of a file, and which brackets belong together."""
+    """The tokens of a file, and its pairs of brackets."""
 
     def __init__(self, text: str):
         self.text = text
@@ -118,7 +117,7 @@ class Code:
                 self.match |= {begin: i, i: begin}
 
     def of_line(self, line: int) -> range:
-        """The tokens that begin there."""
+        """The tokens that begin at these positions."""
         if not self.starts:
             self.starts = [0] + [found.end() for found in re.finditer("\n", self.text)] + [len(self.text) + 1]
         begins = [token.begin for token in self.tokens]
@@ -138,7 +137,7 @@ class Code:
         return " ".join(self.words[begin:end])
 
     def head(self, i: int) -> list[str]:
-        """What stands before token i, back to where its statement begins."""
+        """The tokens before token i, from the beginning of its statement."""
         words: list[str] = []
         i -= 1
         while i >= 0 and self.words[i] not in {";", "}"} and not self.words[i].lstrip().startswith("#"):
@@ -152,7 +151,7 @@ class Code:
         return words[3:] if words[:3] == ["if", "constexpr", ")"] else words
 
     def opens_block(self, i: int) -> bool:
-        """Whether the brace at i begins statements or members, and no list of values."""
+        """Whether the brace at i begins statements or members, and not a list of values."""
         before = self.words[i - 1] if i else ";"
         if before in {
             ")",
@@ -204,7 +203,7 @@ class Finder:
         self.same = old == new
 
     def is_code(self) -> bool:
-        """Not what cannot compile in any case."""
+        """Excludes text that cannot compile in any case."""
         if self.same:
             return False
         old, new = (
@@ -234,7 +233,7 @@ class Finder:
                 return False
             if left in BINARY and right in {")", "]", ",", ";", "}"}:
                 return False
-        # `T& x` and `T* x`, which clang-format writes so.
+        # `T& x` and `T* x`, in clang-format's style.
         if before and before[0] in {"&", "*", "&&"} and after[:1] != before[:1]:
             at = self.old.tokens[self.first]
             if self.old.text[at.begin - 1] not in " (!" and self.old.text[at.end] in " )>,":
@@ -284,7 +283,7 @@ class Finder:
         return begin, end
 
     def computed(self, begin: int) -> bool:
-        """Whether the compiler may want the value of an expression that begins there."""
+        """Whether the compiler may need the value of an expression that begins there."""
         head = self.old.head(begin)
         if head[-1:] == ["["] and re.fullmatch(r"\w+|[>*&]", "".join(head[-3:-2])) and head[-3] not in LEAVING:
             return True  # as many elements
@@ -298,7 +297,7 @@ class Finder:
         self.found.append(Switch(at, at + len(part), part, text))
 
     def names(self, begin: int, end: int) -> bool:
-        """Whether it is a type with a name, and no value."""
+        """Whether it is a type and a name, not a value."""
         words, i = self.old.words, begin
         while i + 1 < end:
             if words[i] in PAIRS and i in self.old.match:
@@ -403,14 +402,14 @@ class Finder:
             self.add(begin, end, "if (warpaes_mutant(%d)) { " + after + " } else { " + before + " }")
 
     def ends_function(self, begin: int, end: int) -> bool:
-        """Whether a function without this `return` has none in the end."""
+        """Whether a function without this `return` would end without one."""
         words, opened = self.old.words, self.old.enclosing(begin)
         if words[begin] != "return" or end - begin == 2 or words[end : end + 1] != ["}"]:
             return False
         return self.old.head(opened)[:1] not in (["if"], ["for"], ["while"], ["switch"], ["else"], ["do"], [])
 
     def head_of_class(self, begin: int) -> bool:
-        """Whether members are declared there, or something at namespace scope."""
+        """Whether members or names at namespace scope are declared there."""
         i = begin
         while i > 0:
             i -= 1
@@ -439,17 +438,17 @@ def finder(code: Code, line: int, after: str) -> Finder:
 
 
 def start_of(text: str, line: int) -> int:
-    """Where a line begins."""
+    """Positions where lines begin."""
     return sum(len(before) + 1 for before in text.split("\n")[: line - 1])
 
 
 def lines_of(text: str, switch: Switch) -> range:
-    """The lines that a switch takes."""
+    """The lines that a switch covers."""
     return range(text.count("\n", 0, switch.begin) + 1, text.count("\n", 0, switch.end) + 2)
 
 
 def with_switches(text: str, chosen: list[tuple[int, Switch]], header: str) -> str:
-    """The text with these switches, by number, none within another; its lines keep their numbers."""
+    """The text with these numbered switches, which must not be nested; line numbers stay the same."""
     for number, switch in sorted(chosen, key=lambda item: -item[1].begin):
         text = text[: switch.begin] + switch.after.replace("%d", str(number), 1) + text[switch.end :]
     return f'#include "{header}"\n#line 1\n{text}'

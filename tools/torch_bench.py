@@ -29,7 +29,7 @@ CALLS = 200
 
 
 def on_gpu(work: Callable[[], object], calls: int = 1) -> float:
-    """Seconds of a call by the GPU's clock, median of samples: of several, those that follow each other at once."""
+    """Seconds of a call by the GPU's clock, the median of samples; several functions run directly after one another."""
     taken = []
     for _ in range(SAMPLES + 1):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -119,7 +119,7 @@ def calls_and_rates() -> list[dict]:
 
 
 def weights(folder: Path, size: int) -> list[dict]:
-    """A model of so many bytes to the GPU, in clear and encrypted, in turn; both files lie in the page cache."""
+    """Loads of a model of this size to the GPU, in clear and encrypted, in turns; both files are in the page cache."""
     import safetensors.torch as plain
     from warpaes import safetensors as encrypted
 
@@ -231,7 +231,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/torch", help="folder for the record")
     parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="for a model's files, twice their size")
-    parser.add_argument("--model", type=int, default=8, metavar="GIB", help="of the model that is loaded (default: 8)")
+    parser.add_argument("--model", type=int, default=8, metavar="GIB", help="size of the model (default: 8)")
     options = parser.parse_args()
     rows = calls_and_rates()
     for part in (lambda folder: weights(folder, options.model << 30), training):

@@ -1,4 +1,4 @@
-"""The same calls with pyca/cryptography and with warpaes: equal results, and the time of both.
+"""The same calls with pyca/cryptography and with warpaes: equal results, and both times.
 
 python3 beside_pyca.py
 """

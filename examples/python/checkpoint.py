@@ -21,20 +21,20 @@ model(torch.randn(8, 256)).square().mean().backward()
 optimizer.step()
 
 # %% [markdown]
-# `torch.save` writes to any file object, which encrypts the data as it arrives. The file appears under its name when
-# the block ends, and does not appear after an exception. The associated data binds the file to its purpose.
+# `warpaes.torch.save` encrypts what `torch.save` writes, as it arrives. The file appears under its name when it is
+# complete, and does not appear after an exception. The associated data binds the file to its purpose.
 
 # %%
+import warpaes.torch
+
 state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": 1}
-with warpaes.open("checkpoint.pt.warpaes", "wb", keyset=keyset, associated_data=b"run 7") as file:
-    torch.save(state, file)
+warpaes.torch.save(state, "checkpoint.pt.warpaes", keyset=keyset, associated_data=b"run 7")
 
 # %% [markdown]
 # Loading reads and authenticates only the segments that `torch.load` requests.
 
 # %%
-with warpaes.open("checkpoint.pt.warpaes", keyset=keyset, associated_data=b"run 7") as file:
-    loaded = torch.load(file, weights_only=True)
+loaded = warpaes.torch.load("checkpoint.pt.warpaes", keyset=keyset, associated_data=b"run 7")
 assert all(torch.equal(loaded["model"][name], value) for name, value in model.state_dict().items())
 optimizer.load_state_dict(loaded["optimizer"])
 
@@ -45,17 +45,16 @@ optimizer.load_state_dict(loaded["optimizer"])
 from warpaes.exceptions import InvalidTag
 
 try:
-    with warpaes.open("checkpoint.pt.warpaes", keyset=keyset, associated_data=b"run 8") as file:
-        torch.load(file, weights_only=True)
+    warpaes.torch.load("checkpoint.pt.warpaes", keyset=keyset, associated_data=b"run 8")
 except InvalidTag as error:
     print(f"refused: {error}")
 else:
-    raise AssertionError("it is another run's")
+    raise AssertionError("it belongs to another run")
 
 # %% [markdown]
 # After a rotation, a new key encrypts new files, and the old files still open.
 
 # %%
 keyset.rotate()
-with warpaes.open("checkpoint.pt.warpaes", keyset=keyset, associated_data=b"run 7") as file:
-    print(f"{file.size} bytes of checkpoint, of step {torch.load(file, weights_only=True)['step']}")
+again = warpaes.torch.load("checkpoint.pt.warpaes", keyset=keyset, associated_data=b"run 7")
+print(f"a checkpoint of step {again['step']}")

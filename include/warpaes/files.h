@@ -446,15 +446,18 @@ WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
  * the file is altered or cannot be read, it returns fewer, ferror is true, and errno is EIO (ENOMEM: no memory);
  * warpaes_last_error says why. The stream has no descriptor: fileno returns -1, so it cannot be mapped. A source that
  * cannot seek gives a stream that cannot, either (ESPIPE). Its buffer of 64 KiB is wiped by fclose; a buffer that
- * setvbuf gives it is the caller's to wipe. WARPAES_ERROR_BACKEND where the C library has no fopencookie.
+ * setvbuf gives it is the caller's to wipe. As for other streams of fopencookie, glibc has neither freopen nor the
+ * functions of wide characters (fgetws) for it: they crash. WARPAES_ERROR_BACKEND where the C library has no
+ * fopencookie.
  */
 WARPAES_API warpaes_status warpaes_open_stream(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                FILE** stream);
 /**
  * Opens a FILE* that encrypts the data written to it, front to back: the same arguments as warpaes_writer_open. fclose
- * ends the file and gives it its name; if that fails or a write failed before, fclose returns EOF, and there is no
- * file. Without fclose, as at exit, there is none either. In a child of fork() it cannot be written.
+ * ends the file and gives it its name; if that fails or a write failed before, fclose returns EOF, errno is EIO
+ * (ENOMEM: no memory), and there is no file. Without fclose, as at exit, there is none either. In a child of fork() it
+ * cannot be written.
  * WARPAES_ERROR_BACKEND as above.
  */
 WARPAES_API warpaes_status warpaes_create_stream(warpaes_engine* engine, const warpaes_sink* sink,

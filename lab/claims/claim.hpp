@@ -1,7 +1,7 @@
 // The claims: everything that the papers published, one row each: a line of a table, a curve, a sentence. They are rows
-// of lab/claims/statements, a file a paper, which names the experiment that measures a claim, or says why none does,
-// and quotes each sentence that is judged. Every verdict is computed here, only from the figures of a record, so that
-// an old record is judged by the current rules.
+// of lab/claims/statements, one file per paper, which names the experiment that measures a claim or the reason why none
+// does, and quotes each judged sentence. Every verdict is computed here, only from the figures of a record, so that an
+// old record is judged by the current rules.
 #pragma once
 
 #include <span>
@@ -37,7 +37,7 @@ struct Claim {
     Verdict (*judge)(const Figures& figures) = nullptr;
 };
 
-/// A paper, as its readers find it.
+/// A paper with its reference.
 struct Source {
     Paper paper = Paper::ours;
     std::string reference, language;

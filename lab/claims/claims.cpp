@@ -116,7 +116,7 @@ void refresh(Record& record) {
                 }
             }
             // Older builds drew these as published, but a maximum is not a curve, and a share of a measured figure is
-            // not the paper's.
+            // not the paper's figure.
             std::erase_if(panel.series, [](const Series& s) {
                 return s.role == Series::Role::published &&
                        (s.name == "published, at most" || s.name == "published: at most 7 % more with four");

@@ -38,7 +38,8 @@ Figure Row::at(const std::string& label) const {
 
 std::size_t Row::best() const {
     const auto& v = series_->values;
-    return static_cast<std::size_t>(std::max_element(v.begin(), v.end()) - v.begin());  // no figure is the least
+    return static_cast<std::size_t>(std::max_element(v.begin(), v.end()) -
+                                    v.begin());  // a missing figure counts as the smallest
 }
 
 std::size_t Row::worst() const {
@@ -136,7 +137,7 @@ Holds by_sameness(const Ratio& ratio) {
         const double apart = std::max(r, 1 / r) - 1;
         return apart <= 0.05 ? Holds::yes : apart <= 0.15 ? Holds::partly : Holds::no;
     };
-    // Sameness is greatest at 1, so the ends do not say what holds between them.
+    // Equality peaks at 1, so the ends do not determine the values between them.
     const Holds ends = at_both_ends(ratio, rule);
     return ratio.low < 1 && ratio.high > 1 && ends != rule(1) ? Holds::open : ends;
 }

@@ -85,13 +85,13 @@ using Holds = Verdict::Holds;
 inline constexpr double tie = 0.015;
 /// The result of a rule at both ends of a ratio's range; open if they differ. The rule must be monotonic.
 Holds at_both_ends(const Ratio& ratio, const std::function<Holds(double)>& rule);
-/// For "A is faster by so much": yes from two thirds of the published gain, in part if it is ahead at all, no if it is
-/// a tie or behind. `published`: 1.63 is 63 % faster; 1: no figure was published.
+/// For "A is faster by this much": yes from two thirds of the published gain, in part if it is ahead at all, no if it
+/// is a tie or slower. `published`: 1.63 is 63 % faster; 1: no figure was published.
 Holds by_gain(const Ratio& ratio, double published = 1);
 /// For "it hardly matters": yes within 5 %, in part within 15 %; open if the range holds more than one of these.
 Holds by_sameness(const Ratio& ratio);
 
-/// For a statement about two things: what both say, in part if they differ.
+/// For a statement with two parts: the common verdict, or in part if they differ.
 inline Holds together(Holds a, Holds b) {
     return a == Holds::open || b == Holds::open ? Holds::open : a == b ? a : Holds::partly;
 }
@@ -108,7 +108,7 @@ struct Count {
         is += so && !unclear ? 1 : 0;
         may += unclear ? 1 : 0;
     }
-    /// Adds what `so` says at both ends of the figure's range.
+    /// Adds the results of `so` at both ends of the figure's range.
     void add_at_both_ends(const Figure& f, bool (*so)(double)) { add(so(f.low), so(f.low) != so(f.high)); }
     /// Counts positions that are ahead by more than a tie.
     void add_ahead(Order order) { add(order == Order::ahead, order == Order::unclear); }

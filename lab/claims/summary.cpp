@@ -21,14 +21,14 @@ json figures_of(const Row& row) {
     return values;
 }
 
-/// What the GPU is compared with where the data are.
+/// The GPU's competitor for the data's memory.
 struct Against {
     std::string name;            ///< "all 16 threads of the CPU"
     std::optional<double> from;  ///< the smallest size where the GPU is ahead; none: at no size measured
     std::string speed;           ///< with the longest text
 };
 
-/// Where the data are, and when the GPU is faster there.
+/// The data's memory, and the sizes at which the GPU is faster there.
 struct Answer {
     std::string where;
     std::vector<Against> against;
@@ -105,7 +105,7 @@ std::string threads_of(const Figures& figures) {
     return fmt::format("all {} threads of the CPU", figures.record().options.threads);
 }
 
-/// The series of W.worth whose name ends so and that is fastest with the longest text.
+/// The series of W.worth with this suffix that is fastest with the longest text.
 std::optional<Row> fastest(const Panel& panel, const std::string& end) {
     std::optional<Row> best;
     for (const Series& s : panel.series) {
@@ -130,7 +130,7 @@ Answer in_device_memory(const Row& device) {
     return answer("In the GPU's memory", device, {});
 }
 
-/// Of files the smallest costs little but the start of the process.
+/// The smallest file costs little except the start of the process.
 std::string start_of(const Row& gpu) {
     const std::size_t last = gpu.size() - 1;
     const double start = gpu.x()[0] / gpu[0].value / 1e9, all = gpu.x()[last] / gpu[last].value / 1e9;
@@ -165,7 +165,7 @@ void add_elsewhere(std::vector<std::string>& sentences) {
     }
 }
 
-/// A series of W.worth for readers who do not know the names of backends: "CPU with VAES, one thread".
+/// A series of W.worth without the names of backends: "CPU with VAES, one thread".
 std::string in_words(const std::string& series) {
     constexpr std::pair<std::string_view, std::string_view> instructions[] = {
         {"aesni,", "CPU with AES-NI,"}, {"vaes,", "CPU with VAES,"}, {"armv8,", "CPU with Arm's AES,"}};

@@ -1,4 +1,4 @@
-// [W] The lab's own conclusions, which no paper has.
+// [W] The lab's own conclusions, which are in no paper.
 #include <algorithm>
 
 #include "lab/claims/words.hpp"
@@ -325,7 +325,7 @@ Verdict of_times(const Figures& figures, std::initializer_list<const char*> kern
 Verdict tables_tell(const Figures& figures) {
     return of_times(figures, {"constant memory", "shared memory", "global memory", "texture memory"}, true);
 }
-/// Verdict on kernels that one warp is timed by, if the same tests, of texts and of keys, find tables in shared memory.
+/// Verdict on kernels timed by one warp, if the same tests, of texts and of keys, detect tables in shared memory.
 Verdict silent(const Figures& figures, std::initializer_list<const char*> kernels) {
     const double found = std::min(t_of(figures, "shared memory", {"text"}), t_of(figures, "shared memory", {"key"}));
     if (found <= doubt) {

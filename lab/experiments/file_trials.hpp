@@ -33,7 +33,7 @@ std::vector<std::string> backends_of(const Context& context);
 /// [P]'s streams between reading and writing a file, as in its program; none without a disk.
 std::optional<Panel> measure_streams_on_a_disk(const Context& context, std::span<const unsigned> streams);
 
-/// [P]'s kernels from disk to disk, with threads a block and tables' memories as published; none without a disk.
+/// [P]'s kernels from disk to disk, with the published threads per block and memories of tables; none without a disk.
 std::optional<Panel> measure_kernels_on_a_disk(const Context& context);
 
 /// A work function for sample(): returns the seconds of `work`, and calls `verify` after the first call, which sample()

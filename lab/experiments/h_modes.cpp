@@ -1,4 +1,4 @@
-// H.modes repeats three of [H]'s comparisons of serial and parallel modes, AES-128, encryption. First panel: CBC beside
+// H.modes repeats three of [H]'s comparisons of serial and parallel modes, AES-128, encryption. First panel: CBC and
 // CTR with messages of 2,048 blocks, by their number, in device memory; the data model's kernel by events, production's
 // batch by the host's clock. Second panel: OFB with messages of 512 blocks on the machine's processors (all threads)
 // and on the GPU, by the host's clock. Last panels: registers and speed of a kernel compiled for one mode and of a

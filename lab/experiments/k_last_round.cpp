@@ -1,6 +1,6 @@
 // K.last_round: the attack of [K] on single warps. The attacker knows the ciphertexts of 32 blocks, one for each lane,
-// and the clocks that the warp took, which is more than [K] has: the time of a whole launch. The lookups of the last
-// round make the warp wait as often as the right key byte predicts.
+// and the warp's clocks. In [K] the attacker knows less: only the time of a whole launch. The lookups of the last round
+// make the warp wait as often as the right key byte predicts.
 #include <algorithm>
 #include <array>
 

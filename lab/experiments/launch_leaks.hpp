@@ -24,7 +24,7 @@ struct LaunchSubject {
                           ///< whose leak the test must find
 };
 
-/// The fixed text or key is chosen among so many random ones.
+/// The fixed text or key is chosen among this many random ones.
 inline constexpr std::size_t launch_candidates = 4096;
 
 /// "text" or "key".

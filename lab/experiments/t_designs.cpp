@@ -1,4 +1,4 @@
-// T.designs: designs published since 2019 in the lab's own kernels, with production and what came before. AES-128 in
+// T.designs: designs published since 2019 in the lab's own kernels, with production and earlier designs. AES-128 in
 // ECB and CTR, text in device memory, without transfers: GB/s, and GB/s per watt from the energy counter of the board.
 // Then AES-128 and AES-256 from host to host, where [T] expects no visible loss.
 #include <array>

@@ -83,7 +83,7 @@ inline constexpr std::array<Variant, 3> schemes{{
      .access = Access::bytes},
 }};
 
-/// The same schemes with tables in shared memory, as Bos, Osvik and Stefan had them, whom [G] cites.
+/// The same schemes with tables in shared memory, as in the work of Bos, Osvik and Stefan, which [G] cites.
 inline constexpr std::array<Variant, 3> schemes_in_shared{{
     {.tables = TableMemory::shared, .staged = true},
     {.bytes = 4, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous},

@@ -181,7 +181,7 @@ DpfServer::DpfServer(std::span<const DpfNode> table, unsigned depth, std::size_t
     copy(table_.get(), table.data(), table.size_bytes());
     roots_ = DeviceMemory(batch * sizeof(DpfNode));
     corrections_ = DeviceMemory(batch * depth * 2 * sizeof(DpfNode));
-    // Levels take turns; the last one that is stored has half as many nodes as there are leaves.
+    // Levels alternate; the last stored one has half as many nodes as there are leaves.
     even_ = DeviceMemory(leaves / 2 * sizeof(DpfNode));
     odd_ = DeviceMemory(leaves / 2 * sizeof(DpfNode));
     partial_ = DeviceMemory(leaves / 2 / piece_of(depth) * sizeof(DpfNode));

@@ -79,7 +79,7 @@ __device__ __forceinline__ std::uint64_t place_of(const PayloadParams& p, const 
     return m.text + (j >> p.run_shift) * p.run_distance + (j & ((1u << p.run_shift) - 1)) * 16;
 }
 
-/// What a kernel is compiled for: one mode, or all modes, with the mode read from each message.
+/// The target of a kernel: one mode, or all modes, with the mode read from each message.
 constexpr int all_modes = -1;
 constexpr std::array<Mode, 5> modes{Mode::ecb, Mode::ctr, Mode::cbc, Mode::cfb128, Mode::ofb};
 

@@ -1,6 +1,6 @@
-// What the command does with records of the lab: pages, verdicts, comparisons and submissions, which need neither a GPU
-// nor kernels. `warpaes lab report`, `judge`, `compare` and `submit` are in the command itself, the rest of the lab in
-// a program of its own.
+// Commands on records of the lab: pages, verdicts, comparisons and submissions, which need neither a GPU nor kernels.
+// `warpaes lab report`, `judge`, `compare` and `submit` are in the command itself, the rest of the lab in a separate
+// program.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ void write_page(std::span<const lab::Record> records, const std::filesystem::pat
 /// "[N] 12 conclusions: 7 hold, 4 in part, 1 does not, 0 open", a line for each paper.
 void print_tally(const lab::Record& record);
 
-/// The command of that name; nullptr for another than these four.
+/// The command with that name; nullptr for all except these four.
 using RecordCommand = int (*)(int argc, char** argv);
 RecordCommand record_command(const char* name);
 

@@ -73,7 +73,7 @@ Object configure(PyObject*, const Call& call) {
     try {
         create();
     } catch (...) {
-        wanted = before;  // what cannot be had must not make every later call fail
+        wanted = before;  // an unavailable option must not make every later call fail
         throw;
     }
     return none();
@@ -102,10 +102,11 @@ Object says_whether_it_reaches(PyObject*, const Call& call) {
 }
 
 PyMethodDef engine_functions[] = {
-    method_def<configure>("configure",
-                          "configure(backend=None, threads=0, device=-1)\n--\n\nMake the engine of this process with a "
-                          "backend, a number of host threads (0: one per processor) and a CUDA device (-1: every one). "
-                          "Call it before any other operation."),
+    method_def<configure>(
+        "configure",
+        "configure(backend=None, threads=0, device=-1)\n--\n\nCreate the engine of this process with a "
+        "backend, a number of host threads (0: one per processor) and a CUDA device (-1: every one). "
+        "Call it before any other operation."),
     method_def<backends>(
         "backends", "backends()\n--\n\nReturn the backends and devices of this machine, as a list of dictionaries."),
     method_def<says_whether_it_reaches>("_reaches", "_reaches(device)\n--\n\n"),
@@ -154,7 +155,7 @@ void check_process(unsigned made, const char* thing) {
 void add_engine(PyObject* module) {
     pthread_atfork(nullptr, nullptr, [] {
         ++fork_count;
-        current.store(nullptr);  // leaked: its threads and GPU contexts are the parent's
+        current.store(nullptr);  // leaked: its threads and GPU contexts belong to the parent
     });
     check(PyModule_AddFunctions(module, engine_functions));
 }

@@ -7,7 +7,7 @@
 
 namespace warpaes::python {
 
-/// Returns the process's engine, which the first call makes. A child of fork() makes its own engine, on the CPU,
+/// Returns the process's engine, which the first call creates. A child of fork() creates its own engine, on the CPU,
 /// because it has neither the parent's threads nor its GPU contexts. The engine is never destroyed: at exit, work may
 /// be in flight. The caller holds the interpreter's lock.
 warpaes_engine* engine();
@@ -20,7 +20,7 @@ void check_process(unsigned made, const char* thing);
 /// Throws in a child of fork(), whose engine computes on the CPU. `thing` lies in device memory.
 void check_device_memory(const char* thing);
 
-/// Whether the process's engine can use the memory of a CUDA device. Does not make the engine.
+/// Whether the process's engine can use the memory of a CUDA device. Does not create the engine.
 bool reaches(int device);
 
 void add_engine(PyObject* module);

@@ -15,7 +15,7 @@
 namespace warpaes::python {
 namespace {
 
-/// Memory of ours that a Python function sees in place of the library's.
+/// Our own memory, which a Python function sees instead of the library's.
 struct Block {
     explicit Block(std::size_t size) : bytes(new std::uint8_t[size]), capacity(size) {}
     std::unique_ptr<std::uint8_t[]> bytes;
@@ -64,7 +64,7 @@ public:
         return result;
     }
     /// Raises the exception for the status of a library call. The function's own exception takes precedence. `others`:
-    /// calls are in progress on other threads. The exception may be theirs, so it stays for them.
+    /// calls are in progress on other threads. The exception may belong to them, so it stays for them.
     void check(warpaes_status status, bool others = false) {
         const std::string sentence = status != WARPAES_OK ? warpaes_last_error() : "";
         Exception raised;
@@ -104,8 +104,8 @@ private:
     std::vector<std::unique_ptr<Block>> blocks_;  ///< one for each call that has been in progress at once
 };
 
-/// Memory that a Python function sees as a memoryview during its call: a block or, for a function of the package's own,
-/// the library's. An array over a block may live longer, and keeps the block alive.
+/// Memory that a Python function sees as a memoryview during its call: a block or, for the package's own functions, the
+/// library's memory. An array over a block may live longer, and keeps the block alive.
 struct LoanState {
     std::unique_ptr<Block> block;
     void* data = nullptr;
@@ -155,7 +155,7 @@ enum class Lent { to_read, to_fill };
 /// Calls `use(view)` with a memoryview of a copy of the library's memory; `use` returns how many of its bytes count. A
 /// view that outlives the call must not reach memory that the library frees, nor change bytes that it is decrypting.
 /// Only functions of the package's own, which keep none, see the library's memory itself. Releases the view, whatever
-/// `use` does. A view of a part, or an array over it, cannot be released by others; a function that keeps one gets a
+/// `use` does. Others cannot release a view of a part, or an array over it; a function that keeps one gets a
 /// BufferError, and the copy belongs to the view.
 template <typename Use>
 int lend(Callback& callback, void* data, std::uint64_t size, Lent lent, const Use& use) {
@@ -333,7 +333,7 @@ Object read_into(PyObject* self, const Call& call) {
     return Object(PyLong_FromUnsignedLongLong(got));
 }
 
-/// The most bytes that one read of a source of unknown length allocates.
+/// Maximum bytes that one read of a source of unknown length allocates.
 constexpr std::uint64_t most_of_a_stream = std::uint64_t{8} << 20;
 
 Object read(PyObject* self, const Call& call) {

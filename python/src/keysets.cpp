@@ -295,7 +295,7 @@ PyMethodDef keyset_methods[] = {
     method_def<parse>("parse", "parse($type, json)\n--\n\nParse a cleartext keyset in Tink's JSON format.", METH_CLASS),
     method_def<from_raw>("from_raw", "from_raw($type, template, key)\n--\n\nReturn a keyset of one raw key.",
                          METH_CLASS),
-    method_def<check_raw>("check_raw", "check_raw(key)\n--\n\nRefuse text in the place of a raw key.", METH_STATIC),
+    method_def<check_raw>("check_raw", "check_raw(key)\n--\n\nRefuse text instead of a raw key.", METH_STATIC),
     method_def<templates>("templates", "templates()\n--\n\nReturn the names of the templates.", METH_STATIC),
     method_def<add_key>("add", "add($self, template)\n--\n\nAdd a new random key and return its number."),
     method_def<rotate>("rotate",

@@ -36,7 +36,7 @@ Object wrap(const Call& call, const char* function, warpaes_mode mode) {
         if (data.size() < 16) raise(PyExc_ValueError, "The key to wrap must be at least 16 bytes");
         if (data.size() % 8 != 0) raise(PyExc_ValueError, "The key to wrap must be a multiple of 8 bytes");
     } else if (data.size() == 0 || data.size() > UINT32_MAX) {
-        // It begins as pyca's, for whose tests the limit itself is allowed.
+        // It begins like pyca's, whose tests allow the limit itself.
         raise(PyExc_ValueError, "key_to_wrap must be between 1 and 2^32 bytes, of which 2^32 - 1 are the most");
     }
     const std::size_t size = (data.size() + 7) / 8 * 8 + 8;

@@ -36,7 +36,7 @@ public:
         }
     }
     [[nodiscard]] warpaes_status* get() const { return static_cast<warpaes_status*>(pointer_); }
-    /// Says whether enqueued work may write to it from now on.
+    /// Sets whether enqueued work may write to it from now on.
     void written_later(bool so) { written_later_ = so; }
 
 private:
@@ -96,7 +96,7 @@ void wait_for(const Place& place) {
     const Driver driver;
     if (!driver.is_loaded()) return;
     const bool done = in_context(driver, place.number, [&] {
-        int mode = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED: a wait does not spoil the captures of other threads
+        int mode = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED: a wait does not invalidate other threads' captures
         const bool relaxed = driver.call("cuThreadExchangeStreamCaptureMode", &mode) == 0;
         const bool waited = driver.call("cuStreamSynchronize", place.stream) == 0;
         if (relaxed) driver.call("cuThreadExchangeStreamCaptureMode", &mode);
@@ -107,7 +107,7 @@ void wait_for(const Place& place) {
     }
 }
 
-/// Throws if a CUDA graph captures the stream, for a call that will wait for it: the wait would spoil the capture.
+/// Throws if a CUDA graph captures the stream, for a call that will wait for it: the wait would invalidate the capture.
 void require_no_capture(const Place& place, const char* instead) {
     const Driver driver;
     if (!driver.is_loaded()) return;

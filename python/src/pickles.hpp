@@ -1,4 +1,4 @@
-// What a pickle has of an object with a key: the place of the key, never the key.
+// Pickles of objects with a key: they contain the place of the key, never the key.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

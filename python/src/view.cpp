@@ -121,7 +121,7 @@ bool is_dense(View::Strides dimensions, std::int64_t unit) {
     return true;
 }
 
-/// Whether a format of the buffer protocol has Python objects. Names of fields stand between colons.
+/// Whether a format of the buffer protocol has Python objects. Names of fields are between colons.
 bool holds_objects(const char* format) {
     bool in_name = false;
     for (; *format != '\0'; ++format) {

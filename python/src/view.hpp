@@ -73,8 +73,8 @@ public:
     /// The stream on which the tensor's library uses it; null, the legacy default stream, if the library names none.
     [[nodiscard]] void* stream() const noexcept { return stream_; }
     enum class Order { unknown, of_stream, of_default_stream };
-    /// What the memory is ordered by: unknown; `stream()`, the tensor's library's; or the legacy default stream, for
-    /// which DLPack's exporter made the memory ready.
+    /// The order of the memory's contents: unknown; `stream()`, the tensor's library's; or the legacy default stream,
+    /// for which DLPack's exporter made the memory ready.
     [[nodiscard]] Order order() const noexcept { return order_; }
     /// The object if it is a PyTorch tensor, else NULL; a borrowed reference.
     [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }

@@ -1,7 +1,7 @@
 """AES at the speed of the hardware, on GPUs and CPUs.
 
-Importing the package looks for no backend and wakes no GPU. The first operation makes the process's engine. A child of
-``fork`` makes its own engine at its first operation; that engine computes on the CPU.
+Importing the package neither looks for backends nor wakes a GPU. The first operation creates the process's engine. A
+child of ``fork`` creates its own engine at its first operation; that engine computes on the CPU.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Waiting for batches in an event loop."""
+"""Waits for batches in an event loop."""
 
 from __future__ import annotations
 

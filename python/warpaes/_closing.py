@@ -1,4 +1,4 @@
-"""Whether a ``close`` is the program's own and comes after success, as far as that can be found out."""
+"""Detects, as far as possible, whether a ``close`` is the program's own and follows success."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import threading
 from types import FrameType
 
-# Instructions during which other code runs only because an object ends.
+# Instructions during which other code runs only because an object is destroyed.
 _ENDS_OBJECTS = frozenset(
     opcode
     for name, opcode in dis.opmap.items()
@@ -29,7 +29,7 @@ def handled() -> list[BaseException]:
     return chain
 
 
-_collecting: int | None = None  # the thread that collects garbage; no two do at once
+_collecting: int | None = None  # the thread that collects garbage; only one does at a time
 
 
 def _note_collection(phase: str, _: dict[str, int]) -> None:
@@ -38,7 +38,7 @@ def _note_collection(phase: str, _: dict[str, int]) -> None:
 
 
 def watch() -> None:
-    """Note from now on when garbage is collected."""
+    """Start to record when garbage is collected."""
     if _note_collection not in gc.callbacks:
         gc.callbacks.append(_note_collection)
 
@@ -68,7 +68,7 @@ def _is_finalizer(frame: FrameType) -> bool:
 
 
 def uncaught() -> BaseException | None:
-    """Return the exception that ended the program, if it is ending by one; interactive sessions go on after theirs."""
+    """Return the exception that is ending the program, if any; interactive sessions continue after theirs."""
     error: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None or sys.is_finalizing() or not threading.main_thread().is_alive():
         return error

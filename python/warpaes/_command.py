@@ -1,4 +1,4 @@
-"""What the package's commands have in common."""
+"""Shared code of the package's commands."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def secure_process() -> None:
 
 
 def prepare_streams() -> None:
-    """Open /dev/null as the standard streams that are closed, and let all others take any text.
+    """Open /dev/null for closed standard streams, and make the others accept any text.
 
-    Otherwise the first file that is opened would have the number of standard output or standard error, and what
-    libraries print would go into it. Characters that the encoding of a stream does not have are written as escapes.
+    Otherwise the first opened file would get the descriptor of standard output or standard error, and libraries would
+    print into it. Characters that the encoding of a stream does not have are written as escapes.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -48,7 +48,7 @@ def prepare_streams() -> None:
 
 
 def print_report(text: str) -> str:
-    """Print the report of a command whose work is done; return why this failed, or ""."""
+    """Print the report of a finished command; return the reason if this fails, or ""."""
     try:
         print(text, flush=True)
     except (OSError, ValueError) as error:  # ValueError: the stream was closed
@@ -61,7 +61,7 @@ def print_report(text: str) -> str:
 
 
 def failed(error: BaseException, statuses: Statuses, otherwise: str = "") -> int:
-    """Say what went wrong, or `otherwise` if the error has no words; return its exit status, the first that fits."""
+    """Print the error, or `otherwise` if it has no text; return the first exit status that fits."""
     said = str(error) or otherwise
     if isinstance(error, OSError) and error.filename is not None:
         said = f"'{error.filename}': {error.strerror}"

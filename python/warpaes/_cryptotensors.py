@@ -1,4 +1,4 @@
-"""The rules of CryptoTensors' headers: dtypes, places, limits, and the tensor that stops readers without a key."""
+"""The rules of CryptoTensors' headers: dtypes, offsets, limits, and the tensor that stops readers without a key."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ CHUNK_BYTES = 2 << 20
 MAX_HEADER_BYTES = 100_000_000
 _END = 1 << 64
 
-#: What the header has of each encrypted tensor, in base64.
+#: Fields of each encrypted tensor in the header, in base64.
 ENCRYPTION = ("wrapped_key", "key_iv", "key_tag", "base_iv", "tags")
 
-#: Each dtype's name in NumPy and PyTorch ("" if neither has it) and its bits, in the order of safetensors. In the file,
-#: tensors are sorted by dtype, from the last of these to the first.
+#: Each dtype's name in NumPy and PyTorch ("" if neither supports it) and its bits, in the order of safetensors. In the
+#: file, tensors are sorted by dtype, from the last of these to the first.
 DTYPES = {
     "BOOL": ("bool", 8),
     "F4": ("float4_e2m1fn_x2", 4),
@@ -50,8 +50,9 @@ RANK = {dtype: rank for rank, dtype in enumerate(DTYPES)}
 #: The policy that allows everything.
 POLICY = "package model\nallow = true"
 
-#: The name of the empty tensor that makes other readers stop, and its dtype by what it stops. No framework has F6_E2M3,
-#: so that what reads every tensor stops there; a dtype that safetensors does not know stops whatever opens the file.
+#: The name of the empty tensor that stops other readers, and its dtype by the kind of reader to stop. No framework
+#: supports F6_E2M3, so a reader of all tensors stops there; a dtype that safetensors does not support stops any reader
+#: that opens the file.
 GUARD = "__encrypted__: open this file with warpaes.safetensors or cryptotensors"
 GUARDS = {"tensor": "F6_E2M3", "header": "ENCRYPTED_open_with_warpaes"}
 
@@ -83,7 +84,7 @@ def framework_shape(name: str, entry: Any) -> list[int]:
 
 
 def check_encryption(encryption: dict[str, Any]) -> None:
-    """Check that each encrypted tensor has its wrapped key, and that its fields are text."""
+    """Check that each encrypted tensor has a wrapped key, and that its fields are text."""
     for name, fields in encryption.items():
         if type(fields) is not dict:
             raise FormatError(f"{name}: __encryption__ must have an object for it")
@@ -101,18 +102,17 @@ def check_key(key: Any, what: str) -> None:
 
 
 def too_large(shape: list[int]) -> bool:
-    """Return whether NumPy and PyTorch refuse a shape, which they also do if the tensor is empty."""
+    """Return whether NumPy and PyTorch refuse a shape, even of an empty tensor."""
     return 0 in shape and 8 * math.prod(filter(None, shape)) >= 1 << 63
 
 
 def check(text: bytes | bytearray, metadata: dict[str, str], entries: dict[str, Any], data_bytes: int) -> None:
-    """Check the tensors' entries of a header; its text is given for names that are there twice.
+    """Check the tensors' entries of a header; the text is needed to find duplicate names.
 
-    Raises:
-        FormatError: A place does not fit dtype and shape, or places do not follow each other up to ``data_bytes``.
+    Raises: FormatError: An offset does not fit dtype and shape, or offsets are not contiguous up to ``data_bytes``.
         KeyError, TypeError, ValueError: An entry has other fields.
     """
-    # Within JSON's strings, quotes have a backslash. Values of metadata are text, and one may be called dtype.
+    # Within JSON strings, quotes have a backslash. Values of metadata are text, and a key may be named dtype.
     count = text.count(b'"dtype":"') - ("dtype" in metadata)
     if any(number != len(entries) for number in (count, text.count(b'"shape":['), text.count(b'"data_offsets":['))):
         raise FormatError("no CryptoTensors: the header has a tensor or a field twice")
@@ -148,10 +148,10 @@ Item = TypeVar("Item")
 
 
 def spread(items: Iterable[tuple[Item, int]]) -> list[Item]:
-    """Order items of (item, bytes) so that no two empty ones have the same place, as far as there are places.
+    """Order items of (item, bytes) so that no two empty ones share an offset, as far as possible.
 
-    Readers of cryptotensors sort tensors by their places, and tensors with one place at random: the signature of such a
-    file is valid to them in some processes, and not in others.
+    cryptotensors sorts tensors by offset, and those at one offset at random: it accepts the signature of such a file in
+    some processes and not in others.
     """
     filled: list[Item] = []
     empty: list[tuple[Item, int]] = []
@@ -161,7 +161,7 @@ def spread(items: Iterable[tuple[Item, int]]) -> list[Item]:
         else:
             empty.append((item, len(filled)))
     none = len(filled) + 1
-    follows = list(range(none + 1))  # the first free place from each place on
+    follows = list(range(none + 1))  # the first free offset from each offset on
 
     def free(place: int) -> int:
         while follows[place] != place:

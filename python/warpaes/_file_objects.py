@@ -1,4 +1,4 @@
-"""How sealed files are read from and written to file objects of other packages, which implement parts of the protocol.
+"""Reads and writes sealed files with file objects of other packages, which implement parts of the protocol.
 
 A file object that can seek is read at any position; another one, such as a pipe or the body of an HTTP response, is
 read forward.
@@ -17,14 +17,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-#: Calls that are not implemented, by whatever a package says so.
+#: Exceptions by which packages report unimplemented calls.
 _MISSING = (AttributeError, NotImplementedError, io.UnsupportedOperation)
 
 ReadAt = Callable[[int, memoryview], None]
 
 
 def keeps_no_view(file: Any) -> bool:
-    """Whether a file object is one of Python's own, which keep no view of the memory that they read into or write."""
+    """Return whether a file object is one of Python's own, which keep no view of the memory that they read into or
+    write."""
     below = file.raw if type(file) in (io.BufferedReader, io.BufferedWriter, io.BufferedRandom) else file
     return type(below) in (io.FileIO, io.BytesIO)
 
@@ -49,7 +50,7 @@ def _kind(file: Any) -> str:
 
 
 def _inherits(file: Any, question: str, method: str) -> bool:
-    """Whether a class has a method of its own, and IOBase's answer to whether it has one, which is no."""
+    """Return whether a class defines a method itself, instead of inheriting IOBase's, which is not implemented."""
     kind = type(file)
     return getattr(kind, question, None) is getattr(io.IOBase, question) and (
         getattr(kind, method, None) is not getattr(io.IOBase, method, None)
@@ -65,7 +66,7 @@ def _below(file: Any) -> Any:
 
 
 def can_seek(file: Any) -> bool:
-    """Whether a file object can be read at any position."""
+    """Return whether a file object can be read at any position."""
     try:
         if not file.seekable() and not _inherits(file, "seekable", "seek"):
             return False
@@ -73,7 +74,7 @@ def can_seek(file: Any) -> bool:
         if not hasattr(file, "seek"):
             return False
     below = _below(file)
-    # tarfile's streams seek forward only, and do not say so.
+    # tarfile's streams only seek forward, but report that they can seek.
     return below is None or (can_seek(below) and type(below).__name__ != "_Stream")
 
 
@@ -92,8 +93,8 @@ def read_at(file: Any) -> tuple[ReadAt, int] | None:
     None: the file object cannot seek after all.
     """
     _check_open_for(file, "readable", "reading")
-    # The descriptor's bytes are the file's only if nothing lies between. A buffer for writing does, and gzip.GzipFile
-    # has the descriptor of the compressed file.
+    # The descriptor's bytes are the file's only if there is no layer in between. A write buffer is one, and
+    # gzip.GzipFile has the descriptor of the compressed file.
     plain = file.raw if type(file) is io.BufferedReader else file
     if type(plain) is io.FileIO and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return _read_descriptor(file), os.fstat(file.fileno()).st_size
@@ -130,7 +131,7 @@ def after(read: ReadAt, start: int) -> ReadAt:
 
 
 def _check_open_for(file: Any, question: str, purpose: str) -> None:
-    """Ask one of Python's own file objects whether it is open for reading or writing; others may not know."""
+    """Ask one of Python's own file objects whether it is open for reading or writing; others may not report it."""
     known = isinstance(file, (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom))
     if known and not getattr(file, question)():
         raise io.UnsupportedOperation(f"{_kind(file)} is not open for {purpose}")
@@ -149,9 +150,9 @@ def _read_descriptor(file: Any) -> ReadAt:
 
 
 def read_next(file: Any) -> Callable[[memoryview], int]:
-    """Return a function that puts the next bytes of a file object into a buffer, and returns their number; 0: the end.
+    """Return a function that reads the next bytes of a file object into a buffer and returns their number; 0: the end.
 
-    It waits for the first byte only, if the file object can do that.
+    It waits only for the first byte, if the file object supports that.
     """
     _check_open_for(file, "readable", "reading")
     fill = _fill_of(file, "readinto1")
@@ -165,22 +166,22 @@ def read_next(file: Any) -> Callable[[memoryview], int]:
 
 
 def _wait(file: Any) -> None:
-    """Wait for a descriptor that does not block."""
+    """Wait for a non-blocking descriptor."""
     try:
         descriptor = file.fileno()
     except (OSError, *_MISSING):
         raise BlockingIOError(
             errno.EAGAIN, f"{_kind(file)} has no bytes ready, and no descriptor to wait for"
         ) from None
-    poll = select.poll()  # select() takes no descriptor from 1024 on
+    poll = select.poll()  # select() does not support descriptors from 1024 on
     poll.register(descriptor, select.POLLIN)
     poll.poll()
 
 
 def _fill_of(file: Any, preferred: str = "readinto") -> Callable[[memoryview], int | None]:
-    """Return a function that reads into a buffer, as ``readinto`` does, by the best method that the object has."""
+    """Return a function that reads into a buffer, like ``readinto``, by the object's best method."""
     for name in (preferred, "readinto"):
-        # Of Python's own classes only: others implement readinto1 by whatever readinto does.
+        # Only for Python's own classes: others may implement readinto1 like readinto.
         if hasattr(file, name) and (name == "readinto" or isinstance(file, io.BufferedIOBase)):
             return _checked(file, getattr(file, name))
     return _by_read(file)
@@ -232,7 +233,7 @@ def write_all(file: Any) -> Callable[[memoryview], None]:
         while len(piece) > 0:
             written = file.write(piece)
             if written is None:
-                if raw:  # other objects that return nothing have taken everything, as paramiko's
+                if raw:  # other objects that return None have written everything, for example paramiko's
                     raise BlockingIOError(errno.EAGAIN, f"{_kind(file)} would block: give a file object that waits")
                 return
             if not 0 < written <= len(piece):
@@ -243,7 +244,7 @@ def write_all(file: Any) -> Callable[[memoryview], None]:
 
 
 def flush(file: Any) -> None:
-    """Flush a file object that can be flushed: what its buffer cannot write is an error now, not when it is closed."""
+    """Flush a file object if possible, so that a failure to write its buffer is an error now and not at the close."""
     method = getattr(file, "flush", None)
     if method is not None:
         with contextlib.suppress(NotImplementedError, io.UnsupportedOperation):

@@ -29,7 +29,7 @@ def _discard(below: Any) -> None:
 
 
 class LocalFile:
-    """A local file that appears by ``commit``. fsspec's own is written elsewhere, and copied to its name."""
+    """A local file that appears by ``commit``. fsspec's own file is written elsewhere and copied to its name."""
 
     def __init__(self, path: str, exclusive: bool) -> None:
         self._output = Output(path, replace=not exclusive)
@@ -44,7 +44,8 @@ class LocalFile:
 
 
 class MemoryFile(io.BytesIO):
-    """A file that is kept until ``commit`` gives its bytes to a function: fsspec's own in memory appear when opened."""
+    """A file in memory until ``commit`` passes its bytes to a function; fsspec's own files in memory appear when they
+    are opened."""
 
     def __init__(self, publish: Callable[[bytes], Any]) -> None:
         super().__init__()
@@ -68,7 +69,7 @@ def _reopen(files: Any, path: str, position: int) -> Any:
 
 
 class ClosingReader(SealedReader):
-    """Reads a file object of the file system beneath, and closes it; pickled as its path and position."""
+    """Reads a file object of the underlying file system, and closes it; pickled as its path and position."""
 
     def __init__(
         self, below: Any, keyset: Keyset | OwnKeysets, associated_data: Buffer | None, files: Any, path: str
@@ -95,7 +96,7 @@ class ClosingReader(SealedReader):
 
 
 class _OwnReader(SealedReader):
-    """Reads a file object that is at the ciphertext after the keyset in front, and closes it if it opened it."""
+    """Reads a file object positioned at the ciphertext after the keyset, and closes it if it opened it."""
 
     def __init__(
         self, below: Any, keyset: Keyset, associated_data: Buffer | None, start: int | None, own: io.FileIO | None
@@ -117,7 +118,7 @@ class _OwnReader(SealedReader):
 
 
 def open_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None) -> SealedReader:
-    """Open a path, a binary file object or a buffer whose keyset stands in front."""
+    """Open a path, a binary file object or a buffer that begins with its own keyset."""
     path = path_of(file)
     opened: io.FileIO | None = None
     if path is not None:
@@ -161,13 +162,13 @@ def _read_all(file: Any, size: int) -> bytes:
 
 
 def begin_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None, *, overwrite: bool) -> SealedWriter:
-    """Begin a sealed file at a path, or in a binary file object, whose keyset stands in front."""
+    """Begin a sealed file with its own keyset at a path, or in a binary file object."""
     path = os.fsdecode(file) if isinstance(file, bytes) else path_of(file)
     if path is None:
         keyset, front = keysets.make()
         write_all(file)(memoryview(front))
         return SealedWriter(file, keyset, associated_data)
-    if not overwrite and os.path.lexists(path):  # before the passphrase is asked for
+    if not overwrite and os.path.lexists(path):  # before the prompt for the passphrase
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
     keyset, front = keysets.make()
     try:
@@ -179,7 +180,7 @@ def begin_own(file: Any, keysets: OwnKeysets, associated_data: Buffer | None, *,
 
 
 class Compressed(io.BufferedIOBase):
-    """Compresses into a sealed file, which is completed and aborted together with it: compressors close no file."""
+    """Compresses into a sealed file, and completes or aborts it: compressors do not close their file."""
 
     def __init__(self, file: SealedWriter, compressor: Any) -> None:
         super().__init__()
@@ -212,7 +213,7 @@ class Compressed(io.BufferedIOBase):
         """Leave nothing."""
         self._open = False
         self._file.abort()
-        with contextlib.suppress(Exception):  # its last bytes find a closed file
+        with contextlib.suppress(Exception):  # its last bytes reach a closed file
             self._compressor.close()
         super().close()
 
@@ -233,9 +234,9 @@ class Compressed(io.BufferedIOBase):
 
 
 class ClosingWriter(SealedWriter):
-    """Writes to a file object of the file system beneath, which makes the file appear by ``commit``.
+    """Writes to a file object of the underlying file system, whose ``commit`` makes the file appear.
 
-    Without ``autocommit``, the file is one of a transaction of fsspec's, which calls ``commit`` or ``discard``.
+    Without ``autocommit``, the file belongs to an fsspec transaction, which calls ``commit`` or ``discard``.
     """
 
     def __init__(
@@ -270,7 +271,8 @@ class ClosingWriter(SealedWriter):
             self._discard_below()
 
     def _discard_below(self) -> None:
-        """Leave nothing. In a child of ``fork``, the temporary file or upload is the parent's, which goes on."""
+        """Leave nothing. In a child of ``fork``, the temporary file or upload belongs to the parent, which
+        continues."""
         if self._process == os.getpid():
             _discard(self._below)
 

@@ -21,7 +21,7 @@ from .exceptions import FormatError, InvalidTag, KeysetError
 
 __all__ = ["Listing"]
 
-#: Sizes of plaintexts that a file system keeps.
+#: Cached sizes of plaintexts in a file system.
 _MAX_SIZES = 1 << 16
 #: Threads that read sizes from a file system on a network.
 _THREADS = 16
@@ -38,17 +38,17 @@ def _is_of_bulk(path: str) -> bool:
 
 
 class DatasetKeys(Protocol):
-    """The keys of objects that ``warpaes bulk`` has written."""
+    """The keys of objects written by ``warpaes bulk``."""
 
     def of(self, path: str) -> tuple[Keyset, bytes]:
         """Return the keyset and the associated data of an object."""
 
     def refresh(self, path: str) -> None:
-        """Forget what is known of an object, which may have been replaced."""
+        """Forget cached facts about an object that may have been replaced."""
 
 
 class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """What finds and measures sealed files; ``WarpaesFileSystem`` reads and writes them."""
+    """Finds sealed files and their sizes; ``WarpaesFileSystem`` reads and writes them."""
 
     fs: AbstractFileSystem
     keyset: Keyset
@@ -65,7 +65,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return path.removeprefix("warpaes::").removeprefix("warpaes://")
 
     def _below(self, path: Any) -> Any:
-        """Return a path as the underlying file system takes it: without our prefix, with a slash at its end."""
+        """Return a path in the underlying file system's form: without our prefix, with its trailing slash."""
         return type(self)._strip_protocol(path)
 
     def unstrip_protocol(self, name: str) -> str:
@@ -77,7 +77,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
 
     @staticmethod
     def _get_kwargs_from_urls(path: str) -> dict[str, Any]:
-        """Return the protocol beneath, if a URL names it: that of ``warpaes://s3://bucket/key`` is s3."""
+        """Return the underlying protocol if a URL names it: s3 for ``warpaes://s3://bucket/key``."""
         beneath, separator, _ = path.removeprefix("warpaes://").partition("://")
         return {"target_protocol": beneath} if separator and path.startswith("warpaes://") else {}
 
@@ -94,7 +94,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return self.keyset, self._associated_data(path)
 
     def _again_if_replaced(self, path: str, open: Callable[[], _Opened]) -> _Opened:
-        """Open a file; once more, if that fails and a job may have replaced it since the manifest was read."""
+        """Open a file; try again if that fails and a job may have replaced it since the manifest was read."""
         try:
             return open()
         except (FormatError, InvalidTag, KeysetError):
@@ -104,7 +104,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             return open()
 
     def _reader(self, path: str, size: int | None) -> Reader:
-        """Open a file of ``size`` bytes; one whose size the underlying file system does not know is read at once."""
+        """Open a file of ``size`` bytes; a file of unknown size is read as a whole."""
         return self._again_if_replaced(path, lambda: self._reader_of(path, size))
 
     def _reader_of(self, path: str, size: int | None) -> Reader:
@@ -135,7 +135,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return Reader(after(read_at, start), self.own.open(front), associated_data, size=size - start, _own=True)
 
     def _front(self, path: str, size: int) -> bytes:
-        """Read the keyset in front of a file, as a rule by one request."""
+        """Read the keyset at the beginning of a file, usually with one request."""
         beginning, at = self.fs.cat_file(path, start=0, end=min(size, PAGE)), 0
 
         def read(count: int) -> bytes:
@@ -148,7 +148,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return read_front(read)
 
     def _current_reader(self, path: str) -> Reader:
-        """Open a file. A listing that the underlying file system keeps may be older than the file: ask again."""
+        """Open a file. The underlying file system's cached listing may be older than the file: query it again."""
         size = self._sealed_size(path)
         try:
             return self._reader(path, size)
@@ -160,18 +160,18 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             return self._reader(path, again)
 
     def _sealed_size(self, path: str) -> int | None:
-        """Return a file's size; None for a folder, which may also be a file elsewhere than on a disk."""
+        """Return a file's size; None for a folder, which outside disks may also be a file."""
         entry = self.fs.info(path)
         size: int | None = entry["size"]
         return None if entry["type"] == "directory" else size
 
     def _size(self, entry: dict[str, Any]) -> int | None:
-        """Return the size of a file's plaintext, or None if it cannot be opened, for whatever reason."""
+        """Return the size of a file's plaintext, or None if it cannot be opened for any reason."""
         path = entry["name"]
         stamps = (entry.get(name) for name in ("ETag", "mtime", "LastModified", "created"))
         stamp = next((stamp for stamp in stamps if stamp), None)
         if isinstance(stamp, datetime.datetime):
-            stamp = stamp.timestamp()  # some file systems give one form in listings and the other in info
+            stamp = stamp.timestamp()  # some file systems return one form in listings and the other in info
         version = (entry["size"], entry.get("ino"), str(stamp))
         known = self._sizes.get(path)
         if known is not None and known[0] == version:
@@ -185,7 +185,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             raise
         except (FormatError, InvalidTag):
             pass
-        except Exception:  # of the file system, or of associated_data: it may pass, so it is not kept
+        except Exception:  # an error of the file system or of associated_data may be temporary, so it is not cached
             return None
         while len(self._sizes) >= _MAX_SIZES:
             self._sizes.pop(next(iter(self._sizes)), None)
@@ -205,7 +205,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
 
     def _plain_all(self, entries: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
         """Return entries with the sizes of the plaintexts. Files that were removed since the listing are left out."""
-        if self.fs.async_impl and len(entries) > 1:  # each size is a few requests, which wait for the network
+        if self.fs.async_impl and len(entries) > 1:  # each size needs a few requests, which wait for the network
             with ThreadPoolExecutor(min(_THREADS, len(entries))) as threads:
                 plain = list(threads.map(self._plain_or_gone, entries.values()))
         else:
@@ -213,7 +213,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return {name: entry for name, entry in zip(entries, plain) if entry is not None}
 
     def _without_own(self, entries: Any) -> Any:
-        """Return a listing without the files that ``warpaes bulk`` keeps in a dataset."""
+        """Return a listing without the files that ``warpaes bulk`` stores in a dataset."""
         if self.datasets is None:
             return entries
         if isinstance(entries, dict):
@@ -234,7 +234,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     def walk(
         self, path: str, maxdepth: int | None = None, topdown: bool = True, on_error: Any = "omit", **options: Any
     ) -> Any:
-        """List folder after folder; sizes, which have to be read from the files, only with ``detail``."""
+        """Walk folders; sizes, which must be read from the files, only with ``detail``."""
         detail = options.pop("detail", False)
         options |= {"maxdepth": maxdepth, "topdown": topdown, "on_error": on_error, "detail": detail}
         walk = self.fs.walk(self._below(path), **options)
@@ -248,31 +248,31 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     def find(
         self, path: str, maxdepth: int | None = None, withdirs: bool = False, detail: bool = False, **options: Any
     ) -> Any:
-        """List the files below a path; sizes, which have to be read from the files, only with ``detail``."""
+        """List the files below a path; sizes, which must be read from the files, only with ``detail``."""
         found = self.fs.find(self._below(path), maxdepth=maxdepth, withdirs=withdirs, detail=detail, **options)
         found = self._without_own(found)
         return self._plain_all(found) if detail else found
 
     def glob(self, path: str, maxdepth: int | None = None, **options: Any) -> Any:
-        """List the paths that match a pattern; sizes, which have to be read from the files, only with ``detail``."""
+        """List the paths that match a pattern; sizes, which must be read from the files, only with ``detail``."""
         found = self._without_own(self.fs.glob(self._below(path), maxdepth=maxdepth, **options))
         return self._plain_all(found) if options.get("detail") else found
 
     def du(
         self, path: str, total: bool = True, maxdepth: int | None = None, withdirs: bool = False, **options: Any
     ) -> Any:
-        """Return the bytes of plaintext below a path, in all or by file. Files that do not open are left out."""
+        """Return the bytes of plaintext below a path, in total or by file. Files that do not open are left out."""
         found = self.find(path, maxdepth, withdirs=withdirs, detail=True, **options)
         entries = (entry or self.info(name) for name, entry in found.items())
         sizes = {entry["name"]: entry["size"] for entry in entries if entry["size"] is not None}
         return sum(sizes.values()) if total else sizes
 
     def exists(self, path: str, **options: Any) -> Any:
-        """Return whether there is something at a path."""
+        """Return whether a path exists."""
         return self.fs.exists(self._strip_protocol(path), **options)
 
     def lexists(self, path: str, **options: Any) -> Any:
-        """Return whether there is something at a path, or a link to nothing."""
+        """Return whether a path exists or is a dangling link."""
         return self.fs.lexists(self._strip_protocol(path), **options)
 
     def isdir(self, path: str) -> Any:
@@ -280,7 +280,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         return self.fs.isdir(self._strip_protocol(path))
 
     def isfile(self, path: str) -> Any:
-        """Return whether there is a file at a path, which may also be one that the keyset does not open."""
+        """Return whether there is a file at a path, including one that the keyset does not open."""
         return self.fs.isfile(self._strip_protocol(path))
 
     def checksum(self, path: str) -> Any:

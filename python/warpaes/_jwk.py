@@ -29,7 +29,7 @@ def unb64(text: Any, what: str) -> bytes:
 
 
 def signature(text: Any) -> bytes:
-    """Decode a signature. Nothing signs its own text, so there is only one form of it."""
+    """Decode a signature. A signature does not cover its own text, so only one form of it is accepted."""
     data = unb64(text, "__signature__")
     if b64(data) != text:
         raise FormatError("__signature__ is not base64")

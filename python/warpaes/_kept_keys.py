@@ -1,7 +1,7 @@
-"""QKD keys that have been fetched, kept until a file has opened under them.
+"""QKD keys that were fetched, stored until a file has opened with them.
 
-A key-management entity hands a key out once, and a file in an inbox may name any key. So a key that did not open the
-file that named it is kept for another one.
+A key-management entity delivers a key once, and a file in an inbox may name any key. So a key that did not open the
+file that named it is stored for another one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._output import Output
 from .exceptions import FormatError
 
 FORMAT = "warpaes-qkd-key-1"
-#: How long a key is kept for which no file has come.
+#: How long a key without a file is kept.
 KEPT_SECONDS = 30 * 24 * 3600
 LOCK = "lock"
 ENDING = ".key"
@@ -29,7 +29,7 @@ MOST_BYTES = 1 << 14
 
 
 def default_folder() -> str:
-    """Return the folder of this user's kept keys: one that others cannot write to, unlike an inbox.
+    """Return the folder of this user's stored keys, which others cannot write to, unlike an inbox.
 
     Raises:
         ValueError: The user has no home.
@@ -88,20 +88,20 @@ class KeptKeys:
     def get(self, kme: Kme, peer: str, key_id: str, check: Callable[[], None] = lambda: None) -> QkdKey:
         """Return a key: a kept one, or one from the KME, which is then kept.
 
-        ``check`` is called before the KME is asked for the key, and what it raises is raised.
+        ``check`` is called before the request to the KME; its exceptions are passed on.
 
         Raises:
             FormatError: The file of a kept key was altered.
-            KeySourceError: The KME gives no key.
+            KeySourceError: The KME returns no key.
         """
         name = self._name(kme, peer, key_id)
-        # One process asks the KME; others that need this key find it here.
+        # One process requests the key from the KME; others that need it find it here.
         with self._locked():
             if (kept := self._read(name, key_id)) is not None:
                 return kept
             check()
             with Output(name, secret=True, folder=self._descriptor) as file:
-                os.posix_fallocate(file.descriptor, 0, MOST_BYTES)  # a full disk must not cost a key
+                os.posix_fallocate(file.descriptor, 0, MOST_BYTES)  # a full disk must not lose a key
                 (key,) = kme.keys(peer, [key_id])
                 record = {"format": FORMAT, "key_id": key_id, "key": base64.b64encode(key.key).decode()}
                 os.ftruncate(file.descriptor, file.write(json.dumps(record).encode() + b"\n"))
@@ -114,7 +114,7 @@ class KeptKeys:
 
     @staticmethod
     def _name(kme: Kme, peer: str, key_id: str) -> str:
-        # Numbers of keys are any text, and not names of files.
+        # Key IDs are arbitrary text, so they cannot be file names.
         return hashlib.sha256(json.dumps([kme.address, peer, key_id]).encode()).hexdigest() + ENDING
 
     @contextlib.contextmanager
@@ -147,7 +147,7 @@ class KeptKeys:
             ) from None
 
     def _wipe(self, name: str) -> None:
-        """Overwrite and remove a file. On storage that copies on writing, the old bytes may remain."""
+        """Overwrite and remove a file. On copy-on-write storage, the old bytes may remain."""
         with contextlib.suppress(FileNotFoundError):
             descriptor = os.open(
                 name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._descriptor
@@ -161,7 +161,7 @@ class KeptKeys:
             os.fsync(self._descriptor)
 
     def _wipe_expired(self) -> None:
-        """Wipe keys for which no file has come, and what a killed process has left."""
+        """Wipe expired keys without a file, and remains of killed processes."""
         for name in os.listdir(self._descriptor):
             found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
             ours = name.endswith(ENDING) or name.startswith(".warpaes-")

@@ -1,6 +1,6 @@
-"""Files of keys, and the variables that hold keys: read with the command's limits and its warning.
+"""Reads key files and variables that contain keys, with the command's limits and warning.
 
-Every file of keys is read here, so that each one that other users can open causes the warning.
+Every key file is read here, so that each one that other users can open causes the warning.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .exceptions import KeysetError
 
 MOST_BYTES = 1 << 20  # the same limit as the command's; a keyset is far smaller
 
-#: As a place, or in the place of a keyset after passphrase=, kek= or a mark.
+#: As a place, or within a keyset's place after passphrase=, kek= or a mark.
 _NAMED = re.compile(r"(?:^|[=;:])env:([^;]*)")
 _secret_variables: set[str] = set()
 _warned_of: set[str] = set()
 
 
 def keep_from_programs(places: Iterable[str]) -> None:
-    """Keep the variables that places name out of the environment of every program that this process starts.
+    """Remove the variables that places name from the environment of every program that this process starts.
 
     ``read_secret`` does so for its own place. A command passes all of its places here before it reads the first.
     """
@@ -40,7 +40,7 @@ def environment_of_programs() -> dict[str, str]:
 
 
 def read_file(path: str) -> bytes:
-    """Read a file of keys."""
+    """Read a key file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return read_descriptor(f"'{path}'", descriptor)
@@ -49,7 +49,7 @@ def read_file(path: str) -> bytes:
 
 
 def warn_if_others_can_read(name: str, file: int | str) -> None:
-    """Warn once, in the command's words, if other users of the machine can open a file of keys.
+    """Warn once, in the command's words, if other users of the machine can open a key file.
 
     Args:
         name: The file's name in the sentence.
@@ -66,7 +66,7 @@ def warn_if_others_can_read(name: str, file: int | str) -> None:
 
 
 def read_descriptor(name: str, descriptor: int) -> bytes:
-    """Read an open file of keys, which messages call ``name``."""
+    """Read an open key file, which messages call ``name``."""
     warn_if_others_can_read(name, descriptor)
     content = bytearray()
     while len(content) <= MOST_BYTES and (piece := os.read(descriptor, MOST_BYTES + 1 - len(content))):

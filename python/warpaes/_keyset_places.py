@@ -1,4 +1,4 @@
-"""One string that names a keyset and how it is opened: docs/keys.md, "Places of keysets", has the grammar."""
+"""Strings that name a keyset and how it is opened: docs/keys.md, "Places of keysets", has the grammar."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ._native import Keyset
     from .keysources import KeySource
 
-#: Asks for a passphrase. Called with a question, which names the place.
+#: A function that asks for a passphrase. Called with a question, which names the place.
 AskPassphrase = Callable[[str], "str | bytes"]
 
 #: The location of a keyset in front of each sealed file.
 OWN = "own:"
-#: Before the key of datasets that ``warpaes bulk`` has written.
+#: Prefix of the key of datasets written by ``warpaes bulk``.
 DATASET = "dataset:"
 LOCATIONS = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 OPENERS = ("passphrase", "kek", "kek-aad")
@@ -49,7 +49,7 @@ class KeysetPlace:
 
     @property
     def is_own(self) -> bool:
-        """Whether the keyset stands in front of each sealed file."""
+        """Whether each sealed file begins with its own keyset."""
         return self.location == OWN
 
     @property
@@ -58,7 +58,7 @@ class KeysetPlace:
         return self.asks or self.passphrase is not None or self.kek is not None
 
     def lasting(self) -> str | None:
-        """Return the place as another process finds it; None if it needs this process or its user."""
+        """Return the place in a form for other processes; None if it needs this process or its user."""
         parts = [self.location, *(each for each in (self.passphrase, self.kek) if each is not None)]
         if self.asks or any(_is_of_process(part) for part in parts):
             return None
@@ -71,14 +71,14 @@ class KeysetPlace:
 
 @dataclass(frozen=True)
 class DatasetPlace:
-    """The key of datasets: what ``-k`` of ``warpaes bulk`` takes, and which dataset or manifest key is required."""
+    """The key of datasets: the value of ``-k`` of ``warpaes bulk``, and the required dataset or manifest key."""
 
     key: str
     id: str | None = None
     pin: str | None = None
 
     def lasting(self) -> str | None:
-        """Return the place as another process finds it; None if it needs this process or its user."""
+        """Return the place in a form for other processes; None if it needs this process or its user."""
         key = self.key if _kind(self.key) in MANAGERS else parse(self.key).lasting()
         openers = "".join(f"{name}={value};" for name, value in (("id", self.id), ("pin", self.pin)) if value)
         return None if key is None else f"{DATASET}{openers}{key}"
@@ -87,8 +87,7 @@ class DatasetPlace:
 def dataset_place(place: object) -> DatasetPlace | None:
     """Parse the place of the key of datasets; the URL of a key manager is one. None: it is of another kind.
 
-    Raises:
-        ValueError: It begins like one, and is not.
+    Raises: ValueError: It begins like one, but is invalid.
     """
     if not isinstance(place, str) or not (place.startswith(DATASET) or _kind(place) in MANAGERS):
         return None
@@ -128,8 +127,7 @@ def _take_value(name: str, text: str) -> tuple[str, str]:
 def parse(place: str) -> KeysetPlace:
     """Parse the place of a keyset.
 
-    Raises:
-        ValueError: The text is not one. The sentence repeats nothing that may be secret.
+    Raises: ValueError: The text is not a place. The sentence repeats nothing that may be secret.
     """
     if not isinstance(place, str):
         raise TypeError("the place of a keyset must be a string")
@@ -187,7 +185,7 @@ def _read(role: str, location: str) -> bytes:
 
 
 def ask_passphrase(where: KeysetPlace, ask: AskPassphrase | None, question: str, *, twice: bool = False) -> bytes:
-    """Return the passphrase that a place names, or that the user is asked for."""
+    """Return the passphrase at a place, or from the prompt."""
     if where.passphrase is None:
         answer = ask(question) if ask is not None else _ask_terminal(question, twice)
         text = answer.encode(errors="surrogateescape") if isinstance(answer, str) else bytes(answer)
@@ -226,7 +224,7 @@ def key_source(location: str) -> KeySource:
 
 
 def _from_raw(name: str, text: bytes) -> Keyset | None:
-    """Return the keyset of a raw key, as the command reads it; None if the text is not one."""
+    """Return the keyset of a raw key, read as by the command; None if the text is not one."""
     from ._native import Keyset
 
     digits = text.removeprefix(b"\xef\xbb\xbf").strip()
@@ -247,7 +245,7 @@ def _from_raw(name: str, text: bytes) -> Keyset | None:
 
 
 def _check_lock(name: str, where: KeysetPlace, text: bytes) -> None:
-    """Refuse a keyset that is not encrypted as its place says: it may have been put in the place of another one."""
+    """Refuse a keyset that is not encrypted as its place says: it may have replaced another one."""
     encrypted = b'"encryptedKeyset"' in text
     if encrypted and where.clear:
         raise KeysetError(f"{name}: is encrypted, and clear: says that it is not: leave clear: out")
@@ -292,7 +290,7 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
             with key_source(where.kek) as source:
                 return read_keyset(text, source, (where.kek_aad or "").encode())
         if where.encrypted:
-            Keyset._check_wrapped(text)  # a cost beyond the limits, before anybody is asked
+            Keyset._check_wrapped(text)  # a cost beyond the limits, before any prompt
             return Keyset._unwrap(text, ask_passphrase(where, ask, f"Passphrase of {name}"))
         return _from_raw(name, text) or Keyset.parse(text)
     except KeysetError as error:
@@ -301,7 +299,7 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
 
 
 def read_keyset_text(place: str) -> tuple[str, bytes]:
-    """Return the name and the text of what is at a place: a raw key, or a keyset, decrypted as the place says."""
+    """Return the name and the text of the key at a place: a raw key, or a keyset, decrypted as the place says."""
     where = parse(place)
     name = shown(where.location)
     if where.encrypted:
@@ -312,7 +310,7 @@ def read_keyset_text(place: str) -> tuple[str, bytes]:
 
 
 def lasting_keyset_place(place: str) -> str | None:
-    """Return the place as another process finds it; None if it needs this process or its user."""
+    """Return the place in a form for other processes; None if it needs this process or its user."""
     return (dataset_place(place) or parse(place)).lasting()
 
 
@@ -325,7 +323,7 @@ def save_keyset(keyset: Keyset, place: str, ask: AskPassphrase | None = None, se
     if where.is_own or _kind(where.location) in ("env", "fd", "exec"):
         raise ValueError("the place of the keyset: a keyset is saved in a file: PATH or file:PATH")
     path = where.location.removeprefix("file:")
-    if os.path.lexists(path):  # before anybody is asked
+    if os.path.lexists(path):  # before any prompt
         raise FileExistsError(errno.EEXIST, "the file exists, and keys are never overwritten", path)
     if where.kek is not None:
         with key_source(where.kek) as source:

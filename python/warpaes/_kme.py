@@ -22,7 +22,7 @@ from .keysources._source import printable
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """A KME's information about the keys it shares with another SAE, with the fields of ETSI GS QKD 014."""
+    """A KME's information about the keys that it shares with another SAE, with the fields of ETSI GS QKD 014."""
 
     source_kme_id: str
     target_kme_id: str
@@ -38,7 +38,7 @@ class Status:
 
 @dataclasses.dataclass(frozen=True)
 class QkdKey:
-    """A key that only two secure application entities (SAEs) have. ``key`` is left out of the ``repr``."""
+    """A key shared by two secure application entities (SAEs). ``key`` is left out of the ``repr``."""
 
     key_id: str
     key: bytes = dataclasses.field(repr=False)
@@ -61,8 +61,8 @@ def _number(answer: dict[str, Any], name: str) -> int:
 class Kme:
     """The local site's key-management entity, over mutual TLS.
 
-    The KME identifies the caller by its certificate. It delivers each key once to either side, so a caller must use
-    every key that it requests.
+    The KME identifies the caller by its certificate. It delivers each key once to each side, so a caller must use every
+    key that it requests.
     """
 
     def __init__(

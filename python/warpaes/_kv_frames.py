@@ -3,7 +3,7 @@
     1: version (1) | IV (12) | ciphertext | tag (16)                the serde `aesgcm` of LMCache
     2: version (1) | key id (4) | IV (12) | ciphertext | tag (16)   the object's key is associated data
 
-A frame has a key for each tenant, by HKDF-SHA-256. IVs are random: a tenant's key encrypts at most 2^32 objects.
+Each tenant has a key, derived by HKDF-SHA-256. IVs are random: a tenant's key encrypts at most 2^32 objects.
 """
 
 from __future__ import annotations
@@ -12,30 +12,31 @@ import base64
 import json
 import os
 import struct
-import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from ._fork_lock import ForkLock
 from ._native import Keyset
 from .aead import AESGCM
 from .exceptions import Error, FormatError
 
 IV_BYTES, TAG_BYTES = 12, 16
-#: Bytes before the ciphertext, by the version.
+#: Bytes before the ciphertext, by version.
 HEADERS = {1: 1 + IV_BYTES, 2: 1 + 4 + IV_BYTES}
 #: Objects that one key of a tenant encrypts (NIST SP 800-38D, 8.3: random IVs of 96 bits).
 MOST_OBJECTS = 1 << 32
-#: Keys of tenants that are kept expanded.
+#: Maximum number of tenants' keys that are kept expanded. Clients choose tenants, so their number has a limit.
 MOST_TENANTS = 4096
 _INFO = {1: b"lmcache-l2-aesgcm-v1", 2: b"warpaes kv 2 "}
 _LABEL = b"warpaes kv 2 "
 
 
 class ObjectName(NamedTuple):
-    """An object's key, as far as the second frame binds it."""
+    """The parts of an object's key that the second frame binds."""
 
     chunk_hash: bytes
     model_name: str
@@ -44,29 +45,38 @@ class ObjectName(NamedTuple):
     cache_salt: str  #: the tenant
 
     def associated_data(self) -> bytes:
-        """Return the key as one text, of which no other key has the same."""
-        parts = (self.chunk_hash, self.model_name.encode(), self.cache_salt.encode())
+        """Return the key as a text that is unique for it.
+
+        Raises:
+            ValueError: A part has another type, is not UTF-8, or is a number of more than 64 bits.
+        """
+        if not isinstance(self.chunk_hash, bytes):
+            raise ValueError("name: chunk_hash must be bytes")
+        parts = (self.chunk_hash, _text("model_name", self.model_name), _text("cache_salt", self.cache_salt))
         texts = b"".join(struct.pack(">Q", len(part)) + part for part in parts)
-        return _LABEL + texts + struct.pack(">qq", self.kv_rank, self.object_group_id)
+        try:
+            return _LABEL + texts + struct.pack(">qq", self.kv_rank, self.object_group_id)
+        except struct.error:
+            raise ValueError("name: kv_rank and object_group_id must be integers of 64 bits") from None
+
+
+def _text(name: str, value: str) -> bytes:
+    try:
+        return value.encode()
+    except (AttributeError, UnicodeEncodeError):
+        raise ValueError(f"name: {name} must be a string that UTF-8 can encode") from None
 
 
 class _TenantKey:
-    def __init__(self, key: bytes) -> None:
-        self.cipher, self.count, self.lock = AESGCM(key), 0, threading.Lock()
-
-    def take(self) -> AESGCM:
-        """Return the cipher for one more encryption."""
-        with self.lock:
-            if self.count >= MOST_OBJECTS:
-                raise Error("a tenant's key has encrypted 2^32 objects, the limit for random IVs: rotate the keyset")
-            self.count += 1
-        return self.cipher
+    def __init__(self, key: bytes, count: int) -> None:
+        self.cipher, self.count = AESGCM(key), count
 
 
 class Frames:
-    """Encrypts and decrypts objects from buffer to buffer. Any number of threads may use an object.
+    """Encrypts and decrypts objects from buffer to buffer. Any number of threads and forked children may use it.
 
-    The count of encryptions is this process's. Several processes with one keyset add up.
+    It counts its own encryptions. Several objects and processes with one keyset add up. A tenant whose key was not
+    kept is counted as the forgotten tenant that has encrypted most: never too low.
     """
 
     def __init__(self, version: int, secrets: Sequence[tuple[int, bytes]], key_bytes: int = 32) -> None:
@@ -88,8 +98,9 @@ class Frames:
             raise ValueError("secrets: there is none, or an empty one")
         self.version, self._header = version, HEADERS[version]
         self._primary, self._secrets, self._key_bytes = secrets[0][0], dict(secrets), key_bytes
-        self._lock = threading.Lock()
-        self._keys: dict[tuple[int, str], _TenantKey] = {}
+        self._lock = ForkLock()
+        self._keys: OrderedDict[tuple[int, str], _TenantKey] = OrderedDict()  # the last one was used last
+        self._forgotten = dict.fromkeys(self._secrets, 0)  # the highest count of a key that is no longer kept
 
     @staticmethod
     def of_keyset(keyset: Keyset) -> Frames:
@@ -107,60 +118,67 @@ class Frames:
 
     @property
     def overhead(self) -> int:
-        """How many bytes a frame is longer than its plaintext."""
+        """Number of bytes that a frame adds to its plaintext."""
         return self._header + TAG_BYTES
 
-    def _key(self, number: int, tenant: str) -> _TenantKey:
+    def _cipher(self, number: int, tenant: str, encryptions: int = 0) -> AESGCM:
+        """Return a tenant's cipher, and count encryptions by it."""
         with self._lock:
             key = self._keys.get((number, tenant))
             if key is None:
-                info = _INFO[self.version] + tenant.encode()
+                info = _INFO[self.version] + _text("cache_salt", tenant)
                 derived = HKDF(hashes.SHA256(), self._key_bytes, None, info).derive(self._secrets[number])
-                if len(self._keys) >= MOST_TENANTS:
-                    # One that has encrypted must stay, because its count must.
-                    unused = next((known for known, each in self._keys.items() if each.count == 0), None)
-                    if unused is not None:
-                        del self._keys[unused]
-                key = self._keys[number, tenant] = _TenantKey(derived)
-            return key
+                while len(self._keys) >= MOST_TENANTS:
+                    (other, _), oldest = next(iter(self._keys.items()))
+                    self._forgotten[other] = max(self._forgotten[other], oldest.count)
+                    self._keys.popitem(last=False)
+                key = self._keys[number, tenant] = _TenantKey(derived, self._forgotten[number])
+            self._keys.move_to_end((number, tenant))
+            if key.count + encryptions > MOST_OBJECTS:
+                raise Error("a tenant's key has encrypted 2^32 objects, the limit for random IVs: rotate the keyset")
+            key.count += encryptions
+            return key.cipher
 
     def seal(self, plain: Any, frame: Any, name: ObjectName) -> int:
         """Encrypt a buffer into a frame; return the bytes written.
 
         Raises:
-            ValueError: ``frame`` is too short.
+            ValueError: ``frame`` is too short, or ``name`` is not an object's.
             Error: The tenant's key has encrypted as many objects as it may.
         """
         source, target = memoryview(plain).cast("B"), memoryview(frame).cast("B")
         size = len(source) + self.overhead
         if len(target) < size:
             raise ValueError(f"frame: has {len(target)} bytes, and the object takes {size}")
-        cipher = self._key(self._primary, name.cache_salt).take()
+        bound = self._bound(name)
+        cipher = self._cipher(self._primary, name.cache_salt, encryptions=1)
         iv = os.urandom(IV_BYTES)
         target[0] = self.version
         if self.version == 2:
             target[1:5] = struct.pack(">I", self._primary)
         target[self._header - IV_BYTES : self._header] = iv
-        cipher.encrypt_into(iv, source, self._bound(name), target[self._header : size])
+        cipher.encrypt_into(iv, source, bound, target[self._header : size])
         return size
 
     def open(self, frame: Any, plain: Any, name: ObjectName) -> None:
         """Decrypt a frame, which may have more bytes after it, into a buffer of the plaintext's length.
 
         Raises:
-            FormatError: It is not a frame of this version, or of an unknown key.
+            FormatError: It is not a frame of this version, or of an unknown key; ``plain`` is wiped.
             InvalidTag: The frame is not authentic, or not of this object; ``plain`` is wiped.
         """
         source, target = memoryview(frame).cast("B"), memoryview(plain).cast("B")
-        size = len(target) + self.overhead
+        size, bound = len(target) + self.overhead, self._bound(name)
         if len(source) < size or source[0] != self.version:
+            target[:] = bytes(len(target))
             raise FormatError(f"not a frame of version {self.version} with {len(target)} bytes of text")
         number = struct.unpack(">I", source[1:5])[0] if self.version == 2 else self._primary
         if number not in self._secrets:
+            target[:] = bytes(len(target))
             raise FormatError(f"the frame is under the key {number}, which is not in the keyset")
         iv = bytes(source[self._header - IV_BYTES : self._header])
-        cipher = self._key(number, name.cache_salt).cipher
-        cipher.decrypt_into(iv, source[self._header : size], self._bound(name), target)
+        cipher = self._cipher(number, name.cache_salt)
+        cipher.decrypt_into(iv, source[self._header : size], bound, target)
 
     def _bound(self, name: ObjectName) -> bytes | None:
         return name.associated_data() if self.version == 2 else None

@@ -67,10 +67,10 @@ class FileInfo(TypedDict):
     segments: int
 
 def configure(backend: str | None = None, threads: int = 0, device: int = -1) -> None:
-    """Make the engine of this process with a backend, a number of host threads (0: one per processor) and a CUDA device
-    (-1: every one).
+    """Create the engine of this process with a backend, a number of host threads (0: one per processor) and a CUDA
+    device (-1: every one).
 
-    Call it before any other operation. The first operation of a process makes the engine with the defaults, and a
+    Call it before any other operation. The first operation of a process creates the engine with the defaults, and a
     process has only one engine.
 
     Args:
@@ -95,7 +95,7 @@ def backends() -> list[BackendInfo]:
 def large_pages(buf: Buffer) -> None:
     """Ask the operating system for large pages for a buffer that nobody has written to yet.
 
-    The call only advises the operating system. Buffers of less than 4 MiB are left as they are.
+    The call only advises the operating system. Buffers of less than 4 MiB stay unchanged.
 
     Args:
         buf: A contiguous writable buffer in host memory.
@@ -992,10 +992,10 @@ class Keyset:
         """
     @staticmethod
     def check_raw(key: Buffer) -> None:
-        """Refuse text in the place of a raw key.
+        """Refuse text instead of a raw key.
 
-        It is for bytes that were read from a file, a variable or a program. Of random keys of 16 bytes fewer than one
-        in 100,000 is taken for text, of 32 bytes practically none.
+        It is for bytes that were read from a file, a variable or a program. Fewer than one in 100,000 random keys of 16
+        bytes passes as text, and practically none of 32 bytes.
 
         Args:
             key: The bytes of any length, in host memory.
@@ -1270,6 +1270,37 @@ class Writer:
         A file that was already at the path stays.
         """
 
+@final
+class Names:
+    """Keys for names, from the enabled keys of a keyset. ``len()`` returns their number."""
+
+    def __new__(cls, keyset: Keyset) -> Self: ...
+    def __len__(self) -> int: ...
+    def encrypt(self, folder: bytes, name: bytes, key: int) -> str:
+        """Return the stored form of a name.
+
+        It is one part, or several joined by ``/``.
+
+        Args:
+            folder: The plain path of the folder; empty for the root.
+            name: The plain name.
+            key: The number of the key; 0 is the primary.
+
+        Raises:
+            ValueError: The name cannot be one of a file, or there is no such key.
+        """
+    def decrypt(self, folder: bytes, stored: bytes) -> bytes:
+        """Return the plain name.
+
+        Args:
+            folder: The plain path of the folder.
+            stored: The stored form.
+
+        Raises:
+            FormatError: It is not the form of an encrypted name.
+            InvalidTag: No key opens it in this folder.
+        """
+
 def numbers(
     kind: int,
     key: Buffer,
@@ -1314,7 +1345,7 @@ def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
 def parquet_walk(
     modules: Buffer, ctr: bool, dictionary: bool, row_group: int, column: int, first_page: int
 ) -> list[tuple[int, int]]:
-    """Return the bytes of header module and page module of the complete pages in modules.
+    """Return the sizes of the header and page modules of the complete pages in modules.
 
     Args:
         modules: Bytes of a column chunk, from the header module of a page on.
@@ -1325,7 +1356,7 @@ def parquet_walk(
         first_page: Ordinal of the first data page.
 
     Raises:
-        FormatError: A module has a length that no module has.
+        FormatError: A module has an invalid length.
         ValueError: An ordinal is above 32,767.
     """
 
@@ -1359,6 +1390,45 @@ def parquet_decrypt(
         InvalidTag: A module is not authentic; the sentence names row group, column and page.
         FormatError: A module or a page header is damaged.
         ValueError: The key or the buffer has another length, an ordinal is above 32,767, or the last module is cut off.
+    """
+
+def parquet_read(
+    key: Buffer,
+    aad: Buffer,
+    descriptor: int,
+    offset: int,
+    length: int,
+    window: Buffer,
+    to: Buffer,
+    ctr: bool,
+    dictionary: bool,
+    row_group: int,
+    column: int,
+    first_page: int,
+) -> list[int]:
+    """Read whole pages from a file and write their plain view into a buffer; return the bytes of each page.
+
+    It stops before a page that the buffer has no room for, that is cut off or has a wrong length. If the call fails,
+    the buffer is wiped.
+
+    Args:
+        key: The column's key.
+        aad: AAD prefix and aad_file_unique.
+        descriptor: The file's descriptor.
+        offset: Where the first page begins in the file.
+        length: The bytes from there to the end of the column chunk.
+        window: Memory for as much ciphertext as is read and decrypted at a time.
+        to: The output.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is the dictionary page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
+
+    Raises:
+        InvalidTag: A module is not authentic.
+        FormatError: A module or a page header is damaged.
+        OSError: The file cannot be read.
     """
 
 def parquet_move(
@@ -1408,7 +1478,7 @@ def parquet_footer(footer: Buffer) -> tuple[bool, bool, bool, bool, bytes | None
         must be supplied; the AAD prefix, aad_file_unique and key metadata, or None; the bytes of FileMetaData.
 
     Raises:
-        FormatError: It is no footer, or damaged.
+        FormatError: It is not a footer, or it is damaged.
     """
 
 def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -> bytes:
@@ -1426,8 +1496,8 @@ def parquet_open_footer(key: Buffer, aad: Buffer, footer: Buffer, length: int) -
     """
 
 def parquet_buffer(length: int) -> tuple[bytes, memoryview]:
-    """Return new bytes and a view to fill them. Nobody else may have the bytes before they are filled, and the view
-    must not be used after the bytes are gone.
+    """Return new bytes and a view to fill them. The bytes must not be shared before they are filled, and the view must
+    not be used after the bytes are freed.
 
     Args:
         length: The number of bytes.

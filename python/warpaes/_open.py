@@ -1,4 +1,4 @@
-"""``warpaes.open``: files that are read and written as plain ones."""
+"""``warpaes.open``: reads and writes sealed files like plain ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._raw_reader import path_of
 from ._typing import Buffer
 from .files import SealedReader, SealedTextWriter, SealedWriter
 
-#: The beginning of a URL, which no path of a file that is there begins with.
+#: The beginning of a URL; no existing path begins like this.
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -103,7 +103,7 @@ def open(
     if mode not in ("rb", "wb", "xb", "rt", "wt", "xt"):
         raise ValueError(f"mode must be rb, wb or xb, or for text rt, wt or xt, not {mode!r}")
     is_text = mode.endswith("t")
-    if is_text:  # now, not when a file is begun
+    if is_text:  # now, not when a file begins
         encoding = codecs.lookup(encoding or "utf-8").name
         below = io.BufferedReader(io.BytesIO()) if mode[0] == "r" else io.BytesIO()
         io.TextIOWrapper(below, encoding, errors, newline)
@@ -156,7 +156,7 @@ def _open_own(
     associated_data: Buffer | None,
     text: tuple[str | None, str | None, str | None],
 ) -> SealedReader | SealedWriter | io.TextIOWrapper:
-    """Open a sealed file with its own keyset in front; see ``open``."""
+    """Open a sealed file with its own keyset; see ``open``."""
     keysets = OwnKeysets(place)
     if mode[0] == "r":
         reader = open_own(file, keysets, associated_data)

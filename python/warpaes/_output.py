@@ -1,13 +1,13 @@
 """Files that appear under their name only when they are complete; all Python code of the package writes files here.
 
 Until then a file has a temporary name in the target's folder, and only its owner can open it. The folder is opened
-once, so that nothing that is renamed or linked meanwhile moves the file elsewhere, and no link is followed in the
-last component of the path.
+once, so that a later rename or link does not move the file elsewhere, and no link is followed in the last component of
+the path.
 
-Not every file system has links (FAT, object storage, some network mounts). How a file will get its name is tried on
-the empty file: by ``link``; else by ``rename`` over a file of one byte that claims the name; without ``rename`` the
-file has its final name from the beginning, and a warning is logged. Permissions that a file system refuses or ignores
-are a warning.
+Not every file system has links (FAT, object storage, some network mounts). The way to name a file is tested on the
+empty file: ``link``, or else ``rename`` over a file of one byte that claims the name. Without ``rename`` the file has
+its final name from the beginning, and a warning is logged. A warning is logged if a file system refuses or ignores
+permissions.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from types import TracebackType
 
 __all__ = ["Output"]
 
-#: Of fchmod, where a file system has no permissions.
+#: Errors of fchmod on a file system without permissions.
 _REFUSED = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
-#: Of fsync, where a file system has nothing to do for it.
+#: Errors of fsync on a file system that does not need it.
 _NOT_NEEDED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EROFS)
-#: How files get their names, by device and whether they replace others.
+#: The function that names files, by device and by whether they replace others.
 _METHODS: dict[tuple[int, bool], Callable[[Output], None]] = {}
 _ACCESS_LIST = "system.posix_acl_access"
 
@@ -34,8 +34,8 @@ _ACCESS_LIST = "system.posix_acl_access"
 class Output:
     """A file that is being written.
 
-    As a context manager it commits, or aborts if an exception leaves the block. An object that goes without ``commit``
-    leaves nothing.
+    As a context manager it commits, or aborts if an exception leaves the block. An object that is destroyed without
+    ``commit`` leaves no file.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Output:
                 self._set_permissions(self._check() if self.temporary != self.name else None)
                 _fsync(self.descriptor)
                 info = os.fstat(self.descriptor)
-                # A mount of object storage stores a file when it is closed, and renames none before.
+                # A mount of object storage stores a file when it is closed, and cannot rename it before.
                 self._close_file()
                 self._publish(self)
         except BaseException:
@@ -132,7 +132,7 @@ class Output:
             return
         try:
             if self._process == os.getpid():
-                with contextlib.suppress(OSError):  # gone, or something else has its name by now
+                with contextlib.suppress(OSError):  # it is gone, or another file has its name
                     os.unlink(self.temporary, dir_fd=self._folder)
         finally:
             self._close()
@@ -165,7 +165,7 @@ class Output:
     def _method(self, flags: int) -> Callable[[Output], None]:
         """Return the function that gives the file its name, tried on empty files; see the module.
 
-        It is tried once on each file system: many files may be written to one.
+        It is tested once per file system, because many files may be written to one.
         """
         where = os.fstat(self._folder).st_dev, self._replace
         if where in _METHODS:
@@ -176,14 +176,14 @@ class Output:
         return method
 
     def _tried(self, flags: int) -> Callable[[Output], None]:
-        # The caller knows temporary files by their names, all but the last 16 digits.
+        # The caller recognizes temporary files by their names without the last 16 digits.
         other, another = (self.temporary[:-16] + os.urandom(8).hex() for _ in range(2))
         if not self._replace:
             with contextlib.suppress(OSError):
                 self._link(other)
                 os.unlink(other, dir_fd=self._folder)
                 return Output._link_and_unlink
-        # Not the file itself: mounts of object storage take renamed open files badly.
+        # Not with the file itself: mounts of object storage do not handle renamed open files well.
         os.close(os.open(other, flags, 0o600, dir_fd=self._folder))
         try:
             os.rename(other, another, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -205,7 +205,7 @@ class Output:
             self._link(self.name)
         except FileExistsError:
             raise
-        except OSError:  # a file system that was mounted since has the number of one that takes links
+        except OSError:  # a file system mounted since has the device number of one that supports links
             return self._rename_over_placeholder()
         os.unlink(self.temporary, dir_fd=self._folder)
 
@@ -216,8 +216,8 @@ class Output:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self.name, flags, 0o600, dir_fd=self._folder)
         try:
-            # Such a mount writes a file when it is closed, even over one that has its name by then; close waits for
-            # that only if something was written.
+            # Such a mount writes a file when it is closed, even over another file of the same name; close waits for
+            # that only if data was written.
             try:
                 os.write(descriptor, b"\0")
             finally:
@@ -234,7 +234,7 @@ class Output:
         )
 
     def _check(self) -> os.stat_result | None:
-        """Return the attributes of the file to be replaced. Refuse to replace anything but a regular file."""
+        """Return the attributes of the file to be replaced. Refuse to replace anything except a regular file."""
         try:
             found = os.stat(self.name, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError:
@@ -259,9 +259,9 @@ class Output:
             kept = self._keep_owner(replaced)
             try:
                 listed = self._access_list()
-            except OSError:  # one that cannot be read is not handed on, and may have denied access
+            except OSError:  # a list that cannot be read is not passed on, and may have denied access
                 listed, kept = b"unknown", False
-            # Without the group or the access list, others are users whom the file's permissions do not describe.
+            # Without the group or the access list, the permissions for others would apply to other users than before.
             if not self._keep_access_list(listed if kept else None) or not kept:
                 mode = mode & 0o700 if listed else (mode & 0o700) | (mode >> 3 & mode & 0o07) * 0o11
         try:
@@ -299,7 +299,7 @@ class Output:
         return None
 
     def _keep_access_list(self, listed: bytes | None) -> bool:
-        """Set an access list, or remove the one that the folder gives new files; return whether this succeeded."""
+        """Set an access list, or remove the folder's default list; return whether this succeeded."""
         try:
             with _without_access_list():
                 if listed is not None:
@@ -325,7 +325,7 @@ class Output:
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """Name the whole path in errors; calls relative to a folder name its last component, or nothing."""
+        """Put the whole path into errors; calls relative to a folder only name its last component, or nothing."""
         try:
             yield
         except OSError as error:
@@ -336,7 +336,7 @@ class Output:
 
 @contextlib.contextmanager
 def _without_access_list() -> Iterator[None]:
-    """Take a file without an access list, or a file system without them, as one with an empty list."""
+    """Treat a missing access list, or a file system without them, as an empty list."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Common parts of reading and writing encrypted tensors: pieces of a file, and threads that share them."""
+"""Shared code for reading and writing encrypted tensors: pieces of a file, and threads that share them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .exceptions import InvalidTag
 
 TAG_BYTES = 16
 MOST_THREADS = 8
-#: The most parts of a piece; one preadv call reads them all, so there are fewer than IOV_MAX.
+#: The maximum number of parts in a piece; one preadv call reads them all, so it is below IOV_MAX.
 MOST_PARTS = 512
 
 
@@ -23,7 +23,7 @@ def chunks_of(size: int, chunk: int) -> int:
 
 
 def nonces(base: bytes, first: int, count: int) -> bytes:
-    """Return the nonces of ``count`` chunks from number ``first`` on, one after the other."""
+    """Return the concatenated nonces of ``count`` chunks from number ``first`` on."""
     fixed, start = base[:8], struct.unpack(">I", base[8:])[0]
     return b"".join(fixed + struct.pack(">I", start + i & 0xFFFFFFFF) for i in range(first, first + count))
 
@@ -135,15 +135,20 @@ def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any],
 
     others = start(threading.Thread(target=go, name="warpaes") for _ in range(threads - 1))
     go()
-    for thread in others:
-        thread.join()
+    try:
+        for thread in others:
+            thread.join()
+    except BaseException as error:  # such as KeyboardInterrupt: they stop after the piece that they have
+        failed.append((-1, error))
+        for thread in others:
+            thread.join()
     # Threads take pieces in order, so every piece before the first failure has been processed.
     if failed:
         raise min(failed, key=lambda failure: failure[0])[1]
 
 
 class Ahead:
-    """Threads that do work in order, ahead of its consumer. The consumer does work itself that no thread has begun."""
+    """Threads that do work in order, ahead of its consumer. The consumer itself does work that no thread has begun."""
 
     class _Job:
         def __init__(self, work: Callable[[], Any]) -> None:

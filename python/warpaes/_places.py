@@ -1,6 +1,6 @@
 """Places of keys, as command lines name them: a path, ``env:NAME``, ``fd:N`` or ``exec:COMMAND``.
 
-What a place names is read by ``_key_files``.
+``_key_files`` reads the contents of places.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read_secret(place: str) -> bytes:
 
 
 def shown(place: str) -> str:
-    """Return the part of a place that may stand in messages, manifests and records: nothing that may be secret."""
+    """Return the part of a place that messages, manifests and records may contain: nothing that may be secret."""
     kind, separator, rest = place.partition(":")
     if separator and kind == "exec":
         from .keysources._program import program_name
@@ -47,11 +47,11 @@ def shown(place: str) -> str:
     return "file:" + os.path.basename(rest if separator and kind == "file" else place)
 
 
-# ------------------------------------------------------------------------- keys by their place, for objects that load
+# ------------------------------------------------------------------------- keys by place, for objects that are loaded
 
 
 def _check_named(place: str) -> None:
-    """Check that a place is named with its kind; the sentence does not repeat what may be a key."""
+    """Check that a place begins with its kind; the message does not repeat text that may be a key."""
     if not isinstance(place, str) or place.partition(":")[0] not in ("file", "env", "fd", "exec"):
         raise ValueError("place must be file:PATH, env:NAME, fd:NUMBER or exec:COMMAND")
 
@@ -61,7 +61,7 @@ def read_key(place: str) -> bytes:
 
     Raises:
         ValueError: The place is not named with its kind, or the environment has no such variable.
-        KeysetError: There is text that is not a hexadecimal number: a passphrase, or another thing than a key.
+        KeysetError: It contains text that is not a hexadecimal number, such as a passphrase.
         OSError: The place cannot be read.
     """
     from ._native import Keyset
@@ -79,6 +79,6 @@ def read_key(place: str) -> bytes:
 
 
 def lasting_place(place: str) -> str | None:
-    """Return a place as another process finds it; None for a descriptor, which only this process has."""
+    """Return a place in a form for other processes; None for a descriptor, which only this process has."""
     kind, _, rest = place.partition(":")
     return None if kind == "fd" else f"file:{os.path.abspath(rest)}" if kind == "file" else place

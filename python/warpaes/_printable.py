@@ -1,12 +1,12 @@
-"""Text of others, for a terminal."""
+"""Prints untrusted text on a terminal."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    r"""Return text of one line in which nothing acts on a terminal.
+    r"""Return text on one line that cannot control a terminal.
 
-    Names come from those who can write to a storage. Control characters, which include the beginnings of escape
+    Names come from anyone who can write to a storage. Control characters, which include the beginnings of escape
     sequences, characters that change the direction of writing or are invisible, separators of lines, and bytes that
     are not UTF-8 become escapes such as ``\x1b`` and ``\u202e``.
     """

@@ -1,4 +1,4 @@
-"""The plaintext of a sealed file, without a buffer, over paths, file objects and buffers."""
+"""The plaintext of a sealed file, unbuffered, from paths, file objects and buffers."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from ._native import Keyset, Reader
 from ._typing import Buffer
 from .exceptions import FormatError, InvalidTag
 
-# Bytes that SealedReader reads ahead: at most, after a jump, and with the next read, if that follows.
+# Bytes that SealedReader reads ahead: the maximum, after a jump, and with the next sequential read.
 BUFFER_BYTES = 128 << 10
 FIRST_BYTES = 4 << 10
 SECOND_BYTES = 64 << 10
-# Bytes that are read at once of a source of unknown length.
+# Bytes to read at once from a source of unknown length.
 PIECE_BYTES = 4 << 20
 
 
 def path_of(file: Any) -> str | None:
-    """Return the path that an argument is, or None."""
+    """Return an argument's path, or None if it is not a path."""
     return os.fsdecode(file) if isinstance(file, (str, os.PathLike)) else None
 
 
 def _segments_of(keyset: Keyset) -> tuple[int, int]:
-    """Return the plaintext bytes of a file's first segment, and of the others; of the keyset's shortest."""
+    """Return the plaintext sizes of a file's first segment and of the others, for the keyset's shortest segments."""
     found = [(BUFFER_BYTES, BUFFER_BYTES)]
     keys = keyset.keys()
     for key in keys:
@@ -54,7 +54,7 @@ class RawReader(io.RawIOBase):
     """The plaintext of a sealed file, unbuffered."""
 
     def __init__(self, file: Any, keyset: Keyset, associated_data: Buffer | None, start: int | None = None) -> None:
-        # start: where in a file object that can seek the sealed file begins, if that is known
+        # start: the offset of the sealed file in a file object that can seek, if known
         super().__init__()
         self._position = 0
         self._next = 0  # where the last read ended
@@ -85,7 +85,7 @@ class RawReader(io.RawIOBase):
         with contextlib.suppress(OSError):
             mode = os.stat(path).st_mode
             if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode):
-                self._own = io.FileIO(path)  # unlike the library's own file, it is left by a signal
+                self._own = io.FileIO(path)  # unlike the library's own reads, it can be interrupted by a signal
         if self._own is None:
             kept = None if associated_data is None else bytes(associated_data)
             self._again = lambda: Reader(path, keyset, kept)
@@ -144,9 +144,9 @@ class RawReader(io.RawIOBase):
         return error if self._path is None else named(error, self._path)
 
     def _read_into(self, at: int, buffer: Any) -> int:
-        # Views are released here: an exception that is kept keeps this frame, and must not keep the caller's buffer.
+        # Views are released here: a stored exception keeps this frame alive, and must not keep the caller's buffer.
         with memoryview(buffer) as view:
-            if self._seekable and view.nbytes <= BUFFER_BYTES:  # a fill of the buffer, which may be shorter than it
+            if self._seekable and view.nbytes <= BUFFER_BYTES:  # a fill of the buffer, which may be partial
                 if at != self._next:
                     self._ahead = 0
                 limit = self._ahead or self._rest(at)
@@ -156,7 +156,8 @@ class RawReader(io.RawIOBase):
             return self.reader.read_into(at, view)
 
     def _rest(self, at: int) -> int:
-        """Return how many bytes to read after a jump: those of the segment that has byte ``at``, and not too many."""
+        """Return the number of bytes to read after a jump: those of the segment that contains byte ``at``, up to a
+        limit."""
         first, other = self._segments
         rest = first - at if at < first else other - (at - first) % other
         return min(rest, FIRST_BYTES)
@@ -193,7 +194,7 @@ class RawReader(io.RawIOBase):
 
 
 def _open_object(file: Any, keyset: Keyset, associated_data: Buffer | None, at: int | None) -> Reader:
-    """Open a file object: at its beginning or else at its position; where it stands, if it cannot seek."""
+    """Open a file object at its beginning, or else at its position; at its current position if it cannot seek."""
     check_binary(file, "read", "readinto")
     own = keeps_no_view(file)
     if not can_seek(file):

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def _said(index: Any) -> str:
-    """Return an index as safetensors writes it."""
+    """Return an index in safetensors' notation."""
     if not isinstance(index, slice):
         return str(index)
     return f"{'' if index.start is None else index.start}:{'' if index.stop is None else index.stop}"
@@ -17,7 +17,7 @@ class Slice:
     """A tensor of an open file that is read when it is indexed. The whole tensor is read and authenticated."""
 
     def __init__(self, read: Callable[[], Any], entry: Any) -> None:
-        """Keep the function that reads the tensor, and its entry in the header."""
+        """Store the function that reads the tensor, and its entry in the header."""
         self._read, self._entry = read, entry
 
     def get_shape(self) -> list[int]:

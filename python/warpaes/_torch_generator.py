@@ -32,7 +32,7 @@ def _become_custom(generator: torch.Generator) -> None:
     a C++ extension compiled for each version of PyTorch. This function changes the two adjacent members in memory
     instead, and the caller checks that the dispatcher and ``torch.Generator.device`` see the change. The new device is
     one on which no kernel of PyTorch makes numbers. A call that bypasses the dispatcher therefore fails, and never
-    returns numbers of the Mersenne Twister that lies behind these members.
+    returns numbers of the Mersenne Twister that follows these members in memory.
     """
     cpu, custom = (
         torch._C.DispatchKeySet(torch._C._parse_dispatch_key(name)).raw_repr() for name in ("CPU", "CustomRNGKeyId")
@@ -96,7 +96,7 @@ class Generator(torch.Generator):
 
     @property
     def source(self) -> random.Generator:
-        """The ``warpaes.Generator`` that the numbers come from."""
+        """The ``warpaes.Generator`` that supplies the numbers."""
         return self._source
 
     @property

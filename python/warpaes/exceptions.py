@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Error(RuntimeError):
-    """Every failure without an exception of its own: a missing backend, a GPU that fails, a call out of order."""
+    """Failures without a separate exception: a missing backend, a failed GPU, a call out of order."""
 
 
 class InvalidTag(Exception):  # noqa: N818 (pyca's name)

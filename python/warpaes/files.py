@@ -28,8 +28,8 @@ class SealedReader(io.BufferedReader):
     """The plaintext of a sealed file, as a binary file object. Every byte returned is authentic.
 
     It can seek if its source can. A pipe, a socket or the body of an HTTP response is read forward, in bounded memory:
-    a segment is returned after it has been authenticated, and an empty read means that the end of the file has been,
-    too. Altered or truncated data raise InvalidTag or FormatError when they are reached.
+    a segment is returned after it has been authenticated, and an empty read means that the end of the file was also
+    authenticated. Altered or truncated data raise InvalidTag or FormatError when they are reached.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SealedReader(io.BufferedReader):
 
         Args:
             file: A path, a binary file object, or a buffer with the content. A file object that can seek is read from
-                its beginning, or if no sealed file begins there, from its position; another one from where it stands.
+                its beginning or, if no sealed file begins there, from its position; others from their current position.
                 The caller closes the file object.
             keyset: The keys; see ``Reader``.
             associated_data: The associated data that the writer used, or None.
@@ -48,7 +48,7 @@ class SealedReader(io.BufferedReader):
             InvalidTag: No key of the keyset opens the file, or the file was altered or truncated.
             FormatError: The file is shorter than any sealed file.
             OSError: The file cannot be read.
-            TypeError: The file object is for text, or the argument is none.
+            TypeError: The file object is for text, or the argument is not a file object.
         """
         super().__init__(RawReader(file, keyset, associated_data, _start), BUFFER_BYTES)
 
@@ -76,7 +76,7 @@ class SealedReader(io.BufferedReader):
 class SealedWriter(io.BufferedIOBase):
     """Writes a sealed file, as a binary file object; for one thread at a time.
 
-    Only ``close`` completes the file, and only if all went well. The file is aborted by an exception that leaves the
+    Only ``close`` completes the file, and only after success. The file is aborted by an exception that leaves the
     ``with`` block, by ``close`` during the handling of an exception that was raised since the file was opened, by the
     end of the object, or of an object around it, without ``close``, and by ``close`` in a finalizer or when an
     exception has ended the program. docs/python.md lists what cannot be detected.
@@ -97,7 +97,7 @@ class SealedWriter(io.BufferedIOBase):
         Raises:
             FileExistsError: There is a file at the path, and ``overwrite`` is False.
             KeysetError: The keyset has no primary key.
-            TypeError: The file object is for text, or the argument is none.
+            TypeError: The file object is for text, or the argument is not a file object.
         """
         super().__init__()
         self._position = 0
@@ -153,8 +153,7 @@ class SealedWriter(io.BufferedIOBase):
         this thread is handling an exception that was raised since the file was opened, the file is aborted instead,
         and that exception is raised again.
 
-        Raises:
-            ValueError: A file object around this one went without ``close``, which aborted the file.
+        Raises: ValueError: A file object around this one was destroyed without ``close``, which aborted the file.
         """
         if self._unclosed and self.closed:
             raise ValueError("the file was aborted, because a file object around it was not closed: close or detach it")
@@ -205,7 +204,7 @@ class SealedWriter(io.BufferedIOBase):
             self.abort()
 
     def _is_of_the_program(self) -> bool:
-        """Whether ``close`` is called by the program, and not by a finalizer or because an exception has ended it."""
+        """Return whether the program calls ``close``, and not a finalizer or the end of the program by an exception."""
         error = _closing.uncaught()
         ended = error is not None and not any(error is one for one in self._handled)
         return not ended and _closing.finalizers() <= self._finalizers
@@ -215,7 +214,8 @@ class SealedWriter(io.BufferedIOBase):
         raise TypeError(_NOT_PICKLED)
 
     def _dealloc_warn(self, source: Any) -> None:
-        """Abort the file: a wrapper of module io calls this when it goes without ``close``, before it closes us."""
+        """Abort the file: a wrapper of module io calls this when it is destroyed without ``close``, before it closes
+        this object."""
         if self._writer is not None:
             self._abort_unclosed(source)
             self._unclosed = True
@@ -235,7 +235,7 @@ class SealedWriter(io.BufferedIOBase):
 
 
 class SealedTextWriter(io.TextIOWrapper):
-    """Writes a sealed file of text. It is completed and aborted as a ``SealedWriter`` is."""
+    """Writes a sealed file of text. It is completed and aborted like a ``SealedWriter``."""
 
     def __init__(
         self, file: SealedWriter, encoding: str | None = None, errors: str | None = None, newline: str | None = None

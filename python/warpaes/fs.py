@@ -1,4 +1,4 @@
-"""A file system of sealed files on top of any other of fsspec.
+"""A file system of sealed files on top of any other fsspec file system.
 
 For example ``fsspec.open("warpaes::s3://bucket/key", keyset=…)``.
 """
@@ -26,14 +26,16 @@ from fsspec.utils import isfilelike, stringify_path
 
 from ._fs_files import ClosingReader, ClosingWriter, Compressed, LocalFile, MemoryFile
 from ._fs_listing import Listing
+from ._fs_names import NamedFileSystem
 from ._keyset_places import OWN, dataset_place, lasting_keyset_place, load_keyset, parse
 from ._native import Keyset
 from ._output import Output
 from ._own_keysets import OwnKeysets
+from .names import EncryptedNames
 
 __all__ = ["WarpaesFileSystem"]
 
-#: Bytes that are copied at a time.
+#: Number of bytes to copy at a time.
 _COPY_BYTES = 16 << 20
 _NAMES = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 
@@ -41,9 +43,9 @@ _NAMES = "PATH, file:PATH, env:NAME, fd:NUMBER or exec:COMMAND"
 class WarpaesFileSystem(Listing):
     """The plaintexts of another file system's sealed files, under the same paths.
 
-    Sizes are those of plaintexts. To find a size, and to check that the file is complete, the file system opens the
-    file with two reads: of a few bytes, and of a segment. It keeps the size until the file is another one. A file that
-    cannot be opened is listed with the size None, and ``du`` leaves it out. Names are listed without reading files.
+    Sizes are those of plaintexts. To find a size and to check that the file is complete, the file system opens the file
+    with two reads: a few bytes and a segment. It caches the size until the file is replaced. A file that cannot be
+    opened is listed with the size None, and ``du`` leaves it out. Names are listed without reading files.
     """
 
     protocol = "warpaes"
@@ -58,9 +60,10 @@ class WarpaesFileSystem(Listing):
         target_options: dict[str, Any] | None = None,
         fo: str = "",
         kek: str | None = None,
+        encrypted_names: str | None = None,
         **options: Any,
     ) -> None:
-        """Make a file system on top of ``fs``, or of a protocol with its options.
+        """Create a file system on top of ``fs``, or of a protocol with its options.
 
         A file system is pickled with the name of its keyset, and each process reads the keyset itself. One with a
         Keyset in memory cannot be pickled. Options are as trusted as code: ``exec:`` runs a program.
@@ -75,6 +78,9 @@ class WarpaesFileSystem(Listing):
             target_options: The options of that protocol.
             fo: Ignored; fsspec passes it for chained URLs.
             kek: The place of the key-encryption key of the keyset, if ``keyset`` does not name it.
+            encrypted_names: The path or URL of a folder whose names are encrypted, as ``warpaes encrypt
+                --encrypt-names`` does. Paths are plain paths below it, and each file is bound to its own. Listing a
+                folder raises InvalidTag or FormatError if a name in it is not authentic.
             options: Further options of fsspec.
 
         Raises:
@@ -84,7 +90,7 @@ class WarpaesFileSystem(Listing):
             OSError: The keyset cannot be read.
         """
         if fs is None and target_options is None and target_protocol in options:
-            target_options = options.pop(target_protocol)  # as those of a chained URL are named
+            target_options = options.pop(target_protocol)  # named as for a chained URL
         super().__init__(**options)
         if keyset is None:
             raise ValueError(f"keyset is missing: name it by {_NAMES}, or pass keyset=warpaes.Keyset.parse(...)")
@@ -114,7 +120,8 @@ class WarpaesFileSystem(Listing):
                 stacklevel=3,
             )
             self.keyset = Keyset.parse(keyset)
-        self.associated_data = associated_data
+        if encrypted_names is not None and (datasets is not None or self.own is not None):
+            raise ValueError("encrypted_names: needs a keyset of its own, apart from the files and not of a dataset")
         if fs is None:
             if target_protocol is None:
                 raise ValueError("the file system beneath is missing: fs, or target_protocol")
@@ -122,6 +129,9 @@ class WarpaesFileSystem(Listing):
         if getattr(fs, "asynchronous", False):
             raise ValueError("the file system beneath is asynchronous: make it without asynchronous=True")
         self._below_fs, self._process = fs, os.getpid()
+        if encrypted_names is not None:
+            associated_data = self._use_names(encrypted_names, fs, associated_data)
+        self.associated_data = associated_data
         if datasets is not None:
             from .bulk.reading import Datasets  # which needs pyarrow
 
@@ -140,16 +150,27 @@ class WarpaesFileSystem(Listing):
         self.root_marker = fs.root_marker
         self._sizes: dict[str, tuple[Any, int | None]] = {}
 
+    def _use_names(self, root: str, fs: AbstractFileSystem, more: Any) -> Callable[[str], bytes]:
+        """Put a file system of plain paths between this one and ``fs``; return the associated data of its files."""
+        named = self._below_fs = NamedFileSystem(fs, root, EncryptedNames(self.keyset))
+
+        def bound(path: str) -> bytes:
+            return named.names.associated_data(named.plain(path), more(path) if callable(more) else more)
+
+        return bound
+
     @property
     def fs(self) -> AbstractFileSystem:
-        """The underlying file system. An asynchronous one belongs to a process: a child of ``fork`` makes its own."""
+        """The underlying file system. An asynchronous one belongs to a process: a child of ``fork`` creates its own."""
         if self._process != os.getpid():
-            self._process = os.getpid()
-            if getattr(self._below_fs, "async_impl", False):
+            if isinstance(self._below_fs, NamedFileSystem):
+                self._below_fs = self._below_fs.again()
+            elif getattr(self._below_fs, "async_impl", False):
                 self._below_fs = pickle.loads(pickle.dumps(self._below_fs))
+            self._process = os.getpid()  # last: another thread of the child may be here
         return self._below_fs
 
-    # fsspec sets the arguments that it pickles once the object is made. A keyset in clear is not kept in them.
+    # fsspec sets the arguments that it pickles once the object is made. They must not contain a keyset in clear.
 
     @property
     def storage_options(self) -> dict[str, Any]:
@@ -172,7 +193,7 @@ class WarpaesFileSystem(Listing):
         self._storage_args = (self._keyset_name or self.keyset, *arguments[1:]) if arguments else arguments
 
     def _check_name(self) -> None:
-        """Refuse to leave the process without a keyset that another process can read."""
+        """Refuse to be pickled with a keyset that another process cannot read."""
         if not self._keyset_name or lasting_keyset_place(self._keyset_name) is None:
             raise TypeError(
                 "a file system whose keyset is only in this process cannot be pickled or written as JSON: make it with "
@@ -224,20 +245,23 @@ class WarpaesFileSystem(Listing):
 
     def _open_below(self, path: str, options: dict[str, Any]) -> Any:
         if isinstance(self._innermost(path)[0], MemoryFileSystem):
-            # Its file object, with its position, is shared by all who open the file.
+            # All callers that open the file share its file object and position.
             return io.BytesIO(self.fs.open(path, "rb").getvalue())
         names = ("block_size", "cache_type", "cache_options")
         return self.fs.open(path, "rb", **{name: options[name] for name in names if options.get(name) is not None})
 
     def _innermost(self, path: str) -> tuple[Any, str]:
-        """Return the file system below all that only put a folder before paths, and the path there."""
+        """Return the file system below all wrappers that only prepend a folder, and the path there."""
         below = self.fs
-        while isinstance(below, DirFileSystem):
-            below, path = below.fs, below._join(path)
+        while isinstance(below, (DirFileSystem, NamedFileSystem)):
+            path = below.stored(path) if isinstance(below, NamedFileSystem) else below._join(path)
+            below = below.fs
         return below, path
 
     def _create(self, path: str, exclusive: bool = False) -> Any:
         """Begin a file of the underlying file system that appears by ``commit``."""
+        if isinstance(self.fs, NamedFileSystem):
+            self.fs.make_parts(self.fs.stored(path))
         below, inner = self._innermost(path)
         if isinstance(below, LocalFileSystem):
             inner = below._strip_protocol(inner)
@@ -246,12 +270,12 @@ class WarpaesFileSystem(Listing):
             return LocalFile(inner, exclusive)
         if isinstance(below, MemoryFileSystem):
             with contextlib.suppress(FileNotFoundError):
-                self.fs.open(path, "rb")  # refuses what it would refuse to write: folders, paths below a file
+                self.fs.open(path, "rb")  # refuses invalid targets: folders, paths below a file
             mode = "create" if exclusive else "overwrite"
             return MemoryFile(lambda data: self.fs.pipe_file(path, data, mode=mode))
         protocol = self.fs.protocol
         on_s3 = "s3" in ((protocol,) if isinstance(protocol, str) else protocol)
-        mode = "xb" if exclusive and on_s3 else "wb"  # s3fs makes "xb" a condition of the last request
+        mode = "xb" if exclusive and on_s3 else "wb"  # s3fs implements "xb" as a condition of the last request
         file = self.fs.open(path, mode, autocommit=False)
         self._take_out(file)
         return file
@@ -295,13 +319,11 @@ class WarpaesFileSystem(Listing):
     ) -> list[Any]:
         """Return ranges of plaintexts. Only the segments under them are fetched, and each file is opened once.
 
-        Args:
-            paths: The files; a path may occur several times.
+        Args: paths: The files; a path may occur several times.
             starts: The first byte of each range, or one for all.
             ends: The end of each range, or one for all.
             max_gap: Ignored.
-            on_error: ``raise`` raises the first exception; otherwise it stands in the list in place of the file's
-                ranges.
+            on_error: ``raise`` raises the first exception; otherwise the list contains it instead of the file's ranges.
             options: Ignored.
 
         Raises:
@@ -351,9 +373,9 @@ class WarpaesFileSystem(Listing):
         outfile: Any = None,
         **options: Any,
     ) -> None:
-        """Write the plaintext of a file to a local file, which appears when all of it is authentic.
+        """Write the plaintext of a file to a local file, which appears when it is complete and authentic.
 
-        Of a folder, an empty one is made.
+        For a folder, create an empty one.
 
         Raises:
             InvalidTag: No key of the keyset opens the file, or it was altered.
@@ -376,7 +398,7 @@ class WarpaesFileSystem(Listing):
     # -------------------------------------------------------------------------------------------------- writing
 
     def pipe(self, path: Any, value: Any = None, **options: Any) -> None:
-        """Write bytes to a file, or to each path of a dictionary its bytes."""
+        """Write bytes to a file, or each value of a dictionary to its path."""
         super().pipe(stringify_path(path), value, **options)
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **options: Any) -> None:
@@ -391,7 +413,7 @@ class WarpaesFileSystem(Listing):
     def put_file(
         self, lpath: Any, rpath: Any, callback: Any = DEFAULT_CALLBACK, mode: str = "overwrite", **options: Any
     ) -> None:
-        """Encrypt a local file to a path, whose folder is made. Of a local folder, an empty one is made."""
+        """Encrypt a local file to a path, and create the path's folder. For a local folder, create an empty one."""
         if os.path.isdir(lpath):
             self.makedirs(rpath, exist_ok=True)
             return
@@ -405,7 +427,7 @@ class WarpaesFileSystem(Listing):
                     callback.relative_update(len(data))
 
     def touch(self, path: str, truncate: bool = True, **options: Any) -> None:
-        """Create an empty file, or without ``truncate`` set the time of one that is there."""
+        """Create an empty file, or without ``truncate`` set the time of an existing one."""
         path = self._strip_protocol(path)
         if not truncate and self.fs.exists(path):
             self.fs.touch(path, truncate=False, **options)
@@ -427,7 +449,7 @@ class WarpaesFileSystem(Listing):
         return self.fs.rmdir(self._strip_protocol(path))
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> Any:
-        """Remove files, or with ``recursive`` folders, as the underlying file system does."""
+        """Remove files, or with ``recursive`` folders, like the underlying file system."""
         return self.fs.rm(self._below(path), recursive=recursive, maxdepth=maxdepth)
 
     def _rm(self, path: str) -> Any:
@@ -446,7 +468,7 @@ class WarpaesFileSystem(Listing):
     def cp_file(self, path1: str, path2: str, **options: Any) -> None:
         """Copy a file. If ``associated_data`` is a function of the path, the copy is encrypted again.
 
-        Of a folder, an empty one is made.
+        For a folder, create an empty one.
         """
         path1, path2 = self._strip_protocol(path1), self._strip_protocol(path2)
         if callable(self.associated_data) and self.fs.isfile(path1):
@@ -464,15 +486,16 @@ class WarpaesFileSystem(Listing):
             self.fs.cp_file(path1, path2, **options)
 
     def mv(self, path1: Any, path2: Any, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> Any:
-        """Move files, or folders, as the underlying file system does.
+        """Move files or folders, like the underlying file system.
 
-        If ``associated_data`` is a function of the path, files are encrypted again, and removed when all of them are.
+        If ``associated_data`` is a function of the path, files are encrypted again, and the originals are removed at
+        the end.
         """
         if not callable(self.associated_data):
             options |= {} if isinstance(self.fs, LocalFileSystem) else {"maxdepth": maxdepth}
             return self.fs.mv(self._below(path1), self._below(path2), recursive=recursive, **options)
         if isinstance(self.fs, LocalFileSystem):
-            recursive = True  # it moves folders always, and replaces nothing in a folder
+            recursive = True  # it always moves folders, and replaces nothing in a folder
             inside = f"{self._strip_protocol(path2)}/{self._strip_protocol(path1).rsplit('/', 1)[-1]}"
             if self.fs.exists(inside):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), inside)

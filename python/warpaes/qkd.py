@@ -112,14 +112,14 @@ def parse_header(line: bytes) -> Header:
     if unknown := sorted(found.keys() - {"format", *names}):
         raise refuse(f"{unknown[0]!a} is not a field of it")
     header = Header(**{name: found[name] for name in names})
-    # The bytes of the line are the associated data, so a line that was written again opens no file.
+    # The bytes of the line are the associated data, so a reformatted line does not open the file.
     if line != header.line():
         raise refuse("it has the right fields, but not the bytes that `send` writes: it was converted or reformatted")
     return header
 
 
 def keyset_of(key: QkdKey, template: str = TEMPLATE) -> Keyset:
-    """Return the keyset for a file: 32 bytes of a QKD key as they are.
+    """Return the keyset for a file: a QKD key of 32 bytes unchanged.
 
     From a longer key, HKDF-SHA256 derives 32 bytes, without salt and with the key's number in the info.
 
@@ -146,7 +146,7 @@ def sidecar_of(path: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def check_new(*paths: str | os.PathLike[str]) -> None:
-    """Check that the paths can be created, before a key is used up for nothing.
+    """Check that the paths can be created before a key is used up.
 
     Raises:
         FileExistsError: A path exists.
@@ -216,7 +216,7 @@ def send_stream(kme: Kme, peer: str, source: Any, target: Any, size: int = 256) 
 
 
 def _check(header: Header, peer: str) -> None:
-    """Check all that a header may say, before a key is asked for."""
+    """Check all fields of a header before the request for a key."""
     if header.master_sae_id != peer:
         raise DeniedError(f"the file is from '{header.master_sae_id}', and not from '{peer}'")
     if header.template != TEMPLATE:
@@ -224,7 +224,7 @@ def _check(header: Header, peer: str) -> None:
 
 
 def _check_body(body: Any) -> None:
-    """Check that a body can be one, and go back to its start."""
+    """Check that a body is plausible, and seek back to its start."""
     first, size = body.read(1), body.seek(0, os.SEEK_END)
     if first != bytes([BODY_HEADER]) or size < BODY_HEADER + BODY_TAG:
         raise exceptions.FormatError(
@@ -236,12 +236,12 @@ def _check_body(body: Any) -> None:
 
 
 def _check_with(kme: Kme, peer: str, header: Header) -> None:
-    """Compare a header with what the KME says without giving a key."""
+    """Compare a header with the KME's status, without a request for a key."""
     try:
         status = kme.status(peer)
-    except (DeniedError, UnknownKeyError):  # some KMEs answer only the side that asks for new keys
+    except (DeniedError, UnknownKeyError):  # some KMEs only answer the side that requests new keys
         return
-    # One of its two SAEs is the peer. Most KMEs name the caller as the master, some the one that sends.
+    # One of its two SAEs must be the peer. Most KMEs name the caller as the master, some the sender.
     ours = {status.master_sae_id, status.slave_sae_id} - {peer}
     if ours and header.slave_sae_id not in ours:
         raise DeniedError(f"the file is for '{header.slave_sae_id}', and not for '{min(ours)}'")
@@ -256,7 +256,7 @@ def _check_with(kme: Kme, peer: str, header: Header) -> None:
 def _opened(
     kept: KeptKeys, kme: Kme, peer: str, header: Header, body: Any, line: bytes
 ) -> Iterator[files.SealedReader]:
-    """Open a file under its key, which is wiped if the block succeeds, and otherwise kept for another file."""
+    """Open a file with its key, which is wiped if the block succeeds and otherwise kept for another file."""
     key = kept.get(kme, peer, header.key_id, lambda: _check_with(kme, peer, header))
     if len(key.key) * 8 != header.key_size:
         raise exceptions.FormatError(
@@ -268,7 +268,7 @@ def _opened(
 
 
 def _open_file(path: str | os.PathLike[str]) -> Any:
-    """Open a file of an inbox, where anything may lie: links are not followed, and nothing else is waited for."""
+    """Open a file of an inbox with arbitrary content, without following links or waiting."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -293,7 +293,7 @@ def read_header(path: str | os.PathLike[str]) -> Header:
 
     Raises:
         FileNotFoundError: There is no header.
-        FormatError: The file is not such a header.
+        FormatError: The file is not a valid header.
     """
     return parse_header(_read_line(path))
 
@@ -309,7 +309,7 @@ def receive(
     """Decrypt a file from a peer, with the header next to it.
 
     The target appears only after the whole file was authenticated. The file permissions allow only the owner. The key
-    is kept until a file has opened under it, so that a forged file that names it does not use it up.
+    is kept until a file has opened with it, so that a forged file that names it does not use it up.
 
     Args:
         kme: The local KME.
@@ -325,7 +325,7 @@ def receive(
         InvalidTag: The file or its header was altered, or is truncated.
         FormatError: There is no valid header.
         FileExistsError: ``target`` exists.
-        KeySourceError: The KME gives no key, or the file is from another SAE.
+        KeySourceError: The KME returns no key, or the file is from another SAE.
         OSError: A file cannot be read or written.
     """
     line = _read_line(source)
@@ -350,7 +350,7 @@ def receive_stream(
 ) -> Header:
     """Decrypt the output of ``send_stream``, from a file object that can seek. See ``receive``."""
     check_binary(source, "readline")
-    write_all(target)  # which checks that it can be written to
+    write_all(target)  # which checks that it is writable
     line = source.readline(MOST_HEADER + 1)
     header = parse_header(line)
     _check(header, peer)
@@ -417,14 +417,14 @@ def _parser() -> argparse.ArgumentParser:
         word.add_argument("--cert", required=True, metavar="FILE", help="our certificate, PEM")
         word.add_argument("--key", required=True, metavar="FILE", help="its private key, PEM")
         word.add_argument("--ca", required=True, metavar="FILE", help="the authority of the KME's certificate, PEM")
-        word.add_argument("--peer", required=True, metavar="SAE", help="who gets the file, or from whom it has to be")
+        word.add_argument("--peer", required=True, metavar="SAE", help="the recipient, or the required sender")
         word.add_argument("--timeout", type=float, default=30, metavar="SECONDS")
         if name != "status":
             word.add_argument("file", metavar="FILE")
             word.add_argument("-o", "--output", metavar="FILE", required=name == "receive")
         if name == "receive":
             word.add_argument(
-                "--state", metavar="FOLDER", help="where keys wait for their file (~/.local/state/warpaes/qkd)"
+                "--state", metavar="FOLDER", help="folder of keys that wait for their file (~/.local/state/warpaes/qkd)"
             )
         if name == "send":
             word.add_argument("--key-size", type=int, default=256, metavar="BITS", help="256, the default, or more")

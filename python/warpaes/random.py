@@ -33,7 +33,7 @@ _INTEGERS = 9
 
 _generators: weakref.WeakSet[Generator] = weakref.WeakSet()
 
-# Attributes that a pickle does not have, or has by themselves.
+# Attributes that a pickle does not contain, or contains separately.
 _STATE = ("_key", "_random_key", "_stream", "_position", "_place", "_lock")
 
 
@@ -49,7 +49,7 @@ def _load(kind: type[Generator], place: str, stream: int, position: int) -> Gene
 class Generator:
     """Random numbers from a key, starting at a position. Different streams of a key do not overlap.
 
-    The numbers of a call take as many bytes of the key stream as they are long, rounded up to a multiple of 16. Two
+    The numbers of a call use as many bytes of the key stream as their size, rounded up to a multiple of 16. Two
     exceptions: each integer takes 16 bytes, and each normal number of 16 bits takes 4.
 
     Thread-safe: each call reserves its part of the key stream under a lock. In a child of ``fork``, a generator with a
@@ -122,9 +122,9 @@ class Generator:
 
     @classmethod
     def load(cls, place: str, *, stream: int = 0) -> Self:
-        """Make a generator with the key that a place has. It is pickled by the name of the place, and its position.
+        """Create a generator with the key at a place. It is pickled by the name of the place, and its position.
 
-        Processes that get a pickle make the same numbers, as copies do: give each a stream of its own (``spawn``).
+        Processes that get a pickle make the same numbers, like copies: give each a separate stream (``spawn``).
 
         Args:
             place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has 16, 24 or 32 bytes, or

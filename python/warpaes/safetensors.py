@@ -1,13 +1,13 @@
 """Encrypted model weights: CryptoTensors, version 2, the format of the package cryptotensors.
 
-The layout is that of safetensors, with ciphertext in place of the tensors. The header has the wrapped keys, the tags
+The layout is that of safetensors, with ciphertext instead of the tensors. The header has the wrapped keys, the tags
 and a signature. Each tensor has its own key, wrapped with yours. Keys are JSON Web Keys: ``{"kty": "oct", "alg":
 "aes256gcm", "k": …, "kid": …}`` with ``k`` in base64, and for signatures ``{"kty": "okp", "alg": "ed25519", "x": …,
 "d": …, "kid": …}``. The package cryptography makes and verifies the signatures.
 
 The signature covers the header, and the header has the tags of the encrypted tensors. A file may also contain tensors
 in clear: nothing authenticates these. They are refused unless ``allow_clear`` is True; ``safe_open.clear_keys`` lists
-them. Every other byte of a file is authenticated, or must be what the format prescribes.
+them. Every other byte of a file is authenticated or fixed by the format.
 
 An access policy of the format is a program, and warpaes does not run it: it refuses every file whose policy is not the
 one that allows everything.
@@ -40,7 +40,7 @@ from ._jwk import Key, b64, compact
 from ._output import Output
 from ._pieces import TAG_BYTES, Ahead, Part, chunks_of, cut, workers
 from ._pieces import Tensor as Sealed
-from ._sealed_file import SealedFile
+from ._sealed_file import Ranges, SealedFile
 from ._slices import Slice
 from .exceptions import FormatError
 
@@ -48,7 +48,7 @@ __all__ = ["load_file", "safe_open", "save_file"]
 
 # Bytes encrypted and written at a time: a few windows fit into the last-level cache of most processors.
 _WINDOW_BYTES = 4 << 20
-# One thread writes the file, and it is hardly faster than this many threads encrypt.
+# One thread writes the file, hardly faster than this many threads encrypt.
 _MOST_THREADS = 3
 
 
@@ -99,7 +99,7 @@ class _Tensor:
 
 
 class Stored:
-    """A tensor as a file in clear has it: its bytes, with the dtype's name in the header."""
+    """A tensor in the form of a file in clear: its bytes, with the dtype's name in the header."""
 
     def __init__(self, name: str, dtype: str, shape: list[int], data: memoryview) -> None:
         if dtype not in RANK:
@@ -138,9 +138,9 @@ def save_file(
 ) -> None:
     """Encrypt tensors, sign the header and write the file.
 
-    The file appears under its name only when it is complete; it replaces a file at the path. The layout is one that
-    every reader of safetensors takes, and to readers without a key the weights are random. So that these stop, do not
-    call the file ``*.safetensors``, which causes a UserWarning, and leave ``guard`` as it is.
+    The file appears under its name only when it is complete; it replaces a file at the path. Every reader of
+    safetensors accepts the layout, and readers without a key would get random weights. To stop them, do not name the
+    file ``*.safetensors``, which causes a UserWarning, and keep the default ``guard``.
 
     Args:
         tensors: NumPy arrays or PyTorch tensors by name, on any device.
@@ -149,14 +149,14 @@ def save_file(
             underscores.
         enc_key: The JSON Web Key that wraps the tensors' keys.
         sign_key: The JSON Web Key with the private key for the signature.
-        guard: An empty tensor, in addition, that stops readers which do not decrypt. ``tensor``: it has a dtype that no
-            framework has, and stops what reads all tensors. cryptotensors opens the file and reads tensors by their
-            names; its ``load_file`` stops as well. ``header``: it has a dtype of no reader, so that none but this
-            module opens the file. ``none``: the file is as cryptotensors writes it.
+        guard: An additional empty tensor that stops readers which do not decrypt. ``tensor``: its dtype is in no
+            framework, which stops readers of all tensors. cryptotensors opens the file and reads tensors by name; its
+            ``load_file`` stops as well. ``header``: its dtype is in no reader, so that only this module opens the file.
+            ``none``: the file equals one of cryptotensors.
 
     Raises:
         KeysetError: A key does not have the expected form.
-        TypeError: A tensor has a dtype that safetensors lacks, or ``metadata`` has something else than text.
+        TypeError: A tensor has a dtype that safetensors lacks, or ``metadata`` contains other values than text.
         ValueError: A name in ``metadata`` or of a tensor is reserved, ``guard`` is another one, or the header would be
             longer than 100,000,000 bytes.
         ModuleNotFoundError: The package cryptography is missing.
@@ -269,13 +269,14 @@ class safe_open:  # noqa: N801 (safetensors' name)
 
     def __init__(
         self,
-        filename: str | os.PathLike[str],
+        filename: str | os.PathLike[str] | Ranges,
         framework: str = "numpy",
         device: Any = "cpu",
         *,
         enc_key: Key,
         sign_key: Key,
         allow_clear: bool = False,
+        _header_sha256: str | None = None,
     ) -> None:
         """Open a file and verify the signature of its header.
 
@@ -301,7 +302,9 @@ class safe_open:  # noqa: N801 (safetensors' name)
         if framework == "numpy" and device != "cpu":
             raise ValueError("NumPy's arrays are on the cpu: another device needs framework='torch'")
         self._allow_clear = allow_clear
-        self._file = SealedFile(filename, framework, device, enc_key=enc_key, sign_key=sign_key)
+        self._file = SealedFile(
+            filename, framework, device, enc_key=enc_key, sign_key=sign_key, header_sha256=_header_sha256
+        )
 
     def keys(self) -> list[str]:
         """Return the names of the tensors, in the order of the header."""
@@ -343,8 +346,8 @@ class safe_open:  # noqa: N801 (safetensors' name)
         """
         return Slice(partial(self.get_tensor, name), self._file.entries[name])
 
-    def _tensors(self, names: list[str]) -> Iterator[tuple[str, Any]]:
-        """Read and decrypt tensors with several threads."""
+    def _tensors(self, names: list[str], device: Any = None) -> Iterator[tuple[str, Any]]:
+        """Read and decrypt tensors with several threads. ``device``: another one than the file was opened for."""
         for name in names:
             if name not in self._file.entries:
                 raise KeyError(name)
@@ -355,11 +358,12 @@ class safe_open:  # noqa: N801 (safetensors' name)
                     f"{name}: is in clear, so nothing authenticates it; allow_clear=True reads such tensors, which "
                     "clear_keys() lists"
                 )
-        if self._file.is_torch and _decrypts_there(self._file.device):
+        file = self._file if device is None else self._file.on(device)
+        if file.is_torch and _decrypts_there(file.device):
             from ._to_gpu import load
         else:
             from ._to_host import load
-        yield from load(self._file, names)
+        yield from load(file, names)
 
     def close(self) -> None:
         """Close the file."""

@@ -1,4 +1,7 @@
-"""PyTorch operators that ``torch.compile`` keeps in its graphs, and random numbers in tensors on any device.
+"""PyTorch: operators for ``torch.compile``, random numbers in tensors on any device, and encrypted checkpoints.
+
+``save`` and ``load`` are those of ``torch``, with encrypted files. ``StorageWriter`` and ``StorageReader`` are those of
+``torch.distributed.checkpoint``.
 
 Importing this module registers the operators ``gcm_encrypt``, ``gcm_decrypt``, ``ctr`` and ``ctr_`` in
 ``torch.ops.warpaes``; the functions of these names call them. Data may lie in host or device memory; keys, nonces and
@@ -11,10 +14,13 @@ arguments, and use each one once.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import torch
 from torch import Tensor
 
 from . import random
+from ._torch_checkpoints import load, save
 from ._torch_generator import Generator
 from ._torch_kernels import make
 from .aead import AESGCM
@@ -22,11 +28,36 @@ from .ciphers import Cipher, algorithms, modes
 from .exceptions import InvalidTag
 from .random import _NORMAL, _UNIFORM
 
-__all__ = ["Generator", "ctr", "ctr_", "gcm_decrypt", "gcm_encrypt", "normal_", "random_", "uniform_"]
+if TYPE_CHECKING:
+    from ._torch_distributed import StorageReader, StorageWriter
+
+__all__ = [
+    "Generator",
+    "StorageReader",
+    "StorageWriter",
+    "ctr",
+    "ctr_",
+    "gcm_decrypt",
+    "gcm_encrypt",
+    "load",
+    "normal_",
+    "random_",
+    "save",
+    "uniform_",
+]
 
 TAG_BYTES = 16
 #: The status of a decryption that is not authentic: WARPAES_ERROR_AUTHENTICATION.
 NOT_AUTHENTIC = 22
+
+
+def __getattr__(name: str) -> Any:
+    # Importing torch.distributed.checkpoint takes longer than all the rest.
+    if name in ("StorageReader", "StorageWriter"):
+        from . import _torch_distributed
+
+        return getattr(_torch_distributed, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _bytes(tensor: Tensor, name: str) -> bytes:
@@ -185,7 +216,7 @@ def _fill(
 
 
 def random_(tensor: Tensor, generator: random.Generator) -> Tensor:
-    """Fill a tensor with uniform numbers in [0, 1): those of ``generator.random``, on whatever device the tensor lies.
+    """Fill a tensor with uniform numbers in [0, 1): those of ``generator.random``, on any device.
 
     On a GPU, the work is enqueued on the current stream.
 
@@ -223,7 +254,7 @@ def uniform_(tensor: Tensor, generator: random.Generator, low: float = 0.0, high
 
 
 def normal_(tensor: Tensor, generator: random.Generator, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
-    """Fill a tensor with normal numbers: the numbers of ``generator.normal``, on whatever device the tensor lies.
+    """Fill a tensor with normal numbers: the numbers of ``generator.normal``, on any device.
 
     On a GPU, the work is enqueued on the current stream.
 

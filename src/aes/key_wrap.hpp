@@ -65,9 +65,9 @@ constexpr void unwrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Ciph
     std::copy_n(work.begin(), semiblock_bytes, a.begin());
 }
 
-/// The result of KWP's checks on the semiblock before a padded plaintext of `padded` bytes, and on its padding.
+/// The result of KWP's checks on a padded plaintext of `padded` bytes: of the semiblock before it and of its padding.
 struct KwpEnd {
-    std::uint8_t wrong = 0;  ///< nonzero: the first semiblock or the padding is not as KWP makes them
+    std::uint8_t wrong = 0;  ///< nonzero: the first semiblock or the padding is invalid
     std::uint64_t bytes = 0;
 };
 

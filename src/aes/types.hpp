@@ -59,7 +59,7 @@ enum class Mode : std::int32_t {
     gcm = 9,
     ccm = 10,
     cmac = 11,
-    // Modes made of others: see is_composed().
+    // Modes composed of others: see is_composed().
     kw = 12,
     kwp = 13,
     siv = 14,

@@ -1,6 +1,6 @@
 // The interface that every backend implements, and its two main types: a key and a group of messages.
 //
-// A backend handles blocks, modes and memory. It knows no file formats, no padding and no messages that arrive in
+// A backend handles blocks, modes and memory. It does not handle file formats, padding or messages that arrive in
 // pieces.
 #pragma once
 
@@ -77,7 +77,7 @@ public:
         return &**first_round_;
     }
 
-    /// What a backend derives from the key, made by T::make(key, result) on first use and kept with the key.
+    /// Data that a backend derives from the key, made by T::make(key, result) on first use and kept with the key.
     /// Thread-safe. All calls must be for one type: only one backend does this.
     template <typename T>
     [[nodiscard]] const T& derived() const {
@@ -191,7 +191,8 @@ public:
     Backend& operator=(const Backend&) = delete;
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-    /// A CPU backend has one entry. A CUDA backend has one per device, or a single one that says why there is none.
+    /// A CPU backend has one entry. A CUDA backend has one per device, or a single one with the reason why there is
+    /// none.
     [[nodiscard]] virtual const std::vector<BackendInfo>& info() const noexcept = 0;
     [[nodiscard]] bool usable() const noexcept { return info().front().usable(); }
     /// Whether its devices are GPUs, which have memory of their own.
@@ -204,8 +205,8 @@ public:
                                                           Pool* pool = nullptr) = 0;
 
     /// The function that processes short messages of this mode without a lane, for keys of `rounds` rounds; null if a
-    /// lane is at least as good. It notes all of the stack that it uses. In a parallel direction it never fails, except
-    /// for libcrypto's, which allocates memory.
+    /// lane is at least as good. It records all of the stack that it uses. In a parallel direction it never fails,
+    /// except for libcrypto's, which allocates memory.
     [[nodiscard]] virtual ShortFunction short_function(Mode /*mode*/, Direction /*direction*/,
                                                        int /*rounds*/) const noexcept {
         return nullptr;

@@ -1,4 +1,4 @@
-// What the CUDA backend offers beyond the common interface: it works in device memory and on a caller's stream.
+// The CUDA backend's interface beyond the common one: work in device memory and on a caller's stream.
 // Engine::gpu() is the one that an engine uses. Its memory is in device_memory.hpp, its tuning in gpu_tuning.hpp.
 #pragma once
 
@@ -65,7 +65,7 @@ public:
     virtual void wipe_keys_before(std::chrono::steady_clock::time_point time) = 0;
 };
 
-/// In a build without CUDA, this is a backend that says that it cannot run.
+/// In a build without CUDA, this is a backend that reports that it cannot run.
 CudaBackend& cuda_backend();
 
 }  // namespace warpaes

@@ -24,10 +24,10 @@ struct GpuLaunches {
     GpuShape gpu;
     LaunchTable built_in;  ///< of the GPU's architecture
     LaunchTable used;
-    std::string note;  ///< why `used` is not the stored table, if one is stored
+    std::string note;  ///< the reason why `used` is not the stored table, if one is stored
 };
 
-/// What a tuning stored for a GPU: a table that has passed every check, or else possibly a note why there is none.
+/// The result of a tuning for a GPU: a table that has passed every check, or possibly a note why there is none.
 struct StoredLaunches {
     std::optional<LaunchTable> table;
     std::string note;

@@ -83,10 +83,10 @@ struct MessageGroup {
     /// A lane may access input and output in place: a GPU lane its own memory, page-locked memory or a few bytes. IV,
     /// J0 and associated data then lie in host memory, tags anywhere.
     bool direct = false;
-    /// The group is larger than the caches and not processed in place, or is a part of such a one: caching it is no
-    /// use.
+    /// The group is larger than the caches and not processed in place, or is part of such a group: caching it is
+    /// useless.
     bool beyond_caches = false;
-    /// On a GPU: what lies in page-locked memory, input, output or both, is read and written there, however long it is.
+    /// On a GPU: input and output in page-locked memory are read and written there, whatever their length.
     bool zero_copy = false;
 
     /// Messages [first, first + n) of the group.
@@ -97,7 +97,7 @@ struct MessageGroup {
 /// From this length on, a message's input and output do not fit in the last-level cache together, or in one processor's
 /// share of a large cache.
 [[nodiscard]] std::uint64_t cached_bytes();
-/// So many bytes of one buffer stay in a core's own caches beside those of another.
+/// This many bytes of one buffer stay in a core's own caches together with those of another.
 [[nodiscard]] std::uint64_t core_cached_bytes();
 /// Whether the messages are not processed in place, and input and output do not fit in the last-level cache together.
 [[nodiscard]] bool is_beyond_caches(const MessageGroup& group);

@@ -11,7 +11,7 @@
 
 namespace warpaes {
 
-/// What is kept between pieces.
+/// The state between pieces.
 struct MacState {
     Block chain{};         ///< after the blocks that have been processed
     Block last{};          ///< the last block always stays here, because CMAC treats it differently
@@ -22,7 +22,7 @@ struct MacState {
 template <typename Encrypt>
 class CbcMac {
 public:
-    /// `bytes`: how many will come, for the size of the buffer.
+    /// `bytes`: the expected number, for the size of the buffer.
     CbcMac(Encrypt encrypt, std::uint64_t bytes, const MacState& state = {})
         : encrypt_(std::move(encrypt)),
           buffer_(static_cast<std::size_t>(std::min(bytes, most) / block_bytes + 2) * block_bytes),

@@ -74,7 +74,7 @@ struct GcmRun {
     [[nodiscard]] bool hashes_only() const noexcept { return output == nullptr && result == Result::digest; }
 };
 
-/// A lane that is built on two kernels.
+/// A lane built on two kernels.
 class StretchLane : public Lane {
 public:
     virtual void run_stretch(const Run& run) = 0;

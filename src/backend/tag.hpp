@@ -1,4 +1,4 @@
-// Tags: how they are made, compared and written, and what happens to the output if one is wrong. Every backend and
+// Tags: computing, comparing and writing them, and handling the output if one is wrong. Every backend and
 // every way of running a message ends here; only kernels compare tags themselves.
 #pragma once
 

@@ -21,7 +21,7 @@ namespace warpaes {
 /// Number of processors that this process may run on.
 [[nodiscard]] unsigned usable_processors();
 
-/// Whether busy waiting would delay the thread that is waited for.
+/// Whether busy waiting would delay the awaited thread.
 inline bool few_processors() {
     static const bool few = std::thread::hardware_concurrency() < 4;
     return few;
@@ -81,7 +81,7 @@ private:
         std::vector<std::thread> threads;
         std::size_t idle = 0;
         bool stopping = false;
-        std::atomic<bool> open{false};  ///< whether there are offers, for threads that poll
+        std::atomic<bool> open{false};  ///< whether there are offers, for polling threads
         std::atomic<unsigned> held{0};
     };
     /// The state of this process.

@@ -20,7 +20,7 @@ namespace {
 using Word = std::atomic<std::uint64_t>;
 
 constinit Word none{0};
-/// Where the process's number is, or 0 if it has none yet: `none`, or a page that the kernel clears in a child.
+/// The address of the process's number, or 0 if it has none yet: `none`, or a page that the kernel clears in a child.
 constinit std::atomic<Word*> number{&none};
 
 class Numbers {

@@ -1,5 +1,5 @@
-// Which process runs. fork() copies every object into the child: nonces and states of generators, which must not be
-// used twice, handles of the parent's threads, and locks that these threads hold.
+// Identifies the running process. fork() copies every object into the child: nonces and states of generators, which
+// must not be used twice, handles of the parent's threads, and locks that these threads hold.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace warpaes {
 
-/// A number that this process has and no process that it descends from. Costs two loads after the first call. A child
-/// of fork() is told from its parent by a page that the kernel clears in it (MADV_WIPEONFORK), which no process ID and
-/// no handler of fork() can miss: a raw clone() runs no handlers, and may give the child its parent's ID in another
+/// A number that differs from those of all ancestors of this process. Costs two loads after the first call. A page that
+/// the kernel clears in a child of fork() (MADV_WIPEONFORK) distinguishes it from its parent. Process IDs and fork()
+/// handlers are not sufficient: a raw clone() runs no handlers, and may give the child its parent's ID in another
 /// namespace. Kernels before 4.14 do not clear the page: there a handler does, and process IDs are compared. A child
 /// that shares its parent's memory (vfork) has no copies, and the same number.
 [[nodiscard]] std::uint64_t this_process() noexcept;
@@ -33,7 +33,7 @@ private:
     std::uint64_t process_;
 };
 
-/// A lock that fork() waits for, so that the child finds it free and what it guards whole.
+/// A lock that fork() waits for, so that the child finds it free and the guarded data consistent.
 class LockAcrossFork {
 public:
     LockAcrossFork(const LockAcrossFork&) = delete;
@@ -52,8 +52,7 @@ private:
     LockAcrossFork *previous_ = nullptr, *next_ = nullptr;
 };
 
-/// Such a lock, otherwise as Mutex. Whoever holds one takes no other, calls no function of the caller's, and does not
-/// fork.
+/// Such a lock, otherwise as Mutex. A holder takes no other lock, calls no function of the caller, and does not fork.
 template <typename Mutex = std::mutex>
 class ForkSafe final : private LockAcrossFork {
 public:

@@ -20,7 +20,8 @@ using namespace warpaes::capi;
 
 constexpr std::size_t buffer_bytes = 65536;
 
-/// What stdio hands to the functions below. Its buffer holds plaintext, which stdio would free and not wipe.
+/// The cookie that stdio passes to the functions below. Its buffer holds plaintext, which stdio would free and not
+/// wipe.
 struct Cookie {
     warpaes_reader* reader = nullptr;
     warpaes_writer* writer = nullptr;
@@ -42,7 +43,7 @@ int error_number(warpaes_status status) {
     return status == WARPAES_ERROR_OUT_OF_MEMORY ? ENOMEM : EIO;
 }
 
-/// As much of `length` bytes as is authentic from the position on: all or nothing of each call of the reader.
+/// Reads up to `length` authentic bytes from the position on: all or none of each call of the reader.
 ssize_t read_cookie(void* user, char* buffer, std::size_t length) {
     auto& cookie = *static_cast<Cookie*>(user);
     if (cookie.position >= warpaes_reader_size(cookie.reader)) return 0;  // also after seeking beyond the end

@@ -1,4 +1,4 @@
-// Converts exceptions to statuses, in this one place, and makes the checks that all entry points share.
+// Converts exceptions to statuses, only here, and makes the checks that all entry points share.
 #pragma once
 
 #include <algorithm>

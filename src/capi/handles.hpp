@@ -19,7 +19,7 @@
 
 namespace warpaes::capi {
 
-/// The memory that warpaes_alloc has handed out. Thread-safe.
+/// The memory that warpaes_alloc has returned. Thread-safe.
 class HeldMemory {
 public:
     void* add(std::unique_ptr<Arena> arena) {

@@ -48,7 +48,7 @@ struct Passphrase {
     Bytes bytes{};
 };
 
-/// Asks the caller, who may write whatever it likes to `length`.
+/// Asks the caller, who may write any value to `length`.
 void ask(Passphrase& passphrase, const std::string& question, const warpaes_place_options& options) {
     if (options.ask == nullptr) {
         throw Error(WARPAES_ERROR_ARGUMENT, question +
@@ -100,7 +100,7 @@ auto naming(const std::string& name, const Call& call) {
 
 Keyset unwrapped(const std::string& name, std::string_view text, const KeysetPlace& place, places::Host& host,
                  const warpaes_place_options& options) {
-    // Refuses text that is no such keyset, and a cost beyond the bounds, before anyone is asked.
+    // Refuses text that is not such a keyset, and a cost beyond the limits, before any prompt.
     const bool has_passphrase = naming(name, [&] { return peek_keyset(text).cost.n != 0; });
     if (has_passphrase && !place.asks && !place.passphrase) {
         throw Error(WARPAES_ERROR_KEYSET, name + ": is under a passphrase" +
@@ -209,7 +209,7 @@ void save(const Keyset& keyset, const char* place, const warpaes_place_options& 
     if (parsed.location == *path && path->find('/') == std::string::npos) places::refuse_unknown_kind("place", *path);
     const std::string name = "'" + *path + "'";
     struct stat status {};
-    if (::lstat(path->c_str(), &status) == 0) {  // before anyone is asked
+    if (::lstat(path->c_str(), &status) == 0) {  // before any prompt
         throw Error(WARPAES_ERROR_EXISTS, "place: " + name + " exists, and keys are never overwritten");
     }
     CallerHost host(place, options);

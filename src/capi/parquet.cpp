@@ -45,11 +45,11 @@ struct Pages {
     }
     [[nodiscard]] const std::uint8_t* modules() const { return static_cast<const std::uint8_t*>(chunk.modules); }
     [[nodiscard]] bool ctr() const { return (chunk.flags & WARPAES_PARQUET_CTR_PAGES) != 0; }
-    /// What the page's header takes in the view.
+    /// The size of the page's header in the view.
     [[nodiscard]] std::uint64_t header_room(const warpaes_parquet_page& page) const {
         return page.header_bytes + parquet::page_overhead(chunk);
     }
-    /// Where the last page ends.
+    /// The end of the last page.
     [[nodiscard]] std::uint64_t end() const {
         return list.empty() ? 0 : list.back().offset + list.back().header_bytes + list.back().page_bytes;
     }
@@ -226,7 +226,7 @@ warpaes_batch_entry staged_entry(const Pages& pages, const warpaes_parquet_page&
 }
 
 void stage(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, std::uint8_t* seals) {
-    // A header takes what it leaves of the page before it and of its own page: their tag and nonce are kept first.
+    // A header takes the room of the previous page's tag and of its own page's nonce, which are saved first.
     for (std::size_t i = 0; i < pages.list.size(); ++i) {
         const auto& page = pages.list[i];
         const std::uint8_t* const module = pages.modules() + page.offset + page.header_bytes;

@@ -36,7 +36,7 @@ void run_vectorised(const SimdBatchKernels& kernels, MessageKeys& keys, const Me
     if (g.key != nullptr) {
         run.keys = reinterpret_cast<const std::uint8_t*>(g.key->round_keys(g.mode, g.direction).words.data());
         if (g.mode == Mode::ecb && g.input.stride == g.length && g.output.stride == g.length) {
-            run.length *= run.count;  // neighbours are one message
+            run.length *= run.count;  // adjacent lanes process one message
             run.count = 1;
         }
         return kernels.run_messages(run);

@@ -1,5 +1,5 @@
-// Input and output of a message that is larger than the caches. Loads prefetch what follows, and stores do not read
-// their cache lines first.
+// Input and output of a message that is larger than the caches. Loads prefetch the following text, and stores do not
+// read their cache lines first.
 #pragma once
 
 #include "cpu/simd_vector.hpp"
@@ -18,10 +18,10 @@ struct FarText : V {
     }
 };
 
-/// Vectors that follow each other in an output that is aligned to blocks. Stores must be aligned to vectors; where the
-/// output is not, what is stored is the end of one vector and the beginning of the next. So the caller stores the
-/// vector before the first one and the last one itself. If `Copies`, the vectors of a step are in `copy`, for whoever
-/// hashes them.
+/// Vectors that follow each other in an output that is aligned to blocks. Stores must be aligned to vectors; if the
+/// output is not aligned, a store combines the end of one vector with the beginning of the next. So the caller stores
+/// the vector before the first one and the last one itself. If `Copies`, the vectors of a step are also in `copy`, for
+/// hashing.
 template <class V, bool Copies = false>
 class FarOutput {
 public:

@@ -1,4 +1,4 @@
-// Which instruction sets this CPU and its operating system can run.
+// The instruction sets that this CPU and its operating system can run.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ inline constexpr const char* vector_bits_variable = "WARPAES_VECTOR_BITS";
 /// The value; 512 if it is not set or empty, 0 if it is neither of the two.
 unsigned given_vector_bits();
 
-/// A sentence that says why the instruction set cannot be used here; empty if it can. AES-NI also requires PCLMULQDQ
+/// The reason why the instruction set cannot be used here; empty if it can. AES-NI also requires PCLMULQDQ
 /// and SSSE3.
 std::string why_not_aesni(const CpuWords& words = this_cpu());
 /// VAES on 256-bit registers, which also requires VPCLMULQDQ and AVX2.
@@ -33,7 +33,7 @@ std::string why_not_vaes512(const CpuWords& words = this_cpu());
 std::string why_not_armv8(const CpuWords& words = this_cpu());
 
 /// Whether a carry-less product takes several times as long as a round of AES, so that GCM is faster with fewer of
-/// them: on AMD's processors. Only kernels for AVX-512 ask, and of AMD's these have Zen 4 and 5. LLVM's model of Zen 3
+/// them: on AMD's processors. Only kernels for AVX-512 query this, which AMD has from Zen 4 on. LLVM's model of Zen 3
 /// has a product every two cycles and four rounds of AES in that time (llvm-mca -mcpu=znver3), and Zen 4 halves its
 /// 512-bit operations for the same units; on Intel's (-mcpu=icelake-server) both come once a cycle.
 bool multiplies_slowly();

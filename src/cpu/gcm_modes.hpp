@@ -136,7 +136,7 @@ WARPAES_INLINE void rounds_beside_hash(typename V::State (&s)[N], const std::uin
     hash_share(shares - 1);
 }
 
-/// Output as it comes.
+/// Output without a copy.
 template <class V>
 struct NearOutput {
     template <std::size_t N>
@@ -198,7 +198,7 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest&
 }
 
 /// Processes the last N or N - 1 vectors, of which the last may be partial. Encryption hashes the `Behind` vectors
-/// before `output` beside the rounds, and then its own; decryption hashes its input beside them.
+/// before `output` during the rounds, and then its own; decryption hashes its input during the rounds.
 template <class V, int Rounds, bool Encrypt, std::size_t N, std::size_t Behind, class Counter, class Digest>
 WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                             std::uint8_t* output, std::size_t bytes) {
@@ -206,8 +206,8 @@ WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& 
     const auto clip = [&](std::size_t i) __attribute__((always_inline)) {
         return Clipped{static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(i * V::bytes)};
     };
-    // A vector behind the end takes the address of the first one: a masked access to a page that is not there raises no
-    // fault, but takes 100 ns and more.
+    // A vector past the end uses the first vector's address: a masked access to an unmapped page does not fault, but
+    // takes over 100 ns.
     const auto place = [&](std::size_t i) __attribute__((always_inline)) {
         return i + 1 < N || bytes > i * V::bytes ? i * V::bytes : 0;
     };
@@ -242,7 +242,7 @@ WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& 
     if constexpr (Encrypt) hash.add(text, blocks);
 }
 
-/// Processes less than V::unroll vectors, and hashes the `Behind` vectors before `output`.
+/// Processes at most V::unroll vectors, and hashes the `Behind` vectors before `output`.
 template <class V, int Rounds, bool Encrypt, std::size_t Behind, class Counter, class Digest>
 WARPAES_INLINE void gcm_ends(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {
@@ -271,11 +271,13 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
                                 std::uint8_t* output, std::size_t bytes) {
     constexpr std::size_t n = V::unroll, step = n * V::bytes;
     constexpr bool masked = End == GcmEnd::masked;
+    // The end takes up to a step, and hashes it from registers.
+    constexpr std::size_t least = Encrypt && masked ? step + 1 : step;
     NearOutput<V> sink;
-    if (bytes >= step) {
+    if (bytes >= least) {
         if constexpr (Encrypt) {
             gcm_step<V, Rounds, n, false>(keys, counter, hash, input, output, nullptr, sink);
-            for (input += step, output += step, bytes -= step; bytes >= step;
+            for (input += step, output += step, bytes -= step; bytes >= least;
                  input += step, output += step, bytes -= step) {
                 gcm_step<V, Rounds, n, true>(keys, counter, hash, input, output, output - step, sink);
             }
@@ -295,8 +297,8 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
 inline constexpr std::size_t least_far_gcm = 2048;
 
 /// The same for a stretch that is larger than the caches, or a message of a batch that is. The caller ends the streams.
-/// `output` is aligned to blocks. The digest takes ciphertext from a copy, as what was stored
-/// around the caches would have to come from memory.
+/// `output` is aligned to blocks. The digest reads ciphertext from a copy, because data stored around the caches would
+/// have to come from memory.
 template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
 WARPAES_INLINE void far_gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                                     std::uint8_t* output, std::size_t bytes) {

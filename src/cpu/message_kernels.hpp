@@ -1,5 +1,5 @@
-// Many messages of a parallel mode in one call: what a call costs is paid once, and the processor begins a message
-// while the one before it is still in the pipeline.
+// Many messages of a parallel mode in one call: the cost of a call is paid once, and the processor begins a message
+// while the previous one is still in the pipeline.
 #pragma once
 
 #include "cpu/counter_cache.hpp"
@@ -17,7 +17,7 @@ WARPAES_INLINE void ctr_message(const SimdMessages& run, const std::uint8_t* key
     ctr_walk<V, Rounds>(keys, counter, input, output, run.length);
 }
 
-/// `One`: the kernels for a single message, which take what has no loop here.
+/// `One`: the kernels for a single message, for cases without a loop here.
 template <class V, int Rounds, void (*One)(const SimdRun&)>
 void messages_of_rounds(const SimdMessages& run) {
     note_stack_depth();

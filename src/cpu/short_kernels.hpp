@@ -98,7 +98,8 @@ template <class V, int Rounds>
     return true;
 }
 
-/// What pays for a GCM message: nothing, steps of V::unroll vectors, or these and the key's table for round one.
+/// The setup worthwhile for a GCM message: none, steps of V::unroll vectors, or these and the key's table for round
+/// one.
 enum class GcmMeans { none, steps, table };
 
 /// Takes `state`, which includes the first round key, through all rounds.

@@ -2,9 +2,9 @@
 //
 // A vector type `V` holds V::bytes / 16 blocks in a V::Reg. Within the cipher the blocks are a V::State. x86 adds a
 // round key at the end of a round, but Arm at the beginning of the next one; there a state is the pending sum of two
-// registers. So whatever enters the cipher is given as a sum, and the last addition of the input is free. Each
-// instruction set's file defines its own `V` in an unnamed namespace. That makes every template over it private to that
-// file, so no other file can use its instructions.
+// registers. So the input of the cipher is given as a sum, and its last addition is free. Each instruction set's file
+// defines its own `V` in an unnamed namespace. That makes every template over it private to that file, so no other file
+// can use its instructions.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct Part {
     std::size_t bytes;
 };
 
-/// The same for a vector that may lie partly or wholly behind the end of the text. `bytes`: from the beginning of the
-/// vector to that end; zero or negative if all of it lies behind.
+/// The same for a vector that may lie partly or completely past the end of the text. `bytes`: from the beginning of the
+/// vector to that end; zero or negative if it lies completely past the end.
 struct Clipped {
     std::ptrdiff_t bytes;
 };

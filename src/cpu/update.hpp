@@ -1,5 +1,5 @@
 // Messages that arrive in updates of any size. The kernels continue from a state of a few blocks and leave it ready for
-// the next update. There is no lane, no plan, no allocation and no wiping. They do what libcrypto's own kernels do, for
+// the next update. There is no lane, no plan, no allocation and no wiping. They replace libcrypto's own kernels, for
 // callers that cannot afford more overhead (provider/).
 #pragma once
 

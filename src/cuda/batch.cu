@@ -24,8 +24,8 @@ void for_each_part(const BatchContext& context, std::size_t parts, const Work& w
     for (std::size_t i = 0; i < parts; ++i) on_device(i);
 }
 
-/// Runs batches that have their own memory each. Several threads make them ready; they are then enqueued one after the
-/// other on the lane's stream.
+/// Runs batches that have their own memory each. Several threads prepare them; they are then enqueued in order on the
+/// lane's stream.
 void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
     auto& others = context.memory.others;
     while (others.size() + 1 < parts.size()) others.push_back(std::make_unique<BatchMemory>());

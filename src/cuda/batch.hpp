@@ -24,9 +24,10 @@ struct BatchMemory {
     PageLockedBuffer side;  ///< descriptors, and IVs, associated data, tags and keys that lie in host memory
     DeviceBuffer device_side, scratch, slots;
     Event event, done;
-    std::array<std::unique_ptr<Stream>, 3> beside;  ///< streams for kernels that may run beside the lane's own
+    std::array<std::unique_ptr<Stream>, 3>
+        beside;  ///< streams for kernels that may run concurrently with the lane's own
 
-    std::vector<std::unique_ptr<BatchMemory>> others;  ///< for parts that other threads make ready, see run_batch
+    std::vector<std::unique_ptr<BatchMemory>> others;  ///< for parts that other threads prepare, see run_batch
 
     BatchMemory() = default;
     BatchMemory(const BatchMemory&) = delete;

@@ -1,8 +1,7 @@
-// The data of a batch between host memory and the device: what is copied directly, and what goes through staging
-// buffers.
+// The data of a batch between host memory and the device: direct copies, and copies through staging buffers.
 //
 // Page-locked inputs that lie close together are copied as one stretch, gaps included. Inputs that are small or
-// pageable are gathered in a page-locked staging buffer. Gaps between outputs are not ours to write: page-locked
+// pageable are gathered in a page-locked staging buffer. Gaps between outputs must not be written: page-locked
 // outputs are copied back in one piece where they have no gaps, and as the rows of a 2D copy where the rows are long;
 // all others go through a staging buffer.
 #pragma once
@@ -52,7 +51,7 @@ public:
     [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
     void copy_in(cudaStream_t stream) const;
     void copy_out(cudaStream_t stream) const;
-    /// Called when the copies have completed: copies outputs from the staging buffer to where they belong.
+    /// Called when the copies have completed: copies outputs from the staging buffer to their destinations.
     void scatter() const;
 
 private:

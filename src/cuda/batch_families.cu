@@ -23,7 +23,7 @@ LaunchShape shape_for(const DeviceLimits& device, std::uint64_t units_of_threads
     return launch_shape(device, (units_of_threads + 31) / 32);
 }
 
-/// Sets what the kernels need to know of the bucket, including the round keys if it has one key.
+/// Sets the kernels' parameters for the bucket, including the round keys if it has one key.
 void set_batch(BatchParams& p, const Bucket& bucket) {
     p.groups = bucket.on_device;
     p.group_count = static_cast<std::uint32_t>(bucket.groups.size());
@@ -42,7 +42,7 @@ Secret<FewKeys> few_keys_of(const Bucket& bucket) {
     return keys;
 }
 
-/// Computes the data units of a message, and what else the XTS kernel needs.
+/// Computes the data units of a message, and the other parameters of the XTS kernel.
 XtsPart xts_part(const BatchGroup& g, const XtsPart& of_group) {
     XtsPart part = of_group;
     part.unit_bytes = std::max<std::uint64_t>(std::min(part.unit_bytes, g.length), block_bytes);

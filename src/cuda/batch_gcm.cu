@@ -22,7 +22,7 @@ bool has_other_ivs(const Bucket& bucket) {
                        [](const BatchGroup& g) { return g.iv_length != 12; });
 }
 
-/// How GHASH handles a message.
+/// GHASH's handling of a message.
 enum class Way {
     short_messages,
     rows,           ///< of messages under one key or a few, on tensor cores: each is a row
@@ -61,7 +61,7 @@ void sort_by_key(Bucket& bucket, const DeviceLimits& device) {
         std::stable_sort(order.begin(), rest,
                          [&](std::uint32_t a, std::uint32_t b) { return precedes(groups[a], groups[b]); });
     }
-    // Keys with few messages stay behind the others, with what cannot be rows.
+    // Keys with few messages follow the others, with messages that cannot be rows.
     std::vector<std::uint32_t> others(rest, order.end());
     std::uint64_t first = 0, tiles = 0;
     std::size_t runs = 0, placed = 0;
@@ -104,7 +104,7 @@ struct GroupRun {
     std::size_t first, end;         ///< groups
     std::uint64_t from, to;         ///< numbers of the messages
     std::uint64_t longest, blocks;  ///< whole blocks of the longest text, and blocks of the longest row
-    std::uint64_t edges;            ///< most blocks of a row that are no whole blocks of text
+    std::uint64_t edges;            ///< maximum number of a row's blocks that are not whole blocks of text
     bool aligned;                   ///< all are aligned to 16 bytes
 };
 
@@ -287,7 +287,7 @@ private:
         launch_ghash(ghash_pieces_kernel_for(), part, messages * part.pieces * 32);
     }
 
-    /// Handles as many messages at a time as the scratch memory has room for.
+    /// Processes as many messages at a time as fit in the scratch memory.
     void hash_under_keys(const GroupRun& run, const GcmBatchParams& part) const {
         const GhashKeysShape shape = ghash_keys_shape(device_, run.to - run.from, run.longest);
         const std::uint64_t at_once = under_keys_.size() / GhashKeys::message_bytes(shape.rows, shape.row_blocks);

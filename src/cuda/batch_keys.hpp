@@ -48,7 +48,7 @@ struct Handles {
     }
 };
 
-/// What is done with a bucket, beyond what its kernels know.
+/// The handling of a bucket, in addition to its kernels' parameters.
 struct BucketPlan {
     Bucket bucket{};
     std::size_t groups = 0, filled = 0;
@@ -77,13 +77,13 @@ public:
     void place(std::span<BucketPlan> plans);
     /// Reserves memory for slots.
     void reserve(std::span<BucketPlan> plans);
-    /// Called for every group in the same order if its bucket has slots: sets what its descriptor says about keys.
+    /// Called for every group in the same order if its bucket has slots: sets the key fields of its descriptor.
     void fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d);
     /// The slot of XTS's second key; null if the bucket has no slots.
     [[nodiscard]] const uint4* tweak_slot(BucketPlan& plan, const MessageGroup& g);
     /// Called when all groups are filled: gives buckets with few keys and much text these keys as parameters.
     static void finish_filling(std::span<BucketPlan> plans);
-    /// Enqueues what fills the slots, for the kernels that come later on the stream.
+    /// Enqueues the kernels that fill the slots, for later kernels on the stream.
     void enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream);
     /// Called when the device has ended; `done`: whether it succeeded.
     void let_go(bool done) noexcept;

@@ -1,7 +1,7 @@
 // The interface between a lane's batch (batch.hpp), which brings data and keys to the device, and the kernels.
 //
 // A batch is sorted into buckets. Each family of kernels serves some modes. It first prepares its buckets on the host:
-// how messages are cut, and how much scratch memory this takes. When all descriptors have been copied, it enqueues its
+// the division of messages, and the size of scratch memory. When all descriptors have been copied, it enqueues its
 // kernels.
 #pragma once
 
@@ -44,7 +44,7 @@ struct Bucket {
     std::size_t run_groups = 0;
     std::uint64_t messages = 0;  ///< of all groups
     std::uint64_t units = 0;     ///< set by `prepare`
-    std::uint32_t at_once = 0;   ///< counters: what a warp takes at a time; set by `prepare`
+    std::uint32_t at_once = 0;   ///< counters: work of a warp at a time; set by `prepare`
     /// Device memory for this bucket's kernels alone: `prepare` sets its size, and `enqueue` uses it. Its contents are
     /// undefined at first, and overwritten with zeros when the batch is done.
     std::size_t scratch_bytes = 0;

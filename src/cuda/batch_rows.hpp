@@ -7,7 +7,7 @@
 
 namespace warpaes::cuda {
 
-/// Rounds up to a multiple of 16, where everything in a buffer begins.
+/// Rounds up to a multiple of 16, the alignment of everything in a buffer.
 constexpr std::uint64_t aligned(std::uint64_t n) {
     return (n + 15) / 16 * 16;
 }

@@ -14,7 +14,7 @@
 
 namespace warpaes::cuda {
 
-/// A part of the side buffer for elements of one kind. What is taken at a time begins at a multiple of 16 bytes.
+/// A part of the side buffer for elements of one kind. Each piece begins at a multiple of 16 bytes.
 struct Section {
     std::size_t bytes = 0;  ///< counted by survey
     std::size_t begin = 0;  ///< offset in the side buffer
@@ -26,12 +26,12 @@ struct Section {
         at += aligned(n);
         return here;
     }
-    /// Back to the first of what has been taken.
+    /// Back to the first piece.
     void rewind() { at = begin; }
 };
 
-/// The buffer on both sides: in page-locked memory, and on the device with the same layout. First all parts are placed,
-/// one after the other, then memory is reserved.
+/// The buffer on both sides: in page-locked memory, and on the device with the same layout. First all parts are placed
+/// in order, then memory is reserved.
 class BatchSide {
 public:
     BatchSide(PageLockedBuffer& host, DeviceBuffer& device) : host_(host), device_(device) {}
@@ -51,7 +51,7 @@ public:
     void reserve() {
         host_.reserve(placed_);
         device_.reserve(placed_);
-        bytes_ = placed_;  // from here on there is something to wipe
+        bytes_ = placed_;  // from here on there is data to wipe
     }
 
     [[nodiscard]] std::uint8_t* host() const { return host_.get(); }
@@ -93,8 +93,8 @@ public:
     }
     /// Called when all groups have been surveyed.
     void place() { side_.place(section_); }
-    /// Where the group's elements lie on the device. `copy`: copies them to the side buffer; otherwise only makes room
-    /// for them.
+    /// The address of the group's elements on the device. `copy`: copies them to the side buffer; otherwise only makes
+    /// room for them.
     Elements put(const MessageGroup& g, const Elements& e, std::uint64_t length, bool copy = true) {
         if (!is_packed(g, e, length)) return e;
         const std::uint64_t rows = rows_of(g, e);
@@ -106,7 +106,8 @@ public:
     /// Whether any elements are in the side buffer.
     [[nodiscard]] bool any() const { return section_.bytes != 0; }
     void rewind() { section_.rewind(); }
-    /// Where in host memory `put` made room, without gaps; null for a group that has nothing in the side buffer.
+    /// The host address of the room that `put` made, without gaps; null for a group without elements in the side
+    /// buffer.
     const std::uint8_t* next(const MessageGroup& g, const Elements& e, std::uint64_t length) {
         return is_packed(g, e, length) ? side_.host() + section_.take(rows_of(g, e) * length) : nullptr;
     }

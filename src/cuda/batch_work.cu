@@ -31,7 +31,7 @@ Family family_of(Mode mode, Direction direction) {
     return {&prepare_blocks, &enqueue_blocks};
 }
 
-/// Whether decryption of the group says which tags are wrong.
+/// Whether decryption of the group reports wrong tags.
 bool reports(const MessageGroup& g) {
     return uses_tag(g.mode) && g.direction == Direction::decrypt;
 }
@@ -135,8 +135,8 @@ void BatchWork::survey() {
     }
 }
 
-/// Places the sections of the side buffer, first what is plain, then what is secret, then what is secret and copied
-/// back; and reserves all other memory.
+/// Places the sections of the side buffer, first plain, then secret, then secret data to copy back; and reserves all
+/// other memory.
 void BatchWork::lay_out() {
     tickets_at_ = side_.place(plans_.size() * ticket_bytes);
     for (BucketPlan& plan : plans_) {
@@ -251,8 +251,8 @@ void BatchWork::enqueue() {
     check(cudaEventRecord(memory_.done.get(), copies.out), "recording an event");
 }
 
-/// Serial messages come first, on streams of their own: they keep a few multiprocessors busy for a long time, and all
-/// others run beside them.
+/// Serial messages come first, on separate streams: they keep a few multiprocessors busy for a long time, while all
+/// others run.
 void BatchWork::enqueue_kernels() {
     const auto enqueue = [this](const Bucket& bucket, cudaStream_t stream) {
         family_of(bucket.mode, bucket.direction).enqueue(bucket, context_.limits, stream);
@@ -276,7 +276,7 @@ void BatchWork::enqueue_kernels() {
     }
 }
 
-/// Copies outputs, tags and failures to where they belong in host memory.
+/// Copies outputs, tags and failures to their destinations in host memory.
 void BatchWork::deliver() {
     data_.scatter();
     if (!tags_.any() && failed_.bytes == 0) return;
@@ -293,7 +293,7 @@ void BatchWork::deliver() {
         const std::uint8_t* const failed = side_.host() + failed_.take(g.count);
         if (g.failed == nullptr) continue;
         // Mostly there are none, and memchr looks at a million of them in a few microseconds. If there is one, there
-        // may be as many as messages.
+        // may be one for every message.
         const auto count = static_cast<std::size_t>(g.count);
         if (std::memchr(failed, 1, count) == nullptr) continue;
         for (std::size_t m = 0; m < count; ++m) g.failed[m] = failed[m] != 0 ? std::uint8_t{1} : g.failed[m];

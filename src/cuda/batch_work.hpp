@@ -22,14 +22,14 @@ public:
     BatchWork(const BatchContext& context, BatchMemory& memory, MergedGroups groups);
     BatchWork(const BatchWork&) = delete;
     BatchWork& operator=(const BatchWork&) = delete;
-    /// A batch that is not done by now has failed.
+    /// A batch that is not done at this point has failed.
     ~BatchWork();
 
     /// The host's work before anything is enqueued; several batches may do it at the same time.
     void get_ready();
     void enqueue();
     void finish();
-    /// Replaces finish() where nobody waits: the device writes the statuses and wipes its secrets, in stream order.
+    /// Replaces finish() if no thread waits: the device writes the statuses and wipes its secrets, in stream order.
     /// Returns whether the side buffer in host memory still holds keys.
     bool leave();
 
@@ -47,7 +47,7 @@ private:
     /// Enqueues the statuses of a bucket's messages, from their `failed` bytes on the device: one kernel, however many
     /// groups there are.
     void tell(const Bucket& bucket) const;
-    /// After a failure: waits for the device, wipes secrets and lets go of keys.
+    /// After a failure: waits for the device, wipes secrets and releases keys.
     void abandon() noexcept;
     void wipe_secrets() noexcept;
     void wipe_device_secrets() noexcept;

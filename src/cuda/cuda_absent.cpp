@@ -1,4 +1,4 @@
-// The `cuda` backend of a build without a CUDA compiler: it is listed, and says why it cannot run.
+// The `cuda` backend of a build without a CUDA compiler: it is listed, with the reason why it cannot run.
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "cuda/tuning/host.hpp"
@@ -28,8 +28,11 @@ public:
         refuse();
     }
     void clear(void*, std::size_t, int, void*) override { refuse(); }
-    void host_register(void*, std::size_t) override { refuse(); }
+    bool host_register(void*, std::size_t) override { refuse(); }
     void host_unregister(void*) noexcept override {}
+    void* host_alloc(std::size_t) override { refuse(); }
+    void host_free(void*) noexcept override {}
+    bool registers() const noexcept override { return true; }
     void* device_alloc(int, std::size_t) override { refuse(); }
     void device_free(void*) noexcept override {}
     bool keeps_keys() noexcept override { return false; }

@@ -1,4 +1,4 @@
-// The CUDA backend: its devices, their lanes, and where memory lies.
+// The CUDA backend: its devices, their lanes, and queries of memory.
 #include "backend/cuda_backend.hpp"
 
 #include <algorithm>
@@ -131,18 +131,28 @@ public:
         with_stream(device, stream, [&](cudaStream_t on) { check(cudaMemsetAsync(memory, 0, bytes, on), "clearing"); });
     }
 
-    void host_register(void* pointer, std::size_t bytes) override {
+    bool host_register(void* pointer, std::size_t bytes) override {
         const RelaxedCapture relaxed;
-        const cudaError_t error = cudaHostRegister(pointer, bytes, cudaHostRegisterPortable);
-        if (error != cudaErrorMemoryAllocation) return check(error, "page-locking memory");
-        try_to(error);
-        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+        return locked(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable), bytes);
     }
 
     void host_unregister(void* pointer) noexcept override {
         const RelaxedCapture relaxed;
         try_to(cudaHostUnregister(pointer));
     }
+
+    void* host_alloc(std::size_t bytes) override {
+        const RelaxedCapture relaxed;
+        void* pointer = nullptr;
+        return locked(cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable), bytes) ? pointer : nullptr;
+    }
+
+    void host_free(void* pointer) noexcept override {
+        const RelaxedCapture relaxed;
+        try_to(cudaFreeHost(pointer));
+    }
+
+    bool registers() const noexcept override { return registers_.load(std::memory_order_relaxed); }
 
     void* device_alloc(int device, std::size_t bytes) override {
         (void)limits(device);
@@ -210,7 +220,7 @@ public:
     }
 
 private:
-    /// A caller's stream. Throws Error{STATE} instead of spoiling a capture that excludes the default stream.
+    /// A caller's stream. Throws Error{STATE} instead of invalidating a capture that excludes the default stream.
     static cudaStream_t usable(void* stream) {
         cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
         if (stream == nullptr && !try_to(cudaStreamIsCapturing(nullptr, &status))) {
@@ -288,6 +298,22 @@ private:
         });
     }
 
+    /// Whether a call has locked pages; false if the driver does not do so for such memory.
+    bool locked(cudaError_t error, std::size_t bytes) {
+        if (error == cudaErrorNotSupported) {
+            try_to(error);
+            registers_.store(false, std::memory_order_relaxed);
+            return false;
+        }
+        if (error == cudaErrorMemoryAllocation) {
+            try_to(error);
+            throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
+                        "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+        }
+        check(error, "page-locking memory");
+        return true;
+    }
+
     static BackendInfo no_device(const std::string& reason) {
         return {.name = "cuda", .description = "CUDA", .reason = reason};
     }
@@ -328,7 +354,7 @@ private:
                     "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
             }
             auto its = std::make_unique<Device>();
-            // PTX of 7.5 has no products of bits, whatever GPU the driver compiles it for.
+            // PTX of 7.5 has no bit products, whatever GPU the driver compiles it for.
             its->built_in = cuda::limits_of(properties.multiProcessorCount, shared, code < 80 ? code : capability,
                                             static_cast<std::size_t>(properties.l2CacheSize));
             info.speed = {.compute_capability = capability,
@@ -390,6 +416,7 @@ private:
     }
 
     std::atomic<bool> awake_{false};
+    std::atomic<bool> registers_{true};
     mutable std::once_flag detected_;
     mutable Home
         home_;  ///< the process that CUDA serves; its locks may be held in a child, and its context is not there
@@ -407,7 +434,7 @@ private:
 }  // namespace
 
 bool all_memory_is_the_hosts() noexcept {
-    // If nobody has loaded the driver, nobody has device memory. Asking would load the driver, which takes long.
+    // If the driver is not loaded, there is no device memory. A query would load the driver, which takes long.
     return !cuda_backend().is_loaded() || !cuda_backend().usable();
 }
 
@@ -416,7 +443,7 @@ GpuMemory& gpu_memory() {
 }
 
 CudaBackend& cuda_backend() {
-    // Never destroyed: at exit the CUDA runtime may be gone first.
+    // Never destroyed: at exit the CUDA runtime may be destroyed first.
     static auto* backend = new Cuda;
     return *backend;
 }

@@ -32,7 +32,7 @@ Word load(Word& word) noexcept {
     return std::atomic_ref<Word>(word).load(std::memory_order_acquire);
 }
 
-/// Waits for what was enqueued on the stream. `polls`: until `has_come()`, for as long as a short kernel may
+/// Waits for the enqueued work of the stream. `polls`: until `has_come()`, for as long as a short kernel may
 /// take; a kernel that fails never writes what is polled.
 template <typename HasCome>
 void wait(cudaStream_t stream, bool polls, const HasCome& has_come) {
@@ -56,7 +56,7 @@ GcmSum* GcmMemory::sum_on(cudaStream_t stream) {
 }
 
 struct DeviceCalls::Memory {
-    /// In page-locked memory: what kernels write for the host.
+    /// In page-locked memory: words that kernels write for the host.
     struct Mail {
         alignas(block_bytes) Block result;  ///< of GCM, where the kernels give no shares
         unsigned word;                      ///< of a Notice
@@ -70,7 +70,7 @@ struct DeviceCalls::Memory {
     DeviceBuffer shares;  ///< HostShares::kept
     unsigned turn = 0;
 
-    /// Has what most messages need, so that they need nothing more of a device whose memory is full.
+    /// Contains the memory that most messages need, so that they need no more from a full device.
     explicit Memory(cudaStream_t stream) {
         constexpr std::size_t most_scratch = std::size_t{1} << 20;
         wipe({gcm.results.reserve(sizeof(Mail)), sizeof(Mail)});
@@ -153,8 +153,8 @@ void DeviceCalls::with_memory(const Call& call) {
         // The next call may have another stream.
         if (stream.get() != nullptr) check(cudaStreamSynchronize(stream.get()), "waiting for the device");
     } catch (...) {
-        // The memory is freed, because its contents are unknown. What was enqueued, also before this call, must not
-        // touch it or the caller's buffers afterwards.
+        // The memory is freed, because its contents are unknown. Enqueued work, including earlier work, must not touch
+        // it or the caller's buffers afterwards.
         try_to(cudaStreamSynchronize(stream.get()));
         if (memory != nullptr) give_up(std::move(memory));
         throw;

@@ -24,7 +24,7 @@ struct GcmMemory {
     GcmSum* sum_on(cudaStream_t stream);
 };
 
-/// Per device. A call's memory is reused by the next one, and some is there from the beginning; where the device has no
+/// Per device. A call's memory is reused by the next one, and some is allocated at the beginning; if the device has no
 /// more, calls wait for each other's. A call goes straight to the default stream, without a plan or
 /// a lane, and kernels that can do so notify the host themselves (kernels/notice.cuh). Thread-safe.
 class DeviceCalls {
@@ -32,8 +32,8 @@ public:
     DeviceCalls();
     ~DeviceCalls();
 
-    /// Runs a message whose buffers are memory of the current device. Complete on return, after what the default stream
-    /// held before. Throws Error{DEVICE, DEVICE_MEMORY}.
+    /// Runs a message whose buffers are memory of the current device. Complete on return, after earlier work on the
+    /// default stream. Throws Error{DEVICE, DEVICE_MEMORY}.
     void run(const Run& run, const DeviceLimits& limits);
     void run(const GcmRun& run, const DeviceLimits& limits);
     /// Decrypts a message of GCM. Returns whether its tag is `expected`; if not, its output has been wiped.

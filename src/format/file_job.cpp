@@ -31,8 +31,9 @@ std::uint64_t least_output(const Opening& opening, const Source& content) {
 Plan FileFormat::fitted(const Engine& engine, Plan plan, const FileJob& job, std::uint64_t bytes, Sink& sink) {
     plan.lanes = std::max(1U, std::min(plan.lanes, job.threads));
     const bool on_cpu = plan.devices.front() < 0;
-    if (!on_cpu || bytes == Engine::unknown_length || engine.options().chunk_bytes != 0) return plan;
+    if (bytes == Engine::unknown_length) return plan;
     const std::uint64_t piece = sink.prepare_for(std::min(plan.lanes, usable_processors()));
+    if (!on_cpu || engine.options().chunk_bytes != 0) return plan;
     // Every worker gets several, so that they end together.
     if (piece <= plan.chunk_bytes || bytes / 4 / plan.lanes < piece) return plan;
     // More workers would write no faster, and each has two buffers of this length.

@@ -74,9 +74,9 @@ bool bit_of(const Bytes& bytes, std::size_t i) {
     return (bytes[i / 8] >> (7 - i % 8) & 1) != 0;
 }
 
-/// A segment is 128, 8 or 1 bit; a block holds `per_block` of them. NIST describes each mode by itself; all of them
-/// are: the input after segment j is segment j of the IV while there is one, then the output `per_block` segments ago.
-/// The chaining value goes on through the 1000 steps. ECB has no IV: its input is the output before.
+/// A segment is 128, 8 or 1 bit; a block holds `per_block` of them. NIST describes each mode separately. The common
+/// rule: the input after segment j is segment j of the IV while there is one, then the output `per_block` segments ago.
+/// The chaining value continues through the 1000 steps. ECB has no IV: its input is the previous output.
 class MonteCarlo {
 public:
     MonteCarlo(const Engine& engine, std::string backend, const ModeTraits& mode, bool encrypt)

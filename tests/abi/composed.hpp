@@ -1,4 +1,4 @@
-// What the tests of modes share that are made of others, on every CPU backend.
+// Shared code of the tests of modes that are composed of others, on every CPU backend.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct ComposedCase {
     warpaes_mode mode;
     Bytes key{}, mac_key{};
     std::optional<Bytes> iv{};
-    std::vector<Bytes> aad{};  ///< one goes as `aad`, several as `aad_list`
+    std::vector<Bytes> aad{};  ///< a single one is passed as `aad`, several as `aad_list`
     Bytes text{}, sealed{}, tag{};
 };
 
@@ -74,8 +74,8 @@ protected:
         Call call;
     };
 
-    /// A message whose nonce and only associated data lie in the output, which decryption writes
-    /// before it knows.
+    /// A message whose nonce and only associated data lie in the output, which decryption overwrites before it has
+    /// checked the tag.
     void check_nonce_and_aad_in_output(const ComposedCase& c) {
         for (const warpaes_direction direction : directions) {
             const bool encrypt = direction == WARPAES_ENCRYPT;
@@ -91,7 +91,7 @@ protected:
         }
     }
 
-    /// Seals and opens, in place and apart.
+    /// Seals and opens, in place and with separate buffers.
     void check(const ComposedCase& c) {
         SCOPED_TRACE("mode " + std::to_string(c.mode) + ", " + std::to_string(8 * c.key.size()) + " bits, iv " +
                      (c.iv ? std::to_string(c.iv->size()) : "none") + ", text " + std::to_string(c.text.size()) +
@@ -133,7 +133,8 @@ protected:
         }
     }
 
-    /// That `change` of a right call is refused, with a sentence about `about`, and nothing is written.
+    /// Checks that a valid call altered by `change` is refused with a sentence about `about`, and that nothing is
+    /// written.
     void refused(const ComposedCase& c, warpaes_status status, const std::string& about,
                  const std::function<void(warpaes_message&)>& change, warpaes_direction direction = WARPAES_ENCRYPT) {
         const Bytes& input = direction == WARPAES_ENCRYPT ? c.text : c.sealed;

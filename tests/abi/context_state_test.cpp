@@ -1,4 +1,4 @@
-// What a context of any mode goes through: keys and IVs apart from each other, the IV as it stands, copies, sentences.
+// States of a context of any mode: keys and IVs set separately, the current IV, copies, error messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,12 +20,12 @@ bool has_aad(warpaes_mode mode) {
 bool has_iv(warpaes_mode mode) {
     return mode != WARPAES_ECB && mode != WARPAES_CMAC;
 }
-/// Whether get_iv gives what another context goes on with.
+/// Whether another context can continue with the result of get_iv.
 bool goes_on(warpaes_mode mode) {
     return has_iv(mode) && !has_tag(mode);
 }
 
-/// What a context makes of a message: the output, and the tag.
+/// A context's output for a message, and the tag.
 struct Outcome {
     Bytes output, tag;
     bool operator==(const Outcome&) const = default;
@@ -136,7 +136,7 @@ protected:
         return made;
     }
 
-    /// No message has begun, or it has ended: whatever belongs to one is refused, and says so of the context.
+    /// No message has begun, or it has ended: calls that need one are refused, with a sentence about the context.
     void expect_no_message(const Context& context, const std::string& words) {
         Bytes out(64), tag(16, 7);
         std::size_t written = 99;
@@ -183,7 +183,7 @@ TEST_P(ContextState, KeyAndIvComeInTurn) {
     EXPECT_EQ(run(context), whole(first, iv, text_));
     expect_no_message(context, "has ended");
 
-    // Another key ends what there was, wherever it stands; another IV, too, but starts again.
+    // Another key ends the message at any point; so does another IV, which also starts the next.
     for (const std::size_t gone : {std::size_t{0}, std::size_t{5}, std::size_t{64}, text_bytes}) {
         ASSERT_EQ(set_iv(context, iv), WARPAES_OK);
         Bytes ignored;
@@ -298,7 +298,7 @@ TEST_P(ContextState, AnotherContextGoesOnFromTheIv) {
     }
 }
 
-/// Long pieces go another way than short ones.
+/// Long pieces take another path than short ones.
 TEST_P(ContextState, AnotherContextGoesOnAfterALongPiece) {
     if (!goes_on(mode_)) return;
     const std::size_t length = simulated() ? 4096 : mode_ == WARPAES_CFB1 ? 20000 / 32 * 32 : 600000 / 32 * 32;
@@ -344,7 +344,7 @@ TEST_P(ContextState, CopiesInAnyState) {
         ASSERT_EQ(set_iv(without_iv, iv), WARPAES_OK);
         EXPECT_EQ(run(without_iv), want);
     }
-    // Amid a message: the original goes elsewhere, and then away.
+    // In the middle of a message: the original continues with other data, and is then destroyed.
     for (const std::size_t at : {0U, 1U, 16U, 37U, 64U, 159U}) {
         context = make_context(engine_);
         ASSERT_EQ(warpaes_context_init(context.get(), &o), WARPAES_OK);
@@ -369,7 +369,7 @@ TEST_P(ContextState, CopiesInAnyState) {
         EXPECT_EQ(made, want) << at;
     }
     if (!has_tag(mode_)) return;
-    // The tag to expect goes with a copy.
+    // A copy includes the expected tag.
     const Bytes& sealed = mode_ == WARPAES_CMAC ? text_ : want.output;
     for (const bool right : {true, false}) {
         const Context decrypt = begin(WARPAES_DECRYPT, keys, iv);

@@ -1,4 +1,4 @@
-// Messages in pieces: any pieces give what the whole message gives, and calls out of order are refused.
+// Messages in pieces: any pieces give the result of the whole message, and calls out of order are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -204,7 +204,7 @@ TEST_P(ContextTest, PartialOverlapIsRefusedAndNothingConsumed) {
     }
 }
 
-/// An update that lacks room takes nothing; the same update with room goes on as if it had never been.
+/// An update that lacks room consumes nothing; the same update with room then succeeds.
 TEST_P(ContextTest, TooSmallAnOutputConsumesNothing) {
     for (const ModeTraits& mode : all_modes()) {
         for (const warpaes_direction direction : directions) {
@@ -469,7 +469,7 @@ TEST_P(ContextTest, WrongArguments) {
     expect(warpaes_context_seek(nullptr, 0), WARPAES_ERROR_ARGUMENT, "context");
     expect(warpaes_context_seek(context.get(), 16), WARPAES_ERROR_RANGE, "CTR");
 
-    // After all that the message goes on as it had begun.
+    // After all that the message continues unharmed.
     const Bytes input = random_.bytes(64);
     EXPECT_EQ(in_pieces(context, input, 20), whole(WARPAES_CBC, WARPAES_ENCRYPT, input));
     warpaes_context_destroy(nullptr);

@@ -267,7 +267,7 @@ TEST_P(Device, OnlyCudaCanReachIt) {
     const Bytes want = expected(WARPAES_CTR, WARPAES_DECRYPT, key_bytes_, iv_, Bytes(32, 1));
     EXPECT_EQ(read(out, 32), want);
 
-    // It is enough that one of both lies there.
+    // It is enough that one of the two lies there.
     const Bytes on_host(32, 1);
     Bytes to_host(32);
     const Buffer another = allocate(32);
@@ -347,7 +347,7 @@ TEST_P(Device, WrongAllocations) {
               WARPAES_ERROR_DEVICE_MEMORY);
     EXPECT_EQ(pointer, nullptr);
     warpaes_free(engine_.get(), nullptr);
-    // After a failure the device goes on working.
+    // The device still works after a failure.
     const Buffer buffer = on_device(Bytes(16, 5));
     EXPECT_EQ(read(buffer, 16), Bytes(16, 5));
 }

@@ -1,4 +1,4 @@
-// CTR_DRBG against libcrypto's, and what only a state shows: seeds of the kernel, forks, limits.
+// CTR_DRBG compared with libcrypto's, and its state: seeds from the kernel, forks, limits.
 #include "warpaes/drbg.h"
 
 #include <openssl/core_names.h>
@@ -200,7 +200,7 @@ TEST_P(DrbgTest, AChildReseedsBeforeItGivesAnything) {
     }
     seen.insert(generate(drbg, 32));
     EXPECT_EQ(seen.size(), 3U) << "two processes have the same random numbers";
-    // The parent's state is its own still.
+    // The parent's state is unchanged.
     Oracle oracle(256, true, entropy, nonce, {});
     (void)oracle.generate(10, {});
     EXPECT_EQ(seen.count(oracle.generate(32, {})), 1U);

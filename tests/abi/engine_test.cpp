@@ -1,4 +1,4 @@
-// The library around the messages: versions, statuses, backends, keys, threads, memory.
+// Everything except messages: versions, statuses, backends, keys, threads, memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -105,6 +105,25 @@ TEST(Backends, AreListedInOrder) {
     }
     EXPECT_EQ(names, (std::vector<std::string>{"libcrypto", "aesni", "vaes", "armv8", "cuda"}));
     EXPECT_EQ(query(0).usable, 1) << "libcrypto runs everywhere";
+}
+
+/// A driver that locks no pages of ordinary memory is named once that is known, and strings that were returned stay.
+TEST(Backends, ADriverThatLocksNoPages) {
+    const char* const wanted = std::getenv("WARPAES_SIMT_CONFIDENTIAL");
+    const auto last = [] { return query(warpaes_backend_count() - 1); };
+    const warpaes_backend_info before = last();
+    if (before.usable == 0) return;
+    const std::string said = before.description;
+    const Engine engine = make_engine("cuda");
+    void* memory = nullptr;
+    ASSERT_EQ(warpaes_alloc(engine.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 1, &memory), WARPAES_OK);
+    warpaes_free(engine.get(), memory);
+    const std::string refused = ", page-locks only the driver's own memory";
+    const bool known = said.find(refused) != std::string::npos;
+    const std::string longer = wanted != nullptr && !known ? said + refused : said;
+    EXPECT_EQ(last().description, longer);
+    EXPECT_EQ(last().description, longer);
+    EXPECT_EQ(before.description, said);
 }
 
 /// A device that the build has no code for is there to see, with the reason, and is never chosen.
@@ -244,7 +263,7 @@ TEST_F(EngineTest, UnknownBackendsAreRefused) {
     for (const char* name : {"openssl", "CUDA", "aesni ", "vaes512"}) {
         options.backend = name;
         expect_refused(options, WARPAES_ERROR_BACKEND, name);
-        expect_refused(options, WARPAES_ERROR_BACKEND, "libcrypto");  // the sentence lists what there is
+        expect_refused(options, WARPAES_ERROR_BACKEND, "libcrypto");  // the sentence lists the existing ones
         setenv("WARPAES_BACKEND", name, 1);
         Engine engine;
         EXPECT_EQ(create(nullptr, engine), WARPAES_ERROR_BACKEND);
@@ -355,7 +374,7 @@ TEST(Keys, AreCopied) {
 class EngineOfBackend : public BackendTest {};
 
 TEST_P(EngineOfBackend, IsSharedByThreads) {
-    // Several chunks a message, so that calls borrow the engine's workers from each other.
+    // Several chunks per message, so that calls borrow the engine's workers from each other.
     const Engine engine = make_engine(GetParam(), 4096, 2);
     const Bytes key_bytes = Random(3).bytes(32);
     const Key key = make_key(key_bytes);

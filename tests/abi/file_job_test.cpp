@@ -1,4 +1,4 @@
-// What is wrong with a file job is told before its files are touched.
+// Errors in a file job are reported before its files are touched.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/err.h>
@@ -30,7 +30,7 @@ protected:
         EXPECT_EQ(warpaes_keyset_add(made, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
     }
 
-    /// From and to where nothing is: that is told if nothing else is wrong.
+    /// Paths that do not exist: reported only if nothing else is wrong.
     static warpaes_file_job job_of(warpaes_format format) {
         warpaes_file_job job = WARPAES_FILE_JOB_INIT;
         job.format = format;
@@ -91,7 +91,7 @@ TEST_F(FileJob, OnlyTheFilesAreMissing) {
     const auto nothing = [](Job&) {};
     for (const Job& job : {raw(), enc(), aead()}) expect(WARPAES_ERROR_NOT_FOUND, "input: ", job, nothing);
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", enc(), [](Job& j) { j.iterations = INT_MAX; });
-    // Not looked at: the keyset has all that the format needs.
+    // Not checked: the keyset contains everything that the format needs.
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", aead(), [this](Job& j) {
         j.mode = static_cast<warpaes_mode>(15);
         j.key = key_.get();
@@ -164,7 +164,7 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
         j.flags = WARPAES_FILE_NO_SALT;
     });
     expect(WARPAES_ERROR_ARGUMENT, "salt: is null", enc(), [](Job& j) { j.salt_len = 8; });
-    // What a key is derived with is looked at where it is derived: the input is open then.
+    // Parameters of key derivation are checked at the derivation, when the input is already open.
     const auto with_input = [](const std::function<void(Job&)>& change) {
         return [change](Job& j) {
             j.input_path = "/dev/null";
@@ -227,7 +227,7 @@ TEST_F(FileJob, ACallbackThatThrowsIsAFailure) {
              {[](void*, std::uint64_t, std::uint64_t) -> int { throw 7; }, "unknown failure"},
              {[](void*, std::uint64_t, std::uint64_t) -> int { throw std::logic_error("mine"); }, "mine"},
              {[](void*, std::uint64_t, std::uint64_t) -> int { throw std::bad_alloc(); }, "out of host memory"}}) {
-        EXPECT_EQ(warpaes_key_create(nullptr, 0, nullptr), WARPAES_ERROR_ARGUMENT);  // whose sentence is another
+        EXPECT_EQ(warpaes_key_create(nullptr, 0, nullptr), WARPAES_ERROR_ARGUMENT);  // with another sentence
         job.progress = function;
         const bool memory = std::string(words) == "out of host memory";
         EXPECT_EQ(warpaes_file_run(engine_.get(), &job, nullptr),
@@ -310,7 +310,7 @@ TEST_F(FileJob, TheDigestIsThatOfTheOutput) {
     for (const std::string& each : {path, made, again}) std::filesystem::remove(each);
 }
 
-/// Damage after the first segment leaves no doubt of the key; in the first one it may be another.
+/// Damage after the first segment proves that the key is right; damage in the first may be a wrong key.
 TEST_F(FileJob, ADamagedFileIsToldFromAWrongKey) {
     const std::string path = testing::TempDir() + "warpaes-damaged-" + std::to_string(getpid()), made = path + ".made";
     std::ofstream(path, std::ios::binary) << std::string(3u << 20, 'x');
@@ -334,7 +334,7 @@ TEST_F(FileJob, ADamagedFileIsToldFromAWrongKey) {
     for (const std::string& each : {path, made}) std::filesystem::remove(each);
 }
 
-/// Bytes in front of a file are written as they are, and skipped by the position of the descriptor that is read.
+/// Bytes in front of a file are written unchanged, and skipped by positioning the descriptor that is read.
 TEST_F(FileJob, APrefixStandsInFront) {
     const std::string path = testing::TempDir() + "warpaes-prefix-" + std::to_string(getpid()), made = path + ".made";
     const std::string text(20000, 'x'), prefix(4096, 'p');

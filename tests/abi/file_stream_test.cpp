@@ -1,10 +1,12 @@
-// FILE* over readers and writers: compared with a file in clear, over altered files, and through functions of the C
+// FILE* over readers and writers: compared with a plain file, over altered files, and through functions of the C
 // library.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -78,7 +80,7 @@ protected:
     oracle::Folder folder_;
 };
 
-/// The same calls on both streams give the same.
+/// The same calls on both streams have the same results.
 void compare(FILE* ours, FILE* theirs, std::size_t size, unsigned seed, int calls) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % (n + 1); };
@@ -190,7 +192,7 @@ TEST_F(FileStream, AnAlteredSegmentIsAnErrorAndNoText) {
             std::fclose(stream);
         }
     }
-    // A file that is cut does not open at all: its last segment is not authentic.
+    // A truncated file does not open: its last segment is not authentic.
     write_file(path, Bytes(good.begin(), good.begin() + 4096 * 3));
     warpaes_source source = WARPAES_SOURCE_INIT;
     source.path = path.c_str();
@@ -293,6 +295,25 @@ TEST_F(FileStream, AWriteThatFailsLeavesNoFile) {
     }
 }
 
+TEST_F(FileStream, FcloseTellsWhyThereIsNoFile) {
+    use("AES256_GCM_HKDF_4KB");
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    rlimit small = before;
+    small.rlim_cur = 1 << 20;
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    FILE* const stream = create(folder_ / "large");
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const Bytes text = random_bytes(16 << 20, 14);
+    EXPECT_LT(std::fwrite(text.data(), 1, text.size(), stream), text.size());
+    errno = 0;
+    EXPECT_EQ(std::fclose(stream), EOF);
+    EXPECT_EQ(errno, EIO);
+    EXPECT_NE(::access((folder_ / "large").c_str(), F_OK), 0);
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    std::signal(SIGXFSZ, handler);
+}
+
 TEST_F(FileStream, AProcessThatForksOrExits) {
     use("AES256_GCM_HKDF_4KB");
     const Bytes text = random_bytes(300000, 10);
@@ -341,7 +362,7 @@ TEST_F(FileStream, SixThreadsReadOneStreamAndTheirOwn) {
                 for (FILE* stream : {shared, own}) {
                     Bytes piece(1 + random() % 9000);
                     const std::size_t at = random() % (text.size() - piece.size());
-                    // As flockfile(), which ThreadSanitizer does not see.
+                    // Like flockfile(), which ThreadSanitizer does not see.
                     const std::lock_guard lock(stream == shared ? mutex : own_mutex);
                     std::fseek(stream, static_cast<long>(at), SEEK_SET);
                     const std::size_t got = std::fread(piece.data(), 1, piece.size(), stream);

@@ -14,7 +14,7 @@ std::atomic<unsigned> thrown{0};
 }  // namespace
 
 #pragma GCC visibility push(default)
-// The name that compilers give it is theirs to declare.
+// Compilers reserve this name.
 extern "C" void counted_throw(void* exception, void* type, void (*destroy)(void*)) __asm__("__cxa_throw");
 extern "C" void counted_throw(void* exception, void* type, void (*destroy)(void*)) {
     static const auto real = reinterpret_cast<decltype(&counted_throw)>(dlsym(RTLD_NEXT, "__cxa_throw"));
@@ -35,7 +35,7 @@ unsigned exceptions(const std::function<void()>& work) {
 
 class ForgedMessages : public BackendTest {
 protected:
-    /// A message of zeros, with a tag of zeros if its mode has one: nothing of it is authentic.
+    /// A message of zeros, with a tag of zeros if its mode has one: it is not authentic.
     warpaes_message message(warpaes_mode mode, std::size_t length) {
         warpaes_message m = WARPAES_MESSAGE_INIT;
         const bool tagged = mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC || mode >= WARPAES_SIV;
@@ -139,7 +139,7 @@ TEST_P(ForgedMessages, ThrowNothingInBatches) {
     }
 }
 
-// That exceptions of the library would be seen.
+// Checks that an exception of the library would be counted.
 TEST_P(ForgedMessages, OthersAreCounted) {
     warpaes_message m = message(WARPAES_GCM, 64);
     m.tag_len = 3;

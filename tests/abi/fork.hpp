@@ -29,7 +29,7 @@ inline pid_t clone_raw(unsigned long flags) {
     return static_cast<pid_t>(syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0));
 }
 
-/// What `body` gives in a child of this process; a child that hangs or crashes gives something else than a sentence.
+/// The result of `body` in a child of this process; if the child hangs or crashes, the result is not a sentence.
 inline std::string in_child(const std::function<std::string()>& body, Way way = Way::fork) {
     int ends[2];
     if (pipe(ends) != 0) return "no pipe";
@@ -62,7 +62,7 @@ struct Faults {
     void expect(bool right, const std::string& what) {
         if (!right) text += what + " (" + warpaes_last_error() + "); ";
     }
-    /// Refused with a sentence that says whose it is.
+    /// Refused with a sentence that names the owner.
     void refused(warpaes_status status, const std::string& thing) {
         const std::string sentence = warpaes_last_error();
         expect(status == WARPAES_ERROR_STATE, thing + " is not refused: " + std::to_string(status));
@@ -76,7 +76,7 @@ inline int append(void* to, const void* bytes, std::uint64_t length) {
     return 0;
 }
 
-/// All that a parent may have when it forks.
+/// Everything that a parent may have when it forks.
 class Fork : public testing::TestWithParam<std::tuple<Way, std::uint32_t>> {
 protected:
     void SetUp() override {
@@ -96,8 +96,8 @@ protected:
 
     static Way way() { return std::get<0>(GetParam()); }
 
-    /// Runs `body` in a child. With Way::same_id in a child of a first child, which makes what `before` makes: both are
-    /// process 1 of their namespaces.
+    /// Runs `body` in a child. With Way::same_id it runs in a grandchild, whose parent runs `before`: both are process
+    /// 1 of their namespaces.
     template <typename Body>
     static void in_a_child(const Body& body) {
         EXPECT_EQ(in_child(

@@ -1,4 +1,4 @@
-// Children of a process whose threads are at work: they may hold any lock of the library at the fork.
+// Children of a process with busy threads, which may hold any lock of the library at the fork.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -97,7 +97,7 @@ TEST_P(Fork, ABatchIsTheParents) {
         warpaes_batch_cancel(unfinished);
         warpaes_batch_destroy(unfinished);
         warpaes_batch_destroy(finished);
-        // An engine of the child's own has batches.
+        // An engine that the child creates can run batches.
         warpaes_engine* engine = nullptr;
         faults.expect(warpaes_engine_create(nullptr, &engine) == WARPAES_OK, "another engine");
         faults.expect(warpaes_batch_submit(engine, nullptr, &held, 1, &fresh) == WARPAES_OK, "a batch of it");
@@ -185,7 +185,7 @@ TEST_P(Fork, ContextsWithoutAnIvContinueInBoth) {
 
 // -------------------------------------------------------------------------------------------------- ends and callbacks
 
-/// exit() in the child runs its handlers, which give all handles back.
+/// exit() in the child runs its handlers, which free all handles.
 TEST_P(Fork, AChildThatExitsGivesEverythingBack) {
     static std::function<void()> at_exit;
     Bytes file, out(100);
@@ -235,7 +235,7 @@ TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
         return append(&f.file, bytes, length);
     };
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    options.threads = 1;  // after a fork in an engine's thread only that thread runs, and never returns here
+    options.threads = 1;  // after a fork in an engine's thread the child has only that thread, which never returns here
     options.chunk_bytes = 4096;
     warpaes_engine* engine = nullptr;
     ASSERT_EQ(warpaes_engine_create(&options, &engine), WARPAES_OK);
@@ -261,7 +261,7 @@ TEST_P(Fork, ACallbackThatForksEndsTheChildsCall) {
     EXPECT_EQ(opened(forking.file), text);
 }
 
-/// A child of vfork() is not a copy: it shares the memory until it runs a program, and its parent goes on as before.
+/// A child of vfork() is not a copy: it shares memory until it runs a program, and its parent then continues as before.
 TEST_P(Fork, AParentGoesOnAfterVfork) {
     Bytes file;
     warpaes_sink sink = WARPAES_SINK_INIT;

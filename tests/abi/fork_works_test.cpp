@@ -1,4 +1,4 @@
-// What works in a child of fork() with handles of the parent's.
+// Operations that work in a child of fork() with the parent's handles.
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -188,7 +188,7 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
     std::set<Bytes> all;
     for (int i = 0; i < 4; ++i) all.insert(Bytes(seen + 32 * i, seen + 32 * i + 32));
     EXPECT_EQ(all.size(), 4U) << "the same bytes twice";
-    // And not what the parent would have given if it had reseeded where the second child did.
+    // Nor is it the parent's output after a reseed at the same point as the second child's.
     warpaes_drbg_options options = WARPAES_DRBG_OPTIONS_INIT;
     options.entropy = entropy.data();
     options.entropy_len = entropy.size();
@@ -204,7 +204,7 @@ TEST_P(Fork, AGeneratorGivesOtherBytes) {
     munmap(seen, 4096);
 }
 
-/// The process with the same number: its writer is refused as well.
+/// The process has the same number: its writer is refused as well.
 TEST_P(Fork, AWriterOfTheFirstProcessOfANamespace) {
     if (way() != Way::same_id) return;
     const auto first = [&]() -> std::string {

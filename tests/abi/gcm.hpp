@@ -14,7 +14,7 @@ struct GcmCase {
 GcmCase make_gcm_case(Random& random, std::size_t key_bytes, std::size_t iv_bytes, std::size_t aad_bytes,
                       std::size_t text_bytes);
 
-/// The IV of 16 bytes that makes `j0` the pre-counter block: the counter can so begin anywhere.
+/// The 16-byte IV with the pre-counter block `j0`, so that the counter can begin anywhere.
 Bytes iv_of(const Bytes& key, const Bytes& j0);
 /// Another IV for the case.
 void change_iv(GcmCase& c, const Bytes& iv);

@@ -1,4 +1,4 @@
-// AES-GCM in pieces: any pieces of text and of associated data give what the whole message gives.
+// AES-GCM in pieces: any pieces of text and associated data give the result of the whole message.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ protected:
     }
 
     Random random_{41};
-    std::vector<Key> keys_;  ///< A context uses its key to the end.
+    std::vector<Key> keys_;  ///< A context keeps its key alive.
 };
 
 TEST_P(GcmContext, AnyPieces) {
@@ -103,7 +103,7 @@ TEST_P(GcmContext, ACopyGoesOnByItself) {
         warpaes_context* copied = nullptr;
         ASSERT_EQ(warpaes_context_copy(first.get(), &copied), WARPAES_OK);
         const Context copy(copied);
-        // The first goes elsewhere.
+        // The first continues with other data.
         in_pieces(first, random_.bytes(77), 50);
         ASSERT_EQ(finish(first), WARPAES_OK);
         const Bytes rest = in_pieces(copy, Bytes(middle, c.text.end()), 50);
@@ -206,7 +206,7 @@ TEST_P(GcmContext, OutOfOrder) {
     EXPECT_EQ(warpaes_context_update(encrypt.get(), c.text.data() + 20, 30, out.data(), 29, &written),
               WARPAES_ERROR_BUFFER_TOO_SMALL);
     EXPECT_EQ(written, 30U);
-    // None of that has harmed the message.
+    // The message is still intact.
     ASSERT_EQ(warpaes_context_update(encrypt.get(), c.text.data() + 20, 30, out.data() + 20, 30, &written), WARPAES_OK);
     ASSERT_EQ(finish(encrypt), WARPAES_OK);
     EXPECT_EQ(out, c.sealed);

@@ -56,7 +56,7 @@ TEST_P(GcmDevice, WhereverTheBuffersLie) {
     }
 }
 
-/// Nobody encrypts twice what warps share among them.
+/// No block that warps share is encrypted twice.
 TEST_P(GcmDevice, ALongMessageInPlace) {
     const GcmCase c = make_gcm_case(random_, 16, 12, 0, 600001);
     const Key key = make_key(c.key);
@@ -136,8 +136,8 @@ TEST_P(GcmDevice, WhatWasAlteredIsWiped) {
     }
 }
 
-/// Around the shortest length that the device wipes, at a place that kernels can write vectors to and at one
-/// that they cannot; the bytes around the output stay as they are.
+/// Lengths around the shortest that the device wipes, at an address with and one without vector alignment; the bytes
+/// around the output stay unchanged.
 TEST_P(GcmDevice, AlteredTextInPageLockedMemoryIsWiped) {
     constexpr std::size_t room = (1 << 20) + 64;
     void* memory = nullptr;
@@ -167,7 +167,7 @@ TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
     const Buffer in = on_device(text), middle = allocate(length), out = allocate(length);
     Bytes tag(16), host(length);
     const auto encrypt = [&] {
-        // CBC takes long, and again what takes long and changes nothing.
+        // CBC takes long; so does a repetition that changes nothing.
         for (const warpaes_mode mode : {WARPAES_CBC, WARPAES_CBC, WARPAES_CTR}) {
             Call message = make_message(mode, mode == WARPAES_CTR ? WARPAES_ENCRYPT : WARPAES_DECRYPT, key_, iv_,
                                         in.data(), length / 16 * 16, middle.data(), length);
@@ -332,7 +332,7 @@ TEST_P(GcmDevice, Asynchronously) {
         EXPECT_EQ(Bytes(static_cast<std::uint8_t*>(locked), static_cast<std::uint8_t*>(locked) + 16), c.tag);
         if (length != 0) continue;
 
-        // Empty tensors lie nowhere.
+        // Empty tensors have no address.
         const Buffer alone = allocate(16);
         message = gcm_message(c, key, WARPAES_ENCRYPT, nullptr, nullptr, alone.data());
         ASSERT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
@@ -341,7 +341,7 @@ TEST_P(GcmDevice, Asynchronously) {
     warpaes_free(engine_.get(), locked);
 }
 
-/// The status is on the device, wherever the expected tag lies; more calls than there are pieces of memory for.
+/// The status is on the device, wherever the expected tag lies; there are more calls than reserved pieces of memory.
 TEST_P(GcmDevice, AsynchronousDecryption) {
     for (const std::size_t length : {1U, 100U, 4096U, 20001U, 70000U}) {
         const GcmCase c = make_gcm_case(random_, 16, 12 + 4 * random_.below(2), random_.below(2) * 50, length);

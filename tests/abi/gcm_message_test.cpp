@@ -1,4 +1,4 @@
-// AES-GCM messages in one call, against libcrypto: ciphertext and tag, and what becomes of messages that were altered.
+// AES-GCM messages in one call, compared with libcrypto: ciphertext, tag, and altered messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ protected:
         }
     }
 
-    /// A sealed message that `change` spoils is not authentic, and its output is zeros.
+    /// A sealed message altered by `change` is not authentic, and its output is zeros.
     void expect_refused(const std::string& what, const GcmCase& c, const Engine& engine,
                         const std::function<void(GcmCase&)>& change) {
         SCOPED_TRACE(what);
@@ -206,7 +206,7 @@ TEST_P(GcmMessage, WhatWasAlteredIsRefusedAndWiped) {
                    [](GcmCase& bad) { bad.tag[15] ^= 0x80; });
 }
 
-// So long that CPUs store around the caches, and that each thread wipes the chunks that it has decrypted.
+// Long enough that CPUs store around the caches, and that each thread wipes its own chunks.
 TEST_P(GcmMessage, LongerThanTheCaches) {
     const std::size_t length = (simulated() ? std::size_t{64} << 10 : std::size_t{33} << 20) + 37;
     const GcmCase c = make_gcm_case(random_, 16, 12, 20, length);
@@ -315,7 +315,7 @@ TEST_P(GcmErrors, Overlap) {
         EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_OVERLAP) << at;
         EXPECT_TRUE(buffer.intact_after(0));
     }
-    // The tag right after the ciphertext, as it is often kept.
+    // The tag directly after the ciphertext, as is usual.
     Call message = gcm_message(case_, key_, WARPAES_ENCRYPT, case_.text.data(), buffer.data(), buffer.data() + 64);
     EXPECT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
     message = gcm_message(case_, key_, WARPAES_DECRYPT, buffer.data(), buffer.data(), buffer.data() + 64);

@@ -1,4 +1,4 @@
-// A batch of segments with its oracle's answers, for buffers of any kind.
+// A batch of segments with the oracle's answers, for buffers of any kind.
 #pragma once
 
 #include "gcm.hpp"
@@ -33,7 +33,7 @@ struct SegmentsCase {
     std::vector<Bytes> sealed;  ///< each with its tag
     bool inline_tags = false;
     bool in_place = false;
-    /// As they are passed on.
+    /// The entries as they are passed to the library.
     std::size_t plaintext_stride = 0, ciphertext_stride = 0;
 
     /// Gaps of up to `gap` bytes; equal strides if in place.

@@ -1,4 +1,4 @@
-// GCM-SIV against RFC 8452 and the RFC as it stands.
+// GCM-SIV compared with the vectors of RFC 8452, and with its text implemented literally.
 #include "composed.hpp"
 #include "device.hpp"
 #include "evp_oracle.hpp"
@@ -20,7 +20,7 @@ ComposedCase random_case(Random& random, std::size_t key_bytes, std::size_t byte
     return c;
 }
 
-/// A case whose tag begins with `start`: GCM-SIV's first counter. Its first block of text is made so.
+/// A case whose tag, GCM-SIV's first counter, begins with `start`. Its first block of text is computed accordingly.
 ComposedCase case_with_counter(Random& random, std::size_t key_bytes, std::size_t bytes, const Bytes& start) {
     namespace ref = oracle::gcm_siv;
     for (;;) {
@@ -178,7 +178,7 @@ TEST_P(GcmSiv, WhatCannotBeIsRefusedWithASentence) {
     EXPECT_EQ(warpaes_last_error(), std::string("mode: GCM-SIV is for warpaes_crypt, which takes the whole message"));
 }
 
-/// Text in a GPU's memory, which does all of it there.
+/// Text in a GPU's memory, where the GPU processes all of it.
 class GcmSivDevice : public DeviceTest {
 protected:
     /// Seals and opens, in place and with separate buffers, and opens with a wrong tag.
@@ -222,7 +222,7 @@ TEST_P(GcmSivDevice, EveryLengthAroundABlock) {
     }
 }
 
-/// More than is reversed at once, next to a CPU.
+/// More than a CPU reverses at a time.
 TEST_P(GcmSivDevice, InPieces) {
     const std::size_t n = (std::size_t{16} << 20) + 1003;
     const Bytes iv = random_.bytes(12);
@@ -245,7 +245,7 @@ TEST_P(GcmSivDevice, CounterWrapsInItsFirstFourBytesAlone) {
     check(case_with_counter(random_, 32, 20000, from_hex("00fdffffffffffffffffffff")));
 }
 
-/// Without text, nothing is left for a GPU: an engine that is for GPUs only takes it, wherever the parts lie.
+/// Without text there is no work for a GPU; an engine only for GPUs accepts the message, wherever its parts lie.
 TEST_P(GcmSivDevice, AMessageWithoutText) {
     for (const std::size_t key_bytes : {16U, 32U}) {
         for (const std::optional<std::size_t> aad : {std::optional<std::size_t>(), std::optional<std::size_t>(37)}) {

@@ -60,7 +60,7 @@ protected:
         ASSERT_EQ(output.bytes(c.text.size()), authentic ? c.text : Bytes(c.text.size(), 0));
     }
 
-    /// In two pieces each of associated data and ciphertext.
+    /// Associated data and ciphertext in two pieces each.
     void stream(const GcmCase& c, const Key& key, bool authentic) {
         if (c.iv.empty()) return;
         const Context context = make_context(engine_);
@@ -94,7 +94,7 @@ TEST_P(GcmVectors, Nist) {
     }
 }
 
-/// For test_wycheproof.py, which knows where other vectors are and brings them into NIST's format.
+/// For test_wycheproof.py, which converts other vectors to NIST's format.
 TEST_P(GcmVectors, FromElsewhere) {
     const char* path = std::getenv("WARPAES_GCM_VECTORS");
     if (path == nullptr) {

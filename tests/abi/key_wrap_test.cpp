@@ -1,4 +1,4 @@
-// KW and KWP against RFC 3394, RFC 5649 and libcrypto.
+// KW and KWP compared with RFC 3394, RFC 5649 and libcrypto.
 #include "composed.hpp"
 
 namespace abi_tests {
@@ -76,9 +76,9 @@ TEST_P(KeyWrap, WhatWasAlteredIsRefusedAndWiped) {
     }
 }
 
-/// What has the right check value and is wrong all the same: only who has the key can make it.
+/// Invalid messages with the right check value, which only an owner of the key can make.
 TEST_P(KeyWrap, LengthAndPaddingOfKwpAreLookedAt) {
-    // A is the check value of KW, and therefore any that one likes.
+    // A is the check value of KW, which the test can choose freely.
     const auto wrapped = [&](std::uint32_t length, Bytes padded) {
         ComposedCase c{.mode = WARPAES_KWP, .key = Bytes(16, 9)};
         Bytes a = from_hex("a65959a6");

@@ -1,5 +1,4 @@
-// Places of keysets through the C ABI: every kind of place, its refusals, and callers, programs and files that are
-// hostile to it.
+// Places of keysets through the C ABI: every kind of place, its refusals, and hostile callers, programs and files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -247,6 +246,8 @@ TEST_F(KeysetPlaces, WhatIsNoPlaceOrDoesNotOpenIsRefused) {
         {"/dev/null", WARPAES_ERROR_KEYSET, "'/dev/null'"},
         {"/dev/zero", WARPAES_ERROR_KEYSET, "is longer than"},
         {"exec:yes", WARPAES_ERROR_KEYSET, "is longer than"},
+        {"exec:trap '' TERM PIPE; while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done 2>/dev/null",
+         WARPAES_ERROR_KEYSET, "is longer than"},
     };
     for (const auto& each : cases) refused(each.place, each.status, each.words);
     warpaes_keyset* keyset = nullptr;
@@ -301,7 +302,7 @@ TEST_F(KeysetPlaces, NobodyIsAskedForWhatCannotBeOpened) {
         write("costly", Text(costly).replace(at, 6, n));
         refused("passphrase:costly", WARPAES_ERROR_KEYSET, "'costly'", &options);
         refused("passphrase=word;costly", WARPAES_ERROR_KEYSET, "'costly'");
-        if (n == "131073") break;  // a lower cost opens, or does not, as any other keyset
+        if (n == "131073") break;  // a keyset of lower cost opens or fails like any other
     }
     refused("passphrase:under", WARPAES_ERROR_KEYSET, "is encrypted under a key", &options);
     refused("passphrase:kek", WARPAES_ERROR_KEYSET, "is not an encrypted keyset", &options);

@@ -1,5 +1,5 @@
-// How long IVs, tags, associated data and texts may be, of every mode at every limit: one less, the limit, one more.
-// A wrong length is refused by its argument's name. A valid one is refused only for the next argument, which is wrong.
+// Lengths of IVs, tags, associated data and texts in every mode: one less than the limit, the limit, one more. A wrong
+// length is refused with its argument's name. A valid one is refused only for the next argument, which is wrong.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -28,7 +28,7 @@ Allowed between(std::uint64_t least, std::uint64_t most, std::uint64_t unit = 1)
     return [=](std::uint64_t n) { return n >= least && n <= most && n % unit == 0; };
 }
 
-/// What the standards say, and what this library makes of "any length": 2^60 bytes.
+/// The standards' limits, and this library's for "any length": 2^60 bytes.
 struct Rules {
     warpaes_mode mode;
     Allowed iv, tag, aad, text;
@@ -80,7 +80,7 @@ protected:
         std::uint64_t iv, tag, aad, text;
     };
 
-    /// Without room for the output it is refused for that in the end, if it has any.
+    /// A message with output is finally refused for lack of room.
     [[nodiscard]] warpaes_status crypt(const Rules& rules, warpaes_direction direction, const Lengths& lengths,
                                        std::uint64_t room = 0) {
         Call m;
@@ -95,7 +95,7 @@ protected:
         m.tag_len = lengths.tag;
         if (lengths.aad != 0) m.aad = memory_ + 128;
         m.aad_len = lengths.aad;
-        if (lengths.text <= 64) m.input = memory_ + 256;  // longer ones are refused for that in the end
+        if (lengths.text <= 64) m.input = memory_ + 256;  // longer ones are finally refused for that
         m.input_len = lengths.text;
         m.output = memory_ + 1024;
         m.output_capacity = room;
@@ -146,7 +146,7 @@ TEST_F(Limits, OfEveryModeOfAMessage) {
                 EXPECT_EQ(refuses(crypt(rules, direction, lengths), WARPAES_ERROR_DATA_LENGTH, "input_len: "),
                           !(seals ? rules.text : rules.sealed)(n))
                     << warpaes_last_error();
-                if (rules.some_tag == 0) continue;  // which has a sentence of its own
+                if (rules.some_tag == 0) continue;  // which has a separate sentence
                 lengths = good;
                 lengths.tag = n;
                 EXPECT_EQ(refuses(crypt(rules, direction, lengths, 64), WARPAES_ERROR_ARGUMENT, "tag_len: "),
@@ -276,7 +276,7 @@ TEST_F(Limits, OfTheMessagesOfAnEntry) {
     }
 }
 
-/// Data units of XTS, and by how much their numbers grow: of messages, entries and contexts alike.
+/// Data units of XTS and the increments of their numbers, for messages, entries and contexts.
 TEST_F(Limits, OfDataUnits) {
     const auto expect = [&](bool allowed, const std::string& name, std::uint64_t unit, std::uint64_t step) {
         SCOPED_TRACE(std::to_string(unit) + ", " + std::to_string(step));

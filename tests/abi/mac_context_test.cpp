@@ -1,4 +1,4 @@
-// CCM and CMAC in pieces: any pieces give what the whole message gives, and CCM's lengths are as announced.
+// CCM and CMAC in pieces: any pieces give the result of the whole message, and CCM's lengths must be as announced.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ protected:
             at += n;
         }
     }
-    /// Of CMAC nothing: where its output would go nothing is written.
+    /// CMAC has no output: its output buffer is not written.
     Bytes in_pieces(const Context& context, const MacCase& c, const Bytes& input, std::size_t longest, bool in_place) {
         const bool writes = c.mode == WARPAES_CCM;
         PoisonedBuffer output(input.size(), random_.below(17));

@@ -1,4 +1,4 @@
-// CCM and CMAC messages in one call, against libcrypto.
+// CCM and CMAC messages in one call, compared with libcrypto.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Memory that the library hands out, of every kind. That it is wiped when it goes is seen in tests/secrets.
+// Memory that the library allocates for callers, of every kind. tests/secrets checks that it is wiped when it is freed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ TEST_P(AllocatedMemory, OfTheHost) {
                 warpaes_free(engine_.get(), pointer);
             }
         }
-        // Of no bytes there is something to free all the same, and many may be there at once.
+        // An allocation of 0 bytes must also be freed, and many may exist at once.
         std::vector<void*> many(50);
         for (void*& pointer : many) {
             ASSERT_EQ(warpaes_alloc(engine_.get(), kind, 0, 0, &pointer), WARPAES_OK) << warpaes_last_error();

@@ -18,7 +18,7 @@ protected:
         iv_ = Random(3).bytes(16);
     }
 
-    /// A message that works; `change` makes it wrong.
+    /// A valid message, which `change` makes invalid.
     void expect_refused(const std::string& what, warpaes_status status, const std::string& named,
                         const std::function<void(warpaes_message&)>& change) {
         SCOPED_TRACE(what);
@@ -52,7 +52,7 @@ TEST_P(MessageErrors, AssociatedDataOfAModeThatHasNone) {
     }
 }
 
-// One judgement for all modes: a field that a mode does not have is 0 or null.
+// One rule for all modes: a field that a mode does not have is 0 or null.
 TEST_P(MessageErrors, FieldsOfOtherModes) {
     const Key other = make_key(Random(5).bytes(16));
     Bytes tag(16);

@@ -14,7 +14,7 @@ constexpr std::size_t key_sizes[] = {16, 24, 32};
 
 class Message : public BackendTest {
 protected:
-    /// One message through `engine`, `in_place` or not, misaligned as asked, with guards around everything.
+    /// One message through `engine`, in place or not, with the given misalignment and guards around everything.
     void check(const Engine& engine, warpaes_mode mode, warpaes_direction direction, const Bytes& key_bytes,
                const Bytes& iv, const Bytes& input, bool in_place, std::size_t input_misalignment = 0,
                std::size_t output_misalignment = 0) {
@@ -34,7 +34,7 @@ protected:
             ASSERT_STREQ(message.result.backend, GetParam().c_str());
             ASSERT_EQ(message.result.device >= 0, GetParam() == "cuda");
         }
-        // Not ASSERT_EQ, which would print a megabyte of bytes.
+        // ASSERT_EQ would print a megabyte of bytes.
         const Bytes want = expected(mode, direction, key_bytes, iv, input);
         const Bytes got = result.bytes(input.size());
         const auto differs = std::mismatch(got.begin(), got.end(), want.begin(), want.end());
@@ -94,7 +94,7 @@ TEST_P(Message, LongLengths) {
     }
 }
 
-/// The serial modes take one block cipher call a byte or a bit, so one long message of each is enough.
+/// The serial modes need one block cipher call per byte or bit, so one long message of each is enough.
 TEST_P(Message, LongSegmentedMessages) {
     Random random(8);
     const std::size_t kib = simulated() && GetParam() == "cuda" ? 16 : 256;
@@ -105,7 +105,7 @@ TEST_P(Message, LongSegmentedMessages) {
     }
 }
 
-/// Small chunks, so that every message is cut, by several workers.
+/// Small chunks, so that several workers share every message.
 TEST_P(Message, AroundChunkBorders) {
     for (const std::size_t chunk : {std::size_t{4096}, std::size_t{8192}}) {
         const Engine engine = make_engine(GetParam(), chunk, 3);
@@ -210,7 +210,7 @@ TEST_P(Message, CounterWrapsAround) {
     }
 }
 
-/// Every carry of the counter, however many bytes it runs through.
+/// Carries of the counter through any number of bytes.
 TEST_P(Message, CounterCarriesThroughEveryByte) {
     Random random(39);
     const Bytes key_bytes = random.bytes(16);

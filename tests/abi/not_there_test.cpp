@@ -1,4 +1,4 @@
-// What the library does not have says so, and what to do instead.
+// Unsupported features are refused with a sentence that gives an alternative.
 #include <gtest/gtest.h>
 
 #include "support.hpp"

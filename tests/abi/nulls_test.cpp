@@ -1,4 +1,4 @@
-// Every pointer that may not be null, of every function: refused before anything is looked at, by its name.
+// Every pointer that must not be null, of every function: refused by its name before anything else is checked.
 #include <gtest/gtest.h>
 #include <warpaes/drbg.h>
 #include <warpaes/files.h>

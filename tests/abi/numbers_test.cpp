@@ -1,5 +1,5 @@
 // Random numbers against their definition in warpaes/numbers.h, computed here from libcrypto's key stream; and the same
-// bits wherever, in whatever pieces and by whatever backend they are made.
+// bits in every memory, in any pieces and from every backend.
 #include "warpaes/numbers.h"
 
 #include <algorithm>
@@ -44,14 +44,14 @@ double wide(std::uint16_t bits, int fraction, int bias) {
     return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-/// The nearest number of such a format, of two the even one.
+/// The nearest number of such a format; a tie goes to the even one.
 double nearest(double x, int fraction, int bias) {
     if (x == 0) return x;
     const int step = std::max(std::ilogb(x), 1 - bias) - fraction;
     return std::ldexp(std::nearbyint(std::ldexp(x, -step)), step);
 }
 
-/// Of what a request asks for, apart from where it goes.
+/// The parameters of a request, without its destination.
 warpaes_numbers request(const Kind& kind, const Key& key, const Bytes& counter) {
     warpaes_numbers n = WARPAES_NUMBERS_INIT;
     n.kind = kind.kind;
@@ -133,7 +133,7 @@ TEST_P(Numbers, UniformBetweenBounds) {
         EXPECT_EQ(at<float>(floats, i), step + -3.0F);
     }
     for (std::size_t i = 0; i < bytes / 2; ++i) {
-        // The product is rounded, and then the sum.
+        // First the product is rounded, then the sum.
         const std::uint16_t w = at<std::uint16_t>(bits, i);
         const double half = nearest(std::ldexp(w >> 5, -11) * 8.703125, 10, 15);
         const double brain = nearest(std::ldexp(w >> 8, -8) * 8.6875, 7, 127);
@@ -221,7 +221,7 @@ TEST_P(Numbers, IntegersByDefinition) {
     }
 }
 
-/// The beginning of many is what few are, from wherever they begin, and nothing is written around them.
+/// A short request gives a prefix of a long one, at every origin, and nothing is written around it.
 TEST_P(Numbers, EveryLengthAndPlace) {
     for (const Kind& kind : kinds) {
         SCOPED_TRACE(kind.name);
@@ -246,7 +246,7 @@ TEST_P(Numbers, EveryLengthAndPlace) {
     }
 }
 
-/// Several threads, each with pieces of it, across a carry into the upper half of the counter.
+/// Several threads with different pieces, across a carry into the upper half of the counter.
 TEST_P(Numbers, LongOnesAreThoseOfTheirParts) {
     std::fill(counter_.begin() + 8, counter_.end(), 0xff);
     counter_[14] = 0;

@@ -1,4 +1,4 @@
-// PKCS#7: what is padded can be read by libcrypto and the reverse, and every wrong padding is refused.
+// PKCS#7: libcrypto reads our padding and the reverse, and every wrong padding is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_P(Padding, InPlace) {
     }
 }
 
-/// Every last byte, and for every right one every other padding byte wrong.
+/// Every last byte; for each valid one, every other padding byte is made wrong.
 TEST_P(Padding, WrongPaddingIsRefusedAndWiped) {
     Random random(9);
     const Bytes key_bytes = random.bytes(32);

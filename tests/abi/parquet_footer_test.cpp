@@ -162,7 +162,7 @@ TEST_F(ParquetFooter, AFileInClear) {
     EXPECT_EQ(status, WARPAES_ERROR_FORMAT) << "nobody vouches for it";
 }
 
-/// Every byte altered, and every length cut: refused, or a byte that nothing authenticates and that decides nothing.
+/// Every byte altered and every truncation: refused, or the byte is unauthenticated and has no effect.
 TEST_F(ParquetFooter, Altered) {
     for (const bool plaintext : {false, true}) {
         const Bytes good = plaintext ? plaintext_footer() : encrypted_footer();

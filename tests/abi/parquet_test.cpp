@@ -251,7 +251,7 @@ TEST_F(Parquet, HostileModules) {
         its.*field = 32768;
         EXPECT_EQ(warpaes_parquet_walk(&its, &one, 1, nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
     }
-    // Pages that are not those of the modules.
+    // Pages that do not match the modules.
     its = chunk();
     Bytes view(modules_.size());
     const warpaes_parquet_page good_page = {0, header + 4, 96, 0, 0};
@@ -364,7 +364,7 @@ protected:
     void copy(void* to, const void* from, std::size_t bytes) {
         ASSERT_EQ(warpaes_copy(engine_.get(), to, from, bytes), WARPAES_OK) << warpaes_last_error();
     }
-    /// Stages the modules, and gives the image, with poison in its last bytes, and the seals.
+    /// Stages the modules, and returns the seals and the image, with poison in its last bytes.
     warpaes_status stage(std::uint32_t flags, Bytes& image, Bytes& seals, std::vector<warpaes_parquet_page>& pages) {
         image.assign(WARPAES_PARQUET_SHIFT(flags), 0xee);
         append(image, modules_);
@@ -374,7 +374,7 @@ protected:
         seals.assign(pages.size() * WARPAES_PARQUET_SEAL_BYTES, 0xee);
         return warpaes_parquet_stage(engine_.get(), &its, pages.data(), pages.size(), image.data(), seals.data());
     }
-    /// Copies a staged image to where the engine computes, decrypts it there, and gives it back.
+    /// Copies a staged image to the engine's device, decrypts it there, and returns it.
     Bytes finished(std::uint32_t flags, const Bytes& image, const Bytes& seals,
                    const std::vector<warpaes_parquet_page>& pages, warpaes_status expected) {
         const Memory there = memory(modules_.size());

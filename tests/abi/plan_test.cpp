@@ -1,4 +1,4 @@
-// Plans and predictions: of every work there is, on a machine as it is.
+// Plans and predictions of every kind of work, on this machine.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ std::vector<warpaes_work> every_work() {
     return works;
 }
 
-// What can be done is planned, and what cannot, for the data lies where no backend gets at it, is an error.
+// Possible work is planned; work on data that no backend can access is an error.
 TEST(Plans, OfEveryWorkOnEveryBackend) {
     setenv("WARPAES_CALIBRATION", "none", 1);
     std::vector<std::string> backends = usable_backends();
@@ -124,7 +124,7 @@ TEST(Plans, WhatIsMissingIsNamed) {
     EXPECT_STREQ(warpaes_last_error(), "engine: is null");
 }
 
-/// Measurements that a calibration would make, told with the first of them, after which it is ended.
+/// The number of measurements of a calibration, from its first progress call, which ends it.
 std::uint64_t measurements_of(std::uint32_t flags) {
     const Engine engine = make_engine("auto");
     std::uint64_t all = 0;
@@ -172,7 +172,7 @@ TEST(Plans, ACalibrationMeasuresNoMoreThanItIsAskedFor) {
     }
 }
 
-// No more than there is room for, with the zero at the end.
+// Not more than fits, including the terminating zero.
 TEST(Plans, ThePathOfTheCalibrationFitsOrIsAnError) {
     const std::string where = "some/where.json";
     setenv("WARPAES_CALIBRATION", where.c_str(), 1);

@@ -1,4 +1,4 @@
-// Promises of the headers that no other test is about: promises.txt lists all of them.
+// Promises of the headers that no other test covers; promises.txt lists all promises.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -11,7 +11,7 @@
 namespace abi_tests {
 namespace {
 
-/// Pages that can be read only, once all has been put there.
+/// Pages that become read-only once they are filled.
 class ReadOnly {
 public:
     ReadOnly()
@@ -218,7 +218,7 @@ TEST_P(Promises, SentencesOfThousandsOfEntries) {
 
 WARPAES_FOR_EVERY_BACKEND(Promises);
 
-/// Text in every encoding is taken for no raw key, and the sentence repeats nothing of it.
+/// Text in any encoding is refused as a raw key, and the sentence does not repeat it.
 TEST(RawKeys, AreNoText) {
     const std::string words = "correct horse battery staple 31";
     Bytes ascii(words.begin(), words.end()), utf16, utf32, padded = ascii;

@@ -1,4 +1,4 @@
-// Byte ranges of a message: right wherever they begin and end, and nothing but the blocks under them is touched.
+// Byte ranges of a message: correct for any beginning and end, and only their blocks are touched.
 #include <gtest/gtest.h>
 
 #include <algorithm>

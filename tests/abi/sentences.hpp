@@ -1,4 +1,4 @@
-// What is refused, word for word: what the tests of it share.
+// Shared code of the tests of exact error messages.
 #pragma once
 
 #include <gtest/gtest.h>

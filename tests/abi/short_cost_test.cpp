@@ -1,4 +1,4 @@
-// What a short message does not do: allocate, or take a lock. The calls that would are counted here.
+// Short messages neither allocate nor take a lock. Such calls are counted here.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -110,8 +110,8 @@ void expect_nothing(const Engine& engine, const std::string& name) {
     for (const Direct& d : direct) {
         Calls calls(engine, d.mode, 16);
         for (const std::size_t length : {64, 256, 1504, 4096, 16000}) {
-            if (length > d.most) continue;  // long enough for a plan
-            // The first message of a key makes what its mode needs of it, the first of all reads the calibration.
+            if (length > d.most) continue;  // long enough to be planned
+            // The first message of a key prepares it for the mode; the first of all reads the calibration.
             if (d.encrypts) {
                 ASSERT_EQ(calls.run(WARPAES_ENCRYPT, length), WARPAES_OK) << warpaes_last_error();
             }

@@ -1,5 +1,5 @@
-// Messages that are done there and then, around every length at which something changes: the end of the short way, of
-// the kernels that take little stack, of groups that are reduced together.
+// Messages that the calling thread processes at once, around every length at which something changes: the end of the
+// short path, of the kernels with little stack, of groups that are reduced together.
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -42,7 +42,7 @@ protected:
         EXPECT_TRUE(to.intact_after(in_place ? 0 : input.size()));
         return in_place ? from.bytes(input.size()) : to.bytes(input.size());
     }
-    /// After so much a key has a table for the first round of counters.
+    /// After this many bytes a key has a table for the first round of counters.
     void use_for_much(const Key& key) {
         const Bytes iv(16, 9);
         Bytes text(30000);
@@ -184,7 +184,7 @@ TEST_P(ShortMessages, TagsOfEveryLength) {
     }
 }
 
-/// A caller whose header is older, and one whose header is newer, which says so with more bytes.
+/// Callers with an older header, and with a newer one, whose structs are longer.
 TEST_P(ShortMessages, StructsOfOtherSizes) {
     const Bytes key_value = Random(6).bytes(16), iv = Random(7).bytes(16), input = Random(8).bytes(64);
     const Key key = make_key(key_value);
@@ -210,7 +210,7 @@ std::vector<std::string> cpu_backends() {
     return names;
 }
 
-/// What begins a few bytes before the end of all addresses is refused, not read: one pointer at a time.
+/// A buffer that would pass the end of the address space is refused and not read: one pointer at a time.
 TEST_P(ShortMessages, PointersWithoutMemoryBehindThem) {
     Random random(6);
     const Key key = make_key(random.bytes(16));

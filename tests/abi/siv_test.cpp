@@ -1,4 +1,4 @@
-// SIV against RFC 5297 and libcrypto.
+// SIV compared with RFC 5297 and libcrypto.
 #include "composed.hpp"
 
 namespace abi_tests {
@@ -57,7 +57,7 @@ TEST_P(Siv, EveryLength) {
 }
 
 TEST_P(Siv, ComponentsAreToldApart) {
-    check(make_case(16, 40, {0}, std::nullopt));  // which is not none
+    check(make_case(16, 40, {0}, std::nullopt));  // unlike no component
     check(make_case(16, 40, {0, 0}, 0));
     check(make_case(16, 40, {}, 0));
     check(make_case(16, 40, {15, 16, 17, 0, 1000}, 16));

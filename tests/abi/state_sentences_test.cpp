@@ -1,4 +1,4 @@
-// What contexts, keysets, streams and generators refuse, word for word.
+// Exact error messages of contexts, keysets, streams and generators.
 #include <gtest/gtest.h>
 #include <warpaes/drbg.h>
 #include <warpaes/files.h>

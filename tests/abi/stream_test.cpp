@@ -19,7 +19,7 @@ bool has_tag(warpaes_mode mode) {
     return mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC;
 }
 
-/// Messages of one shape, what the library on the CPU makes of them, and where they lie.
+/// Messages of one shape, their results on the CPU, and their memory.
 struct Shape {
     warpaes_mode mode;
     warpaes_direction direction;
@@ -87,7 +87,7 @@ protected:
         return w;
     }
 
-    /// What is decrypted with a tag was encrypted before, and sometimes altered.
+    /// Input of decryption with a tag was encrypted before, and sometimes altered.
     void crypt_one(Work& w, std::size_t i, unsigned forged_every) {
         const Shape& s = w.shape;
         std::uint8_t *const input = w.inputs.data() + i * s.length, *const tag = w.tags.data() + i * s.tag;
@@ -167,7 +167,7 @@ protected:
         EXPECT_EQ(std::memcmp(told.data(), w.statuses.data(), told.size()), 0) << what;
     }
 
-    /// One message whose caller does not wait.
+    /// One message; the call does not wait.
     void expect_message(const Shape& s, bool forged) {
         const Work w = make(s, forged ? 1 : 0);
         warpaes_message m = message_of(w, 0, s.direction);
@@ -227,7 +227,7 @@ TEST_P(Stream, BatchesOfAnyKindAreWhatTheCallsThatWaitMake) {
         for (std::size_t n = 1 + random_.below(4); n != 0; --n) works.push_back(make(any_shape(), 3));
         for (const Work& w : works) entries.push_back(w.entry);
         ASSERT_EQ(enqueue(entries), WARPAES_OK) << warpaes_last_error();
-        // Keys and what lay in host memory are the caller's again.
+        // The caller may reuse keys and host memory.
         for (Work& w : works) {
             w.handles.clear();
             w.tweak.reset();
@@ -269,8 +269,8 @@ TEST_P(Stream, MessagesWithTagsAreDecryptedWithoutWaiting) {
     }
 }
 
-// A keep-alive: no text, and everything but what is written in host memory. Nothing but the tag or the status then says
-// which device it is.
+// A keep-alive: no text, and only the written parts lie in device memory. Only the tag or the status then determines
+// the device.
 TEST_P(Stream, MessagesWithoutText) {
     for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CCM, WARPAES_CMAC}) {
         for (const warpaes_direction direction : directions) {
@@ -293,7 +293,7 @@ TEST_P(Stream, MessagesWithoutText) {
     }
 }
 
-// Between others, in any order.
+// Among other messages, in any order.
 TEST_P(Stream, EntriesWithoutTextAmongOthers) {
     for (const warpaes_direction direction : directions) {
         const Shape empty{WARPAES_GCM, direction, 3, 0, 0, 16, 16, false, true, true, true, true};
@@ -310,7 +310,7 @@ TEST_P(Stream, EntriesWithoutTextAmongOthers) {
     }
 }
 
-// A message of 0 bytes in a mode without tags is nothing to do, wherever its pointers point.
+// A message of 0 bytes in a mode without tags needs no work, wherever its pointers point.
 TEST_P(Stream, NothingToDo) {
     Bytes host(64);
     const Buffer there = on_device(Bytes(64));
@@ -325,7 +325,7 @@ TEST_P(Stream, NothingToDo) {
     }
 }
 
-// What is written must lie on the device, also without text, and the sentence names it.
+// Outputs must lie on the device, also without text, and the sentence names the wrong one.
 TEST_P(Stream, WithoutTextWhatIsWrittenLiesOnTheDevice) {
     Bytes host(64);
     const Buffer there = on_device(Bytes(64));

@@ -1,5 +1,5 @@
-// Structs of callers that were compiled with an older or a newer header: an older one is shorter. It is taken from the
-// size on that stands in this table, read no further than it goes, and nothing is written after it.
+// Structs of callers that were compiled with an older or a newer header: an older one is shorter. A struct of at least
+// the size in this table is accepted; nothing after its end is read or written.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ static_assert(sizeof(warpaes_engine_options) >= 40 && sizeof(warpaes_backend_inf
 static_assert(offsetof(warpaes_file_job, keyset) == 152 && offsetof(warpaes_file_result, error) == 48 &&
               offsetof(warpaes_calibration_result, median_error) == 16);
 
-/// The last bytes before memory that cannot be touched: what is read or written after them is a crash.
+/// The last bytes before inaccessible memory: a read or write past them crashes.
 class EndOfMemory {
 public:
     EndOfMemory() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
@@ -53,8 +53,8 @@ class Structs : public testing::Test {
 protected:
     Structs() { setenv("WARPAES_CALIBRATION", "none", 1); }
 
-    /// `good` in every size of at least `least`. `call` returns the same as for a whole one; results that there is room
-    /// for are those of a whole one, but for what `differs` in every call.
+    /// `good` in every size of at least `least`. `call` returns the same as for a whole one; results that fit equal
+    /// those of a whole one, except those that `differs` names.
     template <typename Struct>
     static void check(
         const char* init, std::size_t least, const Struct& good, const std::function<warpaes_status(Struct*)>& call,
@@ -189,7 +189,7 @@ TEST_F(Structs, OfMessages) {
                                  [&](auto* r) { return warpaes_crypt(engine_.get(), &message, r); });
     message.output_capacity = 64;
     check_result<warpaes_result>("WARPAES_RESULT_INIT", 32, WARPAES_ERROR_ARGUMENT, [&](auto* r) {
-        return warpaes_crypt_async(engine_.get(), &message, nullptr, r);  // which wants device memory
+        return warpaes_crypt_async(engine_.get(), &message, nullptr, r);  // which requires device memory
     });
 }
 
@@ -243,7 +243,7 @@ TEST_F(Structs, OfCalibrations) {
         EXPECT_TRUE(status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_ARGUMENT);
         return status;
     });
-    // One that is carried out.
+    // A request that is carried out.
     EndOfMemory memory;
     auto* const its = static_cast<warpaes_calibration_result*>(memory.last(16));
     calibration.progress = nullptr;
@@ -390,7 +390,8 @@ bool is_the_same_as_zeros(const Struct& init) {
     return std::memcmp(&zeros, &init, sizeof init) == 0;
 }
 
-// What warpaes.h says of `= {0}`: as good as the macro but for three structs. What calls write does not count.
+// warpaes.h promises that `= {0}` is equivalent to the macro except for three structs. Fields that calls write are
+// ignored.
 TEST_F(Structs, ZerosAreWhatTheMacrosSet) {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     EXPECT_EQ(options.device, -1);

@@ -171,7 +171,7 @@ Call make_message(warpaes_mode mode, warpaes_direction direction, const Key& key
 
 namespace {
 
-/// Everything but struct_size is something else than any call writes.
+/// All fields except struct_size get values that no call writes.
 void spoil(warpaes_result& result) {
     std::memset(static_cast<void*>(&result), 0x5a, sizeof result);
     result.struct_size = sizeof result;

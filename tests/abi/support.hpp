@@ -1,5 +1,4 @@
-// What the tests of the C ABI share. They see the public headers and nothing else of the library; the oracles are their
-// own.
+// Shared code of the tests of the C ABI. They include only public headers, and have separate oracles.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -111,33 +110,33 @@ private:
 
 // ----------------------------------------------------------------------------------------------------------- messages
 
-/// A message, and what became of it.
+/// A message and its result.
 struct Call : warpaes_message {
     Call() : warpaes_message WARPAES_MESSAGE_INIT {}
     warpaes_result result = WARPAES_RESULT_INIT;
 };
 
-/// A message of `input` to `output` that still lacks nothing but flags. The arguments must outlive it.
+/// A message from `input` to `output`, complete except for flags. The arguments must outlive it.
 Call make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv, const void* input,
                   std::uint64_t input_len, void* output, std::uint64_t capacity);
 
-/// warpaes_crypt of it. Nothing of what the result was before is left, and it says what the call says: that, too, is a
-/// test.
+/// warpaes_crypt of it. Checks that no old field of the result remains, and that it has the status that the call
+/// returned.
 warpaes_status crypt(const Engine& engine, Call& call);
 /// The same on the default stream.
 warpaes_status crypt_async(const Engine& engine, Call& call);
 
-/// warpaes_context_init with what every mode but XTS and CCM has.
+/// warpaes_context_init with the arguments of every mode except XTS and CCM.
 warpaes_status context_init(warpaes_context* context, warpaes_mode mode, warpaes_direction direction,
                             const warpaes_key* key, const std::uint8_t* iv, std::size_t iv_len,
                             std::uint32_t flags = 0);
 
-/// What the library makes of `input`; adds a failure to the test if it refuses or if another backend than `backend` ran
-/// it.
+/// The library's output for `input`; adds a failure to the test if the call is refused or another backend than
+/// `backend` ran it.
 Bytes crypt(const Engine& engine, const std::string& backend, warpaes_mode mode, warpaes_direction direction,
             const Key& key, const Bytes& iv, const Bytes& input, std::uint32_t flags = 0);
 
-/// What libcrypto makes of it.
+/// libcrypto's output for it.
 Bytes expected(warpaes_mode mode, warpaes_direction direction, const Bytes& key, const Bytes& iv, const Bytes& input);
 
 /// Every test of this kind runs once for each backend that this machine can run.

@@ -1,4 +1,5 @@
-// XTS in pieces: any pieces give what the whole message gives, data units of every size, with and without stealing.
+// XTS in pieces: any pieces give the result of the whole message, for data units of every size, with and without
+// stealing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -292,7 +293,7 @@ TEST_P(XtsContext, WhatCannotBeIsRefused) {
     refused(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len", [](auto& o) { o.mode = WARPAES_CTR; });
     EXPECT_EQ(warpaes_context_aad(context.get(), input.data(), 1), WARPAES_ERROR_STATE);
     EXPECT_EQ(warpaes_context_seek(context.get(), 0), WARPAES_ERROR_RANGE);
-    // After all that the message goes on.
+    // After all that the message continues.
     update(context, input.data() + 40, 24, 32, 8, false, out);
     finish(context, 0, out);
     EXPECT_EQ(out, keys.whole(WARPAES_ENCRYPT, 32, input));

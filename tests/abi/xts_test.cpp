@@ -198,8 +198,8 @@ TEST_P(Xts, NumbersCarryAndWrapAround) {
     }
 }
 
-/// LUKS2 with sectors of 4096 bytes, as dm-crypt has them by default: numbers count sectors of 512, from where the
-/// device begins. Each sector by itself is what libcrypto makes of it with its own number.
+/// LUKS2 with sectors of 4096 bytes, dm-crypt's default: data units are numbered in sectors of 512 bytes from the start
+/// of the device. Each sector equals libcrypto's result for its number.
 TEST_P(Xts, SectorsOf4096CountedIn512) {
     const Bytes disk = random_.bytes(40 * 4096);
     number_ = Bytes(16, 0);

@@ -1,4 +1,4 @@
-// What cleans the stack after a call, where the caller's functions change stack and thread in its midst.
+// Cleaning of the stack after calls in which the caller's functions switch stack or thread.
 #include "base/clean_stack.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace warpaes::test {
 namespace {
 
-/// Work on a stack of its own, whose memory can be looked at afterwards.
+/// Work on a separate stack, whose memory can be inspected afterwards.
 class OwnStack {
 public:
     void run(std::function<void()> work) {
@@ -33,7 +33,7 @@ public:
         its_.uc_stack.ss_sp = stack_.data();
         its_.uc_stack.ss_size = stack_.size();
         its_.uc_link = &back_;
-        // makecontext() hands on ints only.
+        // makecontext() passes on only ints.
         const auto self = reinterpret_cast<std::uintptr_t>(this);
         makecontext(&its_, reinterpret_cast<void (*)()>(&OwnStack::enter), 2, static_cast<unsigned>(self >> 32),
                     static_cast<unsigned>(self));
@@ -66,7 +66,7 @@ private:
     ucontext_t its_{}, back_{};
 };
 
-/// A call that leaves its stack from the caller's function.
+/// A call that leaves its stack from within the caller's function.
 class Coroutine {
 public:
     Coroutine() {
@@ -107,7 +107,7 @@ TEST(CleanStack, GoesWithACoroutineToAnotherThread) {
     Coroutine call;
     std::thread([&] {
         call.resume();
-        // The thread is in no call now: what it does is cleaned up after as usual.
+        // The thread is outside any call now, so later calls are cleaned up as usual.
         EXPECT_TRUE(detail::begin_clean_stack(usual_stack));
         detail::end_clean_stack();
     }).join();
@@ -158,7 +158,7 @@ TEST(CleanStack, AsDeepAsWasNoted) {
     EXPECT_FALSE(stack.holds(secret));
 }
 
-// What is overwritten is as deep as the library's own frames, and AddressSanitizer's are larger.
+// The overwritten depth is that of the library's own frames; AddressSanitizer's are larger.
 #if !defined(__SANITIZE_ADDRESS__)
 TEST(CleanStack, OfEachPieceThatIsShared) {
     OwnStack stack;
@@ -184,8 +184,8 @@ TEST(CleanStack, ExpandingAKeySaysHowDeep) {
 #if defined(__x86_64__)
 using Registers = std::array<std::array<std::uint8_t, 16>, 16>;
 
-/// Fills the lower halves of the vector registers, which every processor has, lets them be cleared, and reads them. All
-/// in one function, in which the compiler has no use for them.
+/// Fills the lower halves of the vector registers, which every processor has, has them cleared, and reads them. All in
+/// one function in which the compiler does not use them.
 Registers registers_after_clearing() {
     Registers left{};
     asm volatile(

@@ -1,4 +1,4 @@
-// Whether a library is loaded, before and after it is.
+// Detection of a loaded library, before and after it is loaded.
 #include "base/loaded_library.hpp"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ TEST(LoadedLibrary, NamesAreOfFilesAndNotOfFolders) {
 }
 
 TEST(LoadedLibrary, SeenAsSoonAsItIsLoaded) {
-    // Part of glibc, and no program depends on it.
+    // Part of glibc that no program depends on.
     constexpr const char* name = "libBrokenLocale.so.1";
     LoadedLibrary library(name);
     ASSERT_FALSE(library.is_loaded());

@@ -1,4 +1,4 @@
-// Shared work, also where the system has no threads to give.
+// Shared work, also where the system refuses new threads.
 #include "base/pool.hpp"
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ std::atomic<int> threads_left = std::numeric_limits<int>::max();
 
 }  // namespace
 
-/// In place of the system's: std::thread calls it.
+/// Replaces the system's function, which std::thread calls.
 extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
                                                                      const pthread_attr_t* attributes,
                                                                      void* (*start)(void*), void* argument) noexcept {
@@ -146,7 +146,7 @@ TEST_F(PoolTest, HeldThreadsTakeTheNextWork) {
     for (int turn = 0; turn < 500; ++turn) {
         const Pool::Hold hold(pool_, true);
         all_together();
-        if (turn % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // longer than they poll
+        if (turn % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // longer than workers poll
         all_together();
     }
     all_together();

@@ -31,12 +31,12 @@ AbiArena make_arena(const AbiEngine& engine, std::uint64_t bytes, warpaes_memory
 
 /// Backends that can run here, each once.
 std::vector<std::string> usable_backends();
-/// The GPU is one that runs on the host: WARPAES_TEST_SIMULATED=1.
+/// Whether the GPU is simulated: WARPAES_TEST_SIMULATED=1.
 bool simulated();
-/// What a simulated GPU does in a reasonable time, or more.
+/// A size for a simulated GPU, or a larger one otherwise.
 Limits limits();
 
-/// Handles of a pool's keys, each made when it is first wanted and kept. Thread-safe.
+/// Handles of a pool's keys, each created at its first use and kept. Thread-safe.
 class KeyHandles {
 public:
     explicit KeyHandles(const KeyPool& pool) : pool_(pool) {}
@@ -54,7 +54,8 @@ private:
 /// Of shared_keys().
 KeyHandles& shared_handles();
 
-/// What the ABI takes, of what backends take: one IV for several encryptions with one key, and some tags, it refuses.
+/// Whether the ABI accepts the group: unlike backends, it refuses one IV for several encryptions with one key, and some
+/// tags.
 GroupSpec allowed(GroupSpec spec);
 
 /// A group of one message under keys of the pool as a message.
@@ -66,7 +67,7 @@ public:
     explicit AbiEntries(const BatchCase& cases, KeyHandles& handles = shared_handles());
 
     [[nodiscard]] std::vector<warpaes_batch_entry>& entries() noexcept { return entries_; }
-    /// After the run: tells the case which messages were found false. What is wrong with the statuses, or "".
+    /// After the run: marks in the case which messages were not authentic. The first fault in the statuses, or "".
     std::string settle(const warpaes_batch* batch);
 
 private:
@@ -76,19 +77,19 @@ private:
     std::vector<std::vector<warpaes_status>> statuses_;
 };
 
-/// What became of the first `count` entries of a finished batch.
+/// The outcomes of the first `count` entries of a finished batch.
 std::vector<warpaes_entry_result> results_of(const warpaes_batch* batch, std::size_t count);
 
 /// Compares the statuses of messages with those of their finished entries; returns the first difference, or "".
 std::string complaints_of_statuses(std::span<const warpaes_batch_entry> entries,
                                    std::span<const warpaes_entry_result> results);
 
-/// Runs them as a batch, and says everything that is wrong; "" if nothing is.
+/// Runs them as a batch, and returns all faults, or "".
 std::string complaints_of_entries(warpaes_engine* engine, const BatchCase& cases, AbiEntries& entries);
 /// Builds the batch first.
 std::string complaints_of_abi_batch(const AbiEngine& engine, std::span<const GroupSpec> specs, std::uint32_t seed,
                                     BatchMemory& text = guarded_memory(), BatchMemory& rest = guarded_memory());
-/// Fails the test if there is anything.
+/// Fails the test if there are any.
 void check_abi_batch(const AbiEngine& engine, std::span<const GroupSpec> specs, std::uint32_t seed,
                      BatchMemory& text = guarded_memory(), BatchMemory& rest = guarded_memory());
 

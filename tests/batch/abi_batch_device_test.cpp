@@ -125,7 +125,7 @@ TEST_P(AbiBatchDevice, WhatDoesNotLieOnTheDeviceComesThere) {
     EXPECT_EQ(here, expected);
 }
 
-// What lies between them is someone else's: a record's tag, or another entry's messages.
+// The bytes between them belong to others: a record's tag, or another entry's messages.
 TEST_P(AbiBatchDevice, OfMessagesThatAreRefusedNothingElseIsWiped) {
     constexpr std::size_t count = 4, length = 4096;
     for (const std::size_t gap : {std::size_t{0}, std::size_t{1}, std::size_t{32}, length}) {

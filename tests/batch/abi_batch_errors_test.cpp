@@ -1,4 +1,4 @@
-// What a batch refuses, entry for entry, and how it ends: waiting, callbacks, cancellation; arenas.
+// Entries that a batch refuses, and the end of a batch: waiting, callbacks, cancellation; arenas.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -126,7 +126,7 @@ TEST_P(AbiBatchErrors, EntriesThatWriteTheSameBytes) {
               (std::vector{WARPAES_ERROR_OVERLAP, WARPAES_ERROR_OVERLAP, WARPAES_OK, WARPAES_OK, WARPAES_OK}));
 }
 
-// Messages of two entries that lie between each other's are not overlap.
+// Interleaved messages of two entries do not overlap.
 TEST_P(AbiBatchErrors, RecordsOfTwoFields) {
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0, 4),
                                              entry(WARPAES_CTR, WARPAES_ENCRYPT, 1, 4)};
@@ -191,7 +191,7 @@ TEST_P(AbiBatchErrors, OneOfThreeMessagesIsNotAuthentic) {
     }
 }
 
-// A message so long that it is cut, and not authentic: it counts where it was computed.
+// A message that is cut and not authentic: it counts on the backend that computed it.
 TEST_P(AbiBatchErrors, ALongMessageThatIsNotAuthentic) {
     Bytes text((16 << 20) + 1, 3);
     std::vector<warpaes_batch_entry> entries{entry(WARPAES_GCM, WARPAES_DECRYPT, 0, 1)};
@@ -278,7 +278,7 @@ TEST_P(AbiBatchErrors, LongerEntries) {
     warpaes_batch_destroy(batch);
     for (unsigned n = 0; n < 5; ++n) EXPECT_NE(memory_[1024 * n + 256 + 70], 0);
 
-    // Each byte of the fields that are not known, in one entry; the other entries are not affected.
+    // Each byte of unknown fields, in one entry; the other entries are not affected.
     for (std::size_t byte = 0; byte < sizeof entries[0].more; ++byte) {
         std::fill(memory_.begin(), memory_.end(), std::uint8_t{0});
         reinterpret_cast<std::uint8_t*>(entries[3].more)[byte] = 0x80;
@@ -476,7 +476,7 @@ TEST_P(AbiBatchErrors, Arenas) {
         EXPECT_EQ(descriptors(), before) << bytes << " bytes: that of the memory stays open";
     }
     {
-        // The system refuses to make the memory as long.
+        // The system refuses the memory's length.
         rlimit usual{};
         ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
         const rlimit little{4096, usual.rlim_max};
@@ -508,13 +508,13 @@ TEST_P(AbiBatchErrors, Arenas) {
 
 TEST_P(AbiBatchErrors, OffsetsInASharedArena) {
     const AbiArena arena = make_arena(engine_, 1000, WARPAES_MEMORY_SHARED);
-    // Who has the descriptor may write, and nothing else: what is cut off would be a bus error in this process.
+    // An owner of the descriptor may only write: truncation would cause a bus error in this process.
     const int fd = warpaes_arena_fd(arena.get());
     ASSERT_NE(ftruncate(fd, 0), 0);
     EXPECT_EQ(errno, EPERM);
     EXPECT_NE(ftruncate(fd, 1 << 20), 0);
     EXPECT_NE(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor may it be kept from writing";
-    // Another process would map it as this does.
+    // Another process would map it in the same way.
     auto* mapped = static_cast<std::uint8_t*>(
         mmap(nullptr, 1000, PROT_READ | PROT_WRITE, MAP_SHARED, warpaes_arena_fd(arena.get()), 0));
     ASSERT_NE(mapped, MAP_FAILED);
@@ -578,7 +578,7 @@ TEST_P(AbiBatchErrors, AMillionMessagesOfAByte) {
     const Bytes once = text;
     EXPECT_GT(std::count_if(text.begin(), text.end(), [](auto b) { return b != 0; }),
               static_cast<std::ptrdiff_t>(n / 2));
-    // The same, an entry a message.
+    // The same with one entry per message.
     std::vector<warpaes_batch_entry> many(n, entries[0]);
     for (std::uint64_t i = 0; i < n; ++i) {
         many[i].count = 1;

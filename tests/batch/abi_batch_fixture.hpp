@@ -23,7 +23,7 @@ protected:
         memory_.assign(1 << 16, 0);
     }
 
-    /// `count` messages of 64 bytes, the n-th of 60 entries with memory of its own.
+    /// `count` messages of 64 bytes: the n-th of 60 entries, each with separate memory.
     warpaes_batch_entry entry(warpaes_mode mode, warpaes_direction direction, unsigned n, std::uint64_t count = 2) {
         std::uint8_t* const base = memory_.data() + 1024 * std::size_t{n};
         const auto at = [](std::uint8_t* pointer, std::uint64_t stride) {
@@ -59,7 +59,7 @@ protected:
         warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
         options.flags = flags;
         options.arena = arena;
-        // Results are asked for, or told; and told to a newer client, whose are longer.
+        // Results are queried or reported, also to a newer client, whose structs are longer.
         struct Longer {
             warpaes_entry_result known;
             std::uint64_t more;
@@ -119,7 +119,7 @@ protected:
         return statuses;
     }
 
-    /// A good entry, the one that `spoil` makes bad, another good one: only the bad one is refused.
+    /// A valid entry, one that `spoil` makes invalid, another valid one: only the invalid one is refused.
     void check(warpaes_mode mode, warpaes_direction direction, warpaes_status status, const std::string& sentence,
                const std::function<void(warpaes_batch_entry&)>& spoil) {
         SCOPED_TRACE("mode " + std::to_string(mode) + ": " + sentence);

@@ -1,4 +1,4 @@
-// Numbers that no caller's memory can hold, and entries of more messages than anybody waits for.
+// Numbers that no caller's memory can hold, and entries with more messages than anyone would wait for.
 #include <sys/resource.h>
 
 #include <random>
@@ -13,7 +13,7 @@ protected:
     Bytes shared_ = Bytes(1 << 14);
 
     /// Messages without an output, whose tags are compared: any number of them fits into any memory. Long enough that
-    /// a part of them, however they are cut, is nothing to wait for either.
+    /// no part of them is worth waiting for either.
     warpaes_batch_entry endless(warpaes_mode mode, unsigned n) {
         auto e = entry(mode, WARPAES_DECRYPT, n, std::uint64_t{1} << 48);
         for (warpaes_elements* of : {&e.input, &e.iv, &e.tag}) of->stride = 0;
@@ -24,7 +24,7 @@ protected:
     }
 };
 
-// Whatever is larger than an address space is refused: no sum or product of it wraps round into something small.
+// Anything larger than the address space is refused: no sum or product wraps to a small number.
 TEST_P(AbiBatchHuge, NumbersAreRefused) {
     std::mt19937_64 random(4);
     const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -67,7 +67,7 @@ TEST_P(AbiBatchHuge, NumbersAreRefused) {
         if (what == 2) parts[part]->stride = huge() | std::uint64_t{1} << 56;
         if (below(2) == 0) e.aad_len = huge();
         if (what == 0) {
-            // Of messages that share everything many would do.
+            // Of messages that share everything, any number would fit.
             for (std::size_t i = 0; i < 5; ++i) parts[i]->stride = std::max<std::uint64_t>(parts[i]->stride, 4096);
         }
         const auto statuses = run(entries);
@@ -95,7 +95,7 @@ TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     EXPECT_EQ(one, WARPAES_ERROR_STATE);
 }
 
-// An entry that would take years ends when it is cancelled, whether it lies next to others, and anyone who works on it.
+// An entry that would take years ends when it is cancelled, with or without other entries, on every backend.
 TEST_P(AbiBatchHuge, AnEntryWithoutEndIsCancelled) {
     for (const warpaes_mode mode : {WARPAES_CMAC, WARPAES_GCM}) {
         for (const bool at_once : {true, false}) {
@@ -124,7 +124,7 @@ TEST_P(AbiBatchHuge, ManyEntriesWithoutEndAreCancelled) {
     ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
     const AbiBatchHandle batch(handle);
     EXPECT_EQ(warpaes_batch_wait(handle, 500), WARPAES_ERROR_TIMEOUT);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which take memory of their own
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which take separate memory
     rusage used{};
     getrusage(RUSAGE_SELF, &used);
     EXPECT_LT(used.ru_maxrss, 1L << 20) << "KiB";

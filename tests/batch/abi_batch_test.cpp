@@ -37,7 +37,7 @@ TEST_P(AbiBatch, AllModesAtOnce) {
     }
 }
 
-// Several tasks an entry, and several entries a task.
+// Several tasks per entry, and several entries per task.
 TEST_P(AbiBatch, ManyMessages) {
     std::mt19937 random(5);
     std::vector<GroupSpec> specs;
@@ -76,7 +76,7 @@ TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     check_abi_batch(engine_, specs, 6);
 }
 
-// Notes of a long message, which is a task of its own, are the batch's: its counter wraps, and nothing else.
+// Notes of a long message, which is a separate task, appear in the batch: only its counter wraps.
 TEST_P(AbiBatch, ALongMessageWhoseCounterWraps) {
     if (simulated())
         GTEST_SKIP() << "takes too long on the simulated GPU; test_abi_batch runs this on every machine's CPU";
@@ -104,7 +104,7 @@ TEST_P(AbiBatch, ALongMessageWhoseCounterWraps) {
     EXPECT_EQ(result.status, WARPAES_OK);
 }
 
-// As for warpaes_crypt: whichever message of a batch it is, and no others.
+// As for warpaes_crypt, whichever message of a batch it is, and for no others.
 TEST_P(AbiBatch, ACounterThatWrapsIsNoted) {
     constexpr std::size_t count = 200, length = 48, entries = 3;
     const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));

@@ -1,5 +1,5 @@
-// One key for batches of several modes, one after the other: what the library keeps of a key is complete, whichever
-// mode it was first wanted for.
+// One key for batches of several modes in turn: the library's cached key material is complete, whichever mode used the
+// key first.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -41,7 +41,7 @@ struct Single {
 
 class SharedKeys : public testing::TestWithParam<std::string> {
 public:
-    /// Two messages in one batch, so that keys lie where the kernels of many keys look for them.
+    /// Two messages in one batch, so that keys lie where the kernels for many keys expect them.
     void run(std::array<warpaes_batch_entry, 2> entries) {
         warpaes_batch* handle = nullptr;
         ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);

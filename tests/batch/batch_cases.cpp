@@ -33,7 +33,7 @@ public:
         before.resize(count == 0 ? first : first + (count - 1) * stride + bytes, poison);
         return first;
     }
-    /// From now on nothing more is reserved.
+    /// Nothing is reserved after this.
     void allocate() {
         if (before.empty()) before.push_back(poison);
         data_ = memory_.allocate(before.size());
@@ -288,7 +288,7 @@ struct BatchCase::Group {
                 .failed = spec.reports ? failed.data() : nullptr};
     }
 
-    /// What is wrong, or nothing.
+    /// The fault, or nothing.
     [[nodiscard]] std::string complaints() const {
         std::ostringstream out;
         compare(out, text, text_after, {{"input", input}, {"output", output}});
@@ -424,7 +424,7 @@ std::ostream& operator<<(std::ostream& out, const GroupSpec& s) {
 
 namespace {
 
-/// A length in bytes: preferably round a block boundary, and more often short than long.
+/// A length in bytes: preferably around a block boundary, and more often short than long.
 std::uint64_t random_length(Random& random, std::uint64_t most) {
     switch (random.below(8)) {
     case 0:

@@ -2,7 +2,7 @@
 // library as its clients see it.
 //
 // Each group has its own poisoned memory, and the test checks every byte of it after the run. So a write to a wrong
-// place is found, be it a gap between messages, an input or the last bytes of a short tag.
+// place is found: a gap between messages, an input, or the last bytes of a short tag.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace warpaes::test {
 
-/// SplitMix64, which is ready at once: to seed a Mersenne twister takes longer than most messages.
+/// SplitMix64, because seeding a Mersenne twister takes longer than most messages.
 class QuickGenerator {
 public:
     using result_type = std::uint32_t;
@@ -38,7 +38,7 @@ private:
     std::uint64_t state_;
 };
 
-/// Random numbers from anyone who has some: a generator, which it leaves where it is, or the bytes of a fuzzer.
+/// Random numbers from any source: a generator, by reference, or the bytes of a fuzzer.
 class Random {
 public:
     template <std::uniform_random_bit_generator Generator>
@@ -74,10 +74,10 @@ private:
     std::vector<std::unique_ptr<const ExpandedKey>> keys_;
 };
 
-/// The process's own; never modified.
+/// Shared by the process; never modified.
 KeyPool& shared_keys();
 
-/// What a group of messages is to look like; contents come from a seed.
+/// The shape of a group of messages; contents come from a seed.
 struct GroupSpec {
     Mode mode = Mode::ecb;
     Direction direction = Direction::encrypt;
@@ -119,11 +119,11 @@ public:
     ~BatchCase();
 
     [[nodiscard]] std::span<const MessageGroup> groups() const noexcept { return groups_; }
-    /// What is not as it should be after a run; nothing, if all is.
+    /// The faults after a run, or nothing.
     [[nodiscard]] std::string complaints() const;
-    /// Messages of group `index` that are to be found false.
+    /// Messages of group `index` that must not be authentic.
     [[nodiscard]] std::uint64_t false_messages(std::size_t index) const;
-    /// A block of what decryption of messages with tags yields lies in the memory of group `index`.
+    /// Whether a block of plaintext of messages with tags lies in the memory of group `index`.
     [[nodiscard]] bool shows_plaintext(std::size_t index) const;
     /// Blocks that only the caller's memory may hold: of texts; of raw keys that are not the pool's, these keys' H, and
     /// of XTS the first tweak of each message, encrypted.
@@ -139,7 +139,7 @@ private:
 
 using RunGroups = std::function<void(std::span<const MessageGroup>)>;
 
-/// Builds the batch, runs it, and fails the test for every complaint.
+/// Builds the batch, runs it, and fails the test for every fault.
 void check_batch(const RunGroups& run, std::span<const GroupSpec> specs, std::uint32_t seed,
                  BatchMemory& text = guarded_memory(), BatchMemory& rest = guarded_memory());
 
@@ -154,7 +154,7 @@ struct Limits {
 std::span<const Mode> batch_modes();
 const char* batch_mode_name(Mode mode);
 
-/// Everything about it at random: lengths preferably round block boundaries, none, or few.
+/// A random group: lengths preferably around block boundaries, 0, or short.
 GroupSpec random_group(Random random, Mode mode, Direction direction, const Limits& limits = {});
 /// Of any modes.
 std::vector<GroupSpec> random_batch(Random random, std::size_t groups, const Limits& limits = {});

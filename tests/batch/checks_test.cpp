@@ -1,4 +1,4 @@
-// What entries are refused for because of others: bytes that two write, and nonces that come twice.
+// Entries refused because of other entries: bytes with two writers, and repeated nonces.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace warpaes {
 namespace {
 
-/// Of strips that each begin after the one before, as those of most clients do.
+/// Strips that each begin after the previous one, as those of most clients do.
 std::set<std::uint32_t> clashes_of(const std::vector<Strip>& strips, std::uint32_t cut) {
     const auto writes = [&](std::uint32_t i) { return std::array<Strip, 2>{strips[i], Strip{}}; };
     Clashes clashes, rest;

@@ -52,7 +52,7 @@ TEST_P(CpuBatch, LongMessages) {
     check(random_batch(random, 30, {.count = 5, .length = 70000, .aad = 66000}), 7);
 }
 
-// Serial modes are interleaved, 8 to 32 messages; lanes take new messages while there are any, and then are left idle.
+// Serial modes interleave 8 to 32 messages; lanes take new messages while there are any, and are then idle.
 TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
     static constexpr Mode modes[] = {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::ccm, Mode::cmac};
     std::uint32_t seed = 20;
@@ -73,7 +73,7 @@ TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
     }
 }
 
-// Long texts are worked on from one line of the cache to the next.
+// Long texts are processed by cache lines.
 TEST_P(CpuBatch, LongTextsAnywhereInALine) {
     for (std::size_t shift = 0; shift < 64; ++shift) {
         std::vector<GroupSpec> specs;
@@ -104,7 +104,7 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
     check(specs, 8);
 }
 
-// What is stored around the caches. The flag is set for batches of any size here, so that every length and place in a
+// Stores around the caches. The flag is set for batches of any size here, so that every length and place in a
 // line is reached.
 TEST_P(CpuBatch, BeyondTheCaches) {
     const auto run = [this](std::span<const MessageGroup> groups) {
@@ -204,7 +204,7 @@ private:
     MessageGroup groups_[2]{};
 };
 
-// A message that goes on where others end is computed in one run with them, if nothing but its length differs.
+// A message that is longer than others is computed in one run with them if only its length differs.
 TEST_P(CpuBatch, NeighboursThatDifferInOneThing) {
     const std::pair<const char*, void (*)(Neighbours&)> differences[] = {
         {"nothing", [](Neighbours&) {}},
@@ -250,7 +250,7 @@ TEST_P(CpuBatch, Standards) {
     check_ccm_vectors(run);
 }
 
-// What a test of batches is worth: it must see what a backend could do wrong.
+// Tests of the tests: they must detect the faults that a backend could have.
 TEST(BatchCases, SeeWhatIsWrong) {
     const GroupSpec spec{.mode = Mode::gcm, .count = 3, .length = 40, .iv_length = 12, .tag_length = 12, .gap = 5};
     GroupSpec opens = spec;

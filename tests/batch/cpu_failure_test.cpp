@@ -17,7 +17,7 @@ std::atomic<bool> refuses{false};
 
 }  // namespace
 
-/// Found before libcrypto's own.
+/// The linker finds it before libcrypto's.
 extern "C" EVP_CIPHER_CTX* EVP_CIPHER_CTX_new() {
     static auto* const real = reinterpret_cast<EVP_CIPHER_CTX* (*)()>(::dlsym(RTLD_NEXT, "EVP_CIPHER_CTX_new"));
     if (until_failure >= 0 && until_failure-- == 0) return nullptr;
@@ -78,7 +78,7 @@ TEST(MessageCpuFailure, NamesTheCallThatFailedForAShortMessage) {
     const std::unique_ptr<warpaes_key, decltype(&warpaes_key_destroy)> owned(key, warpaes_key_destroy);
     for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_CBC, WARPAES_ECB, WARPAES_GCM}) {
         for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
-            if (mode == WARPAES_GCM && direction == WARPAES_DECRYPT) continue;  // there is nothing authentic
+            if (mode == WARPAES_GCM && direction == WARPAES_DECRYPT) continue;  // nothing is authentic
             warpaes_message m = WARPAES_MESSAGE_INIT;
             m.mode = mode;
             m.direction = direction;

@@ -1,4 +1,4 @@
-// Batches on a GPU's lane, the simulated one or a real one: every kind of memory, every way to cut the work.
+// Batches on a simulated or real GPU's lane: every kind of memory, every division of the work.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -130,7 +130,7 @@ TEST_P(CudaBatch, AllModesAtOnce) {
     }
 }
 
-/// Lengths round those at which messages are shared out differently.
+/// Lengths around those at which the distribution of messages changes.
 TEST_P(CudaBatch, EveryLengthOfCounters) {
     std::vector<GroupSpec> shapes;
     for (std::uint64_t blocks = 0; blocks <= 70; ++blocks) {
@@ -240,8 +240,8 @@ TEST_P(CudaBatch, DataUnits) {
     check_mode(Mode::xts, Direction::decrypt, shapes, 12);
 }
 
-/// Lengths and counts round those of stages and warps, where a warp's messages are alike, where they are not, and where
-/// they cannot be staged.
+/// Lengths and counts around those of stages and warps, where a warp's messages have equal or different lengths, and
+/// where they cannot be staged.
 TEST_P(CudaBatch, SerialMessages) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::cmac, Mode::ccm}) {
         std::vector<GroupSpec> shapes;
@@ -342,7 +342,7 @@ TEST_P(CudaBatch, MessagesOfGcmAsRowsUnderKeys) {
                            .wrong_tags = n % 4 == 0 ? 20u : 0u,
                            .gap = n % 2 == 0 ? 16u - (128 + n * n % 900) % 16 : n % 19,
                            .key = static_cast<unsigned>(n * 5 % 3)};
-            if (n % 6 == 5) {  // a key of these messages only
+            if (n % 6 == 5) {  // a key only of these messages
                 spec.raw_keys = true;
                 spec.shared_key = true;
                 spec.key = std::nullopt;
@@ -437,7 +437,7 @@ TEST_P(CudaBatch, ForgedMessagesOfAllLengths) {
     for (const unsigned percent : {100u, 50u, 3u}) check(forged_groups(percent), 23 + percent);
 }
 
-/// Launches of their own, where messages are long and lie in device memory.
+/// Separate launches where messages are long and lie in device memory.
 TEST_P(CudaBatch, ForgedMessagesOfOneKey) {
     for (const unsigned percent : {100u, 50u, 10u}) {
         check({{.mode = Mode::gcm,
@@ -586,8 +586,7 @@ TEST(CudaBatchArena, NeighboursWithOtherTags) {
     }
 }
 
-/// Messages at equal distances across the border between two allocations that lie side by side, which no copy may
-/// cross.
+/// Messages at equal distances across the border of two adjacent allocations, which no copy may cross.
 TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
@@ -595,7 +594,7 @@ TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     void* const mapped = mmap(nullptr, 4 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(mapped, MAP_FAILED);
     auto* const memory = static_cast<std::uint8_t*>(mapped);
-    for (std::size_t i = 0; i < 4; ++i) cuda_backend().host_register(memory + i * half, half);
+    for (std::size_t i = 0; i < 4; ++i) ASSERT_TRUE(cuda_backend().host_register(memory + i * half, half));
     std::mt19937 random(9);
     const oracle::Bytes key_bytes(16, 5);
     const ExpandedKey key(key_bytes);

@@ -1,5 +1,5 @@
-// Batches while CUDA calls fail, one after the other: where the engine chose the GPU, another GPU or the CPU does the
-// work again; where the GPU was asked for, the entries say so.
+// Batches while each CUDA call fails in turn: if the engine chose the GPU, another GPU or the CPU repeats the work; if
+// the caller did, the entries report the failure.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -119,7 +119,7 @@ TEST_P(BatchDeviceFailure, EveryCallAtEveryPosition) {
     EXPECT_GT(GetParam() ? refused : noted, 15U) << "failures are not noticed";
 }
 
-/// Page-locked, where a GPU writes by itself, or the GPU's own.
+/// Page-locked memory, which a GPU writes directly, or the GPU's own.
 class OutputMemory final : public BatchMemory {
 public:
     OutputMemory(const AbiEngine& engine, bool device) : engine_(engine.get()), device_(device) {}
@@ -156,7 +156,7 @@ std::vector<GroupSpec> single_messages(std::size_t count) {
     return specs;
 }
 
-// Of decryption that failed midway nothing is seen, though some of it was done, and authentic.
+// After a decryption that failed midway no plaintext is visible, although some of it was authentic.
 TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
     constexpr const char* ends[] = {"cudaEventRecord", "cudaEventSynchronize", "cudaLaunchKernelEx", "cudaMemcpyAsync"};
     unsigned failed = 0;
@@ -195,7 +195,7 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
     EXPECT_GT(failed, 20U) << "nothing has failed: this tests nothing";
 }
 
-// Nor between a GPU's failure and the time when someone else does the work again, before which it may be cancelled.
+// Nor between a GPU's failure and the repetition of its work, before which the batch may be cancelled.
 TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     unsigned failed = 0;
     for (const char* const function : {"cudaEventRecord", "cudaEventSynchronize", "cudaMemcpyAsync"}) {
@@ -286,7 +286,7 @@ warpaes_batch_entry one_in_place(warpaes_mode mode, std::uint8_t* data, std::siz
     return entry;
 }
 
-// What lies in host memory is the caller's again when the call returns, whenever the stream comes to it.
+// The caller may reuse host memory when the call returns, whenever the stream executes the work.
 TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::Machine machine = simt::Machine::from_environment();
     machine.late = 1;
@@ -309,7 +309,7 @@ TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::reset();
 }
 
-// A message of many chunks goes on without the GPU, and the batch says so.
+// A message of many chunks continues without the GPU, and the batch reports it.
 TEST(BatchOnAGpu, SaysThatItFailedInTheMidstOfALongMessage) {
     simt::reset();
     const AbiEngine engine = engine_with_gpu(false);
@@ -328,7 +328,7 @@ TEST(BatchOnAGpu, SaysThatItFailedInTheMidstOfALongMessage) {
     simt::reset();
 }
 
-// What is larger than a task for a GPU is a task all the same.
+// A message larger than a GPU's maximum task is still a task.
 TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     simt::reset();
     const AbiEngine engine = engine_with_gpu(true);
@@ -336,7 +336,7 @@ TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     std::vector<std::uint8_t> data((std::size_t{16} << 20) + 16), iv(16);
     const warpaes_batch_entry entry = one_in_place(WARPAES_CBC, data.data(), data.size(), iv, key);
     warpaes_batch* handle = nullptr;
-    // It comes to an end at once.
+    // It ends at once.
     simt::fail_call("cudaMemcpyAsync", 1, cudaErrorUnknown, 1 << 20);
     ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, &entry, 1, &handle), WARPAES_OK);
     const AbiBatchHandle batch(handle);
@@ -344,7 +344,7 @@ TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     simt::reset();
 }
 
-// Nor has the lane's staging room for it, where it lies in place and the engine chose the GPU.
+// The lane's staging memory is too small for it, where it is in place and the engine chose the GPU.
 TEST(BatchOnAGpu, StagesAMessageThatIsLargerThanATask) {
     simt::reset();
     const AbiEngine engine = engine_with_gpu(false);
@@ -353,7 +353,7 @@ TEST(BatchOnAGpu, StagesAMessageThatIsLargerThanATask) {
     simt::reset();
 }
 
-// The CPU's threads and those of each GPU, and no more for another batch.
+// The threads of the CPU and of each GPU; another batch starts no more.
 TEST(BatchOnAGpu, HasAsManyWorkersAsThePlanSays) {
     const auto threads = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); };
     simt::reset();

@@ -7,7 +7,7 @@
 
 namespace warpaes::test {
 
-/// Of one device, through the C ABI.
+/// Memory of one device, through the C ABI.
 class DeviceMemory final : public BatchMemory {
 public:
     DeviceMemory(const AbiEngine& engine, int device) : engine_(engine.get()), device_(device) {}
@@ -30,7 +30,7 @@ private:
     int device_;
 };
 
-/// That can be used here.
+/// Usable devices.
 inline int devices() {
     int n = 0;
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {

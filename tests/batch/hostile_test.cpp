@@ -1,6 +1,5 @@
-// Clients that keep to the rules and to nothing else: six threads on one engine hand over batches and, on batches of
-// each other's, poll, wait, cancel, ask and destroy, in any order; callbacks hand over more; keys go as soon as they
-// may.
+// Clients that only obey the rules: six threads on one engine submit batches, and poll, wait for, cancel, query and
+// destroy each other's in any order; callbacks submit more; keys are destroyed as early as is allowed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +18,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t message = 80, messages = 5, text = message * messages;
 
-/// So many zeros as one message, encrypted in place.
+/// This many zeros as one message, encrypted in place.
 Bytes encrypted_zeros(const AbiEngine& engine, warpaes_mode mode, std::size_t bytes) {
     const AbiKey key = make_key(Bytes(16, 9));
     const Bytes iv(16);
@@ -36,7 +35,7 @@ Bytes encrypted_zeros(const AbiEngine& engine, warpaes_mode mode, std::size_t by
     return data;
 }
 
-/// What the entries of a job give.
+/// The expected results of a job's entries.
 struct Expected {
     explicit Expected(const AbiEngine& engine)
         : ctr(encrypted_zeros(engine, WARPAES_CTR, message)), cbc(encrypted_zeros(engine, WARPAES_CBC, message)) {}
@@ -114,22 +113,22 @@ public:
         std::vector<std::thread> threads;
         for (unsigned t = 0; t < 6; ++t) threads.emplace_back([this, t, rounds] { live(t, rounds); });
         for (std::thread& thread : threads) thread.join();
-        // No call comes after the engine's end, so no callback either that hands over more.
+        // No call may follow the engine's end, so no callback may submit more.
         for (std::size_t i = 0; const auto job = at(i); ++i) (void)warpaes_batch_wait(job->batch(), WARPAES_UNKNOWN);
-        // What is still under way the engine finishes; batches outlive it.
+        // The engine finishes pending work; batches outlive it.
         for (int i = 0; i < 8; ++i) submit(0);
         const auto left = std::move(jobs_);
         engine_.reset();
         for (const auto& job : left) EXPECT_EQ(warpaes_batch_poll(job->batch()), 1);
     }
 
-    /// Hands over a batch, and leaves it to all.
+    /// Submits a batch, and shares it with all threads.
     void submit(unsigned chained) {
         std::shared_ptr<AbiKey> key;
         {
             const std::lock_guard lock(mutex_);
             if (key_ == nullptr || ++uses_ % 4 == 0) key_ = std::make_shared<AbiKey>(make_key(Bytes(16, 9)));
-            key = key_;  // one for several batches, and gone with the last of them
+            key = key_;  // one for several batches, destroyed with the last of them
         }
         auto job = std::make_shared<Job>(*this, std::move(key), chained);
         job->submit(engine_.get(), chained != 0 || uses_ % 2 == 0);
@@ -151,7 +150,7 @@ private:
         return job;
     }
 
-    /// The same text as a message that is cut for several lanes, or in pieces to a context.
+    /// The same text as one message for several lanes, or in pieces for a context.
     void crypt(std::mt19937& random, bool in_pieces) {
         Bytes data(message);
         if (in_pieces) {
@@ -219,7 +218,7 @@ private:
                     (void)std::string(warpaes_batch_entry_error(batch, random() % 5));
                     break;
                 default:
-                    break;  // it is destroyed here, or by who has it in hand
+                    break;  // it is destroyed here, or by the thread that uses it
                 }
             }
         }

@@ -1,5 +1,5 @@
-// What is kept of keys from batch to batch, in host memory and on a simulated GPU, and that it goes: when it is
-// flushed, after a while, and with the engine.
+// Key material cached from batch to batch, in host memory and on a simulated GPU, and its removal: by a flush, after a
+// time, and with the engine.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -25,7 +25,7 @@ constexpr std::size_t key_bytes = 32;
 constexpr std::uint8_t mask = 0x5c;
 using MaskedKey = std::array<std::uint8_t, key_bytes>;
 
-/// Not to be found itself when memory is searched for it.
+/// It must not be found itself when memory is searched.
 MaskedKey masked_key(std::uint8_t seed) {
     MaskedKey key{};
     for (std::size_t i = 0; i < key_bytes; ++i) key[i] = static_cast<std::uint8_t>((i * 73 + seed) ^ 0x77 ^ mask);
@@ -39,7 +39,7 @@ bool is_at(const std::uint8_t* memory, const MaskedKey& key) {
     return true;
 }
 
-/// Counts the places of the key for which `holds(rest of memory)`.
+/// Counts the occurrences of the key for which `holds(rest of memory)`.
 template <typename Holds>
 std::size_t count(std::span<const std::uint8_t> memory, const MaskedKey& key, const Holds& holds) {
     std::size_t found = 0;
@@ -83,7 +83,7 @@ std::size_t on_host(const MaskedKey& key) {
             if (std::fseek(all, static_cast<long>(at), SEEK_SET) != 0) break;
             const std::size_t n = std::fread(chunk.data(), 1, std::min<std::size_t>(bytes, end - at), all);
             found += count(chunk.first(n), key, [&](auto rest) {
-                // What is cut off is whole in the next chunk.
+                // A key cut off here is complete in the next chunk.
                 for (std::size_t i = key_bytes; rest.size() >= reach && i + key_bytes <= reach; ++i) {
                     if (is_at(rest.data() + i, key)) return true;
                 }
@@ -143,7 +143,7 @@ protected:
 
 constexpr std::chrono::milliseconds for_ever{std::chrono::hours(1)};
 
-// A thread that has never nothing to do: it takes the second batch while it ends the first.
+// A thread that is never idle: it takes the second batch before it ends the first.
 TEST_F(KeptKeys, ABusyEngineLetsThemGoToo) {
     struct Second {
         warpaes_engine* engine = nullptr;
@@ -206,8 +206,8 @@ TEST_F(KeptKeys, AFlushLeavesNothing) {
     }
 }
 
-/// Whatever others do while a flush waits for the GPU: a batch leaves keys that are already destroyed, another flush
-/// begins and ends, another engine goes.
+/// Other operations while a flush waits for the GPU: a batch leaves keys that are already destroyed, another flush
+/// begins and ends, another engine is destroyed.
 TEST_F(KeptKeys, AFlushIsNotDisturbedByOthers) {
     const AbiEngine engine = make(for_ever);
     const std::pair<const char*, std::function<void()>> others[] = {
@@ -256,7 +256,7 @@ TEST_F(KeptKeys, AFlushSaysIfItFails) {
 TEST_F(KeptKeys, WhatNobodyUsesGoesByItself) {
     for (const bool with_handles : {false, true}) {
         const AbiEngine engine = make(std::chrono::milliseconds(20));
-        // And is made again, and goes again.
+        // It is created and removed again.
         for (int time = 0; time < 4; ++time) {
             (void)run(engine, with_handles);
             const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);

@@ -1,4 +1,4 @@
-// What the engine keeps of memory from batch to batch, on a simulated GPU: no more of it, and nothing in it.
+// Memory that the engine keeps from batch to batch, on a simulated GPU: it does not grow, and is empty.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ protected:
     void SetUp() override { simt::reset(); }
 };
 
-// What an enqueued batch holds is free again when the stream is through it, with keys in it that are wiped, or without.
+// Memory of an enqueued batch is freed when the stream has passed it; keys in it are wiped.
 TEST_F(KeptMemory, OneEnqueuedBatchAfterTheOtherTakesTheSame) {
     const AbiEngine engine = engine_with_gpu("cuda");
     DeviceMemory memory(engine, 0);
@@ -122,7 +122,7 @@ TEST_F(KeptMemory, MessagesOfSeveralThreadsHaveTheirOwn) {
     warpaes_key_destroy(key);
 }
 
-// Where a GPU does not write over its input, which may be done again, the output lies in staging first.
+// Where a GPU must not overwrite its input, because the work may be repeated, the output first goes to staging memory.
 TEST_F(KeptMemory, AWorkerWithNothingToDoHasNothingInItsStaging) {
     const AbiEngine engine = engine_with_gpu("auto");
     const BatchCase cases(

@@ -1,4 +1,4 @@
-// What the batch engine is made of: strips of memory, tasks and their shares, the table of keys.
+// Parts of the batch engine: strips of memory, tasks and their shares, the table of keys.
 #include <gtest/gtest.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -27,12 +27,12 @@
 
 namespace {
 
-/// What the process has asked the system for, two words at a time.
+/// The process's requests to the system, two words each.
 std::vector<std::array<std::uint64_t, 2>> random_words;
 
 }  // namespace
 
-/// In the place of libc's, which the library calls by this name.
+/// Replaces libc's function, which the library calls by this name.
 ssize_t getrandom(void* buffer, std::size_t bytes, unsigned flags) {
     const ssize_t n = ::syscall(SYS_getrandom, buffer, bytes, flags);
     if (bytes == sizeof random_words[0]) std::memcpy(random_words.emplace_back().data(), buffer, bytes);
@@ -91,7 +91,7 @@ TEST(Strips, AtTheEndOfMemory) {
 
 std::set<std::uint32_t> clashes_of(const std::vector<std::array<Strip, 2>>& writes) {
     const auto n = static_cast<std::uint32_t>(writes.size());
-    // At once, and in two pieces wherever they are cut (of many, at few places).
+    // All at once, and in two pieces cut at every place (at few places if there are many).
     std::optional<std::set<std::uint32_t>> found;
     for (std::uint32_t cut = 0; cut <= n; cut += 1 + n / 16) {
         Clashes clashes, rest;
@@ -217,7 +217,7 @@ TEST(Clashes, OfColumnsBetweenEachOther) {
     EXPECT_GT(most, 100U);
 }
 
-// A clash among very many columns, wherever it is, and in a time that does not grow with their square.
+// A clash among very many columns is found anywhere, in a time that is not quadratic in their number.
 TEST(Clashes, OfVeryManyColumns) {
     constexpr std::uint64_t columns = 50000, stride = 16 * columns;
     std::vector<std::array<Strip, 2>> writes;
@@ -243,7 +243,7 @@ TEST(Clashes, OfVeryManyColumns) {
     EXPECT_EQ(found, (std::set<std::uint32_t>{777, 778, columns}));
 }
 
-// More strides between each other than single messages are compared with: those of equal stride are, all the same.
+// More strides than single messages are compared with: messages of equal stride are still compared.
 TEST(Clashes, OfManyStrides) {
     std::vector<std::array<Strip, 2>> writes;
     for (std::uint64_t k = 0; k < 200; ++k) writes.push_back({Strip{100 + 2 * k, 1000 + k, 50, 1}, Strip{}});
@@ -252,14 +252,14 @@ TEST(Clashes, OfManyStrides) {
     EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{150, 200}));
 }
 
-// Sorting writes that begin at one address must not take one to come before another.
+// Sorting must not assume an order among writes that begin at one address.
 TEST(Clashes, OfVeryManyThatBeginTogether) {
     constexpr std::uint32_t n = 1000;
     std::vector<std::array<Strip, 2>> writes(n, {Strip{4096, 0, 1, 16}, Strip{4096, 0, 1, 8}});
     std::set<std::uint32_t> all;
     for (std::uint32_t i = 0; i < n; ++i) all.insert(i);
     EXPECT_EQ(clashes_of(writes), all);
-    // Of one entry, and of others elsewhere.
+    // Messages of one entry, and of others elsewhere.
     for (std::uint32_t i = 1; i < n; ++i) writes[i][1] = writes[i][0] = Strip{std::uintptr_t{8192} + 32 * i, 0, 1, 16};
     EXPECT_TRUE(clashes_of(writes).empty());
 }
@@ -315,7 +315,7 @@ TEST(Clashes, OfMessagesInMemoriesFarApart) {
 
 // ---------------------------------------------------------------------------------------------------------- outcomes
 
-/// Entries of a few messages, as a client leaves them, and the batch of them.
+/// Entries of a few messages, as a client fills them in, and their batch.
 struct OneBatch {
     explicit OneBatch(std::uint64_t n)
         : entries(n), results(n, {WARPAES_ERROR_STATE, 0, 0, 0}), statuses(n, std::vector(3, WARPAES_ERROR_STATE)) {
@@ -526,7 +526,7 @@ TEST(Tasks, ComeInPiecesWhereTheyAreLarge) {
     EXPECT_EQ(begun.rest().size(), 2U) << "a message of it is left";
     EXPECT_EQ(begun.next(three)[0].count, 1U);
     EXPECT_EQ(begun.rest().size(), 1U);
-    // What is not large is not cut up.
+    // Small tasks are not divided.
     const std::vector<Slice> small{{0, 3, 0}, {3, 3, 0}, {0, 1, 1}};
     Pieces pieces{small};
     EXPECT_EQ(pieces.next([](const Slice&) { return 3U; }).size(), 3U);
@@ -592,7 +592,7 @@ TEST(KeyTable, LetsTheLeastRecentGo) {
     EXPECT_FALSE(keys[0].expired());
     EXPECT_TRUE(keys[1].expired());
     EXPECT_FALSE(keys[2].expired());
-    // One that is in use stays as it is, though the table forgets it.
+    // An entry in use stays intact although the table drops it.
     const auto held = table.get(key_number(2));
     for (std::uint32_t i = 10; i < 13; ++i) (void)table.get(key_number(i));
     EXPECT_EQ(table.size(), 3U);

@@ -1,4 +1,4 @@
-// Where the work of a batch goes, and what of it is copied there: on a simulated GPU.
+// The distribution of a batch's work, and the copies that it needs, on a simulated GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ protected:
     }
 };
 
-// Anyone who computes the longer keys faster gets them.
+// The backend that is faster with longer keys gets them.
 TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     for (const unsigned gpu_bits : {128U, 256U}) {
         const AbiEngine engine = engine_with(costs_of([&](bool gpu, unsigned key_bits) {
@@ -72,7 +72,7 @@ TEST_F(BatchPlacing, ByTheLengthOfTheKeys) {
     }
 }
 
-// Where each message costs the CPU much and the GPU little, the GPU gets many, whatever their bytes cost.
+// If a message costs the CPU much and the GPU little, the GPU gets many, whatever their bytes cost.
 TEST_F(BatchPlacing, ByTheNumberOfMessages) {
     const AbiEngine engine = engine_with(costs_of([](bool gpu, unsigned) {
         Cost cost{.fixed = gpu ? 1.0 : 0, .message = gpu ? 0 : 1.0};
@@ -85,7 +85,7 @@ TEST_F(BatchPlacing, ByTheNumberOfMessages) {
     EXPECT_EQ(cases.complaints(), "");
 }
 
-// A GPU reads and writes nothing in place that lies in pageable memory, though the rest of the entry is its own.
+// A GPU does not access pageable memory directly, even if the rest of the entry is in its own memory.
 TEST_F(BatchPlacing, WhatLiesInHostMemoryIsCopied) {
     const AbiEngine engine = make_engine("cuda");
     DeviceMemory memory(engine, 0);

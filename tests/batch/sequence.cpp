@@ -87,7 +87,7 @@ BatchMemory& Sequence::any_memory() {
 
 std::string Sequence::batch() {
     std::vector<GroupSpec> specs;
-    // Only where several groups are alike but for their keys, keys lie in a table.
+    // Keys lie in a table only if several groups differ only in their keys.
     const auto any_mode = [&] { return batch_modes()[random_.below(batch_modes().size())]; };
     const bool alike = random_.chance(50);
     const Mode one = any_mode();
@@ -176,7 +176,7 @@ std::string Sequence::pieces(const MessageGroup& g, BatchMemory& text, std::uint
     }
     std::size_t now = 0;
     wrong += settle(g, warpaes_context_final(c, g.output.first + written, bytes - written, &now), false_messages);
-    // Nobody but the caller knows where the pieces went.
+    // Only the caller knows where the pieces are.
     if (false_messages != 0 && bytes != 0 && g.mode != Mode::cmac) text.write(g.output.first, Bytes(bytes));
     if (has_tag && encrypts) expect_ok("get_tag", warpaes_context_get_tag(c, g.tag.first, g.tag_length));
     return wrong;

@@ -1,6 +1,6 @@
-// Random sequences of batches, single calls and contexts under a few keys, whose handles come and go, through
-// the C ABI: every result is compared with libcrypto's. What the library keeps of a key from one call to the next, for
-// whatever comes then, is all used here.
+// Random sequences of batches, single calls and contexts under a few keys, whose handles come and go, through the C
+// ABI: every result is compared with libcrypto's. All state that the library caches of a key between calls is used
+// here.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@ namespace warpaes::test {
 
 class Sequence {
 public:
-    /// `device`: memory of a GPU for some of the messages, or null. `random` says what happens and `seed` what the
-    /// messages contain.
+    /// `device`: memory of a GPU for some of the messages, or null. `random` determines the operations and `seed` the
+    /// contents of messages.
     Sequence(warpaes_engine* engine, Random random, std::uint32_t seed, const Limits& limits, BatchMemory* device);
 
-    /// What is wrong with the next step; "" if nothing is.
+    /// Executes the next step and returns its fault, or "".
     std::string step();
-    /// More keys than any table has room for, with handles and as bytes: what the pool's keys had there is gone.
+    /// More keys than any table can hold, with handles and as bytes, so that the pool's keys are evicted.
     std::string flood(std::uint32_t keys);
 
 private:

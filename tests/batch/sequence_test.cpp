@@ -1,5 +1,5 @@
-// Random sequences (sequence.hpp) on every backend. WARPAES_TEST_SEED=N begins with another seed,
-// WARPAES_TEST_SEQUENCES=N makes so many of them: for a long run, or to repeat one.
+// Random sequences (sequence.hpp) on every backend. WARPAES_TEST_SEED=N sets the first seed, WARPAES_TEST_SEQUENCES=N
+// the number of sequences: for a long run, or to repeat one.
 #include "sequence.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ protected:
         const bool gpu = GetParam() == "cuda" || GetParam() == "auto";
         if (gpu && devices() != 0) device_.emplace(engine_, 0);
     }
-    /// `keys_of_flood`: so many others come in its midst.
+    /// `keys_of_flood`: the number of other keys used in the middle of it.
     void run(std::uint32_t seed, unsigned steps, std::uint32_t keys_of_flood) {
         std::mt19937 generator(seed);
         Sequence sequence(engine_.get(), generator, seed, limits(), device_ ? &*device_ : nullptr);

@@ -1,5 +1,5 @@
-// Threads that submit random batches for a given time, every result checked byte for byte; says as JSON what was done
-// and what memory it took: soak --seconds 600 --threads 8 --backend auto
+// Threads that submit random batches for a given time, every result checked byte for byte; prints work and memory use
+// as JSON: soak --seconds 600 --threads 8 --backend auto
 #include <unistd.h>
 
 #include <atomic>
@@ -91,7 +91,8 @@ void work(const AbiEngine& engine, std::uint32_t seed, Clock::time_point end, Ta
     }
 }
 
-/// More keys as bytes, each for two messages, than the engine keeps expanded: from then on it keeps as many.
+/// More keys as bytes, each for two messages, than the engine keeps expanded: its number of keys is constant from then
+/// on.
 void fill_key_table(const AbiEngine& engine) {
     std::mt19937 random(7);
     for (int i = 0; i < (simulated() ? 1 : 100); ++i) {
@@ -121,7 +122,7 @@ int main(int argc, char** argv) {
         }
         for (std::thread& thread : threads) thread.join();
     };
-    // Lanes, the table of keys and the allocator's own come first.
+    // Lanes, the table of keys and the allocator's memory come first.
     fill_key_table(engine);
     run(o.seconds / 4, o.seed);
     const long before = resident_kib();

@@ -14,7 +14,7 @@ using vectors::Bytes;
 using vectors::from_hex;
 using vectors::Record;
 
-/// A message by itself, with room for what a run makes of it.
+/// A single message, with room for the result of a run.
 struct Single {
     Single(const Bytes& key_bytes, Bytes text) : key(key_bytes), input(std::move(text)), output(input.size(), 0xa5) {}
 

@@ -1,4 +1,4 @@
-// What NIST published for CCM and CMAC, as one batch.
+// NIST's vectors for CCM and CMAC, as one batch.
 #pragma once
 
 #include "batch_cases.hpp"

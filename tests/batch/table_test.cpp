@@ -1,5 +1,5 @@
-// Tables of scattered messages, also hostile ones: each message gets the status and the text that it gets alone, or the
-// status of its fault; and no other byte changes.
+// Tables of scattered messages, also hostile ones: each message gets the status and text of a single call, or the
+// status of its fault, and no other byte changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// Where the data lies, and what runs it.
+/// The data's memory and the backend.
 enum class Way { submit_on_host, submit_on_device, enqueue, enqueue_table_on_device };
 
 struct Range {
@@ -68,7 +68,7 @@ protected:
         });
     }
     [[nodiscard]] bool encrypts() const { return table_.direction == WARPAES_ENCRYPT; }
-    /// Whether what `a` writes meets what `b` writes or reads.
+    /// Whether `a` writes to bytes that `b` writes or reads.
     [[nodiscard]] bool disturbs(const warpaes_table_message& a, const warpaes_table_message& b) const {
         const auto mine = parts_of(a), its = parts_of(b);
         for (const int i : {1, 4}) {
@@ -80,7 +80,7 @@ protected:
         }
         return false;
     }
-    /// By comparing all with all.
+    /// By comparing all pairs.
     [[nodiscard]] warpaes_status fault_of(const warpaes_table_message& m) const {
         if (table_.mode == WARPAES_CBC && m.length % 16 != 0) return WARPAES_ERROR_DATA_LENGTH;
         if (!in_range(m)) return WARPAES_ERROR_RANGE;
@@ -242,7 +242,7 @@ TEST_P(Tables, MessagesAreThoseOfSingleCalls) {
     }
 }
 
-/// Rows of chance in little memory: they reach beyond it, lie in each other, and share IVs.
+/// Random rows in little memory: they extend beyond it, overlap, and share IVs.
 TEST_P(Tables, HostileRowsHarmNoOthers) {
     std::array<std::size_t, 2> seen{};  // fine, refused
     for (int round = 0; round < (simulated() ? 40 : 400); ++round) {

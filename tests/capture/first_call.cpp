@@ -1,6 +1,6 @@
 // Every kind of call is the first of a process, while a stream is in capture: in each mode, by the thread that captures
-// and by another. What is made lazily must neither fail then nor spoil the capture. Each case is a process of its own,
-// this program with the arguments --first KIND SITUATION.
+// and by another. Lazy initialization must neither fail then nor invalidate the capture. Each case is a separate
+// process: this program with the arguments --first KIND SITUATION.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -53,7 +53,7 @@ public:
     /// After make(), or after the graph has run.
     virtual std::string complaints() = 0;
     [[nodiscard]] virtual bool can_run_again() const { return true; }
-    /// Whether the graph does something of it.
+    /// Whether the graph contains part of the work.
     [[nodiscard]] virtual bool is_captured() const { return true; }
 
 protected:
@@ -136,7 +136,7 @@ private:
     OnStream messages_;
 };
 
-/// GCM-SIV of a device's memory, next to that of the host's.
+/// GCM-SIV in a device's memory, compared with the host's.
 class GcmSiv final : public Call {
 public:
     GcmSiv() : text_(memory_.allocate(bytes)) { memory_.write(text_, std::vector<std::uint8_t>(bytes, 9)); }
@@ -355,7 +355,7 @@ std::vector<Kind> kinds() {
     return all;
 }
 
-/// The first call, while a stream is in capture; then the graph of that capture. What is wrong, or "".
+/// The first call, while a stream is in capture; then the graph of that capture. The fault, or "".
 std::string run(const Kind& kind, const Situation& situation) {
     const std::unique_ptr<Call> call = kind.make(situation);
     CudaMemory memory;
@@ -412,7 +412,7 @@ class FirstCall : public testing::TestWithParam<Kind> {};
 
 TEST_P(FirstCall, LeavesTheCaptureWhole) {
     for (const Situation& situation : situations) {
-        // Work is enqueued by the thread that captures, unless anybody may.
+        // Work is enqueued by the thread that captures, unless any thread may do it.
         if (GetParam().enqueues && situation.by_another && situation.mode != cudaStreamCaptureModeRelaxed) continue;
         std::string said;
         const std::string command = "exec " + program + " --first " + GetParam().name + " " + situation.name + " 2>&1";

@@ -1,4 +1,4 @@
-// Messages with their right answers on a caller's stream, which may be in capture; and as much of CUDA as that takes.
+// Messages with their right answers on a caller's stream, which may be in capture, and the CUDA calls that this needs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -41,7 +41,7 @@ private:
     cudaStream_t stream_ = nullptr;
 };
 
-/// Memory of device 0 from CUDA itself, so that the library is not called. Usable while others capture.
+/// Memory of device 0, allocated by CUDA itself so that the library is not called. Usable while others capture.
 class CudaMemory final : public BatchMemory {
 public:
     std::uint8_t* allocate(std::size_t bytes) override;
@@ -54,7 +54,7 @@ private:
     CudaStream stream_;
 };
 
-/// A stream's capture, and the graph that comes of it. Dropped without finish(), it ends the capture.
+/// A stream's capture and the resulting graph. Dropped without finish(), it ends the capture.
 class Captured {
 public:
     Captured(cudaStream_t stream, cudaStreamCaptureMode mode);
@@ -73,7 +73,7 @@ private:
     cudaGraphExec_t exec_ = nullptr;
 };
 
-/// Makes a group one that a stream takes.
+/// Changes a group so that a stream accepts it.
 GroupSpec for_stream(GroupSpec spec);
 
 /// Messages whose data lies in a device's memory, and so do written tags and statuses; the rest is the host's.
@@ -87,9 +87,9 @@ public:
 
     /// As one batch. What is wrong, or "".
     std::string enqueue_batch(warpaes_engine* engine, cudaStream_t stream);
-    /// Each group, of one message, by a call of its own.
+    /// Each group, of one message, in a separate call.
     std::string enqueue_messages(warpaes_engine* engine, cudaStream_t stream);
-    /// When the stream has passed them: all that is wrong, or "".
+    /// When the stream has passed them: all faults, or "".
     [[nodiscard]] std::string complaints();
     [[nodiscard]] bool in_place() const;
 

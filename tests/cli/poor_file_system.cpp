@@ -3,7 +3,7 @@
 // error), "times", "chown", "fsync", "order" (writes in order only), "stolen" (no "rename", and another user takes its
 // place), "open" (renaming open files), "prompt" (an empty file is stored some time after close(), whatever has its
 // name by then), "close" (close() says that the disk is full). Mounts of object storage, FAT and network file systems
-// lack several of these. $POOR_CALLS names a file to which a line goes for each refused call.
+// lack several of these. $POOR_CALLS names a file that gets a line for each refused call.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ bool is_open(const std::string& path) {
     return false;
 }
 
-/// Empty files that were closed, and are still to be stored.
+/// Empty files that were closed and are not yet stored.
 std::set<std::string>& unstored() {
     static std::set<std::string> paths;
     return paths;

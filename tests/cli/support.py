@@ -1,4 +1,4 @@
-"""What the transcripts of the command line share. Python's standard library only."""
+"""Shared code of the transcripts of the command line. Needs only Python's standard library."""
 
 import array
 import fcntl
@@ -70,7 +70,7 @@ def main():
 
 
 def wait_until_read(pipe, seconds=20):
-    """Until anyone who reads the other end has taken all that was written."""
+    """Wait until the reader of the other end has taken everything."""
     left = array.array("i", [1])
     deadline = time.monotonic() + seconds
     while left[0] != 0 and time.monotonic() < deadline:

@@ -38,7 +38,8 @@ class Authenticity(CommandTest):
         return self.warpaes("encrypt", *self.how, stdin=self.plain)
 
     def is_refused(self, content, at_most, *, statuses=(AUTHENTICATION, FORMAT), how=None):
-        """Into a file, over an old one, by `verify`, through a pipe, which gets `at_most` bytes of plaintext."""
+        """Decrypt into a new file, over an old one, by `verify`, and through a pipe, which gets `at_most` bytes of
+        plaintext."""
         self.write("bad", content)
         how = how or self.how
         self.write("old", b"old")
@@ -100,7 +101,7 @@ class Authenticity(CommandTest):
             self.assertTrue(self.plain.startswith(result.stdout))
 
     def test_a_file_that_shows_at_once_what_is_written_gets_nothing_behind_damage(self):
-        """Standard output that is a file could be written anywhere by several workers."""
+        """Several workers could write anywhere in standard output that is a file."""
         self.plain = data(8 << 20)
         sealed = bytearray(self.make("AES128_GCM_HKDF_4KB"))
         damage = len(sealed) // 3

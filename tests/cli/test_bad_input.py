@@ -69,7 +69,7 @@ class CommandLine(CommandTest):
         self.refused(ARGUMENT, "-iv|character 1", *base, "-iv", "x" + IV[1:])
 
     def test_options_of_keys_that_would_have_no_effect(self):
-        """Each of them only is taken; together one would count, and the other do nothing."""
+        """Each is accepted separately; together, one would be ignored."""
         self.private("pw", b"secret\n")
         key, iv, salt = ("-K", KEYS[128]), ("-iv", IV), ("-S", "0123456789abcdef")
         for mode, flags, words in (

@@ -138,7 +138,7 @@ class Tables(CommandTest):
 
 class Terminal(CommandTest):
     def on_terminal(self, *arguments, answers=(), stdin=None, stdout=None):
-        """Runs with a terminal of its own; returns the exit code and what appeared there."""
+        """Runs with a separate terminal; returns the exit code and the terminal's output."""
         leader, follower = pty.openpty()
 
         def take_terminal():
@@ -172,7 +172,7 @@ class Terminal(CommandTest):
                     break
                 shown += chunk
                 if answers and shown.endswith(b": "):
-                    time.sleep(0.1)  # the echo goes off just after the question
+                    time.sleep(0.1)  # the echo is turned off just after the question
                     os.write(leader, answers.pop(0) + b"\n")
         os.close(leader)
         return process.wait(timeout=30), shown

@@ -168,7 +168,7 @@ class Attributes(KeyedTest):
         return sorted(found)
 
     def test_the_times_of_access_and_of_change_are_two(self):
-        """That of access lies ahead, where reading the file does not change it."""
+        """The access time lies in the future, where reading the file does not change it."""
         changed, accessed = 1_500_000_000, int(time.time()) + 10000
         os.utime(self.path("in/a"), (accessed, changed))
         self.encrypt("in")
@@ -227,7 +227,7 @@ class Attributes(KeyedTest):
         self.encrypt("--include", "sub/", "--include", "in/a", "--exclude", "c", "in")
         self.assertEqual(self.names("out"), ["in", "in/a.warpaes", "in/sub", "in/sub/b.tmp.warpaes", "in/sub/empty"])
         shutil.rmtree(self.path("out"))
-        self.encrypt("--include", "nothing", "in", "in/sub/c")  # what is named itself is always taken
+        self.encrypt("--include", "nothing", "in", "in/sub/c")  # named files are always taken
         self.assertEqual(self.names("out"), ["c.warpaes"])
         self.encrypt("in")
         self.decrypt("--output-dir", "back", "--include", "a", "--include", "c.warpaes", "out/in")
@@ -291,7 +291,7 @@ class Attributes(KeyedTest):
         self.assertNotIn("in/.secret.key.warpaes", names)
         self.assertNotIn("in/sub/c.warpaes", names)
         self.assertIn("in/sub/node_modules.warpaes", names)
-        # On the way back under either name.
+        # Decryption accepts either name.
         self.decrypt("--output-dir", "back", "--exclude", "a", "--exclude", "node_modules.warpaes", "out/in")
         self.assertNotIn("in/a", self.names("back"))
         self.assertNotIn("in/sub/node_modules", self.names("back"))
@@ -322,7 +322,7 @@ class Attributes(KeyedTest):
             self.encrypt("-f", "in")
             self.assertGreater(len(reader.stdout.read()), 24)
         self.assertEqual(stat.S_IMODE(os.stat(self.path("pipe")).st_mode), 0o622)
-        # A link that was there leads to a file, which is replaced, and gets them.
+        # An existing link leads to a file, which is replaced and gets the attributes.
         os.unlink(self.path("out/in/a.warpaes"))
         self.write("elsewhere", b"old")
         os.symlink("../../elsewhere", self.path("out/in/a.warpaes"))
@@ -375,7 +375,7 @@ class Attributes(KeyedTest):
         self.assertIn(b"1 file does not look encrypted: left out", result.stderr)
         self.assertEqual(len(result.stdout.splitlines()), 3)
         self.assertIn(b"out/in/renamed: authentic", result.stdout)
-        # By its own name it is tried, and damage is no reason to leave one out.
+        # A file given by name is tried, and damaged files are not left out.
         self.refused(FORMAT, "header", "verify", "-k", "keyset", "out/in/README")
         self.write("out/in/damaged.warpaes", b"not one of ours any more")
         self.refused(FORMAT, "1 of 4 files failed", "verify", "-k", "keyset", "out")

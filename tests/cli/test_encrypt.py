@@ -216,7 +216,7 @@ class Outputs(KeyedTest):
         self.assertEqual(self.decrypt("in.warpaes"), data(9, b"in"))
         self.assertEqual(self.decrypt(stdin=self.encrypt("-o", "-", "in")), data(9, b"in"))
         self.assertEqual(self.decrypt(stdin=self.encrypt(stdin=b"x")), b"x")
-        # No result takes the place of a file that is still to be read.
+        # No result replaces a file that is still to be read.
         self.write("in.warpaes", b"of somebody else")
         self.refused(SAME_FILE, "nothing was done", "encrypt", "-k", "keyset", "-f", "in", "in.warpaes")
         self.assertEqual(self.read("in.warpaes"), b"of somebody else")
@@ -226,7 +226,7 @@ class Outputs(KeyedTest):
             self.refused(NOT_FOUND, "standard input", "decrypt", "-k", "keyset", stdin=only_written)
 
     def test_names_add_no_lines(self):
-        """A name with control characters is printed as one line, and the terminal is told nothing."""
+        """A name with control characters is printed on one line, without sending them to the terminal."""
         name = "a: authentic\n\x1b[1mb\x7f\x9bé€😀\u202ec\u2066\udc9b\udce2\udc82\udcc3\udced\udca0\udc80"
         shown = (
             "a: authentic\\x0a\\x1b[1mb\\x7f\\x9bé€😀\\xe2\\x80\\xaec\\xe2\\x81\\xa6\\x9b\\xe2\\x82\\xc3\\xed\\xa0\\x80"
@@ -279,7 +279,7 @@ class Outputs(KeyedTest):
             self.refused(BACKEND, "device 99", action, "-k", "keyset", "--device", "99", "in")
 
     def test_progress_in_a_file_is_lines(self):
-        """Without a terminal there is nothing to draw over: a line each second, and no carriage return."""
+        """Without a terminal progress is one line per second, without carriage returns."""
         command = [WARPAES, "encrypt", "-k", "keyset", "--progress", "-o", "out", "-"]
         environment = os.environ | {"WARPAES_CALIBRATION": "none"}
         pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -375,7 +375,7 @@ class Outputs(KeyedTest):
 
 
 class Names(KeyedTest):
-    """Names that mean something to someone else."""
+    """Names with a meaning elsewhere."""
 
     def test_brackets_are_part_of_a_name(self):
         self.write("a", b"one")
@@ -448,7 +448,7 @@ class Signals(KeyedTest):
         )
 
     def begun(self, content, *arguments):
-        """A job in the middle of a file that is not there yet."""
+        """A job in the middle of a file that does not exist yet."""
         before = set(os.listdir(self.directory))
         process = self.start(*arguments)
         process.stdin.write(content)

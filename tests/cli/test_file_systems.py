@@ -1,4 +1,4 @@
-"""Outputs on file systems with less than ext4 has: without links, RENAME_NOREPLACE, rename, permissions or times.
+"""Outputs on file systems with fewer features than ext4: without links, RENAME_NOREPLACE, rename, permissions or times.
 
 A preloaded library refuses the calls (poor_file_system.cpp), on any machine and as any user. Real file systems, where
 they can be mounted: rclone, bindfs, gocryptfs, FAT or exFAT in FUSE, overlayfs, tmpfs.
@@ -18,7 +18,7 @@ PACKAGE = os.environ.get("WARPAES_PYTHON_PACKAGE")
 ENC = ["enc", "-aes-256-ctr", "-pbkdf2", "-iter", "10", "-pass", "env:P"]
 PLAIN = data(300_000)
 
-#: What a file system lacks, by the kind that it is.
+#: Missing features by kind of file system.
 KINDS = {
     "no unnamed files": "tmpfile",
     "old kernel or NFS": "tmpfile noreplace",
@@ -84,7 +84,7 @@ class FileSystems(CommandTest):
             self.assertEqual(done.returncode, 0, (arguments, done.stderr))
             self.assertTrue(os.path.exists(os.path.join(self.out, name)), arguments)
             said += done.stderr
-            # Nothing is replaced without -f, and everything can be with it.
+            # Without -f no file is replaced; with it every file can be.
             if arguments[0] in ("encrypt", "enc") and "--output-dir" not in arguments:
                 before = os.stat(os.path.join(self.out, name)).st_size
                 self.refused_in(EXISTS, environment, *arguments)
@@ -142,7 +142,7 @@ class FileSystems(CommandTest):
                 with open(calls, encoding="ascii") as file:
                     refused = set(file.read().split())
                 os.remove(calls)
-                # The test is of no use if the calls were not tried.
+                # The test is useless if the calls were not made.
                 self.assertGreaterEqual(
                     refused, set(words) - {"open", "prompt", "quiet_chmod", "chown", "rename", "noreplace", "fsync"}
                 )
@@ -221,7 +221,7 @@ class FileSystems(CommandTest):
         self.assertEqual(self.read("out/keyset"), before)
         self.assertEqual(os.stat(self.path("out/keyset")).st_uid, 65534)
         self.assertEqual(os.listdir(self.out), ["keyset"])
-        os.chown(self.path("out/keyset"), 0, 65534)  # another group, which may not read it: no harm
+        os.chown(self.path("out/keyset"), 0, 65534)  # another group, which may not read it: harmless
         done = self.run_command(WARPAES, "keys", "add", "out/keyset", env=self.poor("chown"))
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -271,7 +271,7 @@ def mounted(kind, back, place, image):
 
 
 class RealFileSystems(FileSystems):
-    """The same on mounts, as far as this machine has them."""
+    """The same on the mounts that this machine supports."""
 
     test_every_command_on_every_kind = test_nobody_gets_more_than_asked_for = None
     test_a_file_that_takes_the_place_of_a_new_keyset_stays = test_root_takes_no_keyset_from_its_owner = None

@@ -18,7 +18,7 @@ RAW = "00112233445566778899aabbccddeeff" * 2
 
 
 class Place:
-    """A directory with what the mistakes are made on; the numbers of keys do not show."""
+    """A directory with the files for the mistakes; key IDs are masked."""
 
     def __init__(self, directory):
         self.directory = Path(directory)
@@ -77,7 +77,7 @@ class Place:
 
 
 def transcript(commands, place):
-    text = "What people are told who get it wrong. Made by test_forty.py --record; read before it is committed.\n"
+    text = "Messages after common mistakes. Made by test_forty.py --record; read before it is committed.\n"
     for command in commands:
         status, said = place.answer(command)
         text += f"\n$ {command}\n{said}exit status {status}\n"

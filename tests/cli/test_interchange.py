@@ -193,7 +193,7 @@ class Interchange(CommandTest):
             self.assertEqual(record["backend"], backend)
 
 
-# No salt and one round: the same passphrase shows as the same ciphertext, and costs nothing.
+# No salt and one round: the same passphrase gives the same ciphertext, at no cost.
 FROM_PASSPHRASE = ("enc", "-aes-256-ctr", "-pbkdf2", "-iter", "1", "-nosalt")
 
 
@@ -202,7 +202,7 @@ class Passphrases(CommandTest):
     """openssl reads as much of a line as its buffers hold."""
 
     def run_both(self, *arguments, **options):
-        """The result of `warpaes`, which is that of `openssl`: refused, or the same bytes."""
+        """The result of `warpaes`, which equals that of `openssl`: refused, or the same bytes."""
         theirs = self.run_command(OPENSSL, *arguments, **options)
         ours = self.run_command(WARPAES, *arguments, **options)
         self.assertEqual(ours.returncode == 0, theirs.returncode == 0, (arguments, ours.stderr, theirs.stderr))
@@ -309,7 +309,7 @@ class Passphrases(CommandTest):
 
 @with_openssl
 class Differences(CommandTest):
-    """What is refused although openssl takes it, in a sentence that says so (docs/command-line.md lists it)."""
+    """Input that openssl accepts and warpaes refuses with a sentence (docs/command-line.md lists it)."""
 
     def test_keys_ivs_and_salts_of_other_lengths(self):
         cipher = ("enc", "-aes-128-cbc")
@@ -344,7 +344,7 @@ class Differences(CommandTest):
         def lines(length, end=b"\n"):
             return b"".join(text[at : at + length] + end for at in range(0, len(text), length))
 
-        # As openssl, or where it sees no data or only some of them.
+        # As openssl does, or where openssl sees no data or only a part.
         for good in (
             lines(64),
             lines(4),
@@ -425,7 +425,7 @@ class KeySources(CommandTest):
             ([f"-K={KEYS[128]}", "-iv", IV], KEYS[128]),
             (["-k", "correct horse", "-pbkdf2"], "correct horse"),
             (["-pass", "pass:correct horse", "-pbkdf2"], "correct horse"),
-            # What does not count is no less secret.
+            # Unused input is no less secret.
             (["-k", "correct horse", "-k", "another", "-pbkdf2"], "correct horse"),
             (["-pass", "pass:correct horse", "-pass", "pass:another", "-pbkdf2"], "correct horse"),
             (["-K", KEYS[128], "-K", "00" * 16, "-iv", IV], KEYS[128]),

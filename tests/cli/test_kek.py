@@ -36,7 +36,7 @@ SMALL = ("-t", "AES128_GCM_HKDF_4KB")
 
 
 def kek_keyset(number, key, prefix="TINK", status="ENABLED"):
-    """A key of Tink's AEAD, as its keysets have it."""
+    """A key of Tink's AEAD in its keysets' form."""
     return {
         "keyData": {
             "typeUrl": "type.googleapis.com/google.crypto.tink.AesGcmKey",
@@ -121,7 +121,7 @@ class Places(Keks):
         self.assertEqual(self.warpaes("decrypt", *keys, "notes.warpaes"), data(9000))
 
     def test_one_for_several_keysets(self):
-        """It is read once, from where it can be read once; a keyset in clear is marked."""
+        """The source is read only once; a keyset in clear is marked."""
         self.keygen()
         sealed = self.sealed()
         self.keygen(name="another")
@@ -186,7 +186,7 @@ class Places(Keks):
         self.assertEqual(opened.returncode, 0)
         self.assertIn(b"warning: --kek exec: 'echo", opened.stderr)
         self.assertNotIn(KEYS[256].encode(), opened.stderr)
-        # Associated data are not key.
+        # Associated data are not a key.
         self.refused(AUTHENTICATION, WRONG, "keys", "add", "keyset", "--kek", "other", "--kek-aad", KEYS[128])
 
     def test_a_file_that_others_can_read_is_warned_of(self):
@@ -226,7 +226,7 @@ class InClear(Keks):
         yield "raw digits with a template", b"C2SP_CHUNKED_256 " + KEYS[256].encode()
         yield "raw bytes that name the member", b'"encryptedKeyset"' + data(15)
         yield "a member more", clear.replace(b"{", b'{"encryptedKeyset": "", ', 1)
-        yield "a member more in the end", clear.rstrip()[:-1] + b', "encryptedKeyset": "AAAA"}'
+        yield "an extra member at the end", clear.rstrip()[:-1] + b', "encryptedKeyset": "AAAA"}'
         yield "an escaped name", clear.replace(b"primaryKeyId", b"primaryKey\\u0049d")
         yield "empty", b""
         yield "white space", b" \n"
@@ -378,7 +378,7 @@ class Subcommands(Keks):
         result = self.run_command(WARPAES, "keys", "list", "keyset")
         self.assertIn(b"(under the key)", result.stdout)
         self.assertIn(b"Under a key-encryption key; without it nothing says that this list is true", result.stderr)
-        # What is said of passphrases stays with them.
+        # Statements about passphrases appear only for passphrases.
         self.assertIn(b"Under a key-encryption key\n",
                       self.run_command(WARPAES, "keys", "list", "keyset", "--kek", "kek").stderr)  # fmt: skip
 

@@ -53,7 +53,7 @@ class KeyProgram(KeyedTest):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, data(9000), b"locked\n"))
 
     def test_a_failure_takes_nothing(self):
-        """Neither of a program that has printed a whole keyset first."""
+        """A failed program's output is not used, even if it is a whole keyset."""
         for command, words in (
             ("exec:cat keyset; exit 3", "-k exec: 'cat …'|exit status 3|nothing of it was taken"),
             ("exec:false", "'false'|exit status 1"),
@@ -83,7 +83,7 @@ class KeyProgram(KeyedTest):
         self.opened("decrypt", "notes.warpaes", env={"WARPAES_KEYSET": own})
 
     def seen_by_program(self, *arguments, script="env", **options):
-        """What the program of `exec:SEEN` prints before it prints the keyset."""
+        """The first lines that the program of `exec:SEEN` prints, before the keyset."""
         self.write("look", f"{script} >seen; cat keyset".encode())
         self.warpaes(*[word.replace("SEEN", "sh look") for word in arguments], **options)
         return self.read("seen").decode()
@@ -110,7 +110,7 @@ class KeyProgram(KeyedTest):
             (("-k", "clear:exec:SEEN", "-k", "under", "--kek", "env:KEK"), {"KEK", "THIRD"}),
             (("-k", "clear:exec:SEEN", "-k", "under", "--kek=env:KEK"), {"KEK", "THIRD"}),
             (("-k", "clear:exec:SEEN", "-k", "locked", "--passphrase-from", "env:WORD"), {"WORD", "THIRD"}),
-            # A program may be told of a variable of its own.
+            # A command may set a variable for its program.
             (("-k", "exec:SEEN; : env:FOURTH"), {"THIRD"}),
         ):
             with self.subTest(arguments=arguments):
@@ -136,7 +136,7 @@ class KeyProgram(KeyedTest):
             self.assertNotIn(f"{self.directory}/{name}\n", text)
 
     def test_the_name_that_messages_show_is_certain(self):
-        """A word of a secret that the shell reads as one is not taken for the program."""
+        """A word of a quoted secret is not mistaken for the program's name."""
         for command, name in (
             ("false x", "false …"),
             ("TOKEN='correct horse battery' false", "false"),
@@ -178,7 +178,7 @@ class KeyProgram(KeyedTest):
                     self.assertNotIn(word, message)
 
     def test_no_message_repeats_its_arguments(self):
-        """And a key among them is warned of."""
+        """A key among them causes a warning."""
         secret = KEYS[256]
         result = self.run_command(WARPAES, "decrypt", "-k", f"exec:printf %s {secret}; exit 1", "notes.warpaes")
         self.assertEqual(result.returncode, READ)
@@ -189,7 +189,7 @@ class KeyProgram(KeyedTest):
         self.refused(ARGUMENT, "has to be a file", "keys", "add", "exec:cat keyset")
 
     def test_signals_that_warpaes_ignores_end_the_program_as_ever(self):
-        """Else a program whose reader ends early would complain."""
+        """Otherwise a program whose reader ends early would complain."""
         command = "exec:yes | head -n 1 >/dev/null; cat keyset"
         result = self.run_command(WARPAES, "decrypt", "-k", command, "notes.warpaes")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, data(9000), b""))
@@ -200,7 +200,7 @@ class KeyProgram(KeyedTest):
         self.refused(READ, f"ended by signal {int(signal.SIGXFSZ)}", "decrypt", "-k", command, "notes.warpaes")
 
     def test_interrupted_when_it_begins_to_wait(self):
-        """The signal comes when the command is on its way to wait, and is not lost there."""
+        """The signal arrives just before the command waits, and is not lost."""
         for _ in range(20):
             command = "exec:kill -TERM $PPID; exec sleep 1000"
             result = self.run_command(WARPAES, "decrypt", "-k", command, "notes.warpaes")

@@ -89,7 +89,7 @@ class Keygen(CommandTest):
         self.assertNotIn(b"mode", self.run_command(WARPAES, "keygen").stderr)  # a pipe
 
     def recorded(self, **more):
-        # A sanitizer would have to be loaded first, which these calls do not need.
+        # A sanitizer would have to be loaded first; these calls do not need it.
         asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         return {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "ASAN_OPTIONS": asan, **more}
 
@@ -122,7 +122,7 @@ class Keygen(CommandTest):
 
     @unittest.skipUnless(RECORDER, "the recorder of calls is CTest's to name; `make test` runs this")
     def test_another_file_is_not_replaced(self):
-        """Another user changes what leads to the keyset while it is being changed."""
+        """Another user replaces directories above the keyset while it is being changed."""
         for there in ("mv mine was; ln -s victims mine", "mv mine was; cp -r victims mine",
                       "ln -sf ../victims/keyset mine/keyset", "mv victims/keyset mine/keyset"):  # fmt: skip
             with self.subTest(there):
@@ -137,7 +137,7 @@ class Keygen(CommandTest):
                     shutil.rmtree(self.path("was"))
                     self.assertEqual(self.read("mine/keyset"), b"precious")
                 else:
-                    # Between the last look and the new name: nothing but the name in this folder is replaced.
+                    # Between the last check and the renaming, only the name in this folder can be replaced.
                     self.assertEqual(result.returncode, 0, result.stderr)
                 if os.path.exists(self.path("victims/keyset")):
                     self.assertEqual(self.read("victims/keyset"), b"precious")
@@ -272,7 +272,7 @@ class Rotation(CommandTest):
         self.assertEqual(self.read("keyset"), before)
 
     def wait_until_opened(self, process, seconds=20):
-        """Until the process has opened the keyset, and some time longer, until it waits for the lock."""
+        """Wait until the process has opened the keyset, and a little longer, until it waits for the lock."""
         deadline = time.monotonic() + seconds
         descriptors = f"/proc/{process}/fd"
         while time.monotonic() < deadline:
@@ -316,7 +316,7 @@ class Rotation(CommandTest):
 
 
 class NearMisses(CommandTest):
-    """What could be a key, or most of one, is repeated by no message, wherever it was put."""
+    """No message repeats text that could be a key or most of one, wherever it was given."""
 
     def keys(self):
         key = data(32, b"near miss")
@@ -419,12 +419,12 @@ class NearMisses(CommandTest):
         self.warpaes("keygen", "-o", "keyset")
         for name in ("keyset.json", "/home/nobody/my-keys/keyset2025", "1234567", "backup_keyset_of_december_2025"):
             self.refused(NOT_FOUND, f"'{name}'", "encrypt", "-k", name)
-        # What is too short for a key, or of digits only and a number; one character more is not repeated.
+        # Text too short for a key, or a number; with one character more it is not repeated.
         for longest, after in (("ab0123456789cde", "f"), ("2025" * 5 + "123", "4"), ("Ab0-" * 5 + "A", "b")):
             self.refused(NOT_FOUND, f"'{longest}'", "encrypt", "-k", longest)
             result = self.refused(ARGUMENT, "looks like a key", "encrypt", "-k", longest + after)
             self.assertNotIn(longest.encode(), result.stderr)
-        digest = data(32).hex()  # a name, as it lies in a directory that is there
+        digest = data(32).hex()  # taken for a name, because its directory exists
         os.mkdir(self.path("store"))
         self.refused(NOT_FOUND, f"'store/{digest}'", "decrypt", "-k", "keyset", f"store/{digest}")
         self.refused(ARGUMENT, "'AES256_CTR_HMAC_SHA512_1MB'", "keygen", "-t", "AES256_CTR_HMAC_SHA512_1MB")
@@ -433,7 +433,7 @@ class NearMisses(CommandTest):
 
 
 def tink_file(bits, size, seed=b"file"):
-    """So many bytes that begin as Tink's files do."""
+    """This many bytes with the beginning of a Tink file."""
     header = bits // 8 + 8
     return (bytes([header]) + data(size, seed))[:size]
 
@@ -514,7 +514,7 @@ class Inspect(CommandTest):
     def test_a_closed_standard_output_is_an_error(self):
         self.write("good", tink_file(128, 5000))
         with open("/dev/full", "wb") as full:
-            # What fits the buffer, and what does not.
+            # Outputs that fit the buffer, and larger ones.
             for names in (["good"], ["good"] * 200):
                 self.refused(WRITE, "cannot write to |: No space left", "inspect", *names, stdout=full)
 

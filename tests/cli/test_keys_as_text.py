@@ -1,4 +1,4 @@
-"""Text in the place of a raw key, byte order marks: wherever the command reads a key."""
+"""Text instead of a raw key, and byte order marks, wherever the command reads a key."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ TEXTS = [
     b"hunter2".ljust(32, b"\0"),
     b"AQIDBAUGBwgJCgsMDQ4PEBESExQVFhc=",
 ]
-#: Raw keys that are not random, and still no text.
+#: Raw keys that are not random, and still not text.
 KEYS = [bytes(16), bytes(32), bytes(range(16)), bytes(range(32)), b"\x01" * 16, b"\xff" * 32, bytes(range(128, 144))]
 
 PROGRAM = """
@@ -65,7 +65,7 @@ class Text(KeyedTest):
                 self.refused(
                     KEYSET, "not a raw key", "encrypt", "-k", "env:K", "-o", "-", "plain", env={"K": os.fsdecode(text)}
                 )
-            # The message contains nothing of it.
+            # The message does not contain the key.
             said = self.run_command(WARPAES, "encrypt", "-k", "key", "-o", "-", "plain").stderr
             self.assertNotIn(text.strip()[:6], said)
 

@@ -1,4 +1,4 @@
-"""`warpaes lab`: the list, runs that are interrupted and taken up again, the page, comparison, and bad arguments."""
+"""`warpaes lab`: the list, interrupted and resumed runs, the page, comparison, and bad arguments."""
 
 import json
 import os
@@ -50,7 +50,7 @@ class Lab(CommandTest):
             ],
             [],
         )
-        # All of it is to take less than an hour, and quickly three minutes.
+        # The whole run takes less than an hour, and three minutes with --quick.
         self.assertLess(sum(e["seconds"] for e in experiments), 3600)
         self.assertLess(sum(e["quick_seconds"] for e in experiments), 180)
 
@@ -58,7 +58,7 @@ class Lab(CommandTest):
         out = self.run_quickly("p.random")
         self.assertRegex(out, r"(?m)^P\.random_access +measured +[\d.]+ s")
         self.assertIn("A range of an encrypted file costs", out)
-        # Each paper's conclusions are counted in the end.
+        # Each paper's conclusions are counted at the end.
         self.assertRegex(out, r"(?m)^\[P\] +\d+ conclusions: +\d+ hold, +\d+ in part, +\d+ do not, +\d+ open$")
         self.assertRegex(out, r"(?m)^\[W\] .*\(ours\)$")
         record = self.record()
@@ -75,7 +75,7 @@ class Lab(CommandTest):
             self.assertEqual(len(series["values"]), len(panel["x"]["values"]))
             for value, (low, high) in zip(series["values"], series["spread"]):
                 self.assertTrue(0 < low <= value <= high, series)
-        # The page holds the record; nothing else is left, of the experiment's files neither.
+        # The page contains the record; no other file is left.
         self.assertIn(b"P.random_access", self.read("out/report.html"))
         self.assertEqual(sorted(os.listdir(self.path("out"))), ["record.json", "report.html"])
         self.assertEqual(os.listdir(self.directory), ["out"])
@@ -124,7 +124,7 @@ class Lab(CommandTest):
             self.assertTrue(claim["experiment"] in keys or (claim["kind"] == "unmeasured" and claim["rule"]), claim)
 
     def test_where_a_page_goes(self):
-        """A link stays, a FIFO and a device are written to, - is standard output; nothing is replaced by a file."""
+        """A link stays a link, a FIFO and a device are written to, - is standard output; none is replaced."""
         self.run_quickly("N")
         page = self.lab("report", "out/record.json", "-o", "-")
         self.assertTrue(page.startswith("<!DOCTYPE html>"))
@@ -144,6 +144,31 @@ class Lab(CommandTest):
                 self.lab("report", "out/record.json", "-o", "link.html")
                 self.assertTrue(os.path.islink(self.path("link.html")))
                 self.assertEqual(self.read("elsewhere/page.html").decode(), page)
+        with self.subTest("open files"):
+            # As with `(echo before; warpaes lab report … -o NAME) > page.html`
+            os.symlink("/dev/fd/1", self.path("link to the descriptor"))
+            for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "stdout", "link to the descriptor"):
+                with open(self.path("both.html"), "wb") as both:
+                    both.write(b"before")
+                    both.flush()
+                    command = [WARPAES, "lab", "report", "out/record.json", "-o", name]
+                    subprocess.run(command, cwd=self.directory, stdout=both, check=True, timeout=60)
+                self.assertEqual(self.read("both.html").decode(), "before" + page, name)
+        with self.subTest("a name that another user could plant"):
+            self.write("victim", b"kept")
+            os.symlink("victim", self.path("page.html.new"))
+            self.write("page.html", b"before")
+            os.chmod(self.path("page.html"), 0o600)
+            self.lab("report", "out/record.json", "-o", "page.html")
+            self.assertEqual((self.read("victim"), self.read("page.html").decode()), (b"kept", page))
+            self.assertEqual(stat.S_IMODE(os.stat(self.path("page.html")).st_mode), 0o600)
+        with self.subTest("a link to itself"):
+            os.symlink("circle", self.path("circle"))
+            self.refused(WRITE, "circle", "lab", "report", "out/record.json", "-o", "circle")
+            self.assertTrue(os.path.islink(self.path("circle")))
+        with self.subTest("no name"):
+            for command in ("report", "submit"):
+                self.refused(ARGUMENT, "-o: the name is empty", "lab", command, "out/record.json", "-o", "")
         with self.subTest("a FIFO"):
             os.mkfifo(self.path("fifo"))
             with open(self.path("read"), "wb") as read:
@@ -189,7 +214,7 @@ class Lab(CommandTest):
         run.communicate(timeout=60)
         left = list(Path(self.directory).glob("warpaes-lab-*"))
         if not left:
-            self.skipTest("it was done before it was killed; a slower machine runs this")
+            self.skipTest("the run ended before the signal; a slower machine runs this")
         self.run_quickly("N")
         self.assertEqual(list(Path(self.directory).glob("warpaes-lab-*")), [])
 

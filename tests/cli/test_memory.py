@@ -1,4 +1,4 @@
-"""What the command leaves of keys and passphrases in its memory: nothing."""
+"""The command leaves no keys or passphrases in its memory."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ HEAP = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "3355443
 @unittest.skipIf("ASAN_OPTIONS" in os.environ, "AddressSanitizer's heap is not the command's; `make test` runs this")
 class Memory(CommandTest):
     def left(self, *arguments, status=0, **options):
-        """What is left in the end of a run."""
+        """The memory at the end of a run."""
         env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "MEMORY_LEFT": self.path("memory"), **HEAP}
         result = self.run_command(WARPAES, *arguments, env=env, **options)
         self.assertEqual(result.returncode, status, (arguments, result.stderr))
@@ -114,7 +114,7 @@ class Memory(CommandTest):
         cbc = ("enc", "-aes-256-cbc", "-in", "plain", "-out", "cipher", "-f")
         key = {"digits": KEYS[256].encode(), "bytes": bytes.fromhex(KEYS[256])}
         self.assert_nothing_left(key, *cbc, "-K", "file:key", "-iv", "00" * 16)
-        # Nor of what other processes could have read, once it has been taken.
+        # Nor secrets that other processes could have read, once they are taken.
         self.assert_nothing_left(key, *cbc, "-K", KEYS[256], "-iv", "00" * 16)
         self.assert_nothing_left(key, "encrypt", "-k", KEYS[256], "-o", "sealed", "plain", status=ARGUMENT)
         passphrase = {"passphrase": b"correct horse battery staple"}

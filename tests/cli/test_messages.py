@@ -104,7 +104,7 @@ class Places(KeyedTest):
         self.assertEqual(self.read("n" * 255), b"x")
 
     def test_space_is_looked_at_before_the_work(self):
-        """A sparse input whose result fits on no disk; nothing of it is read."""
+        """A sparse input whose result fits on no disk; it is not read."""
         with open(self.path("huge"), "wb") as file:
             file.truncate(1 << 43)
         for command in (["encrypt", "-k", "keyset", "-o", "out", "huge"], [*ENC, "-in", "huge", "-out", "out"]):

@@ -45,7 +45,7 @@ class Misspelt(CommandTest):
             self.assertIn("did you mean '--skip-existing'?", self.said(command, "--skip-exist", "x"))
         self.assertIn("did you mean '--no-progress'?", self.said("verify", "--noprogress"))
         self.assertNotIn("did you mean", self.said("encrypt", "--frobnicate"))
-        # An option that is right is not the one that is meant.
+        # A correct option is not suggested.
         self.assertNotIn("did you mean", self.said("encrypt", "--output", "x", "--output-dir", "y"))
 
     def test_flags_and_modes_of_enc(self):
@@ -54,7 +54,7 @@ class Misspelt(CommandTest):
         self.assertIn("did you mean 'ctr'?", self.said("enc", "-aes-256-crt"))
 
     def test_the_nearest_of_several_and_the_first_of_equals(self):
-        # Two letters that have changed places are one mistake.
+        # Two transposed letters are one mistake.
         for name in ("quarrrly.txt", "quarterlx.txt", "quarterlz.txt", "quarteryl.txt", "quartzzly.txt"):
             self.write(name, b"text")
         self.warpaes("keygen", "-o", "keyset")
@@ -124,7 +124,7 @@ class DisabledKeys(CommandTest):
         said = f"key {old['key_id']}, which is disabled, opens it|warpaes keys enable KEYSET {old['key_id']}"
         for command in ("decrypt", "verify"):
             self.refused(AUTHENTICATION, said, command, "-k", "keyset", "plain.warpaes")
-        # Not if it is damage, or other associated data.
+        # Not for damage or other associated data.
         self.warpaes("keys", "enable", "keyset", str(old["key_id"]))
         unused = self.warpaes("keys", "add", "keyset").decode().strip()
         self.warpaes("keys", "disable", "keyset", unused)

@@ -1,4 +1,4 @@
-"""Files with a keyset of their own: made, opened in every way, changed in place, and altered by who keeps them."""
+"""Files with their own keyset: created, opened in every way, changed in place, and altered by the storage."""
 
 import json
 import os
@@ -157,7 +157,7 @@ class Passphrase(OwnKeyset):
 
 
 class Altered(OwnKeyset):
-    """By the attacker who writes the storage."""
+    """Altered by an attacker who controls the storage."""
 
     def refused_as(self, content, status, *words, by=("--passphrase-from", "first")):
         self.write("altered", content)
@@ -196,7 +196,7 @@ class Altered(OwnKeyset):
         for n in (1 << 40, 1 << 24):
             costly = re.sub(rb'"n":\d+', b'"n":%d' % n, slot)
             self.refused_as(content[:21] + costly.ljust(ROUND - 22) + b"\n" + content[ROUND:], KEYSET, "keyset")
-        # Each within the bounds, and together beyond them.
+        # Each is within the limits, and together they exceed them.
         dear = re.sub(rb'"p":1\b', b'"p":6', re.sub(rb'"n":\d+', b'"n":1048576', slot))
         self.assertNotEqual(dear, slot)
         many = (dear + b"\n") * 2

@@ -1,4 +1,4 @@
-"""Man pages and completions: they say what the help says, and shells take them."""
+"""Man pages and completions: they agree with the help, and shells accept them."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ class Pages(CommandTest):
             self.assertEqual((PAGES / name).read_text(), content, f"{name}: run `make pages`")
 
     def test_every_option_that_is_taken_is_there(self):
-        """Whatever an option's line looks like: what the command takes is found in its page."""
+        """Every option of the command appears on its page, however its line is formatted."""
         for command, some in (
             ("encrypt", "-k --keys --skip-existing --no-progress --json"),
             ("enc", "-pbkdf2 -A -K --range"),
@@ -111,7 +111,7 @@ class Pages(CommandTest):
             self.completions("keys", word)
             self.completions(word, "x")
         self.assertEqual(sorted(os.listdir(self.directory)), sorted(odd))
-        # Behind "--" nothing is an option, and a tilde or a variable is the shell's own to complete.
+        # After "--" nothing is an option, and the shell completes tildes and variables.
         self.assertEqual(self.completions("encrypt", "--", "--skip"), [""])
         self.assertEqual(self.completions("encrypt", "--", "d*"), ["d*"])
         self.assertIn("-o bashdefault -o default", (PAGES / "warpaes.bash").read_text())

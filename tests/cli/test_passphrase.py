@@ -1,4 +1,4 @@
-"""Keysets under a passphrase: asked for, taken from elsewhere, and opened by someone else's programs."""
+"""Keysets under a passphrase: prompted, read from elsewhere, and opened by other programs."""
 
 import base64
 import fcntl
@@ -60,8 +60,8 @@ class Passphrases(CommandTest):
         self.private("keyset", Passphrases.made)
 
     def on_a_terminal(self, *arguments, answers, stdin=subprocess.DEVNULL):
-        """Runs `warpaes` with a terminal of its own, which gives `answers` as it is asked; its status, what it wrote to
-        the terminal, standard output and standard error, and whether an answer could be seen."""
+        """Runs `warpaes` with a separate terminal, which answers its prompts with `answers`. Returns the exit status,
+        the output to the terminal, standard output and standard error, and whether an answer was visible."""
         leader, follower = pty.openpty()
         self.addCleanup(os.close, leader)
         with subprocess.Popen(
@@ -77,7 +77,7 @@ class Passphrases(CommandTest):
             for answer in answers:
                 asked = len(shown)
                 deadline = time.monotonic() + 60
-                # Not before the question, and not before the echo is off: what comes earlier is thrown away.
+                # Not before the prompt, and not before the echo is off: earlier input is discarded.
                 while b": " not in shown[asked:] or termios.tcgetattr(follower)[3] & termios.ECHO:
                     self.assertLess(time.monotonic(), deadline, shown)
                     self.assertIsNone(command.poll(), shown)
@@ -124,7 +124,7 @@ class Asked(Passphrases):
         self.assertEqual((code, shown, said), (0, "Passphrase of 'keyset': \r\n", ""))
         code, _, output, _ = self.on_a_terminal("decrypt", "-k", "keyset", "plain.warpaes", answers=[b"correct horse"])
         self.assertEqual((code, output), (0, data(9000)))
-        # The data may come on standard input: it is the terminal that is asked on.
+        # The data may come on standard input: the prompt uses the terminal.
         with open(self.path("plain.warpaes"), "rb") as sealed:
             code, _, output, _ = self.on_a_terminal("decrypt", "-k", "keyset", answers=[b"correct horse"], stdin=sealed)
         self.assertEqual((code, output), (0, data(9000)))
@@ -203,7 +203,7 @@ class Places(Passphrases):
         self.assertEqual(self.read("keyset"), b"mine")
 
     def test_one_for_several_keysets(self):
-        """It is read once, from where it can be read once."""
+        """The source is read only once."""
         self.keygen()
         sealed = self.warpaes("encrypt", "-k", "keyset", "--passphrase-from", "first", stdin=data(5000))
         self.warpaes("keygen", "--passphrase-from", "first", *QUICK, "-t", "AES128_GCM_HKDF_4KB", "-o", "another")
@@ -331,7 +331,7 @@ class Subcommands(Passphrases):
         both = ("--passphrase-from", "second", "--remove")
         self.refused(ARGUMENT, "--remove: contradicts --new-passphrase-from", *change, "first", *both)
         self.assertEqual(self.read("keyset"), before)
-        # Asked for: the old one, and the new one twice.
+        # It prompts for the old one, and twice for the new one.
         code, shown, _, said = self.on_a_terminal(
             "keys", "passphrase", *QUICK, "keyset", answers=[b"battery staple", b"third one", b"third one"]
         )
@@ -405,7 +405,7 @@ class OtherPrograms(Passphrases):
         clear = json.loads(json_proto_keyset_format.serialize(handle, secret_key_access.TOKEN))
         (listed,) = json.loads(self.warpaes("keys", "list", "--json", "theirs"))
         self.assertEqual(listed["key_id"], clear["primaryKeyId"])
-        # Written back by us, at no less than new keysets cost.
+        # We write it with at least the cost of new keysets.
         self.warpaes("keys", "add", "theirs", "--passphrase-from", "word")
         self.assertEqual(json.loads(self.read("theirs"))["keyEncryptionKey"]["n"], 131072)
         self.assertEqual(self.warpaes("decrypt", *common, stdin=sealed), data(9000))

@@ -1,4 +1,4 @@
-"""`warpaes plan` and `warpaes calibrate`. Nothing is said about how long anything takes."""
+"""`warpaes plan` and `warpaes calibrate`. No duration is printed."""
 
 import json
 import os
@@ -126,7 +126,7 @@ class Calibration(CommandTest):
         plan = json.loads(self.warpaes(*arguments, env=env))["plan"]
         self.assertTrue(plan["calibrated"])
         self.assertIn("(calibrated)", plan["reason"])
-        # By other figures it chooses something else.
+        # With other figures it chooses another backend.
         for favourite in ("libcrypto", "aesni", "armv8"):
             costs = [
                 COST % (name, "ctr", ", ".join(["1e-12" if name == favourite else "1e-6"] * 8))
@@ -138,7 +138,7 @@ class Calibration(CommandTest):
             usable = [p["backend"] for p in record["predictions"] if p["possible"]]
             if favourite in usable:
                 self.assertEqual(record["plan"]["backend"], favourite)
-        # What is damaged or of another machine is left alone, and told of.
+        # A calibration that is damaged or of another machine is ignored and reported.
         for text in (b"{", b"", json.dumps(stored | {"cpu": "another"}).encode()):
             self.write("calibration.json", text)
             plan = json.loads(self.warpaes(*arguments, env=env))["plan"]

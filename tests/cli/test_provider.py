@@ -1,4 +1,4 @@
-"""`warpaes provider`: openssl.cnf with the provider in it, and without it again."""
+"""`warpaes provider`: adds the provider to openssl.cnf and removes it."""
 
 import json
 import os
@@ -55,7 +55,7 @@ class Provider(CommandTest):
         return self.warpaes("provider", "install", *self.config(text), "--module", MODULE, *more)
 
     def used(self):
-        """Which provider does AES-256-GCM, and whether what programs live on is there."""
+        """Which provider does AES-256-GCM, and whether the usual algorithms exist."""
         environment = {**os.environ, "OPENSSL_CONF": str(Path("openssl.cnf").resolve())}
 
         def run(*a):
@@ -121,7 +121,7 @@ class Provider(CommandTest):
         # One that was installed before is found, and not loaded.
         folder.chmod(0o777)
         self.refused_as(STATE, f"module '{module}': '{folder}' can be written by other users", "check", *given)
-        # The configuration of another user is his affair.
+        # Another user's configuration is not checked.
         os.chown("openssl.cnf", nobody, -1)
         self.warpaes("provider", "check", *given)
         self.warpaes("provider", "install", *given, "--module", str(module))
@@ -233,7 +233,7 @@ class Provider(CommandTest):
         os.remove("openssl.cnf")
 
     def test_parameters_that_mean_nothing(self):
-        """OpenSSL tells the provider nothing of them: the command does, whatever the section is called."""
+        """OpenSSL does not report them to the provider; the command warns, whatever the section's name."""
         self.install(DEBIAN, "--threshold", "1M", "--cbc", "--threads", "auto", "--backend", "aesni")
         check = ("provider", "check", "--config", "openssl.cnf")
         done = self.run_command(WARPAES, "provider", "check", "--config", "openssl.cnf")
@@ -261,7 +261,7 @@ class Provider(CommandTest):
         os.remove("openssl.cnf")
 
     def refused_as(self, status, sentence, *arguments, text=None):
-        """And the configuration stays as it was."""
+        """The configuration stays unchanged."""
         self.refused(status, sentence, "provider", *arguments)
         if text is not None:
             self.assertEqual(Path("openssl.cnf").read_text(), text)

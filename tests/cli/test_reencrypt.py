@@ -1,4 +1,4 @@
-"""Files under another key in their own places, several keys at a time, and plaintext to a pipe."""
+"""Files encrypted in place under another key, several keys at a time, and plaintext to a pipe."""
 
 import json
 import os
@@ -50,7 +50,7 @@ class Reencrypt(KeyedTest):
         self.assertEqual(self.decrypt("plain.warpaes"), data(9000))
         self.assertEqual(os.stat(self.path("plain.warpaes")).st_mode & 0o777, 0o640)
         self.assertEqual(sorted(os.listdir(self.directory)), ["keyset", "plain.warpaes"])
-        # What has it already is left alone, unless it is wanted.
+        # Files that already have the key stay unchanged, unless a new encryption is requested.
         before = self.read("plain.warpaes")
         result = self.run_command(WARPAES, "reencrypt", "-k", "keyset", "plain.warpaes")
         self.assertEqual((result.returncode, result.stderr), (0, b"1 of 1 had the new key already\n"))
@@ -147,7 +147,7 @@ class Reencrypt(KeyedTest):
 
     @unittest.skipUnless(RECORDER, "the library that changes the file is CTest's to name; `make test` runs this")
     def test_what_was_changed_meanwhile_stays(self):
-        """In its place, to the same length, in the same second."""
+        """Changed in place, to the same length, in the same second."""
         self.rotated()
         os.utime(self.path("plain.warpaes"), ns=(0, 10**18))
         env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "CHANGED_MEANWHILE": "plain.warpaes"}
@@ -159,7 +159,7 @@ class Reencrypt(KeyedTest):
         self.assertEqual(after.st_mtime_ns - before.st_mtime_ns, 500_000_000)
 
     def raced(self, *arguments, status=READ, **commands):
-        """While another user changes what the names in his folder lead to."""
+        """While another user changes the targets of names in a folder."""
         environment = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls")} | commands
         result = self.run_command(WARPAES, *arguments, env=environment)
         self.assertEqual(result.returncode, status, result.stderr)
@@ -167,7 +167,7 @@ class Reencrypt(KeyedTest):
 
     @unittest.skipUnless(RECORDER, "the library that changes the folder is CTest's to name; `make test` runs this")
     def test_another_file_is_not_replaced(self):
-        """Whenever the name leads there, and if it leads back in the end."""
+        """At any time when the name leads there, also if it leads back at the end."""
         self.rotated()
         os.mkdir(self.path("victims"))
         self.write("victims/real", b"precious")
@@ -197,7 +197,7 @@ class Reencrypt(KeyedTest):
                     if begin == "BEFORE_WRITER":
                         self.assertEqual(result.returncode, READ, result.stderr)
                         self.assertIn(b"was changed while it was read; it was not replaced", result.stderr)
-                    else:  # the folder is open, and the file in it is the one that was read or is left alone
+                    else:  # the folder is open, and its file is the one that was read, or is left unchanged
                         self.assertIn(result.returncode, (0, READ), result.stderr)
                     left = [*os.listdir(self.path("victims")), *os.listdir(self.path("inbox"))]
                     self.assertEqual([file for file in left if file.startswith(".warpaes")], [])
@@ -229,7 +229,7 @@ class Reencrypt(KeyedTest):
 
     @unittest.skipUnless(RECORDER, "the library that changes the folder is CTest's to name; `make test` runs this")
     def test_a_result_appears_in_the_folder_that_was_opened(self):
-        """Also if its name leads to another one when the result is complete."""
+        """Also if its name leads to another folder when the result is complete."""
         self.write("plain", data(9000))
         self.encrypt("plain")
         for flags, victim in (((), None), (("-f",), b"precious")):
@@ -253,7 +253,7 @@ class Reencrypt(KeyedTest):
 
     @unittest.skipUnless(RECORDER, "the library that changes the folder is CTest's to name; `make test` runs this")
     def test_permissions_and_times_are_for_the_results(self):
-        """Not for what takes their place, nor that of their folder, before the command ends."""
+        """Not for files or folders that replace them before the command ends."""
         os.mkdir(self.path("in"))
         self.write("in/x", data(100))
         os.chmod(self.path("in/x"), 0o644)
@@ -300,7 +300,7 @@ class Reencrypt(KeyedTest):
                 said = command.stderr.read()
             ended.append(command.returncode)
             self.assertIn(command.returncode, (0, -signal.SIGINT), said)
-            # Whenever it came, the file is whole: the old one, or, at the very end, the new one.
+            # Whenever the signal came, the file is complete: the old one, or at the very end the new one.
             after = os.stat(self.path("plain.warpaes"))
             untouched += (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
             self.assertTrue(self.decrypt("plain.warpaes") == data(100_000_000))

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of long work: a line that says how far it is, which never wraps."""
+"""Progress of long work on a terminal: one line, which never wraps."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ class Terminal(CommandTest):
         self.warpaes("keygen", "-o", "keyset")
 
     def seen(self, columns, *arguments, pause=0.6):
-        """What arrives on a terminal so wide while an input comes slowly through a pipe."""
+        """Return the output on a terminal of this width while an input comes slowly through a pipe."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -56,7 +56,7 @@ class Terminal(CommandTest):
                 lines = LINE.findall(shown)
                 self.assertTrue(any(b"MiB" in line for line in lines), shown)
                 self.assertLess(max(map(len, lines)), columns)
-                self.assertEqual(lines[-1], b"", "the line is taken away in the end")
+                self.assertEqual(lines[-1], b"", "the line is removed at the end")
                 self.assertNotIn(b"\n", shown)
 
     def test_terminals_that_are_no_wider_than_a_column_or_two(self):
@@ -66,7 +66,7 @@ class Terminal(CommandTest):
             self.assertNotIn(b"\n", shown)
 
     def test_how_far_a_file_is(self):
-        """How much of how much, the share, the speed and the time that is left; the result goes to a slow pipe."""
+        """Bytes done and in total, percentage, speed and remaining time; the result goes to a slow pipe."""
         with open(self.path("long"), "wb") as file:
             file.truncate(64 << 20)
         master, slave = pty.openpty()

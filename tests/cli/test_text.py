@@ -126,7 +126,7 @@ class Texts(CommandTest):
                 ],
             )
             self.assertEqual(record["file_bytes"], os.stat(self.path("out")).st_size)
-        # Without keys, by every template that it may be.
+        # Without keys, for every possible template.
         self.warpaes("encrypt", "-k", "keyset", "-f", "-o", "out", "in")
         (record,) = json.loads(self.warpaes("inspect", "--json", "out"))
         lines = self.warpaes("inspect", "out").decode().splitlines()

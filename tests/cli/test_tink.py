@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 
 def lengths(template):
-    """Around the ends of the first segments."""
+    """Lengths around the ends of the first segments."""
     tag, header = 16 if "GCM" in template else 32, 24 if "AES128" in template else 40
     segment = 4096 if template.endswith("4KB") else MIB
     first, other = segment - header - tag, segment - tag
@@ -32,7 +32,7 @@ def lengths(template):
 
 
 class KeepOpen(io.BytesIO):
-    """Tink closes the file that it gets."""
+    """Tink closes the file that it is given."""
 
     def close(self):
         pass
@@ -73,7 +73,7 @@ class Tink(CommandTest):
         for name, plain in plains.items():
             ours = self.read(f"ours/plain/{name}.warpaes")
             self.assertEqual(len(ours), os.stat(self.path(f"theirs/{name}.warpaes")).st_size, name)
-            # Not by assertEqual, which would describe how megabytes differ.
+            # assertEqual would print the difference of megabytes.
             self.assertTrue(self.decrypt(primitive, ours) == plain, name)
             self.assertTrue(self.read(f"decrypted/theirs/{name}") == plain, name)
 
@@ -92,7 +92,7 @@ class Tink(CommandTest):
                 self.both_ways(keyset, {str(length): data(length) for length in (0, 1, 10_000)})
 
     def test_large_files(self):
-        # A hundred segments; ends in the middle of one, and with a full one.
+        # A hundred segments; lengths that end in the middle of one, and with a full one.
         for template, length in (
             ("AES256_GCM_HKDF_1MB", 100 * MIB),
             ("AES128_CTR_HMAC_SHA256_1MB", 20 * (MIB - 32) - 24),

@@ -23,30 +23,51 @@ FIGURES = [
 RIGHT = r"(?m)^cuda\[0\] +(\d+) of \1 right$"
 
 
-class Tune(CommandTest):
-    text = None
+class Simulated(CommandTest):
+    """The command with the simulated GPU's library."""
 
     def setUp(self):
         super().setUp()
         libraries = self.path("lib")
         os.mkdir(libraries)
-        # Found before the command's own library, by the same name.
+        # The linker finds it before the command's own library of the same name.
         os.symlink(os.environ["WARPAES_LIBRARY"], os.path.join(libraries, "libwarpaes.so.1"))
         self.file = self.path("calibration.json")
         self.env = {"LD_LIBRARY_PATH": libraries, "WARPAES_CALIBRATION": self.file}
+
+
+class Devices(Simulated):
+    def test_confidential_computing(self):
+        """A driver that locks no pages of ordinary memory is named, and the commands work."""
+        said = "page-locks only the driver's own memory"
+        self.assertNotIn(said, self.warpaes("devices", env=self.env).decode())
+        confidential = self.env | {"WARPAES_SIMT_CONFIDENTIAL": "1"}
+        self.assertIn(said, self.warpaes("devices", env=confidential).decode())
+        *_, record = json.loads(self.warpaes("devices", "--json", env=confidential))
+        self.assertIn(said, record["description"])
+        self.warpaes("keygen", "-o", "keyset")
+        self.write("in", bytes(range(256)) * 1000)
+        gpu = ("--backend", "cuda", "-k", "keyset")
+        self.warpaes("encrypt", *gpu, "-o", "sealed", "in", env=confidential)
+        self.warpaes("decrypt", *gpu, "-o", "out", "sealed", env=confidential)
+        self.assertEqual(self.read("out"), self.read("in"))
+
+
+class Tune(Simulated):
+    text = None
 
     def tune(self, *options, **variables):
         return json.loads(self.warpaes("tune", *options, "--json", env=self.env | variables))
 
     def tuned(self):
-        """What a tuning stores, of one for all tests."""
+        """The stored result of one tuning, for all tests."""
         if Tune.text is None:
             self.tune("--quick")
             Tune.text = self.read("calibration.json")
         self.write("calibration.json", Tune.text)
 
     def stored(self, change):
-        """The same, with `change` having been at the GPU's launches."""
+        """The same, with the GPU's launches altered by `change`."""
         self.tuned()
         record = json.loads(Tune.text)
         change(record["launches"][0])
@@ -99,7 +120,7 @@ class Tune(CommandTest):
             self.assertIn(words, text)
 
     def test_selftest_tells_what_fails_from_what_is_wrong(self):
-        """A GPU that fails, at whatever example, has not computed anything wrong."""
+        """A GPU that fails, at any example, has not computed anything wrong."""
         for launch in range(5, 125, 15):
             failing = self.env | {"WARPAES_SIMT_FAIL": f"cudaLaunchKernelEx:{launch}:719"}
             done = self.run_command(os.environ["WARPAES"], "selftest", env=failing)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A dataset through warpaes bulk on a Ray cluster in one machine, while everything fails that may fail.
+"""A dataset through warpaes bulk on a Ray cluster in one machine, with every kind of failure.
 
-Nodes by ray.cluster_utils, moto's S3 server after a proxy (resets, 503, slow, truncated and lost answers), workers
-killed at random, and the driver. In the end every object is exactly right by tink-py, which shares no code with
+Nodes by ray.cluster_utils; moto's S3 server through a proxy (resets, 503, slow, truncated and lost answers); workers
+and the driver killed at random. At the end every object is correct according to tink-py, which shares no code with
 warpaes; no upload is left, no plaintext lies in the target, and the manifest lists all objects. So for encrypt, rekey
 and rewrap.
 
@@ -41,7 +41,7 @@ KILOBYTE, MEGABYTE = 1 << 10, 1 << 20
 
 
 def sizes_of(count: int, largest: int, generator: random.Random) -> list[int]:
-    """From nothing to the largest: mostly small, as datasets are, and every length around a segment and a window."""
+    """Sizes from 0 to the largest: mostly small, as in datasets, and every length around a segment and a window."""
     around = [
         edge + i for edge in (0, 4096, MEGABYTE, storage.WINDOW) for i in (-57, -41, -40, -1, 0, 1) if edge + i >= 0
     ]
@@ -59,7 +59,7 @@ def content_of(name: str, length: int) -> bytes:
 
 
 def processes_below(ancestor: int) -> dict[int, str]:
-    """Every process that descends from one, with its command line."""
+    """Return all descendants of a process, with their command lines."""
     parents, lines = {}, {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -134,7 +134,7 @@ class Test:
     # ------------------------------------------------------------------------------------------------------- runs
 
     def bulk(self, *options: str, kill_driver: bool = False, faulty: bool = True) -> dict[str, Any]:
-        """Run the command until it ends well; the driver is killed midway once, if that is asked for."""
+        """Run the command until it succeeds; kill the driver once midway if requested."""
         proxy = self.store.proxy
         command = [
             sys.executable,
@@ -189,7 +189,7 @@ class Test:
             return report
 
     def is_halfway(self, command: str) -> bool:
-        """Some of the work of a job is done, and some is not."""
+        """Whether a job is partly done."""
         try:
             there = manifest.Manifest.load(self.direct)
         except storage.ChangedError:
@@ -213,7 +213,7 @@ class Test:
             return warpaes.Keyset.from_raw(record["template"], stream.read()).to_json()
 
     def check(self, key: pathlib.Path, envelope: str) -> set[str]:
-        """Everything that must hold after a job; return the digests of all objects."""
+        """Check all conditions after a job; return the digests of all objects."""
         there = manifest.Manifest.load(self.direct, keys.KeySpec.read(str(key)).holders())
         assert there is not None and there.signer is not None and there.job.finished
         self.record_keys.add(there.signer.record_key)
@@ -305,7 +305,7 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--largest", type=size, default=200 << 20)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--interval", type=float, default=3, help="seconds between kills, about")
+    parser.add_argument("--interval", type=float, default=3, help="approximate seconds between kills")
     parser.add_argument("--rate", type=float, default=0.5, help="8 %% of requests fail at 1")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))

@@ -1,5 +1,5 @@
-// Under valgrind's memcheck keys and texts are undefined, as far as it knows: it follows all values computed from them,
-// and reports every branch and every address that depends on it.
+// Keys and texts are marked as undefined for valgrind's memcheck. It follows all values computed from them, and reports
+// every branch and address that depends on one.
 #include <dlfcn.h>
 #include <valgrind/memcheck.h>
 
@@ -13,7 +13,7 @@
 #include "warpaes/drbg.h"
 #include "warpaes/files.h"
 
-// What the comparison of two secrets comes to is public: whether a tag is right, whether XTS's two keys are the same.
+// The result of a comparison of two secrets is public: whether a tag is right, whether XTS's two keys are the same.
 #pragma GCC visibility push(default)
 extern "C" int CRYPTO_memcmp(const void* a, const void* b, std::size_t bytes) {
     static const auto real = reinterpret_cast<decltype(&CRYPTO_memcmp)>(dlsym(RTLD_NEXT, "CRYPTO_memcmp"));
@@ -52,7 +52,7 @@ std::vector<std::size_t> iv_lengths(int mode) {
     return {mode == WARPAES_ECB || mode == WARPAES_CMAC ? 0u : mode == WARPAES_CCM ? 12u : 16u};
 }
 
-/// Secrets, made again before each operation; whatever is read of a result becomes public first.
+/// Secrets, created again before each operation; the parts of a result that are read become public first.
 struct Secrets {
     std::uint8_t key[32], tweak_key[32], keys[messages][32];
     std::uint8_t plain[text_bytes], sealed[text_bytes + 64], opened[text_bytes + 64];
@@ -119,7 +119,7 @@ void crypt(int mode, int direction, std::size_t key_bytes, std::size_t iv_bytes,
     expect(warpaes_crypt(engine, &m, nullptr), "crypt");
 }
 
-/// Of modes that are made of others.
+/// Modes that are composed of others.
 void composed(int mode, int direction, std::size_t key_bytes, std::size_t length) {
     const Keys keys(key_bytes);
     const bool encrypts = direction == WARPAES_ENCRYPT, wraps = mode == WARPAES_KW || mode == WARPAES_KWP;
@@ -222,7 +222,7 @@ void context(int mode, int direction, std::size_t key_bytes, std::size_t iv_byte
     warpaes_context_destroy(c);
 }
 
-/// What a file's reader and writer do with the keyset's key, without the file.
+/// The operations of a file's reader and writer on the keyset's key, without the file.
 void streams(const char* name) {
     static std::vector<std::uint8_t> file;
     file.clear();
@@ -231,7 +231,7 @@ void streams(const char* name) {
     warpaes_sink sink = {};
     sink.struct_size = sizeof sink;
     sink.write = [](void*, const void* bytes, std::uint64_t length) {
-        (void)VALGRIND_MAKE_MEM_DEFINED(bytes, length);  // what is sealed is for all to see
+        (void)VALGRIND_MAKE_MEM_DEFINED(bytes, length);  // sealed data is public
         const auto* const from = static_cast<const std::uint8_t*>(bytes);
         file.insert(file.end(), from, from + length);
         return 0;
@@ -253,7 +253,7 @@ void streams(const char* name) {
     warpaes_keyset_destroy(keyset);
 }
 
-/// That a dependence would be noticed.
+/// Checks that a dependence is detected.
 void planted() {
     static volatile int target = 0;
     (void)target;
@@ -276,7 +276,7 @@ void planted() {
 }
 
 void mode_of_length(int mode, std::size_t key_bytes, std::size_t iv_bytes, const std::string& backend) {
-    // What was encrypted is decrypted at once.
+    // The ciphertext is decrypted at once.
     const auto both = [&](const std::string& what, const std::function<void(int)>& work) {
         for (const int direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
             check(backend + ", " + std::to_string(8 * key_bytes) + " bits, mode " + std::to_string(mode) + ", IV of " +
@@ -285,7 +285,7 @@ void mode_of_length(int mode, std::size_t key_bytes, std::size_t iv_bytes, const
         }
     };
     std::vector<std::size_t> lengths{64, 1008};
-    if (mode != WARPAES_CFB1 && mode != WARPAES_CFB8) lengths.push_back(20000);  // a bit or a byte at a time takes long
+    if (mode != WARPAES_CFB1 && mode != WARPAES_CFB8) lengths.push_back(20000);  // one bit or byte at a time takes long
     if (mode == WARPAES_GCM) lengths.push_back(70000);                           // with tables of its own
     for (const std::size_t length : lengths) {
         both(", message of " + std::to_string(length),
@@ -299,8 +299,8 @@ void mode_of_length(int mode, std::size_t key_bytes, std::size_t iv_bytes, const
         both(", batch of long messages",
              [&](int direction) { batch(mode, direction, key_bytes, iv_bytes, 8192, own_keys); });
     }
-    // EVP takes a stretch in the guise of an IV that is solved from H (libcrypto_gcm.cpp), and counts up from the
-    // public counter that it makes of it, which memcheck cannot know to be public.
+    // EVP gets a stretch by way of an IV that is solved from H (libcrypto_gcm.cpp). It counts up from the public
+    // counter that it derives from the IV; memcheck cannot tell that this counter is public.
     if (mode == WARPAES_GCM && iv_bytes == 12 && backend == "libcrypto") return;
     both(", context", [&](int direction) { context(mode, direction, key_bytes, iv_bytes); });
 }
@@ -323,7 +323,7 @@ void everything(const std::string& backend) {
             if (mode == WARPAES_GCM_SIV && key_bytes == 24) continue;
             for (const std::size_t length : {16, 40, 5000}) {
                 for (const int direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
-                    // Counters begin where the tag says, which everybody sees, and memcheck cannot know to be public.
+                    // The tag determines the first counter; it is public, which memcheck cannot tell.
                     if (mode >= WARPAES_SIV && direction == WARPAES_ENCRYPT) {
                         composed(mode, direction, key_bytes, length);
                         (void)VALGRIND_MAKE_MEM_DEFINED(secrets.tags[0], 16);

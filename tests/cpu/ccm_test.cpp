@@ -1,4 +1,4 @@
-// The blocks before a message of CCM (SP 800-38C, appendix A): lengths of every width, which no memory has to hold.
+// The blocks before a message of CCM (SP 800-38C, appendix A): lengths of every width, without memory of that size.
 #include <gtest/gtest.h>
 
 #include <span>
@@ -41,7 +41,7 @@ TEST(Ccm, TheFirstBlockHoldsTheWholeLengthOfTheText) {
         std::size_t nonce;
         std::uint64_t aad, text, tag;
         std::uint8_t flags;
-        Bytes length;  ///< what stands after the nonce
+        Bytes length;  ///< the bytes after the nonce
     } table[] = {
         {7, 8, 4, 4, 0x4f, {0, 0, 0, 0, 0, 0, 0, 4}},  // example 1
         {8, 16, 16, 6, 0x56, {0, 0, 0, 0, 0, 0, 16}},  // example 2

@@ -1,4 +1,4 @@
-// What the CPU backends say about themselves, and their lanes.
+// The CPU backends' descriptions and lanes.
 #include "cpu/cpu_backend.hpp"
 
 #include <malloc.h>
@@ -21,7 +21,7 @@
 
 namespace {
 
-/// Aligned blocks that were freed, and bytes of `mark` in them.
+/// Freed aligned blocks, and the number of bytes `mark` in them.
 constexpr std::uint8_t mark = 0x3c;
 std::atomic<bool> watching{false};
 std::atomic<std::size_t> freed{0}, marked{0};
@@ -79,7 +79,8 @@ TEST(CpuBackend, PrefersTheWiderVaes) {
 }
 
 #if defined(__x86_64__)
-// Machines with one of two neighbours are rare: bit by bit, as Intel's manual numbers them.
+// Machines with only one of two related features are rare: the test sets bits one by one, as Intel's manual numbers
+// them.
 TEST(CpuBackend, EveryBitOfTheCpuCounts) {
     using cpu::CpuWords;
     constexpr CpuWords all{~0u, ~0u, ~0u, ~0u, ~0ul};
@@ -125,7 +126,7 @@ TEST(CpuBackend, EveryBitOfTheCpuCounts) {
 }
 #endif
 
-#if defined(__x86_64__) && !defined(__clang__)  // clang 14 does not know all of these names
+#if defined(__x86_64__) && !defined(__clang__)  // clang 14 does not support all of these names
 TEST(CpuBackend, DetectionAgreesWithTheCompilers) {
     const bool aesni = __builtin_cpu_supports("aes") != 0 && __builtin_cpu_supports("pclmul") != 0;
     const bool vaes256 = __builtin_cpu_supports("vaes") != 0 && __builtin_cpu_supports("vpclmulqdq") != 0 &&

@@ -1,4 +1,4 @@
-// The CPU backends of this kind of CPU, both widths of VAES apart, and a run between guard bytes.
+// The backends of this kind of CPU, with both widths of VAES, and a run between guard bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -68,14 +68,14 @@ inline const char* mode_name(Mode mode) {
     return names[static_cast<std::size_t>(mode)];
 }
 
-/// Where a run's buffers lie: bytes past a 64-byte boundary, and whether they are one and the same.
+/// Placement of a run's buffers: bytes past a 64-byte boundary, and whether they are the same buffer.
 struct Placement {
     std::size_t input_shift;
     std::size_t output_shift;
     bool in_place;
 };
 
-/// `bytes` bytes at a certain misalignment between two stretches of poison.
+/// `bytes` bytes at a given misalignment, between two ranges of poison.
 class GuardedBuffer {
 public:
     GuardedBuffer(std::size_t bytes, std::size_t shift) : memory_(bytes + 4 * guard, poison), bytes_(bytes) {

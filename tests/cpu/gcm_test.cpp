@@ -272,7 +272,7 @@ TEST_P(Gcm, HashesOfManySegments) {
     }
 }
 
-// Long enough that a GPU's hash is more than one level and one chunk of each.
+// Long enough that a GPU's hash has several levels and several chunks in each.
 TEST_P(Gcm, LongMessagesAndManySegments) {
     const Bytes source = random_bytes(700100, 8);
     for (const std::size_t misalignment : {0u, 3u}) {
@@ -406,7 +406,7 @@ TEST_P(Gcm, SeveralMebibytes) {
     }
 }
 
-// The expectation above shares its arithmetic with the library; here nothing does.
+// The expectation above shares arithmetic with the library; this one does not.
 TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     for (std::size_t length = 0; length <= 400; length += length < 80 ? 1 : 29) {
         const auto seed = static_cast<std::uint32_t>(length);
@@ -449,12 +449,12 @@ TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     }
 }
 
-/// The way of messages that a call processes there and then. Every length has its own last group of vectors.
+/// The path of messages that a call processes at once. Every length has a different last group of vectors.
 TEST_P(Gcm, ShortWayAtEveryLength) {
     std::vector<std::size_t> lengths;
     for (std::size_t n = 0; n <= 1700; ++n) lengths.push_back(n);
     for (const std::size_t n : {2047u, 2048u, 2049u, 2559u, 4000u, 4095u, 4608u, 20'001u}) lengths.push_back(n);
-    for (const bool has_table : {false, true}) {  // of the first round, which a key gets when it pays
+    for (const bool has_table : {false, true}) {  // of the first round, which a key gets when that is worth it
         for (const std::size_t length : lengths) {
             const auto seed = static_cast<std::uint32_t>(length);
             const Bytes key_bytes = random_bytes(key_lengths[length % 3], seed), iv = random_bytes(12, seed + 1);

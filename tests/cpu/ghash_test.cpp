@@ -1,4 +1,4 @@
-// The arithmetic of aes/ghash.hpp against the readable one.
+// The arithmetic of aes/ghash.hpp compared with a readable implementation.
 #include "aes/ghash.hpp"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ struct Derived {
     }
 };
 
-/// Once for all threads, of this key, and for as long as the key lives.
+/// The powers are computed once for all threads, belong to this key, and live as long as it does.
 TEST(Key, KeepsWhatABackendDerives) {
     const Bytes bytes = random_bytes(16, 8);
     const ExpandedKey key(bytes), other(random_bytes(16, 9));

@@ -1,4 +1,4 @@
-// Kernels that go on from update to update, of every vector width, against arithmetic block by block.
+// Kernels that continue from update to update, of every vector width, compared with arithmetic block by block.
 #include "cpu/update.hpp"
 
 #include <cstring>
@@ -161,7 +161,7 @@ TEST_P(Update, GcmGoesOnFromItsState) {
                     ASSERT_TRUE(out == wanted) << blocks;
                     ASSERT_EQ(digest, store_element(expected)) << blocks;
                     ASSERT_EQ(counter, expected_counter);
-                    // The one for few blocks is right for many.
+                    // The kernel for few blocks is also correct for many.
                     update.counter = few_counter.data();
                     update.digest = few_digest.data();
                     Bytes in_place = in;
@@ -229,7 +229,7 @@ TEST(SerialUpdate, ModesAreLibcryptos) {
             run("CBC", false, [&](P c, C i, P o) { s.serial->cbc_inverse(d, c, i, o, blocks); });
             run("CTR", true, [&](P c, C i, P o) { s.serial->ctr(e, c, i, o, blocks); });
         }
-        // A counter of 128 bits that begins again.
+        // A counter of 128 bits that wraps.
         Bytes last(16, 0xff), zeros(32), out(32);
         last[15] = 0xfe;
         s.serial->ctr(s.encrypt.data(), last.data(), zeros.data(), out.data(), 2);

@@ -123,7 +123,7 @@ TEST_P(CpuXts, ManyUnitsAndAShorterLast) {
 TEST_P(CpuXts, NumbersCarryAndWrapAround) {
     for (std::size_t byte = 0; byte <= 16; ++byte) {
         for (const std::uint64_t before : {0u, 1u, 2u, 3u, 5u, 31u, 32u, 33u, 64u}) {
-            // So many units before the carry into `byte`; 16: before 2^128.
+            // This many units before the carry into `byte`; 16: before 2^128.
             Bytes number(16, 0);
             if (byte < 16) number[byte] = 1;
             for (std::uint64_t i = 0; i < before; ++i) {

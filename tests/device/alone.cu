@@ -1,2 +1,2 @@
-// The header is all that a kernel's author includes.
+// The author of a kernel includes only this header.
 #include <warpaes/device.cuh>

@@ -54,7 +54,7 @@ protected:
         if (const char* const why = no_gpu()) GTEST_SKIP() << warpaes::test::needs_gpu(why);
     }
 
-    /// How many tables fit here.
+    /// The number of tables that fit in this GPU's shared memory.
     static std::vector<int> table_counts() {
         std::vector<int> counts{1};
         for (const int count : {2, 4}) {
@@ -175,7 +175,7 @@ TEST_F(DeviceCuh, EveryBlockAKeyOfItsOwn) {
     }
 }
 
-/// Any number of warps fills them, in thread blocks of any shape, wherever they begin.
+/// Any number of warps fills them, at any address, in thread blocks of any shape.
 TEST_F(DeviceCuh, TablesAreTheSameWhoeverLoadsThem) {
     const std::vector<Shape> shapes{{1, {32, 1, 1}, 0},  {2, {96, 1, 1}, 0},  {1, {1024, 1, 1}, 0},
                                     {1, {8, 4, 5}, 256}, {1, {16, 8, 1}, 16}, {1, {64, 1, 1}, 128}};
@@ -247,7 +247,7 @@ Bytes sum(const Bytes& a, const Bytes& b) {
     return out;
 }
 
-/// As Guo, Katz, Wang and Yu write them down, one block after the other.
+/// As Guo, Katz, Wang and Yu define them, block by block.
 TEST_F(DeviceCuh, HashesOfTables) {
     constexpr std::size_t n = 150;
     const Bytes blocks = random_bytes(n * 16, 12), tweaks = random_bytes(n * 16, 13);

@@ -10,19 +10,19 @@ namespace device_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// How a kernel is launched, and where in dynamic shared memory its tables begin.
+/// Launch parameters of a kernel, and the offset of its tables in dynamic shared memory.
 struct Shape {
     unsigned grid = 2;
     unsigned threads[3] = {64, 1, 1};
     unsigned tables_at = 0;  ///< a multiple of 16
 };
 
-/// Why nothing can run here, or null.
+/// The reason why no kernel can run here, or null.
 const char* no_gpu();
 /// Bytes of shared memory that a block may have.
 unsigned shared_memory();
 
-/// ECB with one key, the schedule a kernel parameter made by the host. `tables`: 1, 2 or 4.
+/// ECB with one key; the host expands the key, and the schedule is a kernel parameter. `tables`: 1, 2 or 4.
 Bytes encrypt(int tables, const Bytes& key, const Bytes& blocks, const Shape& shape = {});
 Bytes decrypt(int tables, const Bytes& key, const Bytes& blocks, const Shape& shape = {});
 /// Block i with key i, expanded by the thread: with the tables (one), or the circuit and inverted.
@@ -30,7 +30,7 @@ Bytes encrypt_fresh(int key_bytes, const Bytes& keys, const Bytes& blocks);
 Bytes decrypt_fresh(int key_bytes, const Bytes& keys, const Bytes& blocks);
 
 enum class Expansion { host, circuit, tables, inverse_on_host, inverse };
-/// The schedules of many keys, one after the other. `tables` matters to Expansion::tables.
+/// The schedules of many keys, one after the other. Only Expansion::tables uses `tables`.
 Bytes schedules(Expansion how, int tables, int key_bytes, const Bytes& keys);
 
 /// counter_prg of every key: block j of key i is block blocks * i + j.
@@ -42,7 +42,7 @@ Bytes ctr(const Bytes& key, const Bytes& counter, std::uint64_t first, std::uint
           unsigned each, const Shape& shape = {});
 
 enum class Hash { cr, ccr, tccr, matyas_meyer_oseas };
-/// Of every block; with the tweak of its number, or under the key of its number.
+/// Every block, with the tweak or the key of its number.
 Bytes hash(Hash kind, int tables, int key_bytes, const Bytes& keys, const Bytes& blocks, const Bytes& tweaks);
 
 /// ECB of a multiple of 1,024 blocks by planes; one key for the grid, or one of `keys` for each 1,024 blocks.

@@ -69,7 +69,7 @@ Case file_case(std::string name, Bytes input, Bytes exact, Configure configure) 
     return c;
 }
 
-/// An encryption whose bytes are different every time: what it wrote is judged by what `decrypt` makes of it.
+/// An encryption with different bytes every time: `decrypt` checks its output.
 Case random_case(std::string name, const Bytes& text, Configure encrypt, const Configure& decrypt) {
     Case c = file_case(std::move(name), text, {}, std::move(encrypt));
     c.is_whole = [text, decrypt](const Bytes& output) { return clean_run(output, decrypt) == text; };
@@ -146,7 +146,7 @@ Keyset make_keyset(const char* template_name) {
 
 constexpr char aad[] = "associated";
 
-/// Reads a file that cannot seek. What was read before a failure is authentic, and wiped for the comparison.
+/// Reads a file that cannot seek. Bytes read before a failure are authentic, and are wiped for the comparison.
 warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
     memory.clear();
     Bytes piece(1000);
@@ -161,7 +161,7 @@ warpaes_status read_forward(warpaes_reader* reader, Bytes& memory) {
     return WARPAES_OK;
 }
 
-/// Reads the file in three pieces. What is read is wiped by who fails, not by who has succeeded before.
+/// Reads the file in three pieces. A failed call wipes its own output, not that of earlier calls.
 warpaes_status read_all(warpaes_engine* engine, const warpaes_keyset* keyset, const Ends& ends) {
     warpaes_source source{};
     source.struct_size = sizeof source;

@@ -1,4 +1,4 @@
-// What the fault matrix runs: jobs over files, descriptors and pipes, each knowing what its output may be.
+// Jobs of the fault matrix, over files, descriptors and pipes, each with its permitted outputs.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ using Reader = std::unique_ptr<warpaes_reader, Destroy>;
 using Writer = std::unique_ptr<warpaes_writer, Destroy>;
 using Key = std::unique_ptr<warpaes_key, Destroy>;
 
-/// Null if the backend cannot be had.
+/// Null if the backend is not available.
 Engine make_engine(const char* backend, std::uint32_t threads);
 Bytes some_bytes(std::size_t n, unsigned seed);
 
@@ -39,7 +39,7 @@ enum class EndKind {
 };
 const char* name_of(EndKind ends);
 
-/// Where a case reads and writes: paths, or where these are null descriptors or memory.
+/// The input and output of a case: paths, or, if these are null, descriptors or memory.
 struct Ends {
     const char* input_path = nullptr;
     const char* output_path = nullptr;
@@ -56,9 +56,9 @@ struct Case {
     std::function<warpaes_status(warpaes_engine*, const Ends&, std::uint32_t& notes)> run;
     /// The output of a run that succeeded.
     std::function<bool(const Bytes& output)> is_whole;
-    /// What a pipe has received before a failure.
+    /// The bytes that a pipe received before a failure.
     std::function<bool(const Bytes& output)> is_beginning;
-    /// The output, if every success gives the same.
+    /// The output, if every success gives the same bytes.
     Bytes exact;
     /// The input cannot be a pipe.
     bool seeks = false;

@@ -1,5 +1,5 @@
-// Every CUDA call of a job, failing at every position: where the engine chose the GPU the CPU finishes the work, where
-// the GPU was requested, the failure is reported and no data remains.
+// Every CUDA call of a job fails at every position. If the engine chose the GPU, the CPU finishes the work; if the
+// caller did, the failure is reported and no data remains.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -45,7 +45,7 @@ constexpr const char* functions[] = {"cudaEventCreateWithFlags",
                                      "cudaStreamWaitEvent",
                                      "cudaThreadExchangeStreamCaptureMode"};
 
-/// An engine that takes the GPU for anything: because it was asked to (`forced`) or because it chooses so.
+/// An engine that always uses the GPU: by request (`forced`) or by its own choice.
 Engine make_gpu_engine(bool forced) {
     const warpaes::EngineOptions options{.backend = forced ? "cuda" : "auto",
                                          .device = -1,
@@ -100,7 +100,7 @@ protected:
                 wrong = "another status than DEVICE or DEVICE_MEMORY";
             }
         }
-        // What could not be freed stays, and a device that is lost takes everything with it.
+        // Memory that could not be freed remains, and a lost device loses all its memory.
         if (!is_for_freeing(function) && failure.times == 1 && simt::usage() != before) {
             wrong = "memory or handles are left on the device";
         }
@@ -143,7 +143,7 @@ TEST_P(Device, EveryCallAtEveryPosition) {
             for (const simt::Failure& failure : simt::failures) check(function, nth, failure);
         }
     }
-    // The second lane may come too late to be opened: what only it would have called is missed then.
+    // The second lane may be opened too late or not at all; then its calls are missing.
     EXPECT_LE(missed_, injected_ / 2) << "of " << injected_ << " faults";
     const bool tells = work().ends != EndKind::memory && work().work->name.find("_writer") == std::string::npos;
     if (!forced() && tells) {

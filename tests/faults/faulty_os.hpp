@@ -31,15 +31,15 @@ struct Injection {
 
 /// Drops the injections and sets all counts to 0.
 void reset();
-/// WARPAES_FAULT="pwrite:3:fail:28" does it from outside: call, nth, effect (fail, one_byte, half, end, slow, raise),
+/// WARPAES_FAULT="pwrite:3:fail:28" sets it from outside: call, nth, effect (fail, one_byte, half, end, slow, raise),
 /// error.
 void inject(const Injection& injection);
 /// Calls since the last reset, by name; "*": of all.
 std::map<std::string, unsigned> counts();
 /// Whether any injection had its effect since the last reset.
 bool happened();
-/// Whether since then anything was written to a file that was made with permissions for others than its owner: they may
-/// have opened it before these were taken away.
+/// Whether anything was written since then to a file that was created with permissions for others: they may have opened
+/// it before the permissions were removed.
 bool exposed();
 /// Since then, the names of files that got others.
 std::set<std::string> earlier_names();

@@ -17,7 +17,7 @@
 namespace faults {
 namespace {
 
-/// What may become of a call, and of so many after it.
+/// The effect on a call and on the given number of calls after it.
 struct Fault {
     Effect effect;
     int error = 0;
@@ -28,7 +28,7 @@ std::vector<Fault> failures(std::initializer_list<int> errors) {
     std::vector<Fault> list;
     for (const int error : errors) {
         list.push_back({Effect::fail, error});
-        // Who is interrupted tries again: for ever, if it never ends.
+        // An interrupted call is repeated: for ever, if every call is interrupted.
         list.push_back({Effect::fail, error, error == EINTR ? 3 : for_ever});
     }
     return list;
@@ -163,8 +163,7 @@ TEST_P(Io, EveryCallAtEveryPosition) {
         }
     }
     if (!seen.contains("link")) return;
-    // A file system without files that have no name: those that come in their place fail too, also if it does not know
-    // RENAME_NOREPLACE either.
+    // A file system without unnamed files: the calls used instead fail as well, with and without RENAME_NOREPLACE.
     std::vector<Injection> named{{"open", 2, Effect::fail, EOPNOTSUPP}};  // the first is that of the input
     if (ends == EndKind::file) named.push_back({"open", 4, Effect::fail, EOPNOTSUPP});  // after that of permissions
     for (const std::string call : {"open", "rename", "link", "unlink"}) {

@@ -1,4 +1,4 @@
-// Counts what became of every injected fault; with WARPAES_FAULTS_RECORD the counts go to that file as JSON.
+// Counts the outcomes of injected faults; with WARPAES_FAULTS_RECORD it writes them to that file as JSON.
 #pragma once
 
 #include <string>

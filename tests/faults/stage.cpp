@@ -34,7 +34,7 @@ Result result_of(const Case& c, warpaes_engine* engine, const Ends& ends) {
     return result;
 }
 
-/// Every byte is the right one or was never written.
+/// Every byte is right or was never written.
 bool is_part(const Bytes& exact, const Bytes& output) {
     if (output.size() > exact.size()) return false;
     for (std::size_t i = 0; i < output.size(); ++i) {

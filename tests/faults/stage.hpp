@@ -1,4 +1,4 @@
-// A directory with an input, an output of some kind, and a look at what a run has left there.
+// A directory with an input, an output of some kind, and checks of the files that a run leaves.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace faults {
 
-/// One case between one kind of ends.
+/// One case with one kind of input and output.
 struct Work {
     const Case* work;
     EndKind ends;
@@ -17,7 +17,7 @@ struct Work {
 std::vector<Work> all_work();
 std::string name_of(const Work& work);
 
-/// What a run has led to.
+/// The outcome of a run.
 struct Result {
     warpaes_status status = WARPAES_OK;
     std::uint32_t notes = 0;
@@ -32,7 +32,7 @@ public:
     explicit Stage(EndKind ends);
 
     [[nodiscard]] Result run(const Case& c, warpaes_engine* engine);
-    /// Why `result` is neither the whole output nor an error that left nothing; empty if it is one of them.
+    /// The reason why `result` is neither the whole output nor an error without output; empty if it is one of them.
     [[nodiscard]] std::string fault_in(const Case& c, const Result& result) const;
 
 private:
@@ -44,7 +44,7 @@ private:
 
     EndKind ends_;
     oracle::Folder folder_;
-    Bytes old_;  ///< what a replacement replaces
+    Bytes old_;  ///< the content that a replacement replaces
 };
 
 }  // namespace faults

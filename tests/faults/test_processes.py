@@ -1,6 +1,6 @@
-"""The command stopped at every system call, at any moment, and with a GPU whose every call fails.
+"""The command stopped at every system call and at random moments, and with a GPU in which each call fails.
 
-The library under it is the one whose system calls fail and whose GPU is simulated (WARPAES_LIBRARY).
+WARPAES_LIBRARY is a library with failing system calls and a simulated GPU.
 """
 
 import collections
@@ -22,7 +22,7 @@ LIBRARY = Path(os.environ["WARPAES_LIBRARY"])
 ENC = ("enc", "-aes-256-ctr", "-K", "11" * 32, "-iv", "22" * 16)
 MOMENTS = int(os.environ.get("WARPAES_FAULT_MOMENTS", "15"))
 OLD = b"what was there before"
-#: What was done to how many processes; with WARPAES_FAULTS_RECORD it goes to that file.
+#: Counts of processes by what was done to them; with WARPAES_FAULTS_RECORD written to that file.
 runs = collections.Counter()
 
 
@@ -59,7 +59,7 @@ class Processes(unittest.TestCase):
         return done.stdout
 
     def prepare(self, size):
-        """The commands to disturb, each with its input and what a right output is."""
+        """The commands to disturb, each with its input and the right output."""
         plain, sealed = self.directory / "plain", self.directory / "sealed"
         plain.write_bytes(data(size))
         keys = ("-k", self.directory / "keys")
@@ -101,7 +101,7 @@ class Processes(unittest.TestCase):
         if process.returncode == 0:
             self.assertTrue(content is not None and is_right(content), what)
         elif content != (OLD if replaces else None):
-            # The signal came after the name was given: then the file is whole.
+            # The signal came after the file got its name, so the file is complete.
             self.assertTrue(content is not None and is_right(content), (what, process.returncode, error))
         if not killed:
             self.assertEqual(names, ["out"] if content is not None else [], what)
@@ -121,7 +121,7 @@ class Processes(unittest.TestCase):
                     if succeeded and nth > 8:
                         break
                 else:
-                    self.fail("the command never comes to its end")
+                    self.fail("the command never ends")
                 self.assertGreater(nth, 8, what)
 
     def test_sigint_at_every_system_call(self):

@@ -28,7 +28,7 @@ protected:
         plaintext_ = pseudorandom(static_cast<std::size_t>(layout_.text_offset(segments) + layout_.text / 2), 20);
     }
 
-    /// A file of the plaintext; each call another, as salts are random.
+    /// A file with the plaintext, different in each call because salts are random.
     Sealed seal_file(const StreamKey& key) const {
         const Bytes file = seal(key, aad_, make_segment_cipher(key, aad_)->header(), plaintext_);
         const auto at = [&](std::uint64_t segment) {
@@ -42,7 +42,7 @@ protected:
         return sealed;
     }
 
-    /// Every byte of a short file, and of a long one those where something begins or ends.
+    /// Every byte of a short file; in a long one, those around boundaries.
     [[nodiscard]] std::vector<std::size_t> positions(std::size_t bytes) const {
         std::vector<std::size_t> positions;
         for (std::size_t at = 0; at < bytes; ++at) {
@@ -54,14 +54,14 @@ protected:
             const std::uint64_t within = (at - layout_.header_bytes + (layout_.text - layout_.first_text)) % full;
             if (bytes < 1000 || within < 2 || within + 18 > full || at % 509 == 0) positions.push_back(at);
         }
-        // Not more than a test may take.
+        // As many as a test has time for.
         const std::size_t step = positions.size() / 400 + 1;
         std::vector<std::size_t> some;
         for (std::size_t i = 0; i < positions.size(); i += step) some.push_back(positions[i]);
         return some;
     }
 
-    /// `authentic`: the first so many bytes of plaintext reach a pipe, if that is known.
+    /// `authentic`: the number of plaintext bytes that reach a pipe, if known.
     void expect_refused(const Bytes& file, const Keyset& keyset, const Bytes& aad,
                         std::optional<std::uint64_t> authentic = std::nullopt) {
         write_file("bad", file);

@@ -1,4 +1,4 @@
-// File jobs on a GPU that fails midway, on the simulated GPU: every CUDA call at each of its turns, once and for good.
+// File jobs on a GPU that fails midway, on the simulated GPU: each CUDA call fails in turn, once and permanently.
 #include <limits>
 
 #include "../gpu_first.hpp"
@@ -26,7 +26,7 @@ protected:
 
     static constexpr int for_good = std::numeric_limits<int>::max() / 2;
 
-    /// `work` on an engine of its own, with every CUDA call failing in turn.
+    /// `work` on a new engine, with every CUDA call failing in turn.
     template <typename Work>
     void fail_every_call(const char* backend, const Work& work, std::initializer_list<int> how_often = {1, for_good}) {
         simt::reset();

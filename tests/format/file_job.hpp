@@ -1,4 +1,4 @@
-// Jobs on files in a directory of their own, and keysets with keys of any parameters.
+// Jobs on files in a separate directory, and keysets with keys of any parameters.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace warpaes::test {
 struct AeadJob : FileJob, AeadOptions {};
 FileResult run_aead(Engine& engine, const AeadJob& job);
 
-/// The keys' numbers are kept; the first one is the primary. C2SP: exactly one key.
+/// The key IDs are kept; the first key is the primary. C2SP: exactly one key.
 Keyset keyset_of(const std::vector<StreamKey>& keys);
 
 class FileJobTest : public testing::Test {
@@ -38,7 +38,7 @@ protected:
     /// A job from file to file.
     [[nodiscard]] AeadJob job(Direction direction, const Keyset& keyset, const std::string& from,
                               const std::string& to) const;
-    /// What the job writes to a pipe, its status and sentence; `input`, if there is one, comes through another.
+    /// The job's output to a pipe, its status and message; `input`, if any, comes through another pipe.
     struct Piped {
         warpaes_status status = WARPAES_OK;
         std::string sentence;
@@ -53,7 +53,7 @@ private:
     oracle::Folder folder_;
 };
 
-/// The status of what `body` throws, and its sentence.
+/// The status and message of the exception that `body` throws.
 struct Failure {
     warpaes_status status = WARPAES_OK;
     std::string sentence;

@@ -1,4 +1,4 @@
-// Keysets under a key-encryption key: what Tink wrote opens, in every form that such a key has, and nothing else does.
+// Keysets under a key-encryption key: Tink's keysets open with every form of such a key, and nothing else does.
 #include "format/kek.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ Text bytes_of_base64(const std::string& text) {
     return to;
 }
 
-/// The bytes from 0 on.
+/// The bytes 0, 1, 2, …
 std::string raw(std::size_t bytes) {
     std::string key;
     for (std::size_t i = 0; i < bytes; ++i) key += static_cast<char>(i);
@@ -97,7 +97,7 @@ TEST(KeysetUnderKek, TinksOpens) {
     EXPECT_EQ(template_name_of(keyset.primary().parameters), "AES128_GCM_HKDF_4KB");
     EXPECT_EQ(keyset.primary().key, SecretVector(16, 0x5a));
     EXPECT_EQ(keyset.entries()[1].state, KeyState::disabled);
-    // Tink leaves keysetInfo out where it is told to.
+    // Tink can be told to omit keysetInfo.
     EXPECT_EQ(open_under_kek(std::string("{\"encryptedKeyset\": \"") + sealed_under_kek + "\"}").entries().size(), 2u);
     EXPECT_EQ(open_under_kek(wrapped_under_kek(), " \n" + kek + "\r\n").entries().size(), 2u);
 }
@@ -134,7 +134,7 @@ TEST(KeysetUnderKek, EveryFormOfAKey) {
             const Text part = sealed_part(json);
             ASSERT_GT(part.size(), form.prefix.size() + 28);
             ASSERT_EQ(Text(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size())), form.prefix);
-            // Decrypting is encrypting again: GCM's key stream is the counter's.
+            // Decryption repeats the encryption: GCM's key stream is that of CTR.
             const std::string key = raw(form.key_bytes);
             const Text nonce(part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size()),
                              part.begin() + static_cast<std::ptrdiff_t>(form.prefix.size() + 12));
@@ -177,7 +177,7 @@ TEST(KeysetUnderKek, TextIsNoKey) {
             [&] { wrap(inside, std::string("\xff\xfe{\0}\0 \0\n\0", 10)); });
 }
 
-/// The share of random keys that are taken for text, as the header gives it.
+/// The share of random keys that pass as text, as the header states it.
 TEST(KeyText, RandomKeysAreNoText) {
     std::mt19937_64 random(7);
     unsigned taken = 0;
@@ -210,7 +210,7 @@ TEST(KeysetUnderKek, ThePrimaryEncryptsAndEveryEnabledKeyDecrypts) {
     EXPECT_EQ(part, (Text{1, 0, 0, 0, 9}));
     EXPECT_EQ(open_under_kek(now, keyset_json(9, second)).primary_id(), 7u);
     refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(now); });
-    // One without prefix is tried, too, whatever comes first.
+    // A key without prefix is also tried, whatever comes first.
     EXPECT_EQ(open_under_kek(wrap(inside, std::string(16, '\xb1')), rotated).primary_id(), 7u);
     for (const char* state : {"DISABLED", "DESTROYED"}) {
         const std::string off = replaced(rotated, "ENABLED", state);
@@ -235,7 +235,7 @@ TEST(KeysetUnderKek, AnotherKeyOrWhatWasAlteredIsToldInTheSameWords) {
         altered[i] = altered[i] == 'A' ? 'B' : 'A';
         refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek, [&] { open_under_kek(wrapped_under_kek(altered)); });
     }
-    // 29 to 33 bytes: with the prefix too few for a tag.
+    // 29 to 33 bytes: with the prefix, too short for a tag.
     for (std::size_t length = 40; length < good.size(); length += 4) {
         refused(WARPAES_ERROR_AUTHENTICATION, wrong_kek,
                 [&] { open_under_kek(wrapped_under_kek(good.substr(0, length))); });

@@ -1,4 +1,4 @@
-// Tink's JSON, in Tink's own spelling, and everything that is nearly that.
+// Tink's JSON as Tink writes it, and small deviations from it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -174,9 +174,9 @@ TEST(KeysetJson, NotJson) {
     refused_json(replaced(text, "SYMMETRIC", "SYMM\x7fTRIC"), "string");
     refused_json(replaced(text, "SYMMETRIC", "SYMM\\u0080"), "ASCII");
     refused_json(replaced(text, "SYMMETRIC", "SYMM\\u00e4"), "ASCII");
-    // Right before the key, which the sentence does not show (refused_json() looks).
+    // Directly before the key, which the sentence does not show (refused_json() checks that).
     refused_json(replaced(text, "\"value\": ", "\"value\": x"), "expected '\"'");
-    // What could be read, but would have to be escaped to be written.
+    // Text that is readable, but would need escapes when written.
     for (const char* escape : {"\\u0000", "\\u001f", "\\u007f", "\\n", "\\\"", "\\\\"}) {
         refused_json(replaced(text, "google.crypto", std::string("google") + escape + "crypto"),
                      "has a type that is none");

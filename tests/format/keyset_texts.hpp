@@ -1,4 +1,4 @@
-// What tests of keysets share: texts, bytes, and that a keyset is refused.
+// Shared code of keyset tests: texts, bytes, and checks that a keyset is refused.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace warpaes::test {
 
-/// With `to` for the first `from`, which is there.
+/// Replaces the first `from`, which must exist, by `to`.
 inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
     const std::size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
@@ -43,7 +43,7 @@ inline std::string keyset_json(std::uint32_t primary, const std::string& keys) {
     return "{\"primaryKeyId\": " + std::to_string(primary) + ", \"key\": [" + keys + "]}";
 }
 
-/// `body` throws an error with this status, whose sentence has these words.
+/// Checks that `body` throws an error with this status, whose message contains these words.
 inline void refused(warpaes_status status, const std::string& words, const std::function<void()>& body) {
     try {
         body();

@@ -100,7 +100,7 @@ TEST(KeysetWrap, WhatEverybodySeesIsWhatIsInside) {
 }
 
 TEST(KeysetWrap, NoCostTakesAllMemoryOrHours) {
-    // Nothing is allocated: the first would be a terabyte, and would not come back with this sentence.
+    // Nothing is allocated: the first size is a terabyte, whose allocation would give another message.
     for (const auto& [n, r, p] : {std::array{"2147483648", "4", "1"},
                                   {"1048576", "9", "1"},
                                   {"2", "4294967295", "1"},
@@ -146,7 +146,7 @@ TEST(KeysetWrap, WhatIsNoneIsToldBeforeAnythingIsDerived) {
     }
 }
 
-// Tink's protobuf messages by hand.
+// Tink's protobuf messages, encoded by hand.
 std::string field(unsigned number, unsigned value) {
     return {static_cast<char>(number << 3), static_cast<char>(value)};
 }
@@ -157,7 +157,7 @@ std::string field(unsigned number, const std::string& content) {
            content;
 }
 
-/// A file whose encrypted part is `message`, whatever that is.
+/// A file with `message` as its encrypted part, valid or not.
 std::string sealed_message(const std::string& message) {
     std::vector<std::uint8_t> its_salt(16, 9), key(32), nonce(12, 5);
     EXPECT_EQ(EVP_PBE_scrypt("x", 1, its_salt.data(), its_salt.size(), 2, 1, 1, 0, key.data(), key.size()), 1);
@@ -242,7 +242,7 @@ TEST(KeysetWrap, WhatIsWrittenOpensAndIsNeverTheSame) {
         EXPECT_EQ(text(open_under_passphrase(json, "x").to_json()), text(keyset.to_json()));
     EXPECT_EQ(peek_keyset(a).keyset.primary_id(), first);
     refused(WARPAES_ERROR_AUTHENTICATION, wrong_passphrase, [&] { open_under_passphrase(a, "y"); });
-    // Without room only the length is told.
+    // Without room only the length is returned.
     EXPECT_EQ(wrap_keyset(keyset, bytes("x"), least, a.size() - 1).size(), a.size());
 }
 

@@ -55,7 +55,7 @@ protected:
     }
 };
 
-/// Joins what touches; the last range has no end if the file's end is not authentic.
+/// Joins adjacent ranges; the last one has no end if the file's end is not authentic.
 std::vector<Range> joined(const std::vector<Range>& ranges) {
     std::vector<Range> all;
     for (const Range& range : ranges) {

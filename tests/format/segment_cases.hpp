@@ -21,7 +21,7 @@ struct SegmentCase {
     StreamParameters parameters;
 };
 
-/// As the library keeps it.
+/// In the library's own form.
 inline SecretVector secret(const Bytes& bytes) {
     return {bytes.begin(), bytes.end()};
 }

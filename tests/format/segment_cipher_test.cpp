@@ -21,7 +21,7 @@ protected:
         return **lease_;
     }
 
-    /// The whole file, `at_once` segments a call.
+    /// The whole file, `at_once` segments per call.
     Bytes seal_with(const SegmentCipher& cipher, const Bytes& plaintext, std::uint64_t at_once) {
         const SegmentLayout& layout = cipher.layout();
         Bytes file(static_cast<std::size_t>(layout.file_bytes(plaintext.size())), 0xa5);
@@ -133,13 +133,13 @@ TEST_P(SegmentCipherTest, AnyAlteredBitIsFoundAndTheWholeRangeWiped) {
             }
             ASSERT_EQ(out, Bytes(out.size(), 0)) << c.name << " " << at;
         }
-        // In another place, or as if the file ended or did not end there.
+        // At another position, or as if the file ended or did not end there.
         for (const SegmentRange& wrong : {SegmentRange{2, 3, 5, true}, SegmentRange{4, 3, 5, true}}) {
             Bytes out(text.size(), 0xa5), input = sealed;
             EXPECT_THROW(cipher->process(lane(), Direction::decrypt, wrong, out.data(), input.data()), Error);
             EXPECT_EQ(out, Bytes(out.size(), 0));
         }
-        if (layout.last_is_shorter) continue;  // there, only the length tells where the file ends
+        if (layout.last_is_shorter) continue;  // there, only the length determines the end of the file
         Bytes out(text.size(), 0xa5), input = sealed;
         EXPECT_THROW(cipher->process(lane(), Direction::decrypt, {3, 2, layout.text, true}, out.data(), input.data()),
                      Error);
@@ -153,7 +153,8 @@ TEST_P(SegmentCipherTest, EveryByteOfTheNumberIsInTheNonce) {
         const SegmentLayout& layout = cipher->layout();
         const auto full = static_cast<std::size_t>(layout.text);
         Bytes file_header(cipher->header().begin(), cipher->header().end());
-        // Pairs of neighbours, a full one and a short last one, round every byte of the number, and the very last.
+        // Pairs of a full segment and a short last one, at numbers around every carry between bytes, and at the
+        // maximum.
         std::vector<std::uint64_t> numbers{layout.most_segments - 1};
         for (std::uint64_t carry = 1 << 8; carry < layout.most_segments; carry <<= 8) numbers.push_back(carry);
         for (const std::uint64_t number : numbers) {

@@ -1,4 +1,4 @@
-// Where segments lie, against a walk through the file that counts them.
+// Positions of segments, compared with a count from the beginning of the file.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -50,7 +50,7 @@ TEST(SegmentLayout, EveryLengthOverSomeSegments) {
             ASSERT_EQ(layout.segments_of(text), walked.segments) << c.name << " " << text;
             ASSERT_EQ(layout.file_bytes(text), walked.file_bytes) << c.name << " " << text;
             ASSERT_EQ(text_bytes_of(layout, walked.file_bytes), text) << c.name << " " << text;
-            // And the lengths between that no plaintext has.
+            // Also the lengths in between, which no plaintext has.
             for (; next_file < walked.file_bytes; ++next_file) {
                 ASSERT_EQ(text_bytes_of(layout, next_file), std::nullopt) << c.name << " " << next_file;
             }

@@ -1,4 +1,5 @@
-// The three formats again, segment by segment and by libcrypto only, as their specifications read.
+// A second implementation of the three formats, segment by segment and only with libcrypto, close to the
+// specifications.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ using Bytes = std::vector<std::uint8_t>;
 /// The whole file of a plaintext, with the salt (and Tink's nonce prefix) of `header`.
 Bytes seal(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, const Bytes& plaintext);
 
-/// One segment of such a file, wherever in it.
+/// One segment of such a file, at any position.
 Bytes seal_segment(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, std::uint64_t number,
                    bool last, const Bytes& text);
 

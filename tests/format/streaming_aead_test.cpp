@@ -1,4 +1,4 @@
-// Whole files of authenticated segments: there and back by every way, parts of them, several keys.
+// Whole files of authenticated segments: round trips on every path, ranges, several keys.
 #include "format/streaming_aead.hpp"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ namespace {
 
 class StreamingAead : public FileJobTest {};
 
-/// A file that has become shorter than it says.
+/// A file that became shorter than its reported size.
 class Shortened final : public Source {
 public:
     Shortened(Bytes bytes, std::size_t rest) : bytes_(std::move(bytes)), rest_(rest) {}
@@ -34,7 +34,7 @@ std::span<const std::uint8_t> header_of(const StreamKey& key, const Bytes& file)
     return std::span(file).first(static_cast<std::size_t>(layout_of(key.parameters).header_bytes));
 }
 
-/// Round every boundary of the first segments, and of chunks of 4 KiB.
+/// Lengths around every boundary of the first segments, and of chunks of 4 KiB.
 std::vector<std::size_t> lengths_round_segments_and_chunks(const SegmentLayout& layout) {
     std::vector<std::size_t> lengths{0, 1};
     const std::uint64_t a_chunk = std::max<std::uint64_t>(1, 4096 / (layout.text + layout.tag));
@@ -171,7 +171,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
         const auto fresh = make_segment_cipher(key, {});
         const Bytes file = seal(key, {}, fresh->header(), plaintext);
         const ByteRange in_segment_2{layout.text_offset(2), layout.text_offset(3) - 1};
-        // Of C2SP there is one more, without text.
+        // C2SP has one more, without text.
         const std::uint64_t segments = layout.segments_of(plaintext.size());
         for (std::uint64_t segment = 0; segment < segments; ++segment) {
             Bytes altered = file;
@@ -182,7 +182,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
             part.range = in_segment_2;
             EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                       segment == 2 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
-            // To the end: the end is shown to be there.
+            // A range to the end: the end is authenticated.
             part.range = ByteRange{layout.text_offset(4)};
             EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                       segment >= 4 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
@@ -192,7 +192,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
         AeadJob part = job(Direction::decrypt, keyset, "sealed", "none");
         part.range = ByteRange{layout.text_offset(3)};
         EXPECT_NE(failure_of([&] { run_aead(engine_, part); }).status, WARPAES_OK) << c.name;
-        // Nor is a range beyond the damage reported as beyond the end of the file.
+        // Nor is a range after the damage reported as past the end of the file.
         part.range = ByteRange{layout.text_offset(4)};
         EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
                   c.parameters.format == SegmentFormat::c2sp ? WARPAES_ERROR_FORMAT : WARPAES_ERROR_AUTHENTICATION);
@@ -236,7 +236,7 @@ TEST_F(StreamingAead, AnyEnabledKeyOpensAndThePrimarySeals) {
     }
 }
 
-/// Of what kept each key from opening a file, whichever was tried first: a header that could be this key's says more.
+/// The error does not depend on the order of keys: a header that matches a key gives the more specific message.
 TEST_F(StreamingAead, WhereAKeyCouldBeItsTheContentIsWrong) {
     const SegmentCase &its = segment_cases[0], &longer = segment_cases[1];
     const StreamKey key = key_of(its, 1), another = key_of(its, 2), other_header = key_of(longer, 3);
@@ -328,7 +328,7 @@ struct Plans : FileFormat {
     using FileFormat::fitted;
 };
 
-/// A sink that wants pieces of a mebibyte.
+/// A sink that takes pieces of 1 MiB.
 class Pieces final : public Sink {
 public:
     bool is_sequential() const noexcept override { return false; }

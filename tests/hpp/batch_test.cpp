@@ -26,7 +26,7 @@ protected:
     Vector text_ = Vector(4 * 100), ivs_ = Vector(4 * 16);
 };
 
-/// Holds up the only worker of an engine until `open`, for as long as a wait that should not have begun would show.
+/// Blocks the only worker of an engine until `open`, or long enough that an unwanted wait would be noticed.
 class HppHeldBatch : public HppBatch {
 protected:
     void SetUp() override {
@@ -99,7 +99,7 @@ TEST_F(HppBatch, SaysWhoDidIt) {
               std::tuple(0U, 6U, 1U, 3U, 0U));
 }
 
-// Anyone who does not ask for it is not refused a nonce that comes twice.
+// Without the flag a repeated nonce is not refused.
 TEST_F(HppBatch, NoncesAreCheckedWhereThatIsAskedFor) {
     Vector tags(2 * 16);
     std::vector<Entry> entries(2, Entry{.mode = Mode::gcm,

@@ -14,9 +14,9 @@
 
 namespace {
 
-/// What was called, in its order.
+/// The calls in order.
 std::vector<std::string> calls;
-/// What the system gives instead of random bytes: so many at once, or an error. None: what it would give.
+/// The system's replacement for random bytes: at most this many at once, or an error. None: its normal result.
 std::vector<ssize_t> random_answers;
 std::uint8_t next_byte = 0;
 
@@ -53,7 +53,7 @@ void __wrap_warpaes_free(warpaes_engine* engine, void* pointer) {
 }
 warpaes_status __wrap_warpaes_scrypt_choose(double seconds, warpaes_scrypt* cost) {
     calls.push_back("scrypt_choose " + std::to_string(seconds));
-    return __real_warpaes_scrypt_choose(0, cost);  // what is made costs the tests less
+    return __real_warpaes_scrypt_choose(0, cost);  // the result costs the tests less
 }
 // NOLINTEND(bugprone-reserved-identifier)
 }
@@ -70,7 +70,7 @@ protected:
     const warpaes::Engine engine;
 };
 
-/// Every byte of a nonce is the system's, however few it gives at once.
+/// Every byte of a nonce comes from the system, however few it returns at once.
 TEST_F(HppCalls, NoncesAreRandomThroughout) {
     const warpaes::Key key(std::vector<std::uint8_t>(16));
     for (const std::vector<ssize_t>& answers :
@@ -106,7 +106,7 @@ TEST_F(HppCalls, KeysAreFlushed) {
     EXPECT_EQ(calls, Calls{"flush_keys"});
 }
 
-/// A guess at a passphrase takes a second where nothing else is said.
+/// A guess at a passphrase takes a second by default.
 TEST_F(HppCalls, PassphrasesCostASecond) {
     warpaes::Keyset keyset;
     keyset.add("AES128_GCM_HKDF_4KB");

@@ -1,4 +1,4 @@
-// The C++ header: modes made of others, and the generator of random bits.
+// The C++ header: modes composed of others, and the generator of random bits.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// AES-GCM in the C++ headers: that everything is handed on as it is.
+// AES-GCM in the C++ headers: all arguments are passed on unchanged.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -188,8 +188,8 @@ TEST_F(HppGcm, Segments) {
     EXPECT_EQ(refused([&](auto& s) { s.nonces = {}; }), WARPAES_OK) << "nothing to do";
 }
 
-/// Lengths and strides as a container's header may give them, which nothing has authenticated yet: a segment that would
-/// reach into the next one, or beyond its buffer, is refused before a byte is read or written.
+/// Lengths and strides from a container's header that is not authenticated yet: a segment that would reach into the
+/// next one or past its buffer is refused before any byte is read or written.
 TEST_F(HppGcm, SegmentsThatReachTooFar) {
     constexpr std::uint64_t most = ~std::uint64_t{0};
     const Bytes nonces = pattern(36, 5);

@@ -36,7 +36,7 @@ static_assert(!std::is_constructible_v<warpaes::Bytes, Bytes&&>);
 const Bytes key_bytes = pattern(32);
 const Bytes iv = pattern(16);
 
-/// The status and the sentence of what `call` throws.
+/// The status and message of the exception that `call` throws.
 template <typename Call>
 std::pair<warpaes_status, std::string> failure_of(Call call) {
     try {
@@ -203,7 +203,7 @@ TEST_F(Hpp, ContextsTakeKeysAndIvsApart) {
     context.set_iv(iv);
     EXPECT_EQ(context.iv(), iv);
     EXPECT_EQ(context.update({plain.data(), 48}, out), 48u);
-    // Another goes on from where this one stands.
+    // Another context continues from this state.
     warpaes::Context next(engine);
     next.init(Mode::cbc, Direction::encrypt, key, context.iv());
     EXPECT_EQ(next.update({plain.data() + 48, 48}, {out.data() + 48, 48}), 48u);
@@ -421,7 +421,7 @@ TEST_F(HppFile, TakesEveryOptionAndTellsWhatItDid) {
                   std::pair(WARPAES_ERROR_RANGE, std::string("range: is empty")));
     }
 
-    // What is derived of a passphrase depends on each of these.
+    // Bytes derived from a passphrase depend on each of these.
     const auto crypt = [&](Direction direction, const std::string& from, const std::string& to, unsigned key_bits,
                            std::uint32_t iterations, std::string_view passphrase) {
         warpaes::run_file(libcrypto, {.direction = direction,
@@ -460,7 +460,7 @@ bool is_empty(const Range& bytes) {
     return bytes.data() == nullptr && bytes.size() == 0;
 }
 
-/// What a designated initialiser leaves out.
+/// Fields that a designated initialiser omits.
 TEST(HppDefaults, OfWhatIsAskedFor) {
     const warpaes::Message message{};
     EXPECT_EQ(static_cast<int>(message.mode) | static_cast<int>(message.direction), 0);
@@ -499,7 +499,7 @@ TEST(HppDefaults, OfWhatIsAskedFor) {
     EXPECT_TRUE(is_empty(warpaes::Bytes()) && is_empty(warpaes::ConstBytes()));
 }
 
-/// What is not told.
+/// Values that are not reported.
 TEST(HppDefaults, OfWhatIsAnswered) {
     const warpaes::Result result{};
     EXPECT_EQ(result.output_len | result.notes, 0U);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-/// Neighbouring bytes and blocks of it are different, and so are patterns of different seeds.
+/// Adjacent bytes and blocks differ, and so do patterns of different seeds.
 inline std::vector<std::uint8_t> pattern(std::size_t size, std::uint8_t seed = 0) {
     std::vector<std::uint8_t> bytes(size);
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(seed + i * 7 + i / 251);

@@ -1,4 +1,4 @@
-// The headers in a second translation unit: what they define must be inline.
+// The headers in a second translation unit: their definitions must be inline.
 #include <warpaes/drbg.hpp>
 #include <warpaes/gcm.hpp>
 #include <warpaes/numbers.hpp>

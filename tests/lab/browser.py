@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to over a pipe: its DevTools protocol needs nothing that Python lacks."""
+"""A headless Chromium, controlled over a pipe: its DevTools protocol needs only Python's standard library."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Browser:
 
     @staticmethod
     def _pipe() -> tuple[int, int]:
-        """Reading end, writing end; neither is 3 or 4, which the browser's will be."""
+        """Read end and write end; neither is 3 or 4, which the browser uses."""
         ends = os.pipe()
         high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
         for end in ends:
@@ -124,7 +124,7 @@ class Browser:
             self.problems.append(event["entry"]["text"])
 
     def open(self, page: Path, width: int, *, dark: bool = False) -> None:
-        """Shows a file in a window of this width, 900 high, and waits until it is loaded."""
+        """Open a file in a window of this width, 900 pixels high, and wait until it is loaded."""
         self.call("Page.navigate", url="about:blank")
         self._until(lambda message: message.get("method") == "Page.loadEventFired", "about:blank")
         self.call(

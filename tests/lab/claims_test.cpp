@@ -1,4 +1,4 @@
-// Verdicts on made-up figures: each judges the series, the range and the condition that its sentence is about.
+// Verdicts on invented figures: each uses the series, the range and the condition of its sentence.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST(Claims, AMachineUnderLoadYieldsNoVerdict) {
     const Verdict verdict = made.judged("N.four-tables");
     EXPECT_EQ(verdict.holds, Holds::open);
     EXPECT_NE(verdict.sentence.find("others used 50 %"), std::string::npos) << verdict.sentence;
-    // Nor does an experiment that only the verdict on another one needs.
+    // Nor does an experiment that is only needed for a verdict on another one.
     MadeRecord two;
     two.lines("H.ctr", "CTR, kernel alone", {1024}, "four tables in shared memory", {100});
     two.lines("H.ctr", "CTR with transfers", {1024}, "four tables in shared memory, one step after the other", {50});
@@ -148,7 +148,7 @@ TEST(Claims, TheRankCorrelationHasAnInterval) {
     const Verdict verdict = thirteen(as_published).judged("W.thirteen-order");
     EXPECT_EQ(verdict.holds, Holds::yes);
     EXPECT_NE(verdict.sentence.find("n = 13"), std::string::npos);
-    // The extremes as published and everything between at random is not the published order.
+    // The published extremes with a random order between them are not the published order.
     EXPECT_EQ(thirteen({1, 8, 4, 9, 5, 10, 6, 11, 7, 12, 3, 13, 0.5}).holds("W.thirteen-order"), Holds::no);
 }
 
@@ -248,10 +248,11 @@ TEST(Claims, FromThirtyTwoKilobytesOnTransfersBeginToBeTheMainPart) {
 TEST(Claims, MappedMemoryIsJudgedAgainstCopiesWithoutStreams) {
     MadeRecord made;
     const char* title = "From host memory to host memory, by input size";
-    made.lines("G.transfers", title, {2048, 1 << 30}, "mapped, write-combined", {2, 40});
-    made.lines("G.transfers", title, {2048, 1 << 30}, "page-locked, one step after the other", {1, 26});
-    made.lines("G.transfers", title, {2048, 1 << 30}, "page-locked, overlapped", {1, 46});
-    EXPECT_EQ(made.holds("G.mapped"), Holds::yes);
+    const std::vector<double> x{2048, 8388608, 1 << 30};
+    made.lines("G.transfers", title, x, "mapped, write-combined", {2, 20, 20});
+    made.lines("G.transfers", title, x, "page-locked, one step after the other", {1, 10, 26});
+    made.lines("G.transfers", title, x, "page-locked, overlapped", {1, 15, 46});
+    EXPECT_EQ(made.holds("G.mapped"), Holds::yes) << "1 GiB is none of its sizes";
     EXPECT_EQ(made.holds("W.overlapped"), Holds::yes);
 }
 
@@ -324,7 +325,7 @@ TEST(Claims, SurfacesAreComparedThroughTheSameBuffer) {
     const auto surface = [&](const char* name, std::vector<double> values) {
         made.surface("D.surfaces", "AES-128 encryption", {1024, 67108864}, {1024, 33554432}, name, std::move(values));
     };
-    // At the largest buffer the GPU is ahead; AES-NI is better through a small one.
+    // The GPU is ahead with the largest buffer; AES-NI is better with a small one.
     surface("C++ with T-tables", {0.25, 0.25, 0.25, 0.25});
     surface("AES-NI", {0.65, 2.2, 0.65, 1.7});
     surface("CUDA", {0.05, 0.05, 0.05, 2.1});
@@ -347,6 +348,31 @@ TEST(Claims, SurfacesAreComparedThroughTheSameBuffer) {
     EXPECT_EQ(made.holds("D.cheap"), Holds::open) << "no such GPU";
     made.record.machine.gpu.emplace().name = "NVIDIA GeForce GT 740M";
     EXPECT_EQ(made.holds("D.cheap"), Holds::yes);
+    const auto largest = [&](double cuda) {
+        made.panel("D.surfaces", "AES-128 encryption").series[2].values[3] = cuda;
+    };
+    largest(1.5);
+    EXPECT_EQ(made.holds("D.large-aes-ni"), Holds::yes) << "1.5 of 1.7 GB/s";
+    EXPECT_EQ(made.holds("D.cheap"), Holds::yes) << "the paper's own were slightly behind";
+    largest(1.2);
+    EXPECT_EQ(made.holds("D.large-aes-ni"), Holds::partly) << "more than slightly";
+    EXPECT_EQ(made.holds("D.cheap"), Holds::partly);
+    largest(0.2);
+    EXPECT_EQ(made.holds("D.large-aes-ni"), Holds::no);
+    EXPECT_EQ(made.holds("D.cheap"), Holds::no);
+}
+
+TEST(Claims, WhatASmallBufferCostsHasToGrowWithTheFile) {
+    MadeRecord made;
+    const auto cuda = [&](std::vector<double> values) {
+        for (const char* name : {"C++ with T-tables", "AES-NI", "CUDA"}) {
+            made.surface("D.surfaces", "AES-128 encryption", {1024, 65536, 67108864}, {1024, 1048576}, name, values);
+        }
+        return made.holds("D.small-buffers");
+    };
+    EXPECT_EQ(cuda({0.05, 0.05, 0.05, 0.05, 2, 2}), Holds::yes);
+    made = {};
+    EXPECT_EQ(cuda({0.05, 1, 2, 0.05, 1, 2}), Holds::no) << "it costs nothing";
 }
 
 TEST(Claims, OccupancyIsOursAndJudgedByWhatHalfOfItLoses) {
@@ -405,6 +431,22 @@ TEST(Claims, OrdersAreJudgedStripedAndWhereNoChainHidesThem) {
     for (const char* id : {"H.mixing-packed", "H.mixing-groups", "H.mixing-spread", "H.mixing-size"}) {
         EXPECT_EQ(made.holds(id), Holds::yes) << id;
     }
+    made.panel("H.mixing", title).series[1].values[2] = 1.5;
+    made.panel("H.mixing", title).series[1].spread[2] = {1.5, 1.5};
+    EXPECT_EQ(made.holds("H.mixing-packed"), Holds::partly) << "faster, but not much";
+}
+
+TEST(Claims, ParallelModesAreFastWithFewMessages) {
+    MadeRecord made;
+    const char* title = "Serial beside parallel messages of 2,048 blocks";
+    made.lines("H.modes", title, {32, 32768}, "[H]'s model, CTR (parallel)", {90, 200});
+    made.lines("H.modes", title, {32, 32768}, "[H]'s model, CBC (serial)", {0.5, 210});
+    EXPECT_EQ(made.holds("H.parallel-few"), Holds::yes);
+    EXPECT_EQ(made.holds("H.serial-exceeds"), Holds::yes) << "with the most";
+    made.panel("H.modes", title).series[1].values[0] = 60;
+    EXPECT_EQ(made.holds("H.parallel-few"), Holds::partly);
+    made.panel("H.modes", title).series[1].values[0] = 90;
+    EXPECT_EQ(made.holds("H.parallel-few"), Holds::no);
 }
 
 TEST(Claims, RegistersAreComparedModeByMode) {

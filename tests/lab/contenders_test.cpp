@@ -1,4 +1,4 @@
-// The bitsliced kernel, and the kernels whose time is taken, on the simulated GPU against libcrypto.
+// The bitsliced kernel and the timed kernels, on the simulated GPU, compared with libcrypto.
 #include <gtest/gtest.h>
 
 #include "aes/key_schedule.hpp"
@@ -128,7 +128,7 @@ std::vector<DpfNode> some_table(unsigned depth) {
     return table;
 }
 
-/// What the server must answer: the entries where the party's control bit is 1, by libcrypto.
+/// The expected answer of the server: the entries where the party's control bit is 1, by libcrypto.
 DpfNode answer_of(Prg prg, const DpfKey& key, const std::vector<DpfNode>& table) {
     DpfNode sum{};
     for (std::size_t i = 0; i < table.size(); ++i) {

@@ -1,4 +1,4 @@
-// The attack on last round keys, against warps whose times are made up from another model of bank conflicts.
+// The attack on last round keys, on invented warps with times from another model of bank conflicts.
 #include "lab/key_recovery.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Contention, CountsWhatLanesWaitFor) {
     EXPECT_EQ(contention_of(Contention::lines, conflict), 8u);
 }
 
-/// Counted by sets, as a reader of the manual would.
+/// Counted with sets, as the manual describes it.
 unsigned conflicts(const std::array<std::uint8_t, 32>& indices) {
     std::map<unsigned, std::set<unsigned>> words;
     for (const std::uint8_t x : indices) words[x % 32].insert(x);
@@ -71,14 +71,14 @@ TEST(KeyOfLastRound, InvertsTheSchedule) {
     EXPECT_EQ(key_of_last_round(last)[15], 0x3c);
 }
 
-/// Warps that decrypt nothing: random states before the last round, their ciphertexts, and times of which the last
-/// round's conflicts are a part. `leak`: clocks for each conflict.
+/// Warps without a decryption: random states before the last round, their ciphertexts, and times that include the last
+/// round's conflicts. `leak`: clocks per conflict.
 struct Warps {
     std::vector<std::uint8_t> ciphertexts;
     std::vector<std::uint32_t> times;
 
     Warps(std::size_t count, std::span<const std::uint8_t> round_key, double leak, double noise) {
-        // S-box by libcrypto: the last round of a block has no other way to it from here than a table.
+        // The S-box by libcrypto; without it the last round would need a table here.
         std::array<std::uint8_t, 256> sbox{};
         for (unsigned y = 0; y < 256; ++y) sbox[inverse(y)] = static_cast<std::uint8_t>(y);
         std::mt19937_64 random(count);

@@ -1,4 +1,4 @@
-// Welch's t-test, and what of it dudect makes.
+// Welch's t-test, and dudect's use of it.
 #include "lab/leak_test.hpp"
 
 #include <gtest/gtest.h>
@@ -94,8 +94,8 @@ TEST(LeakTest, AFewTimesProveNothingByCropping) {
 }
 
 TEST(LeakTest, TheUsualTimeIsInEveryCrop) {
-    // Nine of ten times are 800. The few below come in one class more often by chance; the classes are the same in the
-    // many.
+    // Nine in ten times are 800. The few smaller ones are more frequent in one class by chance; otherwise the classes
+    // are equal.
     std::vector<double> first(1000, 800);
     for (std::size_t i = 0; i < 50; ++i) first[i] = 790, first[999 - i] = 810;
     LeakTest test(first);

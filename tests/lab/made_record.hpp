@@ -1,4 +1,4 @@
-// Records of made-up figures, for verdicts.
+// Records of invented figures, for verdicts.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace lab {
 
-/// A record that says what a test lets it say.
+/// A record with figures that a test chooses.
 class MadeRecord {
 public:
-    /// An experiment that was measured, made if it is not there.
+    /// A measured experiment, created if it does not exist.
     Entry& of(const std::string& key) {
         auto& all = record.experiments;
         const auto found = std::find_if(all.begin(), all.end(), [&](const Entry& e) { return e.key == key; });
@@ -31,7 +31,7 @@ public:
         panels.back().title = title;
         return panels.back();
     }
-    /// `spread`: half of the width of every figure's quartiles, as a share of it.
+    /// `spread`: half of the interquartile range of every figure, relative to the figure.
     void bars(const std::string& key, const std::string& title, const std::vector<std::string>& labels,
               const std::string& series, const std::vector<double>& values, double spread = 0) {
         Panel& p = panel(key, title);

@@ -58,7 +58,7 @@ TEST(Measure, ACounterCountsWhatTheSecondsDo) {
 
 TEST(Measure, EffortSaysHowLong) {
     const auto none = [] { return 1.0; };
-    EXPECT_EQ(sample({3, 9, 0}, none).samples, 3u);     // no time to fill
+    EXPECT_EQ(sample({3, 9, 0}, none).samples, 3u);     // no minimum time
     EXPECT_EQ(sample({3, 9, 1000}, none).samples, 9u);  // never more than most
     EXPECT_LT(effort(true).most, effort(false).most);
 }

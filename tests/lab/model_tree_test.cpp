@@ -1,4 +1,4 @@
-// M5' against cases that were worked out by hand.
+// M5' compared with cases computed by hand.
 #include "lab/cpu/model_tree.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(ModelTree, ReductionOfDeviation) {
     EXPECT_DOUBLE_EQ(deviation_reduction(std::vector<double>{1, 1}, std::vector<double>{5, 5}), 2);
     // sd(1, 5, 1, 5) is 2, as is that of each half.
     EXPECT_DOUBLE_EQ(deviation_reduction(std::vector<double>{1, 5}, std::vector<double>{1, 5}), 0);
-    // sd(0, 0, 0, 4) is sqrt(3); of (0, 4) 2, which counts a half.
+    // sd(0, 0, 0, 4) is sqrt(3); sd(0, 4) is 2, with weight one half.
     EXPECT_DOUBLE_EQ(deviation_reduction(std::vector<double>{0, 0}, std::vector<double>{0, 4}), std::sqrt(3.0) - 1);
 }
 
@@ -115,7 +115,7 @@ TEST(ModelTree, ABendHasALineOnEitherSide) {
     };
     EXPECT_NEAR(slope(3), 1, 1e-6);
     EXPECT_NEAR(slope(57), 10, 1e-6);
-    // Better by far than one line can be, whose mean error is above 50.
+    // Far better than a single line, whose mean error is above 50.
     const Quality quality = cross_validate(bend, 10, not_smoothed);
     EXPECT_LT(quality.relative_absolute_error, 0.05);
     EXPECT_GT(quality.r_squared, 0.99);
@@ -154,7 +154,7 @@ TEST(ModelTree, CrossValidation) {
     EXPECT_NEAR(line.relative_absolute_error, 0, 1e-9);
     EXPECT_NEAR(line.r_squared, 1, 1e-9);
     EXPECT_NEAR(line.predictions[17], 49, 1e-6);
-    // Nothing to learn: targets that alternate are not predicted better than by their mean.
+    // Nothing to learn: for alternating targets the mean is the best prediction.
     const Quality noise = cross_validate(
         over(up_to(40), [](double x) { return static_cast<int>(x * x + x / 3) % 2 == 0 ? 1.0 : -1.0; }), 10);
     EXPECT_GT(noise.relative_absolute_error, 0.7);

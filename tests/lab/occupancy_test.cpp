@@ -1,4 +1,4 @@
-// The occupancy calculator against what the paper and NVIDIA's own say.
+// The occupancy calculator compared with the paper's and NVIDIA's figures.
 #include "lab/occupancy.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(Occupancy, PublishedSizesAreTheFullOnes) {
                   static_cast<unsigned>(paper::active_warps))
             << threads;
     }
-    EXPECT_EQ(occupancy(fermi_21, 128, 18, 0).warps, 32u);  // 8 thread blocks are the most
+    EXPECT_EQ(occupancy(fermi_21, 128, 18, 0).warps, 32u);  // the maximum is 8 thread blocks
     EXPECT_EQ(occupancy(fermi_21, 128, 18, 0).limit, Limit::blocks);
     EXPECT_EQ(occupancy(fermi_21, 1024, 18, 0).warps, 32u);
     EXPECT_EQ(occupancy(fermi_21, 192, 32, 0).warps, 30u);  // 32 warps' registers: 5 thread blocks of 6

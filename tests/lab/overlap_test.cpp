@@ -1,4 +1,4 @@
-// Chunks on their way through a device: every cut of a text gives the text, as the kernel leaves it.
+// Chunks that pass through a device: every division of a text gives the kernel's output.
 #include "lab/gpu/overlap.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// [H]'s data model: what the kernel makes of a payload, in both mappings of threads, against libcrypto.
+// [H]'s data model: the kernel's output for a payload, in both mappings of threads, compared with libcrypto.
 #include "lab/payload.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// What the kernel leaves in output that was poisoned.
+/// The kernel's result in a poisoned output.
 Bytes run(const PreparedPayload& ready, const KeySchedules& schedules, const Bytes& data, gpu::ThreadMapping mapping,
           const gpu::Runs& runs = {}) {
     gpu::PayloadOnDevice payload;
@@ -26,7 +26,7 @@ Bytes run(const PreparedPayload& ready, const KeySchedules& schedules, const Byt
     return gpu::fetch(out);
 }
 
-/// What it must leave there.
+/// The expected result.
 Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes& data) {
     Bytes out(data.size(), 0x5c);
     for (const MessageDescriptor& d : payload.messages) {
@@ -43,7 +43,7 @@ Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes&
 }
 
 TEST(Payload, EveryModeAndMapping) {
-    // Sizes whose sums are no multiples of a group of 32, gaps, separate and shared IVs, repeated keys.
+    // Sizes whose sums are not multiples of a group of 32, gaps, separate and shared IVs, repeated keys.
     const PayloadDescriptor payload{7,
                                     {{Mode::cbc, {0, 48, 3, 64}, {4096, 16, 3}, {}, {}, 0, 1},
                                      {Mode::ctr, {192, 336, 2}, {4144, 16, 1}, {}, {}, 0, 2},
@@ -135,7 +135,7 @@ TEST(Payload, DescriptorsThatAreWrongAreRefused) {
     const MessageDescriptor good{Mode::ctr, {16, 336, 3}, {0, 16, 1}, {}, {}, 0, 2};
     EXPECT_EQ(attempt(good), 63u);
     MessageDescriptor bad = good;
-    bad.messages.offset = 32;  // one block beyond the end
+    bad.messages.offset = 32;  // one block past the end
     EXPECT_THROW(attempt(bad), std::invalid_argument);
     bad = good;
     bad.messages.count = ~std::uint64_t{0} / 16;

@@ -1,4 +1,4 @@
-// The lab's ways to move a file, and files themselves.
+// The lab's methods of moving a file, and its files.
 #include "lab/cpu/pipelines.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Other programs, and folders for their files.
+// Execution of other programs, and folders for their files.
 #include "lab/process.hpp"
 
 #include <gtest/gtest.h>

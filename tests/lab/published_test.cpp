@@ -1,4 +1,4 @@
-// The papers' figures agree with what the papers conclude from them, so that a slip of the pen shows.
+// The papers' figures agree with the papers' conclusions, which reveals typing errors.
 #include "lab/published.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(Published, CurvesAreOverPowersOfTwo) {
         EXPECT_EQ(gu::constant_table[i] > gu::texture_table[i], middle) << gu::input_bytes[i];
         EXPECT_GT(gu::mapped_write_combined[i], gu::page_locked[i]);
     }
-    // The comparison is that of the constant table, cut to two digits.
+    // The comparison uses the constant table's figure, truncated to two digits.
     for (const gu::Against& a : gu::against_manavski) {
         const auto place = std::find(gu::input_bytes.begin(), gu::input_bytes.end(), a.bytes) - gu::input_bytes.begin();
         EXPECT_NEAR(a.gu_gbit_per_s, gu::constant_table[static_cast<std::size_t>(place)], 0.01) << a.bytes;

@@ -1,4 +1,4 @@
-"""Figures of a lab's record with their spread, and what may be said of two of them."""
+"""Figures of a lab's record with their spread, and comparisons of two figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class MissingError(Exception):
 
 
 class Series:
-    """Figures (value, low, high) by the places of their panel."""
+    """Figures (value, low, high) by position in their panel."""
 
     def __init__(self, panel: dict, series: dict):
         self.x = panel["x"].get("values") or panel["x"].get("labels")
@@ -20,7 +20,7 @@ class Series:
         self.figures = [v if v is None else (v, *(s or (v, v))) for v, s in zip(series["values"], spread)]
 
     def __getitem__(self, place):
-        """Return the figure at a place on the axis."""
+        """Return the figure at a position on the axis."""
         if place not in self.x or self.figures[self.x.index(place)] is None:
             raise MissingError(place)
         return self.figures[self.x.index(place)]
@@ -83,7 +83,7 @@ def both_ends(ratio, rule):
 
 
 def again(figure):
-    """What another run may find: a twentieth more or less, or what the spread says if that is wider."""
+    """The range to expect from another run: 5 % more or less, or the spread if that is wider."""
     value, low, high = figure if isinstance(figure, tuple) else (figure,) * 3
     return value, min(low, value / 1.05), max(high, value * 1.05)
 
@@ -93,7 +93,7 @@ def gain(ratio, published=1.0):
 
 
 def steps(yes, partly):
-    """A rule: yes where `yes` holds of the ratio, in part where `partly` does."""
+    """A rule: "yes" if `yes` holds for the ratio, "in part" if `partly` does."""
     return lambda r: YES if yes(r) else PARTLY if partly(r) else NO
 
 
@@ -102,7 +102,7 @@ def same(ratio):
         apart = max(r, 1 / r) - 1
         return YES if apart <= 0.05 else PARTLY if apart <= 0.15 else NO
 
-    # A range around 1 includes equality, whatever its ends are.
+    # A range around 1 includes equality, whatever its limits.
     ends, (_, low, high) = both_ends(ratio, rule), ratio
     return OPEN if low < 1 < high and ends != YES else ends
 
@@ -120,14 +120,14 @@ def share(part: int, of: int) -> str:
 
 
 def everywhere(orders, wanted="ahead"):
-    """`wanted` at all places; open if those that the spread leaves open decide."""
+    """Require `wanted` at all positions; the verdict is open if it depends on positions that the spread leaves open."""
     least = sum(o == wanted for o in orders)
     most = least + sum(o == "unclear" for o in orders)
     return share(least, len(orders)) if share(least, len(orders)) == share(most, len(orders)) else OPEN
 
 
 def count(figures, so):
-    """Judge by the number of places where `so` holds for a figure, at both ends of its range."""
+    """Judge by the number of positions where `so` holds for a figure, at both limits of its range."""
     ends = [{so(low), so(high)} for _, low, high in figures]
     least, most = sum(e == {True} for e in ends), sum(True in e for e in ends)
     return share(least, len(ends)) if share(least, len(ends)) == share(most, len(ends)) else OPEN
@@ -151,7 +151,7 @@ def average(ratios):
 
 
 def ends_behind(series: Series) -> str:
-    """Whether the first and the last figure are after the best."""
+    """Return whether the first and the last figure are below the best."""
     best = series.best()
     found = [order(best, series.first()), order(best, series.last())]
     return OPEN if "unclear" in found else (NO, PARTLY, YES)[found.count("ahead")]

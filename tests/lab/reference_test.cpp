@@ -1,4 +1,4 @@
-// The lab's libcrypto, against the examples of SP 800-38A; a comparison with it finds differences.
+// The lab's libcrypto reference, compared with the examples of SP 800-38A; the comparison detects differences.
 #include "lab/reference.hpp"
 
 #include <gtest/gtest.h>

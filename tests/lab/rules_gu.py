@@ -1,4 +1,4 @@
-"""The rules of [G]'s sentences (lab/claims/statements/gu.json), with the figures that it published."""
+"""Rules for [G]'s conclusions (lab/claims/statements/gu.json), with its published figures."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def no_barrier(r: Record):
 
 
 def paper_sizes(r: Record, name: str):
-    """The figures of a memory of the tables at the paper's sizes, up to 8 MB."""
+    """The figures for one memory of the tables, at the paper's sizes up to 8 MB."""
     series = r.series("G.tables", TABLES, name)
     if SIZES[-1] not in series.x:
         raise MissingError("8 MB")
@@ -101,7 +101,7 @@ def table_2(r: Record):
     places = [(x, c, t) for x, c, t in zip(SIZES, CONSTANT, TEXTURE) if x in constant.x]
     if not places:
         raise MissingError("sizes")
-    # "as published" is one wanted order a size
+    # "as published" requires one order per size
     found = [order(texture[x], constant[x]) for x, _, _ in places]
     kept = [
         "ahead" if o == ("ahead" if t > c else "behind") else o if o == "unclear" else ""
@@ -116,8 +116,9 @@ def saturates(r: Record):
 
 
 def mapped(r: Record):
+    """Table 3 ends at 8 MB."""
     special, plain = (r.series("G.transfers", TRANSFERS, n) for n in ("mapped, write-combined", PLAIN))
-    return everywhere([order(special[x], plain[x]) for x in special.x])
+    return everywhere([order(special[x], plain[x]) for x in of_the_paper(special)])
 
 
 PLAIN = "page-locked, one step after the other"
@@ -143,7 +144,7 @@ def compute_is_longest(r: Record):
 
 
 def transfers_begin(r: Record):
-    """At 128 KB, where the range ends, copies would have to be the main part."""
+    """At 128 KB, the end of the range, copies would have to be the largest part."""
     ((_, share),) = compute(r, lambda x: x == 131072)
     return both_ends((100 - share[0], 100 - share[2], 100 - share[1]), steps(lambda x: x > 50, lambda x: x >= 40))
 

@@ -1,4 +1,4 @@
-"""The rules of [H]'s sentences (lab/claims/statements/harrison.json), with the figures that it published."""
+"""Rules for [H]'s conclusions (lab/claims/statements/harrison.json), with its published figures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def random_reads(r: Record):
 
 
 def coherent_reads(r: Record):
-    """Constant memory against the other two, coherent reads against coherent reads."""
+    """Constant memory compared with the other two, all with coherent reads."""
     at = r.series("H.reads", READS, "coherent: one word")
     ahead = [order(at["constant"], at[other]) for other in ("shared", "texture")]
     return OPEN if "unclear" in ahead else (NO, PARTLY, YES)[ahead.count("ahead")]
@@ -80,7 +80,7 @@ def cpu(r: Record):
 
 
 def small_payloads(r: Record):
-    """Against the CPU's best at the smallest size."""
+    """Compared with the CPU's best at the smallest size."""
     gpu, surface = with_transfers(r), cpu(r)
     size = gpu.x[0]
     column = [f for f in surface.column(surface.x.index(size)) if f is not None]
@@ -103,13 +103,13 @@ def overhead(*published_costs):
 
 
 def grows(shares: list[float]) -> str:
-    """Of shares in per cent, from the fewest messages to the most."""
+    """Shares in per cent, from the fewest messages to the most."""
     kept = sum(more >= less - 1 for less, more in zip(shares, shares[1:]))
     return share(kept, len(shares) - 1)
 
 
 def overhead_grows(r: Record):
-    """Messages are the more the shorter they are."""
+    """The shorter the messages are, the more there are."""
     costs = r.series("H.overhead", "Overhead of many messages", "[H]'s model, with transfers").pairs()
     return grows([f[0] for _, f in sorted(costs, reverse=True)])
 
@@ -158,12 +158,21 @@ def serial_alike(r: Record):
     return count(apart, lambda x: x <= 1.15)
 
 
+def serial_and_parallel(r: Record):
+    modes = ("CBC (serial)", "CTR (parallel)")
+    return [r.series("H.modes", "Serial beside parallel messages", f"[H]'s model, {mode}") for mode in modes]
+
+
 def serial_exceeds(r: Record):
-    serial, parallel = (
-        r.series("H.modes", "Serial beside parallel messages", f"[H]'s model, {mode}").last()
-        for mode in ("CBC (serial)", "CTR (parallel)")
-    )
-    return gain(over(serial, parallel))
+    serial, parallel = serial_and_parallel(r)
+    return gain(over(serial.last(), parallel.last()))
+
+
+def parallel_few(r: Record):
+    """What is easy to see in a comparison differs by a factor of two."""
+    serial, parallel = serial_and_parallel(r)
+    ratio = over(parallel.first(), serial.first())
+    return both_ends(ratio, steps(lambda x: x >= 2, lambda x: x >= 1 + TIE))
 
 
 def stride(r: Record):
@@ -177,9 +186,11 @@ def orders_of(r: Record):
 
 
 def packed(r: Record):
+    """Much faster than both: twice, as "by a large margin" in random_reads."""
     of = orders_of(r)
-    found = [order(of(3), of(1)), order(of(3), of(2))]
-    return OPEN if "unclear" in found else (NO, PARTLY, YES)[found.count("ahead")]
+    ratios = [over(of(3), of(other)) for other in (1, 2)]
+    least = tuple(min(ratio[i] for ratio in ratios) for i in range(3))
+    return both_ends(least, steps(lambda x: x >= 2, lambda x: x >= 1 + TIE))
 
 
 def step(better: int, than: int):
@@ -217,6 +228,7 @@ RULES = {
     "H.striping": striping,
     "H.rekeying": rekeying,
     "H.serial-counts": serial_counts,
+    "H.parallel-few": parallel_few,
     "H.serial-alike": serial_alike,
     "H.serial-exceeds": serial_exceeds,
     "H.serial-collapse": serial_collapse,

@@ -1,4 +1,4 @@
-"""The rules of our own conclusions, [W] (lab/claims/statements/ours.json)."""
+"""Rules for our own conclusions, [W] (lab/claims/statements/ours.json)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def w_transfers(r: Record):
 
 
 def places(values):
-    """Mean places, 1 the largest; neighbours within 1 % share one."""
+    """Mean ranks, 1 for the largest; neighbours within 1 % share a rank."""
     order_of = sorted(range(len(values)), key=lambda i: -values[i])
     out, group = [0.0] * len(values), []
     for k, i in enumerate(order_of):
@@ -164,7 +164,7 @@ def silent(*kernels, secrets=SECRETS):
 
 
 def silent_beside_tables(*kernels):
-    """Worth something only if the same tests, of texts and of keys, find tables in shared memory."""
+    """Meaningful only if the same tests, of texts and of keys, detect tables in shared memory."""
 
     def rule(r: Record):
         if any(largest_t(r, "shared memory", (secret,)) <= 10 for secret in SECRETS):
@@ -175,7 +175,7 @@ def silent_beside_tables(*kernels):
 
 
 def w_launches(control: str, secret: str, *names: str):
-    """Worth something only if the same test finds a kernel that leaks, with texts or keys of the same class."""
+    """Meaningful only if the same test detects a kernel that leaks, with texts or keys of the same class."""
 
     def rule(r: Record):
         facts = {f["name"]: f["value"] for f in r.result("W.leakage")["facts"]}

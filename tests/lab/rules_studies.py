@@ -1,4 +1,4 @@
-"""The rules of the later studies' conclusions (lab/claims/statements/{jiang,tezcan,hajihassani,lam}.json)."""
+"""Rules for the later studies' conclusions (lab/claims/statements/{jiang,tezcan,hajihassani,lam}.json)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def k_key_recovered(r: Record):
 
 
 def w_attack_fails(r: Record):
-    """The control: the same attack gets the whole key of tables in shared memory, with a tenth of the traces."""
+    """The control: the same attack recovers the whole key from tables in shared memory, with a tenth of the traces."""
     control = "shared memory"
     if r.fact(EXPERIMENT, f"right bytes, {control}") != 16:
         raise MissingError(control)
@@ -41,7 +41,7 @@ def t_bank_conflicts(r: Record):
 
 
 def t_aes_256(r: Record):
-    """Where files and disks would be: the text comes from the host and goes back."""
+    """Instead of files and disks, the text comes from the host and goes back there."""
     rates = r.series("T.designs", "Speed by key size", "from host to host")
     return same(over(rates["AES-256"], rates["AES-128"]))
 

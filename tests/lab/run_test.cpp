@@ -1,4 +1,4 @@
-// A run: order, storage, interruption, failures, and the time that is left.
+// A run: order, storage, interruption, failures, and remaining time.
 #include "lab/run.hpp"
 
 #include <gtest/gtest.h>
@@ -275,7 +275,7 @@ TEST(TimeLeft, IsCorrectedByWhatWasSeen) {
     EXPECT_GT(slow.seconds(1, 0, 0), 180);
     EXPECT_LT(slow.seconds(1, 0, 0), 200);
     EXPECT_LT(fast.seconds(1, 0, 0), 60);
-    // A short one says little.
+    // A short one is not conclusive.
     TimeLeft brief({0.1, 100});
     brief.finished(0, 0.5);
     EXPECT_LT(brief.seconds(1, 0, 0), 110);

@@ -1,9 +1,9 @@
-"""Contrast of the lab's page, light and dark: text at least 4.5 to 1, marks that carry figures at least 3 to 1 (WCAG
-2.2, 1.4.3 and 1.4.11).
+"""Contrast of the lab's page, light and dark: text at least 4.5 to 1, marks that represent figures at least 3 to 1
+(WCAG 2.2, 1.4.3 and 1.4.11).
 
-Colours stand once, as custom properties at the head of page.css; everything else names them. So pairs of them are what
-there is to check: no browser is needed, and test_page.py looks at what one makes of them. Grid, rules between rows and
-the pale band of a line's quartiles carry nothing that a mark, a text or the table below does not say.
+Colours are defined once, as custom properties at the head of page.css, and used by name. So the test checks pairs of
+them and needs no browser; test_page.py checks the rendered page. The grid, rules between rows and the pale band of a
+line's quartiles only repeat information of marks, text or the table below.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PLOTS = (REPORT / "plots.js").read_text()
 TEXTS = ("ink", "soft", "link", "yes", "partly", "no", "open")
 MARKS = (*(f"hue-{i}" for i in range(8)), "hue-grey", "yes", "partly", "no", "open", "soft", "ink", "link")
 GROUNDS = ("paper", "raised")
-# What may be as pale as it is.
+# Elements that may be pale.
 DECORATION = {"faint", "grid"}
 
 Colour = tuple[int, int, int]
@@ -43,14 +43,14 @@ def contrast(a: Colour, b: Colour) -> float:
 
 
 def palettes() -> dict[str, dict[str, Colour]]:
-    """The custom properties that are colours, of each scheme: the first block is light, the second changes it."""
+    """The custom properties that are colours, by scheme: the first block is light, the second overrides it for dark."""
     blocks = re.findall(r":root\s*{(.*?)}", CSS, re.S)
     light, dark = ({name: parsed(c) for name, c in re.findall(r"--([\w-]+):\s*(#\w+)", block)} for block in blocks)
     return {"light": light, "dark": light | dark}
 
 
 def colours_of_rules() -> list[tuple[str, str]]:
-    """Property and value of everything in the style sheet that gives text, a fill or a line its colour."""
+    """Property and value of every declaration in the style sheet that sets the colour of text, fills or lines."""
     rules = re.sub(r":root\s*{.*?}", "", re.sub(r"/\*.*?\*/", "", CSS, flags=re.S), flags=re.S)
     return re.findall(r"[;{\s](color|fill|stroke|background|border-color|border-left-color)\s*:\s*([^;}]+)", rules)
 
@@ -89,7 +89,7 @@ class Contrast(unittest.TestCase):
         for scheme, colours in palettes().items():
             for mark in MARKS:
                 with self.subTest(scheme, mark=mark):
-                    # Plots lie on paper; so do the signs in verdicts' marks, and hatching is of paper on a hue.
+                    # Plots and the signs in verdicts' marks have a paper background, and hatching is paper on a hue.
                     self.assertGreaterEqual(contrast(colours[mark], colours["paper"]), 3)
 
     def test_rules_name_checked_colours(self):
@@ -97,9 +97,9 @@ class Contrast(unittest.TestCase):
         for name, value in colours_of_rules():
             with self.subTest(f"{name}: {value}"):
                 found = re.findall(r"var\(--([\w-]+)\)", value)
-                self.assertTrue(found or value.strip() in plain, "a colour that is not among those at the head")
+                self.assertTrue(found or value.strip() in plain, "a colour that is not defined at the head")
                 if name == "color":
-                    self.assertFalse(set(found) & (DECORATION | set(GROUNDS)), "text in a colour that is not for text")
+                    self.assertFalse(set(found) & (DECORATION | set(GROUNDS)), "text in a colour not meant for text")
 
     def test_scripts_name_checked_colours(self):
         for path in sorted(REPORT.glob("*.js")):
@@ -107,7 +107,7 @@ class Contrast(unittest.TestCase):
             self.assertLessEqual(literal, {"#fff", "#000"}, f"{path.name}: and these two only on heat maps")
 
     def test_figures_on_heat_maps(self):
-        """In whatever place of either scale a cell is, the ink that the page takes for it can be read."""
+        """For every cell of both scales the page chooses a readable ink."""
         (limit,) = re.findall(r"< ([\d.]+) \? \"#fff\" : \"#000\"", PLOTS)
         for name in ("HEAT", "RATIO"):
             colours = scale_of(name)

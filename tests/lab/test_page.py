@@ -1,8 +1,8 @@
-"""The lab's page: its text and, in a headless Chromium, its drawings on a phone, on a desk and on paper.
+"""The lab's page: its text and, in a headless Chromium, its drawings on a phone, a desktop and paper.
 
-Without a browser its half is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it. It is not
-among what `tools/setup test` installs: it is larger than everything else together. Screenshots of both widths, light
-and dark, and a PDF are left in $SCREENSHOTS, if that names a folder.
+Without a browser that half is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it.
+`tools/setup test` does not install one, because it is larger than everything else together. Screenshots of both widths,
+light and dark, and a PDF are left in $SCREENSHOTS, if that names a folder.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ def panels_of(record: dict) -> list[tuple[str, dict]]:
 
 
 def figures_of(panel: dict) -> int:
-    """How many figures there are to draw."""
+    """Return the number of figures to draw."""
     log = (panel["z"] if panel["kind"] == "surface" else panel["y"])["scale"] == "log"
     values = [value for series in panel["series"] for value in series["values"]]
     return sum(value is not None and (value > 0 or not log) for value in values)
 
 
 def plots_of(panel: dict) -> int:
-    """How many drawings: a surface has one for each series, and a legend."""
+    """Return the number of drawings: a surface has one for each series, and a legend."""
     return len(panel["series"]) + 1 if panel["kind"] == "surface" else 1
 
 
 def extremes(sample: dict) -> dict:
-    """A record with what a plot may stumble over, in an experiment of its own."""
+    """A record with difficult values for plots, in a separate experiment."""
     record = copy.deepcopy(sample)
     experiment = next(one for one in record["experiments"] if one["status"] == "measured")
     record["machine"].update(gpu=None, cpu="", instructions=[])
@@ -144,7 +144,7 @@ class Text(unittest.TestCase):
     def test_the_record_is_in_the_page_and_cannot_leave_its_script(self):
         (found,) = re.findall(r'<script type="application/json" id="record">(.*?)</script>', self.text, re.S)
         self.assertEqual(measured(self.shown), measured(self.sample))
-        self.assertIn("</script><b>", SAMPLE.read_text())  # which is what this is about
+        self.assertIn("</script><b>", SAMPLE.read_text())  # the subject of this test
         self.assertIsNone(re.search("[<>&\u2028\u2029]", found))
         self.assertEqual(self.text.count("</script>"), 3)
 
@@ -209,7 +209,8 @@ class Text(unittest.TestCase):
                 self.assertIn(b"record.json", run.stderr)
 
 
-# What the browser counts in a panel: drawings, marks, hidden text, and letters too small, cut off or upon each other.
+# Counts in a panel by the browser: drawings, marks, hidden text, and letters that are too small, cut off or
+# overlapping.
 COUNT = """(() => {
   const out = {};
   for (const box of document.querySelectorAll("figure.panel")) {
@@ -320,7 +321,7 @@ class Drawn(unittest.TestCase):
                     "['.worth', '.findings', '.tallies', '.machine', 'main article']"
                     ".map(one => document.querySelector(one).getBoundingClientRect().bottom)"
                 )
-                self.assertLessEqual(places[0], 900, "when the GPU is worth it stands on the first screen")
+                self.assertLessEqual(places[0], 900, "the first screen says when the GPU is worth it")
                 self.assertEqual(places[3:], sorted(places[3:]))
                 self.assertLess(max(places[:3]), places[3])
                 self.assertLessEqual(len(re.findall(rb"/Type\s*/Page\b", window.pdf())), 30)
@@ -429,7 +430,7 @@ class Drawn(unittest.TestCase):
                 self.assertIn(experiment["title"], contents)
                 self.assertIn(experiment["question"], text)
                 first = experiment["reason"].split("\u2028")[0].strip()
-                self.assertGreaterEqual(text.count(first), 2, "a reason stands at the top and in its place")
+                self.assertGreaterEqual(text.count(first), 2, "a reason appears at the top and in its place")
                 for verdict in experiment["result"]["verdicts"]:
                     self.assertIn(verdict["sentence"], text.replace("\u00a0", " "))
                 for note in experiment["result"]["notes"]:
@@ -499,7 +500,7 @@ class Drawn(unittest.TestCase):
             if window.value("document.activeElement.matches('.figures > summary')"):
                 break
         self.assertEqual(reached[0][:2], ["A", "#main"])
-        self.assertEqual({style for _, _, style in reached}, {"solid"}, "what has the focus shows it")
+        self.assertEqual({style for _, _, style in reached}, {"solid"}, "the focused element is visible")
         for experiment in self.sample["experiments"]:
             self.assertIn(f"#{experiment['key']}", [where for _, where, _ in reached])
         window.press("Enter", 13)

@@ -1,7 +1,8 @@
-"""Every verdict again, from the figures of a record and those that were published, by the rule of its sentence.
+"""A second computation of every verdict, from the figures of a record and the published ones, by the rule of its
+sentence.
 
-The sentences are in lab/claims/statements. verdict_rules.py has a rule for each, written from the sentence; figures are
-read from the record itself, and the lab's verdict has to agree, for every record that is kept.
+The sentences are in lab/claims/statements. verdict_rules.py has a rule for each, written from the sentence. Figures are
+read from the record itself, and the lab's verdict must agree for every committed record.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ ALONE_AND_ALL = ["this mode alone", "all modes"]
 WITHOUT = ["openssl enc without AES instructions", "openssl enc without AES instructions, then fsync"]
 KERNELS = [f"{n} threads a block" if n > 1 else "1 thread a block" for n in (1, 2, 4, 16)]
 KERNELS += [f"tables in {memory} memory" for memory in ("constant", "shared", "global")]
-# What an old record lacks.
+# Parts that an old record lacks.
 DESIGNS = [
     "before: four tables, one copy",
     "[T] one table, a copy for each bank",
@@ -138,7 +139,7 @@ def made_attack(generator: random.Random) -> list[dict]:
 
 
 def shaken(record: dict, seed: int) -> dict:
-    """The record with all experiments that are judged, and every figure another: by a little, or by much."""
+    """The record with all judged experiments, with every figure changed by little or by much."""
     generator = random.Random(seed)
     entries = {e["key"]: e for e in record["experiments"]}
     record["machine"]["gpu"]["name"] = generator.choice(("NVIDIA H200", "NVIDIA GeForce RTX 4090"))
@@ -235,8 +236,8 @@ class Verdicts(unittest.TestCase):
                     self.assertEqual(ours, said_by_the_lab(made))
                     for name, holds in ours.items():
                         kinds.setdefault(name, set()).add(holds)
-        # What these figures do not move: the calculator and |t| are facts, two machines are in no record, and the rest
-        # is too far from any limit, or needs many figures to move together.
+        # Verdicts that these changes do not affect: the calculator and |t| are facts, two machines are in no record,
+        # and the others are too far from any limit, or depend on many figures together.
         fixed = {
             "D.calculator",
             "D.combinations",
@@ -277,7 +278,7 @@ class Verdicts(unittest.TestCase):
                     self.assertEqual(claim["holds"], whole[name])
 
     def test_figures_of_another_kind_have_other_verdicts(self):
-        """What is recomputed depends on the figures."""
+        """The recomputed verdicts depend on the figures."""
         path = max(path for path in RECORDS.glob("nvidia-*.json"))
         record = json.loads(path.read_text())
         before = recomputed(record)

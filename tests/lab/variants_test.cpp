@@ -1,4 +1,4 @@
-// Every variant of the cipher on the simulated GPU, against FIPS 197 and libcrypto.
+// Every variant of the cipher on the simulated GPU, compared with FIPS 197 and libcrypto.
 #include "lab/gpu/variants.hpp"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ protected:
         e.cipher.counter ? Bytes{1, 2, 3, 4, 5, 6, 7, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf9} : Bytes{};
 };
 
-/// FIPS 197, appendix C; of CTR, which all have AES-128, SP 800-38A, F.5.1, the first two blocks.
+/// FIPS 197, appendix C; for CTR, which is always AES-128, the first two blocks of SP 800-38A, F.5.1.
 TEST_P(EveryVariant, Standards) {
     Job job;
     if (e.cipher.counter) {
@@ -153,7 +153,7 @@ TEST_P(EveryVariant, TakesWhatItSays) {
     const Resources resources = Variants::resources(e, 256);
     EXPECT_EQ(resources.shared_bytes, shared_bytes(e.variant, 256));
     EXPECT_GE(resources.blocks_per_multiprocessor, 1);
-    // Asking about few threads takes nothing from many.
+    // A query about few threads does not change the result for many.
     (void)Variants::resources(e, 32);
     Job job{key, counter, random_bytes(16 * 100, 5), {1024, 0}};
     EXPECT_EQ(run(Variants(key), e, job), wanted(e, job));

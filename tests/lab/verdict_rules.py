@@ -1,7 +1,7 @@
-"""The rules of all verdicts, by the sentences in lab/claims/statements, with the figures that the papers published.
+"""The rules of all verdicts, by the sentences in lab/claims/statements, with the papers' figures.
 
-They are written from the sentences, their series, sizes, condition and baseline, and know nothing of lab/claims/*.cpp,
-where the lab has the same rules: where the two disagree, the sentence decides.
+They are written from the sentences, with their series, sizes, condition and baseline, and independent of the lab's own
+rules in lab/claims/*.cpp. If the two disagree, the sentence decides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// What every experiment on a GPU must yield, whatever the figures are.
+// Conditions for the results of every experiment on a GPU, whatever the figures are.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace lab {
 
-/// Every conclusion that the experiment is about is judged, or open for want of another experiment.
+/// Every conclusion of the experiment is judged, or open because another experiment is missing.
 inline void expect_verdicts(const Experiment& experiment, const Result& result) {
     Record record;
     record.experiments.push_back(make_entry(experiment));
@@ -24,13 +24,13 @@ inline void expect_verdicts(const Experiment& experiment, const Result& result) 
         EXPECT_EQ(verdict.sentence.back(), '.') << verdict.sentence;
         EXPECT_EQ(verdict.sentence.find("nan"), std::string::npos) << verdict.sentence;
         EXPECT_EQ(verdict.sentence.find("inf "), std::string::npos) << verdict.sentence;
-        // What it says of itself is there.
+        // Its description is present.
         const std::string missing = std::string("of ") + experiment.key + " is not in this record";
         EXPECT_EQ(verdict.sentence.find(missing), std::string::npos) << verdict.claim << ": " << verdict.sentence;
     }
 }
 
-/// Runs the experiment of that key in `context`, which has a GPU.
+/// Runs the experiment with that key in `context`, which has a GPU.
 inline void expect_whole_result(const std::string& key, Context context) {
     const std::vector<std::string> keys{key};
     const std::vector<Experiment> chosen = select(keys);

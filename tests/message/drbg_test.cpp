@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 
-/// In the place of libc's: numbers of processes come again, and here at once.
+/// Replaces libc's function: process IDs are reused, and here at once.
 pid_t getpid() noexcept {
     return 4321;
 }

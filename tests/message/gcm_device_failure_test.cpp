@@ -1,4 +1,4 @@
-// AES-GCM while the GPU fails, on the simulated GPU: every CUDA call at each of its turns, once and for good. Where
+// AES-GCM while the GPU fails, on the simulated GPU: each CUDA call fails in turn, once and permanently. Where
 // the engine chose the GPU, the CPU does the rest with the same bytes and tags. Where the caller requested it, the
 // failure is reported and no plaintext remains.
 #include <gtest/gtest.h>
@@ -132,7 +132,7 @@ protected:
         if (direction == Direction::decrypt) context.set_tag(tag);
         (void)context.final(nullptr, 0, written);
         if (direction == Direction::encrypt) context.get_tag(tag);
-        return WARPAES_NOTE_DEVICE_FAILED;  // a context does not tell
+        return WARPAES_NOTE_DEVICE_FAILED;  // a context does not report it
     }
 
     std::vector<Work> all_work() {
@@ -224,7 +224,7 @@ TEST_F(GcmDeviceFailure, AMessageWithoutATagTooAndSaysSo) {
     EXPECT_GT(failures, 10U);
 }
 
-/// The associated data meets the failure; the text does not, or is empty.
+/// The failure affects the associated data; the text is unaffected or empty.
 TEST_F(GcmDeviceFailure, ThatAssociatedDataMeetsIsSaidToo) {
     const Bytes aad = random_bytes(length, 66);
     for (const std::size_t bytes : {0U, 100U}) {

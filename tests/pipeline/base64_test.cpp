@@ -63,7 +63,7 @@ TEST(Base64, AnythingElseIsRefused) {
 }
 
 TEST(Base64, DataBehindTheEndIsRefusedAcrossReadsToo) {
-    // The end falls on the border between two reads of the decoder, at 64 KiB of text.
+    // The end is at the border between two reads of the decoder, at 64 KiB of text.
     const Bytes bytes = random_bytes(65536 / 4 * 3 - 1, 21);
     const std::string text = encoded_by_libcrypto(bytes, true);
     ASSERT_EQ(text.size(), 65536u);

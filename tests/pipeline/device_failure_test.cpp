@@ -1,4 +1,4 @@
-// A GPU that fails midway, on the simulated GPU: every CUDA call at each of its turns, once and for good. The CPU does
+// A GPU that fails midway, on the simulated GPU: each CUDA call fails in turn, once and permanently. The CPU does
 // the rest, and the bytes are the same.
 #include <gtest/gtest.h>
 
@@ -19,12 +19,12 @@ protected:
     DeviceFailure() { simt::reset(); }
     ~DeviceFailure() override { simt::reset(); }
 
-    /// Chooses the GPU for anything, because it is long enough, and not because it was asked for.
+    /// Chooses the GPU for everything, because the work is long enough and not by request.
     static EngineOptions automatic() {
         return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 65536, .costs = gpu_first()};
     }
 
-    /// `work` with each call to CUDA failing in turn.
+    /// Runs `work` with each CUDA call failing in turn.
     template <typename Work>
     void fail_every_call(const Work& work) {
         simt::reset();

@@ -1,4 +1,4 @@
-// Files as ends of a pipeline: what is there after success, after failure, and who is refused.
+// Files as ends of a pipeline: the files after success and after failure, and refused paths.
 #include "engine/pipeline/file.hpp"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ protected:
         return {std::istreambuf_iterator<char>(file), {}};
     }
     std::size_t entries() const { return folder_.names().size(); }
-    /// With the bits beyond rwx.
+    /// Includes the bits beyond rwx.
     mode_t mode_of(const std::string& name) const { return status_of_file(name).st_mode & 07777; }
     struct stat status_of_file(const std::string& name) const {
         struct stat status {};
@@ -53,7 +53,7 @@ protected:
     void write_through_sink(const std::string& name, const std::string& text, bool overwrite = false) const {
         const FileSource input(path("in"));
         FileSink sink(path(name), overwrite, input);
-        // Out of order, as the workers do.
+        // Out of order, as the workers write.
         const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
         sink.write(2, bytes.subspan(2));
         sink.write(0, bytes.first(2));
@@ -95,7 +95,7 @@ TEST_F(FileTest, NothingIsLeftOfASinkThatWasNotCommitted) {
     EXPECT_EQ(entries(), 1u);
 }
 
-/// Where files cannot be without a name, the one that the parent writes has one, which a child must leave alone.
+/// Where unnamed files are not supported, the parent's file has a name, and a child must not touch it.
 TEST_F(FileTest, AChildRemovesNoTemporaryFileOfItsParents) {
     write_file("temporary", "the parent's");
     const Descriptor folder(open(path("").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
@@ -280,7 +280,7 @@ TEST_F(FileTest, ALinkThatLeadsNowhereIsRefusedAndStays) {
 }
 
 TEST_F(FileTest, ADiskIsNotOverwrittenUnlessThatIsAskedFor) {
-    // There is no such device: anyone who opens it gets another error.
+    // There is no such device: opening it would give another error.
     if (::mknod(path("disk").c_str(), S_IFBLK | 0600, makedev(240, 250)) != 0) {
         GTEST_SKIP() << "only root can make devices; root on a machine that is no container runs this";
     }
@@ -546,7 +546,7 @@ TEST_F(FileTest, WaitingForASilentPipeCanBeCancelled) {
     EXPECT_EQ(calls, 3);
 }
 
-/// What each page of a file in memory gets, by threads that write pieces which begin and end anywhere.
+/// The writes to each page of a file in memory, by threads that write pieces with any beginning and end.
 TEST(SharedFile, InMemoryGetsWhatEachThreadWrites) {
     constexpr unsigned writers = 4;
     for (const std::size_t piece : {(std::size_t{4} << 20) + 40, (std::size_t{2} << 20) + 4095}) {

@@ -1,4 +1,4 @@
-// What is measured on a machine, and what becomes of it. The machine is made up.
+// Measurements of a machine, and their use. An invented machine.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ std::vector<BackendInfo> machine() {
             {.name = "cuda", .description = "NVIDIA Other", .reason = "", .device = 2, .multiprocessors = 20}};
 }
 
-/// Its true costs: other than the default ones, by a factor that differs from backend to backend.
+/// Its true costs differ from the defaults by a factor for each backend.
 double true_seconds(const Trial& trial) {
     static const auto infos = machine();
     for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -172,7 +172,7 @@ TEST(Calibration, NothingCostsNoTime) {
     }
 }
 
-/// Nor is it free where many workers were faster than it takes to begin with them.
+/// Nor is it zero if many workers took less time than their start.
 TEST(Calibration, WhatManyWorkersShareCostsSomething) {
     const auto infos = machine();
     constexpr double at_once = 1e-7;

@@ -1,4 +1,4 @@
-// CPU or GPU, where there is a GPU: the simulated one, with costs made up.
+// CPU or GPU, with a simulated GPU and invented costs.
 #include <gtest/gtest.h>
 
 #include "../page_locked.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t mib = 1 << 20;
 
-/// The CPU takes a nanosecond a byte, the GPU a tenth of it, and 10 ms to wake.
+/// The CPU takes 1 ns per byte, the GPU a tenth of that, and 10 ms to wake.
 std::shared_ptr<const CostModel> costs(double gpu_fixed = 20e-6) {
     auto model = std::make_shared<CostModel>();
     model->cold = 10e-3;
@@ -48,7 +48,7 @@ TEST_F(Choices, PageLockedDataGoesWhereItIsFaster) {
     EXPECT_EQ(choice(engine, 64 << 10, Memory::page_locked), "cuda");
     EXPECT_EQ(choice(engine, 1 << 30, Memory::page_locked), "cuda");
     EXPECT_NE(choice(engine, 1 << 30, Memory::page_locked, Mode::cbc), "cuda") << "by the usual costs";
-    // One change of mind, from the CPU to the GPU.
+    // The choice changes once, from the CPU to the GPU.
     bool on_gpu = false;
     for (std::uint64_t bytes = 16; bytes <= 256 * mib; bytes += bytes / 4) {
         const bool now = choice(engine, bytes, Memory::page_locked) == "cuda";
@@ -90,18 +90,18 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
               "cuda: 17 ms predicted against 67 ms by " + std::string(e.plan.backend->name()) + " (calibrated)");
     EXPECT_NEAR(batch.seconds, 20e-6 + 1e-10 * 64 * mib + 10e-3, 1e-9);
 
-    // Many calls that it would do faster pay for it together: 1 ms - 0.12 ms each.
+    // Many calls that the GPU does faster pay for waking it: each saves 1 ms - 0.12 ms.
     const Engine patient(automatic(costs()));
     int calls = 0;
     while (calls < 100 && patient.plan({.bytes = mib}).backend != &cuda_backend()) ++calls;
     EXPECT_GE(calls, 9);
     EXPECT_LE(calls, 12);
-    // Asking is not doing.
+    // A query is not counted as a call.
     const Engine asked(automatic(costs()));
     for (int i = 0; i < 100; ++i) EXPECT_NE(asked.explain({.bytes = mib}).plan.backend, &cuda_backend());
     EXPECT_FALSE(cuda_backend().is_awake());
 
-    // Once it is awake, every call that is faster goes there.
+    // Once the GPU is awake, every call that is faster there goes there.
     (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0);
     EXPECT_TRUE(cuda_backend().is_awake());
     EXPECT_EQ(asked.plan({.bytes = mib}).backend, &cuda_backend());
@@ -142,7 +142,7 @@ protected:
     ExplainedChoices() { (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0); }
 };
 
-/// Which memory it is, is asked of the driver.
+/// The driver reports which memory it is.
 TEST_F(ExplainedChoices, AMessageGoesByWhereItLies) {
     auto model = std::make_shared<CostModel>(*costs());
     CostTable& table = model->tables[CostModel::table_name(cuda_backend().info().front())];
@@ -212,7 +212,7 @@ TEST_F(ExplainedChoices, OfBatches) {
     const auto explain = [&](std::uint64_t bytes, unsigned key_bits, Memory memory) {
         return engine.explain({.key_bits = key_bits, .bytes = bytes, .memory = memory, .messages = 8, .batch = true});
     };
-    // Alike, and large enough to be shared: 1.7 / 2 of what either takes.
+    // Equally fast, and large enough to be shared: 1.7 / 2 of the time of either.
     const Explanation both = explain(256 * mib, 128, Memory::page_locked);
     EXPECT_EQ(both.reason, "cuda and " + best + ": 228 ms predicted for both against 268 ms by cuda and 268 ms by " +
                                best + " (calibrated); a note");
@@ -220,7 +220,7 @@ TEST_F(ExplainedChoices, OfBatches) {
     ASSERT_NE(both.beside, nullptr);
     EXPECT_EQ(both.beside->name(), best);
     EXPECT_NEAR(both.seconds, 0.85 * 0.26845, 1e-4);
-    // Not below 128 MiB; and then the CPU stays, for the other is not faster.
+    // Not below 128 MiB; and above, the CPU stays, because the GPU is not faster.
     EXPECT_NE(explain(128 * mib, 128, Memory::page_locked).beside, nullptr);
     const Explanation one = explain(128 * mib - 1, 128, Memory::page_locked);
     EXPECT_EQ(one.reason, best + ": 134 ms predicted against 134 ms by cuda (calibrated); a note");

@@ -71,7 +71,7 @@ TEST(Cost, EveryModeHasAClass) {
                             Mode::gcm, Mode::ccm, Mode::cmac}) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
             const WorkClass work_class = class_of(mode, direction);
-            // Chains are what cannot be cut.
+            // Only chains cannot be divided.
             const bool chain = work_class >= WorkClass::chained;
             EXPECT_EQ(chain, !is_parallel(mode, direction)) << static_cast<int>(mode);
         }
@@ -136,7 +136,7 @@ TEST(DefaultCosts, OfAGpuFollowFromItsProperties) {
     EXPECT_DOUBLE_EQ(differs([](GpuSpeed& s) { s.clock /= 2; }), 2);
     EXPECT_DOUBLE_EQ(differs([](GpuSpeed& s) { s.compute_capability = 75; }), 2) << "half the load-store units";
     EXPECT_DOUBLE_EQ(differs([](GpuSpeed& s) { s.tensor_cores = false; }), 1);
-    // Memory that is too slow: the text is read and written, and read again by GHASH without tensor cores.
+    // Memory is the limit: the text is read and written, and read again by GHASH without tensor cores.
     const GpuSpeed slow{.compute_capability = 75, .clock = 1.98e9, .memory = 6e11, .tensor_cores = false};
     GpuSpeed with_tensor_cores = slow;
     with_tensor_cores.tensor_cores = true;
@@ -148,7 +148,7 @@ TEST(DefaultCosts, OfAGpuFollowFromItsProperties) {
     EXPECT_GT(seconds(by_products, WorkClass::gcm_encrypt), 2 * seconds(h200, WorkClass::gcm_encrypt));
 }
 
-/// 14 rounds for 10.
+/// 14 rounds instead of 10.
 TEST(DefaultCosts, AChainWaitsLongerUnderALongerKey) {
     const CostTable table = default_costs(
         {.name = "cuda", .description = "NVIDIA H200", .reason = "", .device = 0, .multiprocessors = 132}, 8);

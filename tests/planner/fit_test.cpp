@@ -1,4 +1,4 @@
-// Parameters come back from measurements that were made up of them.
+// The fit recovers the parameters from which measurements were computed.
 #include "engine/calibration/fit.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Nonnegative, AgreesWithASearchOnRandomSystems) {
         }
         for (double& value : b) value = number(random);
         const auto x = solve_nonnegative(a, b);
-        // Karush, Kuhn, Tucker: no gradient towards less, but at a bound.
+        // Karush-Kuhn-Tucker conditions: no descent direction except at a bound.
         for (std::size_t j = 0; j < 4; ++j) {
             double gradient = 0;
             for (std::size_t i = 0; i < a.size(); ++i) {
@@ -61,7 +61,7 @@ Measured point(const Cost& truth, std::uint64_t messages, std::uint64_t bytes, s
 }
 
 TEST(Fit, AMessagesCosts) {
-    // A GPU's: nothing to see below 64 KiB, then copies that overlap better and better.
+    // A GPU's costs: constant below 64 KiB, then copies that overlap more and more.
     Cost truth{.fixed = 3e-5};
     truth.byte = {0, 1e-11, 3e-11, 3e-11, 3e-11, 2.3e-11, 2.1e-11, 2.1e-11};
     std::mt19937 random(1);

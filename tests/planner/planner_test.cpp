@@ -65,7 +65,7 @@ TEST(Planner, AShortMessageIsNoWorkForAGpu) {
             EXPECT_LT(planner.best_cpu(work).prediction.seconds, planner.on_gpu(h200, 1, work).seconds);
         }
     }
-    // And a chain of blocks never is.
+    // A chain of blocks never is.
     const Work chain{.mode = Mode::cbc, .bytes = gib, .memory = Memory::page_locked};
     EXPECT_LT(planner.best_cpu(chain).prediction.seconds, planner.on_gpu(h200, 1, chain).seconds);
 }
@@ -124,7 +124,7 @@ std::shared_ptr<const CostModel> odd_machine() {
     return model;
 }
 
-/// The best CPU backend from where bytes count, and nothing that a GPU might be worth.
+/// The best CPU backend from the size where bytes matter, and too small for a GPU.
 void expect_ways_as_planned(const Planner& planner, std::uint64_t longest) {
     bool any = false;
     for (const Mode mode : modes) {
@@ -207,9 +207,9 @@ std::shared_ptr<CostModel> marked_model() {
                     const auto way = static_cast<Way>(w);
                     const auto of = [&](std::size_t parameter) { return marked(parameter, work_class, way, bits); };
                     Cost cost{.fixed = 1e-6 * of(0), .message = 1e-8 * of(1), .key = 1e-7 * of(2)};
-                    // A chain is now the slower one and now is not.
+                    // The chain is the slower part in some cases and not in others.
                     cost.serial_byte = c % 2 == 0 ? 1e-10 * of(3) : 1e-7 * of(3);
-                    // Of some, not all are worked on at once.
+                    // In some cases not all are processed at once.
                     cost.in_flight = w % 2 == 0 ? 0 : 65536 * of(12);
                     for (std::size_t i = 0; i < Cost::spans; ++i) {
                         cost.byte[i] = 1e-9 * of(4 + i);
@@ -224,7 +224,8 @@ std::shared_ptr<CostModel> marked_model() {
     return model;
 }
 
-/// What the formula says, with bytes of CFB8 and CFB1 as blocks of the cipher, and 192 bits between the others.
+/// The formula's result, with bytes of CFB8 and CFB1 as blocks of the cipher, and 192 bits between the other key
+/// lengths.
 double reckoned(const CostModel& model, const char* name, Way way, const Work& work, double share = 1) {
     const WorkClass work_class = class_of(work.mode, work.direction);
     const std::uint64_t factor = work.mode == Mode::cfb8 ? 16 : work.mode == Mode::cfb1 ? 128 : 1;
@@ -297,7 +298,7 @@ TEST(Planner, PredictsByTheFormula) {
     }
 }
 
-/// Parts of a batch lie side by side: what the call costs by itself counts once.
+/// Parts of a batch run at the same time: the cost of the call itself counts once.
 TEST(Planner, PartsOfABatchArePredictedTogether) {
     const auto model = marked_model();
     const Planner planner(model, 12);
@@ -321,7 +322,7 @@ TEST(Planner, PartsOfABatchArePredictedTogether) {
     EXPECT_TRUE(best.prediction.calibrated);
     const char* const gpu_name = "cuda NVIDIA H200, compute capability 9.0";
     EXPECT_NEAR(planner.on_gpu(h200, 1, parts), sum(gpu_name, Way::pageable_batch), 1e-12);
-    // One that is not calibrated makes the whole not so.
+    // If one part is not calibrated, neither is the whole.
     auto without = std::make_shared<CostModel>(*model);
     for (auto& [name, table] : without->tables) {
         CostTable fewer;
@@ -333,7 +334,7 @@ TEST(Planner, PartsOfABatchArePredictedTogether) {
     EXPECT_FALSE(Planner(without, 12).best_cpu(parts).prediction.calibrated);
 }
 
-/// With more workers than a message is worth, as many as make it the fastest.
+/// With more workers than a message needs, the plan uses the fastest number.
 TEST(Planner, WorkersOfAMessage) {
     auto model = std::make_shared<CostModel>();
     model->thread = 1e-5;
@@ -359,7 +360,7 @@ TEST(Planner, WorkersOfAMessage) {
     EXPECT_EQ(of(64, cpu_chunk_bytes).lanes, 1U);
     EXPECT_EQ(of(64, cpu_chunk_bytes + 1).lanes, 2U);
     EXPECT_TRUE(of(64, 16 << 20).calibrated);
-    // Where all of them together are not faster than one, it is one.
+    // If all of them together are not faster than one, the plan uses one.
     for (const char* name : {"libcrypto", "aesni", "vaes"}) {
         Cost slow{.fixed = 1e-6};
         slow.byte.fill(1e-10);

@@ -74,7 +74,7 @@ TEST(Stopwatch, MeasuresAllMessagesOfABatch) {
     EXPECT_GT(*seconds, static_cast<double>(bytes) / 2 / 10e9);
 }
 
-// Only of what memory is too little for there is no time: any other failure comes out.
+// Only a lack of memory leaves a case without a time: any other failure is reported.
 TEST(Stopwatch, WhatCannotBeMeasured) {
     const Measure watch = stopwatch({.samples = 1, .sample_seconds = 0, .threads = 2});
     const Trial trial{.backend = "abacus", .device = -1, .work = {.bytes = 96}};

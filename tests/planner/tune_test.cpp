@@ -1,4 +1,4 @@
-// Launches that are tuned: on the simulated GPU, whose times say nothing.
+// Tuning of launches on the simulated GPU, whose times are meaningless.
 #include "engine/calibration/tune.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ CudaBackend& gpu() {
     return cuda_backend();
 }
 
-/// With the GPU's architecture's launches afterwards.
+/// Restores the default launches of the GPU's architecture afterwards.
 class Launches : public testing::Test {
 protected:
     ~Launches() override {
@@ -45,7 +45,7 @@ struct Job {
     Mode mode;
     Direction direction;
     std::uint64_t bytes;
-    std::uint64_t messages;  ///< 0: one, not as a batch
+    std::uint64_t messages;  ///< 0: one message, not as a batch
     bool own_keys = false;
 };
 
@@ -102,7 +102,7 @@ Done done(const Job& job, bool on_gpu) {
     return {output, launched};
 }
 
-/// Every figure, with a value that is not the H200's and a job that shows it.
+/// Every parameter, with a value that differs from the H200's and a job that shows it.
 struct Case {
     std::uint32_t LaunchTable::*figure;
     std::uint32_t value;
@@ -139,7 +139,7 @@ TEST_F(Launches, AFigureChangesWhatIsLaunchedAndNoByte) {
         const Done tuned = done(c.job, true);
         EXPECT_TRUE(built_in.bytes == by_cpu.bytes);
         EXPECT_TRUE(tuned.bytes == by_cpu.bytes);
-        // Kernels whose launches have the same size are told apart by nothing else here.
+        // Nothing else here distinguishes kernels whose launches have the same size.
         const bool another_kernel = c.figure == &LaunchTable::long_counter_bytes ||
                                     (c.figure == &LaunchTable::tensor_blocks && c.value == 64) ||
                                     (c.figure == &LaunchTable::one_launch_share && c.value == 1024);
@@ -196,7 +196,7 @@ TEST_F(Launches, ATuningTriesEveryValueOfEveryFigure) {
     simt::on_launch(
         [&](const cudaLaunchConfig_t& c) { launched.emplace(c.gridDim.x, c.blockDim.x, c.dynamicSmemBytes); });
     LaunchTable before = gpu().launches(0).built_in;
-    before.own_key_threads = 448;  // which no tuning tries: it is not what the report says
+    before.own_key_threads = 448;  // which no tuning tries, so it is not in the report
     gpu().use_launches(0, before);
     const TuningReport report = tune(gpu(), {.device = 0, .quick = true, .progress = [&](const TuningStep& step) {
                                                  steps.push_back(step);
@@ -237,7 +237,7 @@ TEST_F(Launches, ATuningThatIsCancelledOrGetsOtherBytesChangesNothing) {
     }
     EXPECT_EQ(gpu().launches(0).used, table);
 
-    // A GPU that computes wrongly: what it has written is changed before the host reads it.
+    // A GPU that computes wrongly: its output is changed before the host reads it.
     bool spoils = false;
     simt::on_launch([&](const cudaLaunchConfig_t& c) {
         spoils = spoils || c.blockDim.x == 768;
@@ -278,7 +278,7 @@ TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
     EXPECT_EQ(report.launches.used.tables, built_in.tables);
 }
 
-// The bytes of the value before, which are right, are still there.
+// The right bytes of the previous value are still there.
 TEST_F(Launches, ALaunchThatWritesNothingIsFound) {
     simt::on_launch([](const cudaLaunchConfig_t& c) {
         if (c.blockDim.x == 768) const_cast<cudaLaunchConfig_t&>(c).gridDim.x = 0;
@@ -305,13 +305,13 @@ TEST_F(Launches, WhatIsInUseHasToRun) {
     EXPECT_EQ(gpu().launches(0).used, before);
 }
 
-/// Not only to find out how much can be measured.
+/// Not only to find the size that can be measured.
 TEST_F(Launches, TheLaunchInUseHasToRunWhereOthersAreComparedWithIt) {
     const LaunchTable before = gpu().launches(0).used;
     bool failed = false;
     simt::reset();
     simt::on_launch([&](const cudaLaunchConfig_t&) {
-        // Outputs are cleared for the first comparison: how large it may be has been found out.
+        // Outputs are cleared before the first comparison, when the maximum size is known.
         if (failed || simt::calls("cudaMemsetAsync") == 0) return;
         failed = true;
         simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
@@ -393,7 +393,7 @@ TEST(StoredLaunchesTest, SurviveTheFileAndACalibration) {
     CostModel calibrated;
     calibrated.keep_gpus(back);
     EXPECT_EQ(calibrated.launches.size(), 2U);
-    // What is not all of it, more than it or of another kind is not a calibration.
+    // Incomplete, longer or other content is not a calibration.
     const auto with = [&](const std::string& what, const std::string& instead) {
         std::string changed = text;
         const std::size_t at = changed.find(what);

@@ -1,5 +1,5 @@
-// Uses what newer headers and libraries refer to and glibc 2.28 does not have. test_wheel.py links it for that glibc
-// and runs it here, once as if this glibc had none of it either.
+// Uses symbols of newer headers and libraries that glibc 2.28 does not have. test_wheel.py links it for that glibc
+// and runs it here, once as if this glibc lacked them as well.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -23,7 +23,7 @@ extern "C" void* __wrap_dlsym(void*, const char*) {
     return nullptr;
 }
 
-// What headers of glibc 2.38 make of strtol and others.
+// The names that headers of glibc 2.38 substitute for strtol and others.
 extern "C" long __isoc23_strtol(const char*, char**, int);
 extern "C" unsigned long long __isoc23_strtoull(const char*, char**, int);
 extern "C" int __isoc23_sscanf(const char*, const char*, ...);
@@ -77,7 +77,7 @@ void waiting_ends() {
     ::pthread_mutex_unlock(&held);
 }
 
-/// A program that is not relocatable has copies of glibc's variables, which glibc must use under all of their names.
+/// A non-relocatable program has copies of glibc's variables, which glibc must use under all their names.
 void variables_are_those_of_the_library() {
     require(environ != nullptr && *environ != nullptr, "environ");
     require(::setenv("OLD_GLIBC_PROGRAM", "set", 1) == 0, "setenv");

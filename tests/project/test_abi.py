@@ -23,8 +23,8 @@ def run(*command, **options):
 
 
 def dump(to):
-    """Describe the declared ABI: compile a library of pointers to all functions. That the real library has
-    these functions, test_exports.py sees."""
+    """Describe the declared ABI: compile a library of pointers to all functions. test_exports.py checks that the real
+    library has these functions."""
     text = "".join(path.read_text() for path in HEADERS)
     names = sorted(set(re.findall(r"^WARPAES_API [^;(]*?(warpaes_\w+)\(", text, re.MULTILINE)))
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""CI's last step: what was skipped is said with its reason, and ctest's closing lines stay the last ones."""
+"""CI's last step: skipped tests are listed with their reasons, before ctest's closing lines."""
 
 import re
 import sys
@@ -58,12 +58,12 @@ class Ci(unittest.TestCase):
         )
 
     def test_the_workflow_runs_every_step(self):
-        """The hosted jobs are .ci/run's steps, so that neither has a check that the other lacks."""
+        """The hosted jobs run the steps of .ci/run, so that both have the same checks."""
         run = (ROOT / ".ci/run").read_text()
         chosen = re.findall(r"^([a-z]+)\) ", run[run.rindex("case ") :], re.MULTILINE)
         whole = re.search(r"^every \| all\)$(.*?);;", run, re.MULTILINE | re.DOTALL)[1]
         self.assertEqual(len(chosen), 7)
-        # Its first step sets up, and makes the site.
+        # Its first step installs the tools and builds the site.
         self.assertEqual(whole.count("    step ") + whole.count("    tests\n"), len(chosen))
         workflow = (ROOT / ".github/workflows/ci.yml").read_text()
         self.assertEqual(re.search(r"step: \[(.*)\]", workflow)[1].split(", "), chosen)

@@ -1,4 +1,4 @@
-"""`make demo` builds only the kernels of its CPU: those that the engine would choose, and at least one set."""
+"""`make demo` builds only the kernels that the engine would choose on this CPU, and at least one set."""
 
 import json
 import shutil

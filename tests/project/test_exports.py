@@ -1,4 +1,4 @@
-"""The library shows the C ABI and nothing else, and needs no CUDA driver to load."""
+"""The library exports only the C ABI, and loads without a CUDA driver."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Figures of README.md and docs/ as a browser draws them, on a telephone and on a desk, light and dark.
+"""Figures of README.md and docs/ in a browser, on a phone and a desktop, light and dark.
 
 Without a browser it is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it. Pictures of all
 are left in $SCREENSHOTS, if that names a folder.
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lab"))
 import browser  # noqa: E402
 
-#: GitHub's, whose backgrounds the figures are drawn on.
+#: GitHub's backgrounds, on which the figures are drawn.
 BACKGROUNDS = {False: "#ffffff", True: "#0d1117"}
 WIDTHS = (390, 1440)
 #: The minimum text size in pixels on a telephone: for figures of the README, and for its terminal of 80 columns.
@@ -51,7 +51,7 @@ SCRIPT = """(() => {
 
 
 def luminance(colour):
-    """As WCAG 2 defines it, of "#rrggbb" or "rgb(r, g, b)"."""
+    """Relative luminance by WCAG 2, of "#rrggbb" or "rgb(r, g, b)"."""
     if colour.startswith("#"):
         channels = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     else:
@@ -66,7 +66,7 @@ def contrast(one, other):
 
 
 def overlap(one, other):
-    """Whether two boxes share more than a sliver, which letters do not fill."""
+    """Whether two boxes overlap by more than a margin without letters."""
     across = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
     down = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
     return across > 1 and down > 4

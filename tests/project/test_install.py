@@ -32,7 +32,7 @@ class Install(unittest.TestCase):
         cls.dir = Path(cls.temporary.name)
         cls.prefix = cls.dir / "prefix"
         run("cmake", "--install", BUILD, "--prefix", cls.prefix)
-        # Whatever was found must have been found here, wherever that is now.
+        # All files must be found in this prefix, wherever it was moved.
         cls.prefix = cls.prefix.rename(cls.dir / "moved")
         cls.libdir = next(cls.prefix.rglob("libwarpaes.so")).parent
 
@@ -60,10 +60,10 @@ class Install(unittest.TestCase):
             [directory / "object_store", plain, "1234567", "321"], env=environment, capture_output=True, check=True
         )
         self.assertEqual(asked.stdout, plain.read_bytes()[1_234_567 : 1_234_567 + 321])
-        # Header, last segment, and the segment that was asked for.
+        # Header, last segment, and the requested segment.
         self.assertRegex(asked.stderr, rb"^\d{4} of 30\d{5} bytes fetched in 3 requests")
 
-        # A keyset at a place, which C opens after C++ made it.
+        # A keyset at a place that C++ creates and C opens.
         place = f"kek={key};kek-aad=models;{directory}/keyset.json"
         plain.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 2, 5) + bytes(100_000))
         run(directory / "encrypt_at_place", place, plain, directory / "model", env=environment)
@@ -156,7 +156,7 @@ class Install(unittest.TestCase):
             run(*compiler, ROOT / "examples" / source, "-o", program, *flags)
             self.assertNotIn(b"libwarpaes", run("ldd", program))
         self.check_examples(build)
-        # Nothing but the C ABI is there to be seen; of inline variables ("u") there is one in a program anyhow.
+        # Only the C ABI is visible; inline variables ("u") exist once per program in any case.
         symbols = run("nm", "--defined-only", "--extern-only", "--format=posix", self.libdir / "libwarpaes.a").decode()
         lines = [line.split() for line in symbols.splitlines() if line.count(" ") > 1]
         names = {name for name, kind, *_ in lines if kind != "u"}
@@ -164,7 +164,7 @@ class Install(unittest.TestCase):
         self.assertEqual({name for name in names if not name.startswith("warpaes_")}, set())
 
     def test_header_for_kernels(self):
-        """device.cuh and all that it includes, which a CUDA compiler of the user's will look for."""
+        """device.cuh and everything that it includes, for the user's CUDA compiler."""
         wanted, seen = ["warpaes/device.cuh"], set()
         while wanted:
             header = wanted.pop()
@@ -185,7 +185,7 @@ class Install(unittest.TestCase):
         environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
         self.assertIn(b"libcrypto", run(command, "devices", env=environment))
 
-        with self.subTest("what only developers use stays where it was built"):
+        with self.subTest("files for developers are not installed"):
             self.assertEqual(os.listdir(self.prefix / "bin"), ["warpaes"])
             for arguments, program, remedy in (
                 (["lab", "list"], "warpaes-lab", "`make install-lab`"),

@@ -1,4 +1,4 @@
-"""The lab's profile: what ncu prints becomes a record, and a record the page that says why places changed."""
+"""The lab's profile: ncu's output becomes a record, and the record a page that explains why ranks changed."""
 
 import copy
 import json
@@ -81,8 +81,8 @@ class Profile(unittest.TestCase):
         self.assertEqual(kernels[1]["nanoseconds"], 268_000, "the first launch counts")
         self.assertEqual(kernels[1]["shared_loads"], 20_971_520)
         self.assertEqual(kernels[1]["issue_percent"], 41.25)
-        self.assertNotIn("constant_requests", kernels[1], "what is not available is not there")
-        self.assertNotIn("dram_bytes", kernels[1], "what was not asked for is not there")
+        self.assertNotIn("constant_requests", kernels[1], "unavailable metrics are omitted")
+        self.assertNotIn("dram_bytes", kernels[1], "metrics that were not requested are omitted")
         self.assertEqual(list(kernels[1]["stalls"]), ["short_scoreboard", "wait", "selected"], "the most first")
 
     def test_a_row_a_metric(self):

@@ -1,4 +1,4 @@
-"""Links between documents lead somewhere, on GitHub and in the site, which leaves out no page and no declaration."""
+"""Links between documents are valid, on GitHub and in the site; the site contains every page and declaration."""
 
 import posixpath
 import re
@@ -13,7 +13,7 @@ import headers  # noqa: E402
 
 INCLUDE = ROOT / "include/warpaes"
 CODE = re.compile(r"^(```|~~~).*?^\1$|^(?: {4}|\t).*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)\s]+)\)")  # a link's text may go on from line to line
+LINK = re.compile(r"\]\(([^)\s]+)\)")  # a link's text may span lines
 
 
 def documents():

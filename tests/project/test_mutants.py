@@ -1,4 +1,4 @@
-"""tools/mutants.py: which of a program's tests failed, and which mutant they noticed."""
+"""tools/mutants.py: which tests of a program failed, and which mutants they detected."""
 
 import os
 import sys
@@ -16,8 +16,8 @@ if sys.version_info >= (3, 10):
     from judging import Judge
     from switched_tests import Case, Program, Tests, batches, outcome_of_gtest, outcome_of_unittest
 
-#: Comes by all mutants. 3 is noticed by `b`, 5 ends the program, 6 makes it wait, 7 and 8 are noticed by `d`; `flaky`
-#: fails by itself the second time.
+#: Executes all mutants. `b` detects 3, 5 ends the program, 6 makes it wait, `d` detects 7 and 8; `flaky` fails without
+#: a mutant the second time.
 PROGRAM = """
 import os, sys, time, unittest
 mutants = os.environ["WARPAES_MUTANT"].split(",")

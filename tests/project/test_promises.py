@@ -1,7 +1,7 @@
-"""Every sentence of the headers that promises something has its tests: tests/abi/promises.txt lists them.
+"""Every promise in the headers has tests, which tests/abi/promises.txt lists.
 
-A sentence of a comment in include/warpaes/*.h and *.hpp promises something if it contains one of the words of PROMISE:
-they say what a call returns, refuses, throws, wipes, keeps or never does. The list gives the sentences of each header
+A sentence of a comment in include/warpaes/*.h and *.hpp is a promise if it contains one of the words of PROMISE, which
+describe what a call returns, refuses, throws, wipes, keeps or never does. The list gives the sentences of each header
 in their order. Below each are the tests that fail if it is not true: Suite.Name for GoogleTest, file.py:name for
 Python, ctest:name for other programs; or "none: " with the reason.
 
@@ -28,7 +28,7 @@ NONE = "none: "
 
 
 def comments(text: str) -> list[list[str]]:
-    """The lines of each comment, without what marks it as one."""
+    """The lines of each comment, without comment marks."""
     found = []
     for match in re.finditer(r"/\*.*?\*/|(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", text, re.DOTALL | re.MULTILINE):
         lines = match[0].removesuffix("*/").splitlines()
@@ -83,7 +83,7 @@ def known_tests() -> set[str]:
 
 
 def record() -> None:
-    """Write the list again: what is known of a sentence stays with it."""
+    """Write the list again, and keep the tests of each sentence."""
     known: dict[tuple[str, str], list[str]] = {}
     for header, entries in (listed() if LIST.exists() else {}).items():
         for sentence, tests in entries:

@@ -12,6 +12,7 @@ import bulk_page
 import comparison
 import demo_svg
 import first_screen
+import parquet_page
 import paths
 import planner
 import python_page
@@ -106,7 +107,7 @@ README = f"before\n{BEGIN}\nold\n{END}\nafter\n"
 
 
 class Paths(unittest.TestCase):
-    """What bench/path_sweep has measured."""
+    """Measurements by bench/path_sweep."""
 
     RECORD = CPU_RECORD | {
         "gpu": {"name": "A GPU", "driver": "1.2"},
@@ -471,6 +472,15 @@ PYTHON_RECORD = {
 }
 
 
+class ParquetPage(unittest.TestCase):
+    def test_one_core_and_several(self):
+        row = {"what": "numbers", "bytes": 10**9, "clear_seconds": 0.25, "pyarrow_seconds": 1.0, "view_seconds": 0.5}
+        text = parquet_page.figures(PYTHON_RECORD | {"rows": [row | {"cores": 2}, row | {"cores": 1}]})
+        line = "| numbers | 1,000,000,000 B | 4.00 GB/s | 1.00 GB/s | 2.00 GB/s | 2.00 | 4.00 | 50 % |"
+        self.assertEqual(text.count(line), 2)
+        self.assertLess(text.index("On one core:"), text.index("On 2 cores:"))
+
+
 class PythonPage(unittest.TestCase):
     def test_in_clear_stands_beside(self):
         text = python_page.figures(PYTHON_RECORD | {"rows": [PYTHON_ROW | {"clear_seconds": 0.25, "seconds": 0.5}]})
@@ -499,7 +509,7 @@ class PythonPage(unittest.TestCase):
 
 
 class Bulk(unittest.TestCase):
-    """Records of the parts of tools/bulk_bench.py, whatever else lies in the folder."""
+    """Records of the parts of tools/bulk_bench.py, with any other files in the folder."""
 
     def test_files_in_memory(self):
         def run(what, seconds, user, system):

@@ -10,7 +10,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def arrows() -> dict[tuple[str, str], Path]:
-    """From a room to one whose headers it includes, with a file that does."""
+    """Edges from a room to one whose headers it includes, each with a file that does."""
     found = {}
     for path in (ROOT / "src").glob("*/**/*.[ch]*"):
         room = path.relative_to(ROOT / "src").parts[0]
@@ -20,7 +20,7 @@ def arrows() -> dict[tuple[str, str], Path]:
     return found
 
 
-#: What lies above src/ and calls rooms of it without the C ABI: only these of them.
+#: The folders above src/ that use its rooms without the C ABI, and the rooms that they may use.
 COMMAND = {"places", "base"}
 PROVIDER = {"message", "engine", "cpu", "backend", "aes", "base"}
 
@@ -40,7 +40,7 @@ class Rooms(unittest.TestCase):
         self.assertLessEqual(len(found), 22, sorted(found))
 
     def test_the_gpu_is_passed_down(self):
-        """Engine::gpu() is the GPU; engine/memory.hpp reaches memory of any kind. Nothing else asks a global."""
+        """Engine::gpu() is the GPU; engine/memory.hpp reaches memory of any kind. Nothing else uses a global."""
         found: dict[str, set[str]] = {"cuda_backend": set(), "gpu_memory": set()}
         for folder in ("src", "provider", "cli", "lab", "python/src"):
             for path in (ROOT / folder).glob("**/*.[ch]*"):

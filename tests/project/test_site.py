@@ -1,4 +1,4 @@
-"""The built site in a headless browser, on a telephone and on a desk, light and dark. `make site` builds it.
+"""The built site in a headless browser, on a phone and a desktop, light and dark. `make site` builds it.
 Without the site or a Chromium the tests are skipped. Pictures go to $SCREENSHOTS, if that names a folder.
 """
 
@@ -18,7 +18,7 @@ import browser  # noqa: E402
 
 PAGES = ("index.html", "tutorial.html", "performance.html", "limits.html", "python.html")
 TABS = ("Files", "Library", "Python and GPUs", "Servers", "Data", "Lab and speed", "Trust", "Reference", "Contribute")
-#: Pixels of the performance page on a desk: its tables are folded.
+#: Maximum height of the performance page in pixels on a desktop: its tables are folded.
 MAX_HEIGHT = 14000
 
 #: Colours of visible text and of the nearest opaque background.

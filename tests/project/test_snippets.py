@@ -23,7 +23,7 @@ TINK = ROOT / ".venv/tests/bin/python3"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 
-#: Code around a block. The end of the program checks some results.
+#: Code before and after a block. The end of the program checks some results.
 C_BEGIN = """
 #include <stdint.h>
 #include <stdio.h>
@@ -85,7 +85,8 @@ def blocks(name, language):
 
 
 def python_with(package):
-    """An interpreter that has it: this one, that of the tests' environment, or one that the environment names."""
+    """An interpreter that has the package: this one, that of the tests' environment, or one that an environment
+    variable names."""
     for python in (sys.executable, TINK, os.environ.get(f"PYTHON_WITH_{package.upper()}")):
         if python and Path(python).exists():
             found = subprocess.run([python, "-c", f"import {package}"], capture_output=True, check=False)
@@ -106,7 +107,7 @@ class Session(unittest.TestCase):
         return result
 
     def session(self, lines):
-        """Runs lines of a page in a shell of their own; `make install` is tests/project/test_install.py's."""
+        """Runs lines of a page in a separate shell; tests/project/test_install.py covers `make install`."""
         environment = {
             "PATH": f"{BUILD}/cli:{os.environ['PATH']}",
             "PASSPHRASE": "of the test",
@@ -115,7 +116,7 @@ class Session(unittest.TestCase):
         }
         lines = [line for line in lines if not line.startswith("make install PREFIX=")]
         self.run_here("bash", "-c", "set -euo pipefail\n" + "\n".join(lines), env=environment)
-        # Each command that the page names is one that there is.
+        # Each command on the page exists.
         for line in lines:
             words = shlex.split(line, comments=True)
             if words and words[0] == "warpaes":
@@ -223,7 +224,7 @@ class Snippets(Session):
             for unit in re.split(r"^(?=# [/~])", block, flags=re.MULTILINE):
                 if unit.strip():
                     path = self.dir / unit.splitlines()[0].rpartition("/")[2]
-                    # That the program is there is another test's.
+                    # Another test checks that the program exists.
                     path.write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit, flags=re.MULTILINE))
                     units.append(str(path))
         self.assertEqual(len(units), 3)
@@ -242,7 +243,7 @@ class Snippets(Session):
     @with_command
     def test_formats_in_python(self):
         self.require_tink()
-        (block,) = blocks("docs/formats.md", "python")
+        block = blocks("docs/formats.md", "python")[0]
         (self.dir / "read.py").write_text(block)
         (self.dir / "notes.txt").write_text("some notes")
         (self.dir / "passphrase").write_text("correct horse\n")
@@ -253,6 +254,20 @@ class Snippets(Session):
             ]
         )
         self.assertEqual(self.run_here(TINK, "read.py").stdout, b"some notes")
+
+    @with_command
+    def test_encrypted_names_in_python(self):
+        self.require_tink()  # which comes with cryptography's package
+        (self.dir / "list.py").write_text(blocks("docs/formats.md", "python")[1])
+        (self.dir / "key").write_bytes(hashlib.shake_128(b"key").digest(32))
+        (self.dir / "key").chmod(0o600)
+        names = sorted(["in", "in/a", "in/b", "in/b/" + "n" * 255, "in/c", "in/\u00e4 b"])
+        for name in ("in", "in/b", "in/c"):
+            (self.dir / name).mkdir()
+        for name in ("in/a", "in/b/" + "n" * 255, "in/\u00e4 b"):
+            (self.dir / name).write_text("text")
+        self.session(["warpaes encrypt -k key --encrypt-names --output-dir out in"])
+        self.assertEqual(self.run_here(TINK, "list.py", "out").stdout.decode().splitlines(), names)
 
     @with_command
     def test_tutorial_as_a_session(self):
@@ -287,7 +302,8 @@ class Snippets(Session):
 @with_command
 @unittest.skipIf(SANITIZE, "Python loads no library with sanitizers; the default build runs this")
 class Torch(Session):
-    """What needs PyTorch, which is too large for the tests' environment: $PYTHON_WITH_TORCH is one that has it."""
+    """Blocks that need PyTorch, which is too large for the tests' environment: $PYTHON_WITH_TORCH names an interpreter
+    that has it."""
 
     def test_recipes(self):
         python = python_with("torch")

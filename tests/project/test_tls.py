@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = Path(os.environ["WARPAES_LIBRARY"])
 COMPILER = os.environ.get("CC") or "cc"
-# More than the library's variables, and less than what a plug-in host can be expected to leave.
+# More than the library's variables, and less than a plug-in host is likely to leave free.
 ROOM = 32
 
 

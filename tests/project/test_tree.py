@@ -1,6 +1,6 @@
 """The repository's files: no program that nothing runs, no record that nothing reads, a corpus for every fuzzer.
 
-Looks at files that git tracks, and is skipped in a tree without git.
+It checks files that git tracks, and is skipped in a tree without git.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import recording  # noqa: E402
 
 RESULTS = "bench/results"
 PAGES = ("bench/report.py", "bench/robustness.py")
-#: No text of ours, or so long that any word stands in it somewhere.
+#: Not our text, or so long that it contains any word.
 NO_TEXTS = ("tests/vectors/", RESULTS, "fuzz/corpus/", "docs/lab-", "CHANGELOG.md")
 
 
 def tracked() -> list[str]:
-    """The tracked files that are there."""
+    """Tracked files that exist."""
     git = shutil.which("git")
     done = subprocess.run([git or "false", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False)
     if done.returncode != 0 or not done.stdout:
@@ -36,7 +36,7 @@ def tracked() -> list[str]:
 
 
 def not_named(files: list[str], texts: dict[str, str]) -> list[str]:
-    """Those whose name, or name without suffix, stands in no text but their own."""
+    """Files whose name, with or without suffix, appears only in themselves."""
     found = []
     for file in files:
         stem, suffix = os.path.splitext(os.path.basename(file))

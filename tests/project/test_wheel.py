@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Folders of the system's headers, and of this project's.
+#: Folders of system headers, and of this project's headers.
 SYSTEM = {"asm", "linux", "net", "netinet", "sys", "warpaes"}
 #: The text in licenses/ by the folder of headers.
 TEXTS = {"CLI": "CLI11.txt", "fmt": "fmt.txt", "nlohmann": "nlohmann-json.txt", "openssl": "OpenSSL.txt"}
@@ -20,7 +20,8 @@ TEXTS = {"CLI": "CLI11.txt", "fmt": "fmt.txt", "nlohmann": "nlohmann-json.txt", 
 
 class Wheel(unittest.TestCase):
     def asked(self, gpu: str, failing: str) -> list[str]:
-        """The arguments of python in a folder of its own, where it only writes them down. It fails in one module."""
+        """The arguments of a fake python in a separate folder, which only records them. The fake fails in one
+        module."""
         with tempfile.TemporaryDirectory() as folder:
             python, setup = Path(folder, ".venv/wheel/bin/python"), Path(folder, "tools/setup")
             fails = f'printf "%s\\n" "$@" >>asked; mkdir -p build/wheel-raw; case "$*" in *{failing}*) exit 9; esac'
@@ -63,7 +64,7 @@ class Wheel(unittest.TestCase):
         self.assertEqual(words[words.index("--plat") + 1], f"manylinux_2_28_{platform.machine()}")
 
     def test_each_setting_is_given_once(self):
-        """pip makes a list of a setting that is given twice, which CMake does not take."""
+        """pip makes a list of a setting that is given twice, which CMake does not accept."""
         for gpu in ("yes", "no"):
             with self.subTest(gpu=gpu):
                 settings = self.settings(gpu)
@@ -93,7 +94,7 @@ class OldGlibc(unittest.TestCase):
 
     def link(self, source: str, *options: str) -> Path:
         Path(self.folder, "program.cpp").write_text(source)
-        # The command is not relocatable either.
+        # The command is not relocatable.
         ours = [
             "-fno-pie",
             "-no-pie",
@@ -128,7 +129,7 @@ class OldGlibc(unittest.TestCase):
 
 
 class Licenses(unittest.TestCase):
-    """Of other projects' code in the programs."""
+    """Licenses of other projects' code in the programs."""
 
     def used(self, *folders: str) -> set[str]:
         files = [path for folder in folders for path in (ROOT / folder).rglob("*.?pp")]
@@ -142,7 +143,7 @@ class Licenses(unittest.TestCase):
         self.assertIn('"licenses/*.txt"', (ROOT / "pyproject.toml").read_text())
 
     def test_a_debian_package_has_those_of_its_command(self):
-        """It has libcrypto in a package of its own."""
+        """Its libcrypto is in a separate package."""
         copyright_file = (ROOT / "debian/copyright").read_text()
         for name in self.used("cli") - {"openssl"}:
             self.assertIn(f"Files: licenses/{TEXTS[name]}", copyright_file)

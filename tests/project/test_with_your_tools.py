@@ -14,13 +14,15 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["WARPAES_BUILD"])
 TEXT = "".join((ROOT / "docs" / name).read_text() for name in ("with-your-tools.md", "serving.md"))
 BLOCKS = re.findall(r"^```python\n# needs: (.*?)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-#: Interpreters that may have the packages: this one, the tests' environment, and one that the environment names.
+#: Interpreters that may have the packages: this one, the tests' environment, and one that an environment variable
+#: names.
 PYTHONS = [
     python
     for python in (sys.executable, ROOT / ".venv/tests/bin/python3", os.environ.get("PYTHON_WITH_TOOLS"))
     if python and Path(python).exists()
 ]
-
+#: Files that the blocks write have these endings.
+ENCRYPTED = (".ckpt", ".csv", ".distcp", ".jsonl", ".npy", ".parquet", ".pt", ".tar")
 
 MAKE_KEYSET = """
 import warpaes
@@ -73,9 +75,10 @@ def make(packages, block):
                 done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
                 self.assertEqual(done.returncode, 0, f"{block}\n{done.stderr}")
             for path in Path(folder).rglob("*"):
-                if path.is_file() and path.suffix in (".csv", ".npy", ".pt", ".jsonl", ".parquet", ".tar"):
+                if (path.is_file() and path.suffix in ENCRYPTED) or path.name == ".metadata":
                     content = path.read_bytes()
-                    self.assertNotIn(b"value", content, f"{path.name} is not encrypted")
+                    for text in (b"value", b"torch", b"PK\x03\x04"):
+                        self.assertNotIn(text, content, f"{path.name} is not encrypted")
 
     return test
 

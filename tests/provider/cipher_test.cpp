@@ -56,7 +56,7 @@ TEST(ProviderCipher, TheEndOfAFixedIvIsRandom) {
         iv.resize(12);
         ASSERT_TRUE(set(c.get(), EVP_CTRL_GCM_IV_GEN, 12, iv.data()));
         EXPECT_TRUE(std::equal(fixed.begin(), fixed.end(), iv.begin()));
-        // The next one is greater by one.
+        // The next IV is greater by one.
         Bytes next(12);
         ASSERT_TRUE(set(c.get(), EVP_CTRL_GCM_IV_GEN, 12, next.data()));
         Bytes expected = iv;
@@ -172,7 +172,8 @@ TEST(ProviderCipher, GcmSivThatHasFailedDoesNotEndWell) {
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
 }
 
-/// CVE-2026-45446 and its like: whatever OpenSSL runs, a message without a text has a tag, which is compared.
+/// CVE-2026-45446 and similar faults: with every release of OpenSSL, a message without text has a tag, which is
+/// compared.
 TEST(ProviderCipher, EmptyMessagesAreAuthenticated) {
     const Library library;
     for (const char* const name : {"AES-128-GCM", "AES-128-CCM", "AES-128-GCM-SIV"}) {
@@ -213,7 +214,7 @@ TEST(ProviderCipher, EmptyMessagesAreAuthenticated) {
     }
 }
 
-/// A wrong tag, a second text, a message that has not come: what was authentic before says nothing of them.
+/// A wrong tag, a second text, a missing message: earlier authentic data does not make them authentic.
 TEST(ProviderCipher, SivThatHasFailedDoesNotEndWell) {
     const Library library;
     const auto cipher = library.cipher("AES-128-SIV");
@@ -239,7 +240,7 @@ TEST(ProviderCipher, SivThatHasFailedDoesNotEndWell) {
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
 }
 
-/// Parameters that point nowhere; the default provider reads there.
+/// Parameters with invalid pointers, which the default provider would read.
 TEST(ProviderCipher, ParametersWithoutDataAreRefused) {
     const Library library;
     for (const char* const name : {"AES-128-GCM", "AES-128-CCM"}) {
@@ -251,7 +252,7 @@ TEST(ProviderCipher, ParametersWithoutDataAreRefused) {
                                          {OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV, 8}}) {
             const OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_string(key, nullptr, bytes),
                                          OSSL_PARAM_construct_end()};
-            // CCM does not know the last one.
+            // CCM does not support the last one.
             const bool known = std::strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV) != 0 || name[8] == 'G';
             EXPECT_EQ(EVP_CIPHER_CTX_set_params(c.get(), params), known ? 0 : 1) << name << " " << key;
         }
@@ -273,7 +274,8 @@ TEST(ProviderCipher, GcmSaysWhetherItsIvIsRandom) {
     }
 }
 
-/// Long updates go through the engine, and change nothing. One of XTS is one data unit, which is one thread's.
+/// Long updates go through the engine, with the same results. A long update of XTS is one data unit, which one thread
+/// processes.
 TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
     const Library library("cbc = yes\nthreads = 3\nthreshold = 64K\n");
     ASSERT_TRUE(library.loaded());
@@ -303,7 +305,7 @@ TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
             int n = 0;
             ASSERT_EQ(1,
                       EVP_CipherUpdate(b.get(), in_place.data(), &n, in_place.data(), static_cast<int>(text.size())));
-            // A unit of XTS goes on from nothing.
+            // An XTS data unit does not continue an earlier one.
             ASSERT_TRUE((xts ? expected : updated(a.get(), text)) == in_place) << name;
         }
         if (std::string(t.mode) == "GCM" && t.encrypt) {

@@ -1,5 +1,4 @@
-// The provider over a GPU, which is simulated: what goes there, what does not, and what becomes of an update whose GPU
-// fails.
+// The provider on a simulated GPU: updates that go there, updates that do not, and GPU failures during an update.
 
 #include <array>
 #include <functional>
@@ -39,13 +38,13 @@ bool is(const Mode& mode, const char* name) {
     return std::strcmp(mode.name, name) == 0;
 }
 
-/// Memory of some kind, as an application would have it.
+/// Memory of one kind, as in an application.
 class Buffer {
 public:
     Buffer(Memory kind, const Bytes& bytes) : kind_(kind), size_(bytes.size()) {
         CudaBackend& cuda = cuda_backend();
         data_ = static_cast<unsigned char*>(kind == Memory::device ? cuda.device_alloc(0, size_) : std::malloc(size_));
-        if (kind == Memory::page_locked) cuda.host_register(data_, size_);
+        if (kind == Memory::page_locked) EXPECT_TRUE(cuda.host_register(data_, size_));
         if (kind == Memory::device) {
             cuda.copy(data_, bytes.data(), size_, 0, nullptr);
         } else {
@@ -92,7 +91,7 @@ struct Message {
         if (is(mode, "GCM")) iv.resize(12);
     }
 
-    /// Everything that comes out. The long update goes from `in` to `out`.
+    /// The whole output. The long update goes from `in` to `out`.
     Bytes run(const EVP_CIPHER* cipher, const unsigned char* in, const std::function<Bytes()>& out_bytes,
               unsigned char* out) {
         const CipherContext c = started(cipher, mode.encrypt, key, iv);
@@ -123,7 +122,7 @@ struct Message {
         return run(
             cipher, in.data(), [&] { return to.bytes(); }, to.data());
     }
-    /// What the default provider makes of it. GCM: the tag that decryption wants is made here.
+    /// The default provider's result. GCM: the tag for decryption is computed here.
     Bytes expected(const Library& library, const std::string& name) {
         const auto cipher = library.cipher(name, "default");
         if (is(mode, "GCM") && !mode.encrypt) {
@@ -162,7 +161,7 @@ protected:
     }
 };
 
-/// By these costs engines that are made from now on plan.
+/// Engines created from now on plan with these costs.
 class Calibration {
 public:
     explicit Calibration(const CostModel& model) : file_(write_calibration(model, Machine::here())) {
@@ -195,7 +194,7 @@ TEST_F(ProviderGpu, LongUpdatesGoThere) {
                         const std::uint64_t before = on_gpu(library, mode);
                         EXPECT_TRUE(message.run(cipher.get(), kind, in_place) == expected)
                             << name << title(mode) << bytes << in_place;
-                        // All but what the blocks in hand take of it.
+                        // All of it except the part that the pending blocks take.
                         const std::uint64_t ran = on_gpu(library, mode) - before;
                         EXPECT_GT(ran + 32, bytes) << name << title(mode);
                         EXPECT_LE(ran, bytes);
@@ -217,7 +216,7 @@ TEST_F(ProviderGpu, ShortUpdatesDoNot) {
     EXPECT_EQ(on_gpu(library, modes[6]), before);
 }
 
-/// With no backend named it is the plan that decides, and it knows where the text lies.
+/// Without a named backend the plan decides, and takes the text's memory into account.
 TEST_F(ProviderGpu, ThePlanKnowsPageLockedMemory) {
     auto costs = std::make_shared<CostModel>(*gpu_first());
     for (auto& [name, table] : costs->tables) {
@@ -231,7 +230,7 @@ TEST_F(ProviderGpu, ThePlanKnowsPageLockedMemory) {
         }
     }
     const Calibration calibration(*costs);
-    const Library library("threshold = 64K\nthreads = 7\n");  // an engine of its own
+    const Library library("threshold = 64K\nthreads = 7\n");  // a separate engine
     const auto cipher = library.cipher("AES-256-CTR");
     ASSERT_NE(cipher, nullptr);
     Message message(modes[6], cipher.get(), 100'000);
@@ -243,7 +242,7 @@ TEST_F(ProviderGpu, ThePlanKnowsPageLockedMemory) {
     }
 }
 
-/// A CUDA context does not survive fork(), and its locks may be held: no call of it.
+/// A CUDA context does not survive fork(), and its locks may be held, so the child makes no CUDA call.
 TEST_F(ProviderGpu, AChildProcessNeverCallsCuda) {
     for (const char* const settings : {forced, "threshold = 64K\nbackend = cuda\ndevice-memory = yes\nthreads = 2\n"}) {
         const Library library(settings);
@@ -267,7 +266,7 @@ TEST_F(ProviderGpu, AChildProcessNeverCallsCuda) {
     }
 }
 
-/// Every CUDA call at each of its turns, once and for good: the CPU does the rest, with the same results.
+/// Each CUDA call fails in turn, once and permanently: the CPU does the rest, with the same results.
 TEST_F(ProviderGpu, TheCpuTakesOverFromAGpuThatFails) {
     const Calibration calibration(*gpu_first());
     for (const std::string settings : {forced, "cbc = yes\nthreshold = 64K\nthreads = 5\n"}) {
@@ -307,7 +306,7 @@ class ProviderDeviceMemory : public ProviderGpu {
 protected:
     ProviderDeviceMemory() {
         simt::Machine machine = simt::Machine::from_environment();
-        machine.guarded = true;  // who reads it on the host has a segmentation fault
+        machine.guarded = true;  // reading it on the host is a segmentation fault
         simt::reset(machine);
     }
     const Library library_{"cbc = yes\nthreshold = 64K\ndevice-memory = yes\n"};
@@ -339,7 +338,7 @@ TEST_F(ProviderDeviceMemory, IsWorkedOnWhereItLies) {
     }
 }
 
-/// What the host would have to read there is refused, and the message goes on.
+/// Data there that the host would have to read is refused, and the message continues.
 TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
     const Buffer device(Memory::device, random_bytes(512));
     for (const char* const name : {"ECB", "CBC", "CFB", "CFB8", "CFB1", "OFB", "CTR", "GCM"}) {
@@ -380,7 +379,7 @@ TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
     EXPECT_EQ(0, EVP_CipherUpdate(sealed.get(), nullptr, &n, device.data(), 13));
 }
 
-/// Nobody can take over there. Part of the text may be out: the message is at its end.
+/// No other backend can take over there. Part of the text may be output, so the message has ended.
 TEST_F(ProviderDeviceMemory, AnUpdateWhoseGpuFailsEndsTheMessage) {
     for (const Mode& mode : {modes[6], modes[10], modes[11]}) {
         const auto cipher = library_.cipher(std::string("AES-128-") + mode.name);
@@ -396,7 +395,7 @@ TEST_F(ProviderDeviceMemory, AnUpdateWhoseGpuFailsEndsTheMessage) {
         Bytes host(16);
         EXPECT_EQ(0, EVP_CipherUpdate(c.get(), host.data(), &n, text.data(), 16)) << title(mode);
         EXPECT_EQ(host, Bytes(16));
-        // And good for another one.
+        // The context can begin another one.
         EXPECT_EQ(1, EVP_CipherInit_ex2(c.get(), nullptr, key.data(), iv.data(), mode.encrypt, nullptr));
         EXPECT_EQ(1, EVP_CipherUpdate(c.get(), out.data(), &n, in.data(), 4096)) << title(mode);
     }

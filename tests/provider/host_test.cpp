@@ -1,5 +1,5 @@
-// Hosts that do what hosts do: configurations in pieces, twice and missing, modules closed too early, contexts that
-// outlive everything, pointers that point nowhere.
+// Misbehaving hosts: partial, repeated and missing configurations, modules closed too early, contexts that outlive
+// everything, invalid pointers.
 #include <dlfcn.h>
 #include <openssl/rand.h>
 
@@ -82,7 +82,7 @@ TEST(ProviderHost, TheConfigurationMayBeMissing) {
                   const Library library;
                   const auto cipher = library.cipher("AES-128-GCM");
                   if (cipher == nullptr) return 1;
-                  // A random IV comes from OpenSSL's own.
+                  // A random IV comes from OpenSSL's generator.
                   const CipherContext c = started(cipher.get(), true, key_for(cipher.get()), {});
                   return updated(c.get(), Bytes(100)).size() == 100 ? 0 : 2;
               }));
@@ -105,7 +105,7 @@ TEST(ProviderHost, TheModuleMayBeClosedWhileContextsLive) {
               }));
 }
 
-/// Sixteen threads copy the context of one key, at every state that a message may be in.
+/// Sixteen threads copy the context of one key, in every state of a message.
 TEST(ProviderHost, SixteenThreadsShareAKeyAtEveryState) {
     const Library library("threads = 2\nthreshold = 64K\ncbc = yes\n");
     struct Case {
@@ -154,8 +154,7 @@ TEST(ProviderHost, SixteenThreadsShareAKeyAtEveryState) {
     EXPECT_EQ(wrong, 0);
 }
 
-/// OpenSSL's own random numbers come from AES of anyone who is preferred: there is nothing to be won by a generator of
-/// ours.
+/// OpenSSL's random numbers use the preferred provider's AES, so a generator of ours would gain nothing.
 TEST(ProviderHost, RandomNumbersAreMadeWithItsKernels) {
     const Library library;
     Bytes bytes(10'000);
@@ -170,7 +169,7 @@ TEST(ProviderHost, RandomNumbersAreMadeWithItsKernels) {
     EXPECT_GE(counter(library, "warpaes-ctr-kernels-bytes"), before + bytes.size());
 }
 
-/// Buffers that are not there, and texts of no bytes: as with the default provider, where that lives.
+/// Missing buffers and empty texts: as with the default provider, where it does not crash.
 TEST(ProviderHost, PointersThatPointNowhere) {
     const Library library("cbc = yes\n");
     struct Call {
@@ -195,7 +194,7 @@ TEST(ProviderHost, PointersThatPointNowhere) {
                         return (done == 1 ? 100 : 50) + n;
                     });
                 }
-                if (result[0] < 0) continue;  // it has no answer
+                if (result[0] < 0) continue;  // it has no result
                 EXPECT_EQ(result[1], result[0]) << name << call.out << call.in << call.bytes << encrypt;
             }
         }

@@ -1,4 +1,4 @@
-// The provider within a process: loaded and let go of, forked, shared by threads, used when OpenSSL is gone.
+// The provider within a process: loaded and unloaded, forked, shared by threads, used after OpenSSL has cleaned up.
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -37,7 +37,7 @@ TEST(ProviderLife, IsThePreferredOne) {
                                              EVP_CIPHER_free);
     ASSERT_NE(cipher, nullptr);
     EXPECT_STREQ(OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cipher.get())), "warpaes");
-    // What it does not offer is OpenSSL's.
+    // OpenSSL provides everything else.
     const std::shared_ptr<EVP_CIPHER> cbc(EVP_CIPHER_fetch(library.context(), "AES-256-CBC", nullptr), EVP_CIPHER_free);
     ASSERT_NE(cbc, nullptr);
     EXPECT_STREQ(OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cbc.get())), "default");
@@ -55,7 +55,7 @@ TEST(ProviderLife, SurvivesFork) {
     const Bytes expected = updated(started(cipher.get(), true, key, iv).get(), text);
     for (int i = 0; i < 4; ++i) {
         EXPECT_EQ(0, in_a_child([&] {
-                      // A context of the parent's, one of its own, and a grandchild's.
+                      // A context of the parent, one of its own, and one of a grandchild.
                       if (updated(before.get(), text) != expected) return 1;
                       if (updated(started(cipher.get(), true, key, iv).get(), text) != expected) return 2;
                       return in_a_child([&] {
@@ -172,7 +172,7 @@ TEST(ProviderLife, LeavesEverythingToOpenSslIfItIsToldTo) {
     EXPECT_NE(cipher, nullptr);
 }
 
-/// Calls and bytes of OFB by kernels, as the file has them.
+/// Calls and bytes of OFB by kernels, from the file.
 std::pair<std::uint64_t, std::uint64_t> ofb_in(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     std::vector<std::uint64_t> numbers(200);
@@ -234,10 +234,10 @@ TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
                       if (!one_more() || ofb_in(file.path()) != std::pair<std::uint64_t, std::uint64_t>{1, 100})
                           return 3;
                   }
-                  // Gone: there is another one.
+                  // The file is gone and there is another one.
                   if (::unlink(file.path().c_str()) != 0) return 4;
                   if (!one_more() || ofb_in(file.path()).first != 1) return 5;
-                  // Another program's file stays unchanged; pending counts are written when it is gone.
+                  // Another program's file stays unchanged; pending counts are written once it is gone.
                   const std::string text(2000, 'x');
                   std::ofstream(file.path()) << text;
                   if (!one_more()) return 6;

@@ -7,7 +7,7 @@
 namespace warpaes::test {
 namespace {
 
-/// Looks for what the key schedules of `key` hold: 32 bytes, for AES-256.
+/// Searches for the contents of the key schedules of `key`: 32 bytes, for AES-256.
 void look_for_round_keys(const std::uint8_t* key, const std::string& name) {
     AES_KEY schedule;
     for (const bool inverse : {false, true}) {
@@ -67,13 +67,13 @@ TEST(ProviderSecrets, NothingIsLeftOfAKeyWithoutText) {
 TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());
-    constexpr std::size_t bytes = 4096, odd = 5;  // what a kernel leaves to another
+    constexpr std::size_t bytes = 4096, odd = 5;  // data that a kernel leaves for another
     unsigned number = 0;
     for (const char* const mode :
          {"ECB", "CBC", "CFB", "CFB8", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV", "GCM-SIV", "WRAP"}) {
         for (const bool encrypt : {true, false}) {
             const std::string name = std::string("AES-256-") + mode;
-            // What is authentic, or nothing, is decrypted: the key is the matter there.
+            // Decrypts authentic text, or none: this case is about the key.
             const bool opens = std::strcmp(mode, "CCM") != 0 && std::strcmp(mode, "SIV") != 0 &&
                                std::strcmp(mode, "GCM-SIV") != 0 && std::strcmp(mode, "WRAP") != 0;
             const auto cipher = library.cipher(name);
@@ -113,7 +113,7 @@ TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
     }
 }
 
-/// In pieces, which a context gathers if it needs them all at once.
+/// In pieces, which a context collects if it needs them all at once.
 TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
     const Library library("cbc = yes\n");
     ASSERT_TRUE(library.loaded());
@@ -152,7 +152,7 @@ TEST(ProviderSecrets, NothingIsLeftOfAssociatedData) {
             EVP_CIPHER_CTX_free(c);
         });
         secrets::watch_frees(false);
-        if (std::strcmp(mode, "CCM") != 0) {  // which takes them in one update only
+        if (std::strcmp(mode, "CCM") != 0) {  // which accepts them only in one update
             EXPECT_EQ(updated, static_cast<int>(pieces)) << name;
         }
         for (const std::string& finding : secrets::findings()) ADD_FAILURE() << name << ": " << finding;

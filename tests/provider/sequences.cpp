@@ -33,7 +33,7 @@ struct Options {
     std::string config;  ///< an openssl.cnf that activates both
 };
 
-/// What happened, for who looks for the reason.
+/// A log of the operations, to find the cause of a difference.
 std::vector<std::string> trace;
 
 [[noreturn]] void differ(const std::string& what) {
@@ -194,11 +194,11 @@ private:
         const bool with_key = first || random_.chance(40);
         bool with_iv = first ? random_.chance(90) : random_.chance(70);
         int enc = first ? static_cast<int>(random_.below(2)) : static_cast<int>(random_.below(3)) - 1;
-        // A schedule for one direction and calls in the other give something, but nothing that anybody wants.
+        // A schedule for one direction and calls in the other give a defined but useless result.
         const bool bound = block_ || mode_ == EVP_CIPH_XTS_MODE || mode_ == EVP_CIPH_CCM_MODE || wrap_;
         if (!with_key && bound) enc = -1;
         if (mode_ == EVP_CIPH_GCM_MODE) {
-            // Without an IV encryption takes a random one; a key for a message that has begun: see the documents.
+            // Without an IV encryption uses a random one; for a key set during a message see the documents.
             if (with_key || !iv_given_) with_iv = true;
             if (tls_) with_iv = true;
         }
@@ -216,7 +216,7 @@ private:
         if (with_key) tls_ = false;
     }
 
-    /// The input and where the output goes: elsewhere, or in place.
+    /// The input and the destination of the output: separate, or in place.
     void update(bool aad) {
         std::size_t n = random_.length();
         const bool bits = cfb1_ && use_bits_;
@@ -318,7 +318,7 @@ private:
         EVP_CIPHER_CTX_free(other.theirs);
     }
 
-    /// The whole IV as it was, and then a record, or an IV as OpenSSH wants them.
+    /// The whole IV as before, and then a record, or an IV as OpenSSH sets it.
     void tls() {
         if (mode_ != EVP_CIPH_GCM_MODE && mode_ != EVP_CIPH_CCM_MODE) return;
         const bool gcm = mode_ == EVP_CIPH_GCM_MODE;
@@ -403,7 +403,7 @@ private:
         }
     }
 
-    /// What was encrypted is decrypted again, so that tags are right for once.
+    /// Decrypts earlier ciphertext, so that some tags are right.
     void round_trip() {
         if (!aead_ || siv_) return;
         const std::size_t n = mode_ == EVP_CIPH_CCM_MODE ? 1 + random_.below(400) : random_.length();
@@ -513,7 +513,7 @@ private:
         const OSSL_PARAM* const list = EVP_CIPHER_gettable_ctx_params(cipher_.theirs);
         for (const OSSL_PARAM* p = list; p != nullptr && p->key != nullptr; ++p) {
             const std::string name = p->key;
-            // Getting these is a step of its own.
+            // Querying these is a separate step.
             if (name == OSSL_CIPHER_PARAM_AEAD_TAG || name == OSSL_CIPHER_PARAM_AEAD_TLS1_GET_IV_GEN) continue;
             if (name == OSSL_CIPHER_PARAM_TLS_MAC) continue;
             Bytes a(160, 0xa5), b = a;
@@ -640,7 +640,7 @@ void same_lists(const std::string& what, const OSSL_PARAM* a, const OSSL_PARAM* 
     const auto text = [](const OSSL_PARAM* p) {
         std::map<std::string, std::string> all;
         for (; p != nullptr && p->key != nullptr; ++p) {
-            // From OpenSSL 3.4 on, and ours always.
+            // OpenSSL from 3.4 on; our provider always.
             if (std::strcmp(p->key, "iv-generated") == 0) continue;
             all[p->key] = std::to_string(p->data_type) + "/" + std::to_string(p->data_size);
         }
@@ -651,7 +651,7 @@ void same_lists(const std::string& what, const OSSL_PARAM* a, const OSSL_PARAM* 
     if (text(a) != text(b)) differ(what + ": list is " + text(a) + ", not " + text(b));
 }
 
-/// What is fixed of a cipher.
+/// Fixed parameters of a cipher.
 void same_cipher(const Pair<EVP_CIPHER>& c) {
     const std::string name = EVP_CIPHER_get0_name(c.theirs);
     const auto same = [&](const char* what, long a, long b) {

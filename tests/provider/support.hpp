@@ -1,4 +1,4 @@
-// A library context of OpenSSL's with our provider and the default one, configured as openssl.cnf would.
+// An OpenSSL library context with our provider and the default one, configured as by openssl.cnf.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ inline Bytes key_for(const EVP_CIPHER* cipher) {
     return random_bytes(static_cast<std::size_t>(EVP_CIPHER_get_key_length(cipher)), 7);
 }
 
-/// What `openssl list -providers -verbose` says of it.
+/// The provider's entry in `openssl list -providers -verbose`.
 inline std::string build_info(const Library& library) {
     OSSL_PROVIDER* const provider = OSSL_PROVIDER_load(library.context(), "warpaes");
     char* text = nullptr;

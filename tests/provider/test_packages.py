@@ -1,4 +1,4 @@
-"""Debian packages (`make deb`) in a place of their own: what they hold works there, and is gone when removed."""
+"""Debian packages (`make deb`) installed in a separate root: their contents work there, and removal deletes them."""
 
 import os
 import re

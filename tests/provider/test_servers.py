@@ -1,5 +1,5 @@
-"""Programs that know nothing of warpaes, with the provider by configuration only: TLS by OpenSSL's own commands, nginx
-and curl, OpenSSH, PostgreSQL. Bytes are compared, and counters prove what ran."""
+"""Programs without support for warpaes, with the provider only by configuration: TLS by OpenSSL's own commands, nginx
+and curl, OpenSSH, PostgreSQL. Bytes are compared, and counters show what ran."""
 
 import hashlib
 import os
@@ -37,7 +37,7 @@ MIB = 1 << 20
 
 
 def command(name):
-    """Where it is; of daemons also where ordinary users do not look."""
+    """The path of a program; daemons may also be outside a user's PATH."""
     found = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin:/usr/local/sbin")
     if found is None:
         for versions in sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True):
@@ -62,7 +62,7 @@ class Servers(unittest.TestCase):
         cls.folder = Path(tempfile.mkdtemp(prefix="warpaes-servers-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.folder.chmod(0o755)
-        # Another user may have to read it.
+        # Another user may need to read it.
         shutil.copy(MODULE, cls.folder / "warpaes.so")
         cls.blob = cls.folder / "blob"
         cls.blob.write_bytes(random.Random(1).randbytes(100 * MIB))
@@ -82,7 +82,7 @@ class Servers(unittest.TestCase):
                 process.wait()
 
     def config(self, name, more=""):
-        """An environment whose programs count to a file of this name; and the file."""
+        """An environment whose programs write their counts to a file of this name, and the file."""
         counters = self.folder / f"{name}.counters"
         counters.touch()
         counters.chmod(0o666)
@@ -96,7 +96,7 @@ class Servers(unittest.TestCase):
 
     @staticmethod
     def counted(counters):
-        """Bytes by algorithm and place."""
+        """Bytes by algorithm and backend."""
         data = counters.read_bytes()
         numbers = struct.unpack(f"<{len(data) // 8}Q", data)
         cells = [(kind, where) for kind in KINDS for where in WHERES]
@@ -168,7 +168,7 @@ class Servers(unittest.TestCase):
                     self.assertEqual(hashlib.sha256(got).hexdigest(), self.digest)
                     counted = self.counted(counters)
                     bytes_counted = sum(n for (name, _), n in counted.items() if name == kind)
-                    # OpenSSL's stitched cipher with HMAC goes before CBC, where there is one.
+                    # OpenSSL prefers its stitched cipher with HMAC to CBC, if it has one.
                     if kind != "cbc":
                         self.assertGreaterEqual(bytes_counted, (200 if ours == "both" else 100) * MIB, counted)
 

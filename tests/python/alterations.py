@@ -1,4 +1,4 @@
-"""Alterations of a file, and the judgement of what a reader does with them.
+"""Alterations of a file, and checks of a reader's results.
 
 A format is a class with two authentic files and every way of reading one. Each alteration of the first file must end in
 a documented exception, and the reader must not have handed out a byte that the author did not write there.
@@ -18,20 +18,20 @@ from typing import Any, NamedTuple, Optional
 from support import resident_bytes
 from warpaes import exceptions
 
-#: What half of the readings of a format may add to the process's memory: this, and some files.
+#: Maximum growth of the process's memory during half of a format's reads, plus some files.
 MOST_GROWTH, MOST_FILES = 16 << 20, 24
 #: Larger files are altered around the ends of their parts, and at some other places.
 LARGE = 64 << 10
 KINDS = ("flip", "cut", "append", "swap", "field")
 
-#: Hands out bytes of the plaintext from an offset on.
+#: Collect bytes of the plaintext from an offset on.
 Give = Callable[[int, bytes], None]
 #: Reads a file. It returns None, or the name of a verdict of its format.
 Reader = Callable[[bytes, Give], Optional[str]]
 
 
 class Altered(NamedTuple):
-    """An alteration, which is made when it is needed: a file has many, and may be large."""
+    """An alteration, created when it is used: a file has many, and may be large."""
 
     kind: str
     words: str
@@ -60,7 +60,7 @@ def flips(content: bytes, places: Sequence[int]) -> Iterator[Altered]:
 
 
 def cuts(content: bytes, places: Sequence[int]) -> Iterator[Altered]:
-    """Cut to each of these lengths, and from the front."""
+    """Truncate to each of these lengths, and remove as many bytes from the front."""
     for at in places:
         yield Altered("cut", f"the first {at} bytes", lambda at=at: content[:at])
     for at in range(1, len(content), max(1, len(content) // 64)):
@@ -116,7 +116,7 @@ def swaps(content: bytes, other: bytes, parts: Callable[[bytes], list[Part]]) ->
 
 # ------------------------------------------------------------------------------------------------------- JSON
 
-#: Values that a member of a JSON file gets in place of its own, as JSON.
+#: Replacement values for a member of a JSON file, as JSON.
 HOSTILE = (
     "null", "true", "0", "-1", "1", "4294967295", "4294967296", "9223372036854775808", "1e400", "-0.5", "NaN",
     '""', '"A"', '"\\ud800"', '"\\u0000"', '"../x"', "[]", "[null]", "{}", '{"a":{}}', "9" * 5000,
@@ -142,7 +142,7 @@ def _replaced(value: Any, path: _Path, change: Callable[[Any, Any], None]) -> An
     return copy
 
 
-#: Stand for a value that Python's JSON does not write, and for a second member of one name.
+#: Placeholders for a value that Python's JSON does not write, and for a second member of the same name.
 _MARK, _TWIN = "the place of a value", r"\u0000twin"
 
 
@@ -215,7 +215,7 @@ def _doubled(value: Any, path: _Path) -> Any:
 
 
 class Format:
-    """A format: override ``name``, ``authentic``, ``plain`` and ``readers``, and what else differs."""
+    """A format: override ``name``, ``authentic``, ``plain`` and ``readers``, and others as needed."""
 
     name = ""
     #: The exceptions that may end a read, by their exact types.
@@ -234,7 +234,7 @@ class Format:
         raise NotImplementedError
 
     def plain(self) -> bytes:
-        """Return what the first file holds."""
+        """Return the plaintext of the first file."""
         raise NotImplementedError
 
     def readers(self) -> dict[str, Reader]:
@@ -250,7 +250,7 @@ class Format:
         return iter(())
 
     def places(self) -> list[int]:
-        """Return every position in a small file; in a large one those around the ends of parts, and some others."""
+        """Return every position in a small file; in a large one, those around the ends of parts and some others."""
         content = self.authentic()[0]
         if len(content) <= LARGE:
             return list(range(len(content)))
@@ -287,7 +287,7 @@ def chosen(every: Iterator[Altered], most: int | None, seed: int) -> list[Altere
 
 
 class Count:
-    """What became of the alterations of a format with one reader."""
+    """Outcomes of the alterations of a format with one reader."""
 
     def __init__(self, format_name: str, reader_name: str) -> None:
         """Begin to count."""
@@ -378,13 +378,14 @@ class Judge:
 
 
 def judged(of: Format, most: int | None, seed: int = 1) -> list[Count]:
-    """Alter the first file of a format, at most ``most`` alterations of a kind, and read each by every way."""
+    """Alter the first file of a format, with at most ``most`` alterations of a kind, and read each with every
+    reader."""
     judge = Judge(of)
     alterations = chosen(of.alterations(), most, seed)
     counts = []
     for name, read in of.readers().items():
         count = Count(of.name, name)
-        # An unaltered file opens, or all refusals would show nothing.
+        # An unaltered file must open; otherwise the refusals would show nothing.
         given: list[tuple[int, bytes]] = []
         read(of.authentic()[0], lambda at, data, given=given: given.append((at, bytes(data))))
         if b"".join(data for _, data in sorted(given)) != judge.plain:

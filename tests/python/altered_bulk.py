@@ -1,4 +1,4 @@
-"""What ``warpaes bulk`` reads, altered: lists of names, locks, records of keys, manifests."""
+"""Altered input of ``warpaes bulk``: lists of names, locks, records of keys, manifests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from alterations import Altered, Format, Give, Part, Reader, fields
 from support import needed
 from warpaes import Keyset
 
-#: A refusal that ``bulk`` puts in one sentence.
+#: A refusal that ``bulk`` reports in one sentence.
 SENTENCE = "bulk said: "
 
 
@@ -32,7 +32,7 @@ def bulk(*arguments: object) -> tuple[int, str]:
 
 
 def sentence(said: str) -> str:
-    """What the command said, which a terminal can show."""
+    """The command's message, which must be safe for a terminal."""
     if any(not character.isprintable() for character in said.replace("\n", "").replace("\r", "")):
         raise AssertionError("control characters reach the terminal")
     return SENTENCE + said.strip()[:300]
@@ -98,7 +98,7 @@ class Names(Format):
         if sorted(path for path in self.folder.iterdir() if path != self.target) != [
             path for path in before if path != self.target
         ]:
-            raise AssertionError("something appeared beside the target")
+            raise AssertionError("something appeared next to the target")
         if status not in (0, 1, 2):
             raise AssertionError(f"status {status}")
         if content == self._authentic[0]:
@@ -113,7 +113,7 @@ class Names(Format):
 
 
 class LockFile(Format):
-    """Another job's lock: it is only text for a sentence, and whether it changes."""
+    """Another job's lock: its text is only used for a message, and its changes show whether the job lives."""
 
     name = "lock of bulk"
     verdicts = {"text for a sentence": "whether another job lives is seen from its changes"}  # noqa: RUF012

@@ -17,7 +17,7 @@ from warpaes import Keyset
 
 #: Files of one call with a directory.
 TOGETHER = 400
-#: Statuses of what is not authentic or not the format, and of a keyset that is not usable (docs/command-line.md).
+#: Exit statuses for data that is not authentic or of another format, and for an unusable keyset (docs/command-line.md).
 FORMAT, AUTHENTICATION, KEYSET = 21, 22, 23
 
 
@@ -46,14 +46,14 @@ def run(*arguments: str, stdin: bytes = b"", **environment: str) -> tuple[int, b
 
 
 def refused(status: int, words: str, allowed: tuple[int, ...]) -> BaseException:
-    """The exception for a status: one that is not documented for this is a fault."""
+    """The exception for a status; an undocumented status is a fault."""
     if status not in allowed or not words.strip():
         return AssertionError(f"status {status}: {words[-300:]}")
     return ExitError(status, words.strip().splitlines()[-1])
 
 
 class Files:
-    """A format of sealed files with the command."""
+    """A format of sealed files, read with the command."""
 
     def __init__(self, of: Sealed) -> None:
         self.of, self.folder = of, of.folder / "command"
@@ -139,8 +139,8 @@ class Files:
     def ranges(self, content: bytes, give: Give) -> str | None:
         """Three ranges, which together are the file.
 
-        A range authenticates the segments under it and no others: what begins with another file of the same key and
-        associated data reads like that file, until a range reaches its end.
+        A range authenticates only the segments under it. A file that begins with another file of the same key and
+        associated data therefore reads like that file, unless a range reaches its end.
         """
         if content.startswith(self.of.authentic()[1]):
             return "begins with another file"
@@ -172,7 +172,7 @@ class Files:
 
 
 def sealed_by_command(folder: pathlib.Path, most: int | None, singles: int, seed: int) -> Iterator[Count]:
-    """Count files of all templates and of small segments: many in one call, and some of them by themselves."""
+    """Count files of all templates and of small segments: many in one call, and some separately."""
     for of in [*small_files(folder), *template_files(folder)]:
         if not isinstance(of, Sealed) or not of.plain():
             continue
@@ -207,7 +207,7 @@ def sealed_by_command(folder: pathlib.Path, most: int | None, singles: int, seed
 
 
 def singly(of: Format, judge: Judge, altered: list[Altered], readers: dict[str, Reader]) -> Iterator[Count]:
-    """Count with a process for each reading."""
+    """Count with one process per read."""
     for name, read in readers.items():
         count = Count(of.name, name)
         given: list[tuple[int, bytes]] = []
@@ -230,7 +230,7 @@ class KeysetOfCommand(Format):
     options: tuple[str, ...] = ()
 
     def __init__(self, folder: pathlib.Path, name: str, pair: tuple[bytes, bytes], options: list[str]) -> None:
-        """``options``: what the command is told of the keyset."""
+        """``options``: the command's options for the keyset."""
         super().__init__(folder)
         self.name, self.pair, self.how = name, pair, options
         (folder / "clear.json").write_bytes(two_keys(1))
@@ -262,7 +262,7 @@ class KeysetOfCommand(Format):
         return SAME_KEYS
 
     def listed(self, content: bytes, give: Give) -> str | None:
-        """``keys list`` opens nothing: a sentence, or numbers and states."""
+        """``keys list`` decrypts nothing: it prints a message, or key IDs and states."""
         path = self.folder / "keyset"
         path.write_bytes(content)
         path.chmod(0o600)

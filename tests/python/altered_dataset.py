@@ -21,9 +21,9 @@ def tree(folder: pathlib.Path) -> Tree:
 
 
 class DatasetFile(Format):
-    """One file of a dataset; the others are as they were.
+    """One file of a dataset; the others are unchanged.
 
-    The altered file keeps its inode and times, so nothing but its content tells.
+    The altered file keeps its inode and times, so only its content reveals the change.
     """
 
     refusals = (RefusedError,)
@@ -93,7 +93,7 @@ class DatasetFile(Format):
         if status not in (0, 1, 2):
             raise AssertionError(f"status {status}: {said[-300:]}")
         if sorted(path.name for path in self.folder.iterdir() if path != self.out) != around:
-            raise AssertionError("something appeared beside the target")
+            raise AssertionError("something appeared next to the target")
         if status and {name: data for name, data in tree(self.target).items() if name not in altered}:
             raise AssertionError("a refused command wrote into the target")
         self.restore()
@@ -109,7 +109,7 @@ class DatasetFile(Format):
         os.utime(self.path, ns=(self.times.st_atime_ns, self.times.st_mtime_ns))
 
     def judged(self, status: int, said: str, verdict: str) -> str | None:
-        """Raise what the command said, or name why it could succeed."""
+        """Raise the command's error, or return the reason why it could succeed."""
         if status:
             raise RefusedError(sentence(said))
         return verdict if verdict in self.verdicts else None
@@ -132,7 +132,7 @@ class DatasetFile(Format):
         return self.judged(status, said, "what the manifest says")
 
     def status(self, content: bytes, give: Give) -> str | None:
-        """Without a key it can only look."""
+        """Without a key the command can only print."""
         status, said = self.run(content, "status", self.target)
         if content == self._authentic[0]:
             give(0, self.plain())

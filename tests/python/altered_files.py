@@ -114,7 +114,7 @@ class Sealed(Format):
                 at += len(piece)
 
     def ranges_into_buffers(self, content: bytes, give: Give) -> None:
-        """Each range by itself: what is refused is wiped, and the others are authentic."""
+        """Each range separately: refused ranges are wiped, and the others are authentic."""
 
         def read_at(offset: int, buffer: memoryview) -> None:
             buffer[:] = content[offset : offset + len(buffer)]
@@ -141,7 +141,7 @@ class Sealed(Format):
                 give(at, file.read(max(1, file.size // 3)))
 
     def file_system(self, content: bytes, give: Give) -> None:
-        """A path of fsspec's: a reported size must be right, and a fetched file is complete or absent."""
+        """A path of fsspec: a reported size must be right, and a fetched file is complete or absent."""
         memory = needed("fsspec").filesystem("memory")
         from warpaes.fs import WarpaesFileSystem
 
@@ -162,7 +162,7 @@ class Sealed(Format):
             raise
 
     def fetched(self, content: bytes, give: Give) -> None:
-        """``get_file`` by itself, which reads in pieces."""
+        """``get_file`` separately, which reads in pieces."""
         memory = needed("fsspec").filesystem("memory")
         from warpaes.fs import WarpaesFileSystem
 
@@ -212,7 +212,7 @@ def small_files(folder: pathlib.Path) -> Iterator[Format]:
 
 
 def template_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Files of every template, of three segments: alterations are drawn."""
+    """Files of every template, of three segments, with random alterations."""
     for template in Keyset.templates():
         bits = int(template.rpartition("_")[2] if "C2SP" in template else template[3:6])
         if "C2SP" in template:
@@ -232,7 +232,7 @@ def _b64(data: bytes) -> str:
 
 
 class Tensors(Format):
-    """CryptoTensors: each tensor by itself and all at once."""
+    """CryptoTensors: each tensor separately, and all at once."""
 
     name = "CryptoTensors"
     refusals = (exceptions.InvalidTag, exceptions.InvalidSignature, exceptions.FormatError)
@@ -281,7 +281,7 @@ class Tensors(Format):
         return b"".join(self._bytes(name, tensor) for name, tensor in sorted(self.tensors.items()))
 
     def _bytes(self, name: str, tensor: Any) -> bytes:
-        """A tensor with all that a caller sees of it."""
+        """A tensor with all properties that a caller sees."""
         array = tensor if self.framework == "numpy" or hasattr(tensor, "tobytes") else tensor.numpy()
         data: bytes = f"{name} {array.dtype} {array.shape} ".encode() + array.tobytes()
         return data
@@ -317,7 +317,7 @@ class Tensors(Format):
             return header
 
         def nested(text: bytes) -> bytes:
-            """JSON in JSON, as the format has it."""
+            """JSON in JSON, as the format defines it."""
             try:
                 header = json.loads(text)
                 inner = header["__metadata__"]

@@ -42,7 +42,7 @@ VICTIMS = "the victim's keys, with other numbers, states or parameters"
 
 
 class ClearKeyset(Format):
-    """Nothing authenticates it: it is refused, or is another keyset, whose new keys open nothing of the victim's."""
+    """Nothing authenticates it: it is refused, or is another keyset, whose new keys open no file of the victim."""
 
     name = "keyset in clear"
     refusals = (exceptions.KeysetError,)
@@ -92,7 +92,7 @@ class ClearKeyset(Format):
         try:
             others = Keyset.parse(json.dumps({"primaryKeyId": 1, "key": [{**key, "keyId": 1} for key in new[:1]]}))
         except exceptions.KeysetError:
-            return "other keys, which open nothing"  # of a type that warpaes keeps and does not use
+            return "other keys, which open nothing"  # of a type that warpaes preserves but does not use
         for sealed in self.files:
             try:
                 with warpaes.open(sealed, keyset=others) as file:
@@ -145,7 +145,7 @@ class WrappedKeyset(Format):
     """A keyset under a key source: the ciphertext is authentic, and the JSON around it repeats its content."""
 
     refusals = (exceptions.KeysetError, exceptions.InvalidUnwrap)
-    verdicts = {SAME_KEYS: "JSON around the ciphertext that means the same"}  # noqa: RUF012
+    verdicts = {SAME_KEYS: "JSON around the ciphertext with the same meaning"}  # noqa: RUF012
 
     def __init__(self, folder: pathlib.Path, name: str, kek: bytes) -> None:
         super().__init__(folder)
@@ -197,9 +197,9 @@ class KeysetMessage(Format):
 
     def read(self, content: bytes, give: Give) -> str | None:
         if not content:
-            raise exceptions.KeysetError("a key source wraps nothing that is empty")
+            raise exceptions.KeysetError("a key source wraps no empty key")
         if len(content) > 4096:
-            raise exceptions.KeysetError("a key source wraps nothing that is so long")
+            raise exceptions.KeysetError("a key source wraps no key of this length")
         sealed = base64.b64encode(self.source.wrap(content, AAD)).decode()
         found = json.loads(_seal_under(self.source, self.clear.first))
         text = json.dumps({**found, "encryptedKeyset": sealed})
@@ -385,7 +385,7 @@ class Letter(Format):
 
 
 def key_files(folder: pathlib.Path) -> Iterator[Format]:
-    """Everything that holds keys."""
+    """All formats that contain keys."""
     yield ClearKeyset(folder)
     yield KeysetMessage(folder)
     for name, make in (

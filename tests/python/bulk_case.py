@@ -1,4 +1,4 @@
-"""What the tests of warpaes bulk share."""
+"""Shared code of the tests of warpaes bulk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from warpaes.bulk import cli, keys, manifest, storage, stores
 SIZES = [0, 1, 4095, 4096, 100_003, storage.WINDOW - 1, storage.WINDOW, storage.WINDOW + 1, 3 * storage.WINDOW + 5]
 
 
-#: Most of what a small job takes is waiting for disks, which tell these tests nothing.
+#: A small job mostly waits for disks, which these tests do not need.
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 2 << 30 else None
 
 
@@ -58,7 +58,7 @@ def said_by(*arguments: str | os.PathLike[str]) -> tuple[int, str]:
 
 
 def tink_open(keyset: bytes, sealed: bytes, associated: bytes = b"") -> bytes:
-    """The plaintext, by Tink."""
+    """Return the plaintext, decrypted by Tink."""
     from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 
     streaming_aead.register()
@@ -78,7 +78,7 @@ class Case(unittest.TestCase):
         self.key2 = self.folder / "key2.json"
         self.key2.write_bytes(warpaes.Keyset.generate("AES128_GCM_HKDF_1MB").to_json())
         for key in (self.key, self.key2):
-            key.chmod(0o600)  # else each causes a warning
+            key.chmod(0o600)  # otherwise each causes a warning
         self.source, self.target = self.folder / "source", self.folder / "target"
 
     def content(self, sizes: list[int]) -> dict[str, bytes]:
@@ -101,24 +101,24 @@ class Case(unittest.TestCase):
         }
 
     def load(self, folder: pathlib.Path, key: pathlib.Path | None = None) -> manifest.Manifest:
-        """The manifest of a target; to alter and save it, with its key."""
+        """Return the manifest of a target, with its key, to alter and save it."""
         holders = keys.KeySpec.read(str(key)).holders() if key is not None else None
         there = manifest.Manifest.load(stores.open_storage(str(folder)), holders)
         assert there is not None
         return there
 
     def name_data(self, folder: pathlib.Path, name: str) -> bytes:
-        """The associated data of an object."""
+        """Return the associated data of an object."""
         return keys.name_data(self.load(folder).dataset, name)
 
     def without_manifest(self, folder: pathlib.Path) -> tuple[str, ...]:
-        """Remove the manifest of a target; return the options that take its objects without it."""
+        """Remove the manifest of a target; return the options that accept its objects without it."""
         dataset = self.load(folder).dataset
         (folder / manifest.NAME).unlink()
         return "--no-manifest", "--dataset", dataset
 
     def forget(self, folder: pathlib.Path, key: pathlib.Path) -> None:
-        """Let the manifest be as it was before the first objects were written."""
+        """Reset the manifest to its state before the first objects were written."""
         there = self.load(folder, key)
         for number, group in there.each():
             for row in group:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mypy --strict over the package, and stubtest: what the stubs say of the extension is what it is."""
+"""mypy --strict on the package, and stubtest, which compares the stubs with the extension."""
 
 from __future__ import annotations
 

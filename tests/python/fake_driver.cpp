@@ -1,5 +1,5 @@
-// As much of CUDA's driver as the Python package calls by itself: the wait for a stream, to which a test listens. As
-// with CUDA's, a thread has no context before it has made one current, and nothing to wait in.
+// The CUDA driver calls that the Python package makes itself: the wait for a stream, which a test observes. As with
+// CUDA's driver, a thread cannot wait before it has made a context current.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -19,7 +19,7 @@ constexpr int no_device = 101, no_context = 201;
 
 extern "C" {
 
-/// Null: to none, and every wait succeeds.
+/// Null: every wait succeeds.
 [[gnu::visibility("default")]] void listen_to_waits(Listener to) {
     listener = to;
 }
@@ -55,13 +55,13 @@ extern "C" {
     return 0;
 }
 
-/// From now on this stream is in capture, or none.
+/// From now on this stream is in capture; null: none.
 [[gnu::visibility("default")]] void capture(void* stream, int begins) {
     captured_stream = stream;
     captures = begins != 0;
 }
 
-/// The thread's capture mode in its last wait, and the present one.
+/// The thread's capture mode during its last wait, and the current one.
 [[gnu::visibility("default")]] int mode_in_last_wait() {
     return mode_of_wait;
 }

@@ -1,4 +1,4 @@
-"""As much of PyTorch as warpaes asks for, over NumPy's arrays and over the library's own device memory."""
+"""The parts of PyTorch that warpaes uses, on NumPy arrays and on the library's device memory."""
 
 from __future__ import annotations
 
@@ -81,6 +81,10 @@ class Tensor:
     def copy_(self, other: Tensor) -> None:
         warpaes.copy(self, other)
 
+    def zero_(self) -> None:
+        if self.nbytes:
+            warpaes.copy(self, bytes(self.nbytes))
+
     def numpy(self) -> Any:
         return self.owner
 
@@ -94,7 +98,7 @@ class Stream:
 
 
 class ExternalStream(Stream):
-    """A stream of someone else's."""
+    """A foreign stream."""
 
     def __init__(self, pointer: int, device: int) -> None:
         super().__init__(pointer)
@@ -102,7 +106,7 @@ class ExternalStream(Stream):
 
 
 def empty(shape: Any, *, dtype: DType, device: str = "cpu", pin_memory: bool = False) -> Tensor:
-    """Memory of the library's device, or an array of NumPy."""
+    """Memory of the library's device, or a NumPy array."""
     nbytes = (shape if isinstance(shape, int) else math.prod(shape)) * dtype.itemsize
     if device == "cuda":
         memory = warpaes.Memory(max(nbytes, 1), "device")
@@ -115,7 +119,7 @@ def empty(shape: Any, *, dtype: DType, device: str = "cpu", pin_memory: bool = F
 
 
 def install() -> list[int]:
-    """Puts it where `import torch` would; returns a list of the devices whose stream was asked for."""
+    """Installs it as the module torch; returns a list of the devices whose stream was queried."""
     if "torch" in sys.modules:  # a module is loaded once, and its functions are kept
         sys.modules["torch"].asked.clear()
         return sys.modules["torch"].asked

@@ -1,6 +1,6 @@
-"""moto's S3 server after a proxy that does what networks and object stores do: resets, 503, answers that are slow,
-cut short or lost after the request was carried out. It also keeps a promise that moto does not: a write depends on
-what is there at that moment, also for `If-Match` of CompleteMultipartUpload.
+"""moto's S3 server, reached through a proxy with the faults of networks and object stores: resets, 503, and answers
+that are slow, cut short or lost after the request was carried out. Unlike moto alone, it makes conditional writes
+atomic, also `If-Match` of CompleteMultipartUpload.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import threading
 import time
 from typing import Any
 
-#: What may happen to a request, and to how many of a thousand at a rate of 1.
+#: Faults of a request, and how many in a thousand requests have them at a rate of 1.
 FAULTS = {"reset": 10, "unavailable": 20, "slow": 20, "truncated": 15, "lost": 15}
 
 UNAVAILABLE = b"<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>"
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 class Moto:
-    """moto's server in a process of its own."""
+    """moto's server in a separate process."""
 
     def __init__(self) -> None:
         self.port = free_port()
@@ -61,15 +61,15 @@ main(['-H', '127.0.0.1', '-p', '{self.port}'])
 
 
 class Proxy:
-    """A thread that passes requests on; `rate` says how often something happens to them."""
+    """A thread that forwards requests; `rate` scales the frequency of faults."""
 
     def __init__(self, upstream: int, rate: float = 0, seed: int = 1, slow: float = 1.0) -> None:
         self.upstream, self.rate, self.slow = upstream, rate, slow
         self.random = random.Random(seed)
         self.counts = dict.fromkeys(FAULTS, 0)
         self.requests = 0
-        #: Called with method and path before a request is passed on; may return the name of a fault, `whole` for an
-        #: answer that knows no ranges, or `say STATUS CODE`.
+        #: Called with method and path before a request is forwarded. It may return the name of a fault, `whole` for an
+        #: answer that ignores ranges, or `say STATUS CODE`.
         self.hook: Any = None
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -114,7 +114,7 @@ class Proxy:
             writer.close()
 
     async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Pass a request on, and its answer back; False when the connection is to be closed."""
+        """Forward a request and its answer; return False if the connection must be closed."""
         head = await reader.readuntil(b"\r\n\r\n")
         method, path, _ = head.split(b"\r\n", 1)[0].decode().split(" ", 2)
         headers = {
@@ -191,7 +191,7 @@ class Proxy:
     ) -> None:
         skipped = ("connection", "transfer-encoding", "content-length")
         kept = {name: value for name, value in headers.items() if name not in skipped}
-        # Of HEAD the length is the object's.
+        # For HEAD the length is the object's.
         length = headers.get("content-length", str(len(body))) if sent == 0 else str(len(body))
         lines = [f"HTTP/1.1 {status} {http.client.responses.get(status, '')}", f"content-length: {length}"]
         lines += [f"{name}: {value}" for name, value in kept.items()]
@@ -237,5 +237,5 @@ class Store:
 
 
 def matches(pattern: str, method: str, path: str) -> bool:
-    """Say whether a request is of this kind: 'POST .*uploadId'."""
+    """Return whether a request matches a kind such as 'POST .*uploadId'."""
     return re.fullmatch(pattern, f"{method} {path}") is not None

@@ -2,10 +2,9 @@
 
     PYTHONPATH=build/default/python:tests/python python3 tests/python/files_adversary.py --runs 1000 --seed 1
 
-Between any two of the owner's calls random acts of storage_acts.py happen to the folder. After each call:
-
-a. a call returns what the owner has written in one piece, or raises an exception that the documentation has for it;
-b. outside of the folder nothing has changed;
+Between any two of the owner's calls random acts of storage_acts.py happen to the folder. After each call: a. the call
+returned a whole content that the owner wrote, or raised a documented exception; b. nothing outside the folder has
+changed;
 c. no file has more permissions than before;
 d. no temporary file remains.
 """
@@ -35,7 +34,7 @@ from storage_acts import Adversary, Files, Node, Tree
 from warpaes import exceptions, keysources, safetensors
 from warpaes.fs import WarpaesFileSystem
 
-#: What a call may raise for a file that another has altered.
+#: Exceptions that a call may raise for an altered file.
 ALLOWED = (
     exceptions.FormatError,
     exceptions.InvalidSignature,
@@ -48,7 +47,7 @@ NAMES = ["n0", "n1", "d/m"]
 
 
 class BrokenError(Exception):
-    """An invariant does not hold: its letter, and a sentence."""
+    """A violated invariant: its letter, and a sentence."""
 
 
 class FilesAdversary(Adversary):
@@ -66,7 +65,7 @@ class FilesAdversary(Adversary):
     RARE = (Adversary.mode,)
 
     def link(self, chance: random.Random) -> str:
-        """In the place of a file: a folder that the owner names may be a link."""
+        """Only instead of a file: a folder that the owner names may be a link."""
         name = chance.choice(self.world.names)
         outside = self.world.outside
         places: list[Node] = [("link", os.fsencode(outside / each), 0) for each in ("secret", "new", "nowhere/x")]
@@ -79,7 +78,7 @@ class FilesAdversary(Adversary):
 
 
 class World:
-    """One run. The names are those of the class of the same name in storage_adversary.py, which the acts use."""
+    """One run. The acts use the names of the class of the same name in storage_adversary.py."""
 
     suffix, envelope, may_wrap = "", "", False
 
@@ -149,7 +148,7 @@ class World:
             target = self.root / "got"
             try:
                 self.fs.get_file(self.path(name), str(target))
-                if target.is_dir():  # as fsspec makes them of folders
+                if target.is_dir():  # as fsspec creates folders
                     target.rmdir()
                     raise IsADirectoryError(name)
                 found = target.read_bytes()

@@ -1,5 +1,5 @@
 /*
- * The part of C in test_key_matrix.py: writes and reads files under a keyset at a place, by FILE*.
+ * The C part of test_key_matrix.py: writes and reads files under a keyset at a place, by FILE*.
  *
  *     key_matrix write PLACE PLAIN SEALED | read PLACE SEALED > PLAIN
  *

@@ -1,4 +1,4 @@
-// The part of C++ in test_key_matrix.py: as key_matrix.c, by a writer and a reader.
+// The C++ part of test_key_matrix.py: like key_matrix.c, with a writer and a reader.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>

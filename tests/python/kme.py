@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Two simulated key-management entities (ETSI GS QKD 014) with a link of quantum keys, for tests and the demo.
 
-Site A has KME-A and the SAE alice, site B has KME-B and the SAE bob; mallory has a certificate and no keys. A key is
-handed out once to either side. ``kme.py FOLDER`` writes certificates there, prints a line for either KME and
-serves until its standard input ends.
+Site A has KME-A and the SAE alice, site B has KME-B and the SAE bob; mallory has a certificate and no keys. Each side
+can fetch a key once. ``kme.py FOLDER`` writes certificates there, prints a line for either KME and serves until its
+standard input ends.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def make_certificates(folder: pathlib.Path) -> None:
 
 
 class Link:
-    """What the two KMEs have in common: keys that wait, and keys that the other side has not fetched yet."""
+    """Shared state of the two KMEs: available keys, and keys that the other side has not fetched yet."""
 
     def __init__(self, stored: int = MAX_COUNT) -> None:
         self.lock = threading.Lock()
@@ -60,12 +60,12 @@ class Link:
         #: (master, slave) and number of a key, until the slave has fetched it or it is revoked.
         self.waiting: dict[tuple[str, str, str], bytes] = {}
         self.handed_out: list[str] = []
-        #: A fault to inject: called with the request, returns status and body, or None.
+        #: A fault to inject: called with the request; returns a status and a body, or None.
         self.fault: Any = None
         self.requests: list[str] = []
 
     def revoke(self, key_id: str) -> None:
-        """As at the end of a key's life."""
+        """Simulates the end of a key's life."""
         with self.lock:
             self.waiting = {name: key for name, key in self.waiting.items() if name[2] != key_id}
 
@@ -169,7 +169,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 class _Server(http.server.ThreadingHTTPServer):
     def handle_error(self, *_: Any) -> None:
-        """A client that ends a connection is what tests are about."""
+        """Tests end connections on purpose."""
 
 
 class Sites:
@@ -187,7 +187,7 @@ class Sites:
         for sae, name in SITES.items():
             server: Any = _Server(("127.0.0.1", 0), _Handler)
             server.name, server.link = name, self.link
-            # The handshake is the connection's own thread's, not that of who waits for the next one.
+            # The connection's own thread does the handshake, not the thread that waits for the next connection.
             server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
             self.urls[sae] = f"https://127.0.0.1:{server.server_address[1]}"
             threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

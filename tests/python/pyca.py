@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Run pyca/cryptography's own test modules for ciphers, AEAD, key wrap and CMAC against warpaes.
 
-Its source distribution, of the version that is installed here, is copied with other imports: every name that warpaes
-has comes from warpaes. What is left out stands in EXCEPTIONS with the reason; docs/python.md has the same list.
-"""
+The source distribution of the installed version is copied with changed imports: every name that warpaes has comes from
+warpaes. EXCEPTIONS lists omitted tests with the reason; docs/python.md has the same list."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# What their modules are called here.
+# The local names of their modules.
 MODULES = {
     "cryptography.exceptions": "warpaes.exceptions",
     "cryptography.hazmat.decrepit.ciphers.modes": "warpaes.ciphers.modes",
@@ -33,7 +32,7 @@ MODULES = {
     "cryptography.hazmat.primitives.keywrap": "warpaes.keywrap",
 }
 
-# These are copied and run; the others support them.
+# These are copied and run; the other modules support them.
 TESTS = [
     "tests/hazmat/primitives/test_aead.py",
     "tests/hazmat/primitives/test_aes.py",
@@ -129,7 +128,7 @@ def has(module: str, name: str) -> bool:
 
 
 def with_other_imports(source: str, modules: dict[str, str] = MODULES) -> str:
-    """The same module, with every name that the modules' replacements have imported from there."""
+    """The same module, with every name imported from the replacements."""
     lines = source.splitlines()
     for node in sorted(ast.walk(ast.parse(source)), key=lambda node: -getattr(node, "lineno", 0)):
         if not isinstance(node, ast.ImportFrom) or node.module not in modules or node.level:
@@ -153,7 +152,7 @@ def copy_tests(source: pathlib.Path, folder: pathlib.Path) -> None:
             # Reasons are private there; only the exceptions are compared.
             text, count = re.subn(r"\n    assert exc_info\.value\._reason == reason\n", "\n", text)
             assert count == 1
-        # As builds of pyca without AES-192 in GCM-SIV, which RFC 8452 has not: their tests leave its vectors out.
+        # Like builds of pyca without AES-192 in GCM-SIV, which is not in RFC 8452: their tests omit its vectors.
         text = text.replace("rust_openssl.CRYPTOGRAPHY_IS_BORINGSSL", "True")
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """moto's S3 in this process: botocore's requests get moto's answers without a connection.
 
-The code of clients is the same down to the HTTP session of botocore, which `Here` replaces. A run over it takes a
-fraction of the time that a server in another process takes.
+Clients run unchanged down to botocore's HTTP session, which `Here` replaces. A run takes a fraction of the time with a
+server in another process.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ os.environ.update(
 
 
 class Here:
-    """An object store with one bucket; `client` is a client of boto3's."""
+    """An object store with one bucket; `client` is a boto3 client."""
 
     def __init__(self, bucket: str = "bucket") -> None:
-        """Let every request of this process come here."""
+        """Redirect every request of this process here."""
         import boto3
         from moto.core.botocore_stubber import BotocoreStubber, MockRawResponse
 
         stubber = BotocoreStubber()
-        #: moto compares and writes in two steps; one request at a time keeps the promise of conditional writes.
+        #: moto compares and writes in two steps; with one request at a time, conditional writes are atomic.
         turn = threading.Lock()
-        #: Called with method and URL before a request; may raise in its place.
+        #: Called with method and URL before a request; may raise an exception instead.
         self.hook: Any = None
 
         def send(session: Any, request: Any) -> AWSResponse:

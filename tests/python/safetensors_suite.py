@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 """Run safetensors' own Python tests against warpaes.safetensors.
 
-Its source distribution, of the version that is installed here, is copied with other imports: what reads and writes
-files comes from safetensors_shim, which has safetensors' interface and fixed keys. What is left out stands in
-EXCEPTIONS with the reason, and what passes in safetensors_shim/passed.txt. Without PyTorch, the tests that use it are
-skipped.
-"""
+The source distribution of the installed version is copied with changed imports: functions that read and write files
+come from safetensors_shim, which has safetensors' interface and fixed keys. EXCEPTIONS lists omitted tests with the
+reason, and safetensors_shim/passed.txt the tests that pass. Without PyTorch, the tests that use it are skipped."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ EXCEPTIONS = {
     "test_workaround": "tests save_model, which warpaes does not have",
 }
 
-# A module that stands for PyTorch where it is missing: what uses it is skipped.
+# A replacement for PyTorch where it is missing: tests that use it are skipped.
 TORCH = """
 import unittest
 
@@ -65,7 +63,7 @@ def __getattr__(name):
 
 
 def compare(output: str, with_torch: bool) -> int:
-    """Compare the tests that passed with the list of those that do."""
+    """Compare the passed tests with the recorded list."""
     listed = (pathlib.Path(__file__).parent / "safetensors_shim" / "passed.txt").read_text().split("---\n")
     names = {line for part in listed[: 2 if with_torch else 1] for line in part.splitlines() if line[0] != "#"}
     passed = {line.removeprefix("PASSED ") for line in output.splitlines() if line.startswith("PASSED ")}

@@ -1,4 +1,4 @@
-"""The adversary of storage_adversary.py: what one can do who can write to a storage and has no key of its owner."""
+"""The adversary of storage_adversary.py: acts of an attacker who can write to a storage and has no key of its owner."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from warpaes.bulk import keys, manifest, rows, storage
 if TYPE_CHECKING:
     from storage_adversary import World
 
-#: A file's kind, content and permissions; content of a link is where it leads.
+#: A file's kind, content and permissions; the content of a link is its target.
 Node = tuple[str, bytes, int]
 Tree = dict[str, Node]
 FOLDER = storage.FOLDER
 
 
 class Files:
-    """A folder, as anyone sees it who can write there."""
+    """A folder as an attacker with write access sees it."""
 
     has_links = True
 
@@ -117,7 +117,7 @@ Place = Files | Bucket
 
 
 def put(place: Place, tree: Tree, prefix: str = "") -> None:
-    """Let what lies below a place, and begins with a prefix, be this."""
+    """Replace everything below a place that begins with a prefix."""
     now = place.tree()
     for name in sorted(now, reverse=True):
         if name.startswith(prefix) and name not in tree and name.rstrip("/") + "/" != prefix:
@@ -144,12 +144,12 @@ def _json_places(found: Any) -> list[tuple[Any, Any]]:
 
 
 class Adversary:
-    """Each act takes its chances from the random numbers that it is given, so that it can be done again."""
+    """Each act uses only the given random numbers, so that it can be repeated."""
 
     def __init__(self, world: World) -> None:
         self.world, self.place = world, world.place
 
-    # What he looks at.
+    # The objects that the attacker inspects.
 
     def files(self, wanted: Callable[[str], bool] = lambda name: True) -> list[str]:
         return sorted(name for name, node in self.place.tree().items() if node[0] == "file" and wanted(name))
@@ -164,7 +164,7 @@ class Adversary:
         return chance.choice(chance.choice(every)) if every else None
 
     def name(self, chance: random.Random) -> str:
-        """One that is there, or one that will be."""
+        """An existing object, or a future one."""
         return chance.choice([*self.objects(), *(name + self.world.suffix for name in self.world.names)])
 
     def alter(self, name: str, content: bytes) -> None:
@@ -202,7 +202,7 @@ class Adversary:
         return f"{how} {name}"
 
     def field(self, chance: random.Random) -> str:
-        """A value of JSON: of the root, a record, a lock."""
+        """Change a JSON value of the root, a record or a lock."""
         names = self.files(lambda name: name.endswith((".json", ".jsonl", storage.KEY_SUFFIX)))
         if not names:
             return "nothing"
@@ -278,7 +278,7 @@ class Adversary:
         return f"delete {name}"
 
     def replay(self, chance: random.Random) -> str:
-        """An older state of one file."""
+        """Restore an older state of one file."""
         old = chance.choice(self.world.history)
         names = sorted(name for name, node in old.items() if node[0] == "file")
         if not names:
@@ -288,14 +288,15 @@ class Adversary:
         return f"replay {name}"
 
     def roll_back(self, chance: random.Random) -> str:
-        """An older state of all, or of bulk's own folder."""
+        """Restore an older state of everything, or of bulk's own folder."""
         prefix = chance.choice(["", FOLDER])
         number = chance.randrange(len(self.world.history))
         put(self.place, self.world.history[number], prefix)
         return f"roll back {prefix or 'all'} to {number}"
 
     def from_other(self, chance: random.Random) -> str:
-        """A file of a dataset that the owner has made for him, or that he has made himself, with his key."""
+        """Plant a file of a dataset that the owner made for the attacker, or that the attacker made with his own
+        key."""
         which = chance.choice(["other", "hostile"])
         tree = self.world.other if which == "other" else self.world.hostile
         kind = chance.choice(["object", "record", "own", "all"])
@@ -312,7 +313,7 @@ class Adversary:
         return f"{kind} {name} of {which} to {to}"
 
     def forge(self, chance: random.Random) -> str:
-        """An object under a key that he has."""
+        """Plant an object under a key that the attacker has."""
         name = self.name(chance)
         dataset = self.dataset()
         bound = [b"", name.encode(), f"warpaes bulk object {dataset} {name}".encode()]
@@ -321,7 +322,7 @@ class Adversary:
         return f"forge {name}"
 
     def plant_record(self, chance: random.Random) -> str:
-        """A wrapped data key that he knows, next to an object or in the place of a shared one."""
+        """Plant a wrapped data key that the attacker knows, next to an object or instead of a shared one."""
         world, name = self.world, self.name(chance)
         record: dict[str, Any] = {}
         if world.may_wrap and chance.random() < 0.7:
@@ -348,7 +349,7 @@ class Adversary:
             return ""
 
     def sign(self, chance: random.Random) -> str:
-        """A root under a manifest key of his own, which he may have wrapped by the owner's key manager."""
+        """Plant a root under the attacker's manifest key, which the owner's key manager may have wrapped."""
         world = self.world
         if not world.may_wrap:
             return "nothing"
@@ -368,7 +369,7 @@ class Adversary:
         return "sign a root"
 
     def manifest_1(self, chance: random.Random) -> str:
-        """A manifest as warpaes 1.0 had it, which nothing authenticates."""
+        """Plant an unauthenticated manifest of warpaes 1.0."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -407,7 +408,7 @@ class Adversary:
         return "a lock"
 
     def link(self, chance: random.Random) -> str:
-        """A link, a pipe or a folder in the place of a file or of a folder."""
+        """Replace a file or folder by a link, a pipe or a folder."""
         if not self.place.has_links:
             return "nothing"
         tree = self.place.tree()
@@ -463,7 +464,7 @@ class Adversary:
     RARE = (mode, odd_name)
 
     def act(self, seed: int) -> str:
-        """Do one of them."""
+        """Perform one random act."""
         chance = random.Random(seed)
         what = chance.choice(self.ACTS if chance.random() < 0.9 else self.RARE)
         with contextlib.suppress(OSError):

@@ -1,10 +1,11 @@
-"""warpaes bulk against who can write to its storage: random acts between two commands, and what must hold after each.
+"""warpaes bulk and an attacker who can write to its storage: random acts between two commands, and invariants after
+each.
 
     PYTHONPATH=build/default/python:tests/python python3 tests/python/storage_adversary.py --runs 10000 --seed 1 [--s3]
 
-The adversary has no key of the owner. He has keys of his own, the data keys of a dataset that was made for him, old
-states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys. After each
-command:
+The adversary has no key of the owner. The adversary has separate keys, the data keys of a dataset that was made for
+him, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys. After
+each command:
 
 a. what it has written opens under no key that he knows, and has the cipher of the command line;
 b. a decrypt gives what was encrypted, or an exit status that is not 0; no file has other content;
@@ -16,7 +17,7 @@ g. a failure is one sentence without control characters, and no exception;
 h. an original is removed only if its copy in the target opens to the same content;
 i. warpaes.open gives an object's own content, or raises an exception (local files).
 
-A command may be killed before one of its system calls, meet a storage that goes away, or be run by two drivers.
+A command may be killed before one of its system calls, lose its storage, or be run by two drivers.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from warpaes.bulk import cli, commands, keys, manifest, storage, stores
 from warpaes.bulk.local import PART, LocalStorage, LocalUpload
 from warpaes.exceptions import FormatError, InvalidTag, KeysetError
 
-#: Which takes a quarter of the time of a command that does next to nothing.
+#: This takes a quarter of the time of a command with little work.
 make_parser = functools.cache(cli.make_parser)
 
 pyarrow.set_cpu_count(1)  # for tables of five rows
@@ -77,7 +78,7 @@ def keyset_of(key: bytes, template: str = TEMPLATE) -> warpaes.Keyset:
 
 
 def opens(sealed: bytes, keyset: warpaes.Keyset, names: set[bytes], content: bytes | None = None) -> bool:
-    """Whether an object opens with one of these associated data, to this content if it is given."""
+    """Return whether an object opens with one of these associated data, to this content if it is given."""
     for associated in names:
         try:
             with warpaes.open(sealed, keyset=keyset, associated_data=associated) as file:
@@ -94,7 +95,7 @@ def source_of(path: pathlib.Path) -> Any:
 
 
 def data_keys(tree: Tree, source: Any) -> tuple[list[dict[str, Any]], list[warpaes.Keyset]]:
-    """The records of a tree, and the data keys that a source unwraps of them."""
+    """Return the records of a tree, and the data keys that a source unwraps from them."""
     records, found = [], []
     for name, (kind, content, _) in tree.items():
         if kind == "file" and (name.endswith(storage.KEY_SUFFIX) or name.startswith(FOLDER + "keys/")):
@@ -106,13 +107,14 @@ def data_keys(tree: Tree, source: Any) -> tuple[list[dict[str, Any]], list[warpa
 
 
 class Killed:
-    """A process that is killed before one of its system calls: a file is opened, named, removed, or its mode is set."""
+    """A process that is killed before it opens, names or removes a file, or sets its mode."""
 
     def __init__(self, at: int) -> None:
         self.at = at
 
     def run(self, words: list[str]) -> tuple[int, dict[str, Any], str]:
-        """Run a command in a process that dies so, or ends before; return status, report and what happened."""
+        """Run a command in a process that is killed in this way, or ends before; return status, report and a
+        description."""
         here = str(pathlib.Path(__file__).parent)
         program = f"import sys; sys.path.insert(0, {here!r}); import storage_adversary\n"
         program += f"storage_adversary.run_until({self.at}, {words!r})"
@@ -122,7 +124,7 @@ class Killed:
         return done.returncode, json.loads(done.stdout or "{}"), "not killed"
 
 
-#: Events of Python's audit hooks that come before a system call that writes, or that looks at files.
+#: Events of Python's audit hooks before system calls that write, or that inspect files.
 CALLS = {"open", "os.chmod", "os.chown", "os.link", "os.listdir", "os.mkdir", "os.remove", "os.rename", "os.scandir"}
 
 
@@ -132,7 +134,7 @@ def run_until(at: int, words: list[str]) -> None:
     target = os.fsencode(words[-1])
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:
-        # What the interpreter and its libraries open is not the command's.
+        # Files that the interpreter and its libraries open do not count.
         if event in CALLS and not (event == "open" and str(arguments[0]).startswith(("/proc", "/usr", sys.prefix))):
             left[0] -= 1
             if left[0] == 0:
@@ -148,7 +150,7 @@ class Away:
 
     def __init__(self, at: int, after: bool) -> None:
         self.left, self.after = at, after
-        self.is_over = False  #: the command has ended: what the harness looks at is there
+        self.is_over = False  #: the command has ended: the harness can access the storage
 
     @contextlib.contextmanager
     def happens(self) -> Iterator[None]:
@@ -194,7 +196,8 @@ class World:
         self.bind = chance.random() < 0.7
         self.careful = chance.random() < 0.5
         self.may_wrap = bool(self.envelope) and chance.random() < 0.4
-        #: What only a manifest tells from the owner's: he may wrap keys, or knows a data key that a rekey has replaced.
+        #: Forgeries that only a manifest reveals: the adversary may wrap keys, or knows a data key that a rekey
+        #: replaced.
         self.may_make_objects = self.may_wrap
         self.suffix = chance.choice(["", "", ".enc"])
         self.is_kek = bool(self.envelope) and chance.random() < 0.6
@@ -229,10 +232,8 @@ class World:
         else:
             (self.root / "target").mkdir()
         self.history: list[Tree] = []
-        self.truths: list[set[str]] = [
-            set()
-        ]  #: names that a decrypt may give, from one state of the dataset to the next
-        self.sure = 0  #: the last of them that an owner who is careful has seen
+        self.truths: list[set[str]] = [set()]  #: names that a decrypt may return, by state of the dataset
+        self.sure = 0  #: the last state that a careful owner has seen
         self.save, self.pin = 0, ""
         self.listed: list[str] = []
         self.step = 0
@@ -268,7 +269,7 @@ class World:
         return wrapped
 
     def prepare(self) -> None:
-        """Make the dataset that the owner has made for the adversary, and one under the adversary's key."""
+        """Make the owner's dataset for the adversary, and one under the adversary's key."""
         theirs = self.root / "for-him"
         for name in self.names:
             (theirs / name).parent.mkdir(parents=True, exist_ok=True)
@@ -323,9 +324,9 @@ class World:
             yield
 
     def run_shared(self, *arguments: str) -> tuple[int, dict[str, Any], str]:
-        """Run two drivers that share a job; return the status and the report of the one that has ended last.
+        """Run two drivers that share a job; return the status and report of the last one to end.
 
-        One that joins the other ends after it, and with the same result; one that comes too late has no report.
+        A driver that joins the other ends after it, with the same result; one that comes too late has no report.
         """
 
         def drive(_: int) -> tuple[float, int, dict[str, Any], str]:
@@ -347,7 +348,7 @@ class World:
 
     @contextlib.contextmanager
     def one_client(self) -> Iterator[None]:
-        """Let storages of S3 share a client: to make one takes longer than a command."""
+        """Share one S3 client: creating one takes longer than a command."""
         if not isinstance(self.place, Bucket):
             yield
             return
@@ -363,7 +364,7 @@ class World:
             yield
 
     def command(self, words: list[str], how: Killed | str = "") -> tuple[int, list[str], pathlib.Path | None]:
-        """Run one command of the owner's on the target, and check what must hold; `how`: killed, or by two drivers."""
+        """Run one command of the owner on the target, and check the invariants; `how`: killed, or by two drivers."""
         self.step += 1
         name, out = words[0], None
         before, outside = self.place.tree(), Files(self.outside).tree()
@@ -406,7 +407,7 @@ class World:
         return status, words, out
 
     def check_removed(self, before: Tree, target: Tree) -> None:
-        """An original is only gone if its copy opens to the same."""
+        """An original is removed only if its copy decrypts to the same content."""
         now = Files(self.source_folder).tree() if self.source_folder.is_dir() else {}
         for name in [name for name, node in before.items() if node[0] == "file" and name not in now]:
             sealed = target.get(name + self.suffix, ("", b"", 0))[1]
@@ -420,7 +421,7 @@ class World:
                 raise BrokenError(f"h: the original of {name} was removed, and its copy does not open to it")
 
     def kept_keys(self) -> list[warpaes.Keyset]:
-        """The data keys that the manifest has, which the owner's keys open."""
+        """Return the manifest's data keys that the owner's keys open."""
         holders = [holder for path in self.keys_of_files() for holder in keys.KeySpec.read(str(path)).holders()]
         there = manifest.Manifest.load(stores.open_storage(self.target_url), holders)
         assert there is not None
@@ -466,7 +467,7 @@ class World:
                 continue
             if command not in ("encrypt", "rekey") and PART not in name:
                 raise BrokenError(f"a: {command} has written {name}")
-            if PART in name:  # of a process that was killed: it may be cut anywhere, or be a record's
+            if PART in name:  # of a killed process: it may be truncated anywhere, or be a record
                 continue
             if content[:1] != b"\x28":
                 raise BrokenError(f"a: {command} has written {name} with another cipher")
@@ -494,8 +495,8 @@ class World:
             if kind == "folder" or name.startswith(FOLDER):
                 continue
             if not self.careful and content == THEIRS and not bare:
-                continue  # all of another dataset under the same key, which only --pin tells from this one
-            # Without a manifest, or with one of what lay there, an unbound object may have any name.
+                continue  # everything from another dataset under the same key, which only --pin distinguishes
+            # Without a manifest, or with one made of existing objects, an unbound object may have any name.
             if (bare or self.is_adopted) and not self.bind and content in (THEIRS, *self.content.values()):
                 continue
             if kind != "file" or self.content.get(name) != content:
@@ -509,7 +510,8 @@ class World:
             status == 0
             and not bare
             and not (self.is_adopted and set(files) <= set(self.names))
-            # Rolled back before an original was removed, which only --at-least notices, a dataset lacks that one.
+            # If a dataset is rolled back to before an original was removed, which only --at-least detects, it lacks
+            # that object.
             and not (self.has_removed and not self.careful and set(files) <= set(self.names))
             and not (files and set(files.values()) == {THEIRS} and not self.careful)
             and set(files) not in self.truths[self.sure if self.careful else 0 :]
@@ -519,7 +521,7 @@ class World:
             )
 
     def check_read(self) -> None:
-        """Read what lies in the target as other programs do, by warpaes.open."""
+        """Read the target as other programs do, by warpaes.open."""
         pins = self.checks([])
         pin = f"pin={pins[pins.index('--pin') + 1]};" if "--pin" in pins else ""
         given = [word for word in self.keys_given() if word != "-k"]
@@ -541,14 +543,14 @@ class World:
 
     def keys_given(self) -> list[str]:
         if self.pending is not None and "--new-key" not in self.pending[1]:
-            return ["-k", str(self.pending[0])]  # which has the key before, too
+            return ["-k", str(self.pending[0])]  # which also has the previous key
         given = ["-k", str(self.key)]
         return (
             [*given, "-k", str(self.pending[0])] if self.pending is not None and self.pending[0] != self.key else given
         )
 
     def checks(self, words: list[str]) -> list[str]:
-        """What an owner who is careful adds, and who lets others wrap keys."""
+        """Options of a careful owner who lets others wrap keys."""
         found = ["--at-least", str(self.save)] if self.careful and self.save else []
         return [*found, "--pin", self.pin] if (self.may_wrap or self.careful) and self.pin else found
 
@@ -631,7 +633,7 @@ class World:
             with fault.happens():
                 status, words, out = self.command(words)
             self.away = None
-            # The process that has it is this one, which lives.
+            # The lock's process is this one, which lives.
             self.place.set(FOLDER + "lock", None)
             self.log[-1] += f" (the storage went away: {'after' if fault.after else 'before'})"
         if out is not None:
@@ -652,7 +654,7 @@ class World:
                         continue
                     if any(opens(content, keyset, self.associated(name, self.place.tree())) for keyset in self.earlier):
                         raise BrokenError(f"c: after a rekey with exit status 0 {name} opens under an earlier key")
-                # The keys that an owner goes on to trust, in the same keyset, are not handed to the adversary.
+                # Keys of the same keyset that the owner still trusts are not given to the adversary.
                 found = self.earlier if self.envelope or "--new-key" in self.pending[1] else []
                 self.known += found
                 self.may_make_objects = self.may_make_objects or bool(self.envelope and found)
@@ -679,7 +681,7 @@ class World:
                 self.damage[name] = self.damage.get(name, (before.get(name),))[0], after.get(name)
 
     def note_written(self, before: Tree, after: Tree) -> None:
-        """Forget the damage that the owner has overwritten; one who has worked on false states cannot undo that."""
+        """Forget the damage that the owner has overwritten; work on forged states cannot be undone."""
         own = any(name.startswith(FOLDER) and name != FOLDER + "lock" for name in self.damage)
         if own and any(name.startswith(FOLDER) and before.get(name) != after.get(name) for name in {*before, *after}):
             self.is_mixed = True
@@ -687,7 +689,7 @@ class World:
             del self.damage[name]
 
     def mend(self) -> None:
-        """Undo what the adversary has done."""
+        """Undo the adversary's acts."""
         now = self.place.tree()
         damage = {
             name: clean
@@ -704,7 +706,7 @@ class World:
         self.log.append("  mended")
 
     def keys_before(self) -> list[warpaes.Keyset]:
-        """Every key that objects were ever under."""
+        """Return every key that objects were ever encrypted with."""
         if not self.envelope:
             every = warpaes.Keyset.parse(self.key.read_bytes())
             return [keys.only(every, number) for number in keys.key_ids(every)]
@@ -726,7 +728,7 @@ Plan = list[tuple[list[int], str, int, "tuple[str, int, bool]", bool]]
 
 
 def plan_of(seed: int) -> Plan:
-    """Steps: seeds of acts, a command, its seed, what happens to it, and whether a failure is mended."""
+    """Generate steps: seeds of acts, a command, its seed, its disturbance, and whether a failure is repaired."""
     chance = random.Random(seed)
 
     def fault() -> tuple[str, int, bool]:
@@ -747,7 +749,7 @@ def plan_of(seed: int) -> Plan:
 
 
 def fault_of(fault: tuple[str, int, bool], kind: str, over_s3: bool) -> Away | Killed | str:
-    """Return what happens to a command. The object store of this process has no other processes to kill."""
+    """Return the disturbance of a command. The object store of this process has no other processes to kill."""
     what, number, after = fault
     if what == "killed" and not over_s3 and kind not in ("decrypt", "bare", "status", "verify"):
         return Killed(number)
@@ -853,7 +855,7 @@ def main() -> None:
     parser.add_argument("--s3", action="store_true", help="over moto's S3 (in this process) instead of files")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after this time")
-    parser.add_argument("--stop", type=int, default=20, help="after so many broken runs")
+    parser.add_argument("--stop", type=int, default=20, help="after this many failed runs")
     parser.add_argument("--log", action="store_true", help="of every run")
     arguments = parser.parse_args()
     begin, broken, statuses = time.monotonic(), [], collections.Counter[str]()

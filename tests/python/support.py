@@ -1,4 +1,4 @@
-"""What several tests of the Python package use."""
+"""Shared code of the tests of the Python package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LENGTHS = [0, 1, 15, 16, 17, 4055, 4056, 4057, 8192, 100_003]
 
 
 def needed(name: str) -> Any:
-    """A module, or a test that is skipped. In CI, where `tools/setup test` has run, it is a failure."""
+    """Return a module, or skip the test. In CI, where `tools/setup test` has run, it is a failure."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -24,6 +24,14 @@ def needed(name: str) -> Any:
             f"the Python package {name} is missing; a build that was configured after `tools/setup test` had installed "
             "it into .venv/tests runs this"
         ) from None
+
+
+def optional(name: str) -> Any:
+    """Return a module that `tools/setup test` does not install; without it the test is skipped."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise unittest.SkipTest(f"the Python package {name} is not installed; machines that have it run this") from None
 
 
 def run_python(program: str, **environment: str) -> str:
@@ -46,7 +54,7 @@ def resident_bytes() -> int:
 
 
 def growth(action: Any, times: int) -> int:
-    """By how many bytes the process is larger after so many times more."""
+    """Return by how many bytes the process grows in this many repetitions."""
     for _ in range(times):
         action()
     before = resident_bytes()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One-shot authenticated encryption, ciphers, key wrap and CMAC beyond what pyca's own tests ask (pyca.py)."""
+"""One-shot authenticated encryption, ciphers, key wrap and CMAC beyond pyca's own tests (pyca.py)."""
 
 from __future__ import annotations
 

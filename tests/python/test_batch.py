@@ -47,7 +47,7 @@ class Lists(unittest.TestCase):
             GCM.decrypt_batch(NONCES, sealed)
 
     def test_too_short_for_a_tag(self) -> None:
-        """The message's error, like a wrong tag, whatever kind of buffer it is in; the others are decrypted."""
+        """An error of the message, like a wrong tag, for every kind of buffer; the others are decrypted."""
         for aead, tag in ((GCM, 16), (AESCCM(bytes(32), tag_length=8), 8)):
             sealed: list[object] = [*aead.encrypt_batch(NONCES, TEXTS)]
             wrong: dict[int, object] = {0: b"", 5: bytearray(tag - 1), 6: memoryview(bytes(1)), 299: b"x"}
@@ -65,7 +65,7 @@ class Lists(unittest.TestCase):
                     self.assertEqual(result, TEXTS[i])
             with self.assertRaisesRegex(InvalidTag, "message 4 is shorter"):
                 aead.decrypt_batch(NONCES[1:8], sealed[1:8])  # type: ignore[arg-type]
-            with self.assertRaisesRegex(InvalidTag, "message 1:"):  # the first that fails, not the first that is short
+            with self.assertRaisesRegex(InvalidTag, "message 1:"):  # the first failing message, not the first short one
                 aead.decrypt_batch(NONCES[6:9], [aead.encrypt(NONCES[6], b"", None), bytes(tag), b""])
             self.assertEqual(
                 [type(one) for one in aead.decrypt_batch(NONCES[:2], [b"", b"x"], return_exceptions=True)],

@@ -1,4 +1,4 @@
-"""warpaes bulk on files; test_bulk_s3.py has object storage, and `make cluster-test` Ray, and workers that die."""
+"""warpaes bulk on files; test_bulk_s3.py covers object storage, and `make cluster-test` Ray and dying workers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class Files(Case):
         self.assertEqual((status, report["run_objects"], report["objects"]), (0, 1, 3))
 
     def test_a_file_that_changes_on_the_way(self) -> None:
-        """Its copy does not appear, be it longer afterwards, another or gone, be it shorter, so that the job fails."""
+        """Its copy does not appear, whether the source became longer, shorter, changed or disappeared; if shorter, the
+        job fails."""
         for change in ("shorter", "more", "another", "gone"):
             shutil.rmtree(self.source, ignore_errors=True)
             self.write([3 * storage.WINDOW])
@@ -220,7 +221,7 @@ class Files(Case):
         data[8_500_000] ^= 1
         path.write_bytes(data)
         (self.target / names[1]).unlink()
-        # Authentic, but another object's.
+        # Authentic, but of another object.
         shutil.copy(self.target / names[1].replace("1/o b.200", "0/o b.100"), self.target / names[1])
         status, report = bulk("verify", "-k", self.key, self.target)
         self.assertEqual((status, report["errors"], report["done"]), (1, 2, 1))
@@ -277,7 +278,7 @@ class Files(Case):
         self.assertEqual(bulk("encrypt", "-k", self.key, path, self.target)[0], 0)
         self.assertEqual(self.files(self.target).keys(), {path.name})
         sealed, out = self.target / path.name, self.folder / "out"
-        # Its manifest is not below it, so the command line has to name the dataset.
+        # Its manifest is not below it, so the command line must name the dataset.
         self.assertIn("has no manifest", refusal("decrypt", "-k", self.key, sealed, out))
         self.assertEqual(bulk("decrypt", "-k", self.key, "--no-manifest", sealed, out)[1]["errors"], 1)
         shutil.rmtree(out)
@@ -431,7 +432,7 @@ class Keys(Case):
             target, out = self.folder / envelope, self.folder / ("o" + envelope)
             bulk("encrypt", "-k", self.key, "--envelope", envelope, self.source, target)
             before = self.files(target)
-            for _ in range(2):  # once more does no harm
+            for _ in range(2):  # a repetition is harmless
                 keys_given = ("-k", self.key, "--new-key", self.key2)
                 self.assertEqual(bulk("rewrap", *keys_given, target)[0], 0)
             after = self.files(target)
@@ -447,7 +448,7 @@ class Keys(Case):
         self.assertIn("nothing is wrapped", refusal("rewrap", "-k", self.key, "--new-key", self.key2, self.target))
 
     def test_every_attempt_at_an_object_has_a_key_of_its_own(self) -> None:
-        """Its record is left next to the object with those of earlier attempts, and with no other."""
+        """Its record is next to the object, with those of earlier attempts and no others."""
         self.write([100])
         config = worker.Config("encrypt", str(self.source), str(self.target), envelope="object")
         config.key = [keys.KeySpec.read(str(self.key))]
@@ -456,7 +457,7 @@ class Keys(Case):
         self.addCleanup(one.close)
         source, path = config.key[0].open(), self.target / ("x" + storage.KEY_SUFFIX)
         path.parent.mkdir()
-        # Records that this job has not made for this object: another name, job, dataset and code, and none.
+        # Records that this job did not make for this object: with another name, job, dataset or code, and missing.
         others = [("d", "y", "j", b"k" * 32), ("d", "x", "i", b"k" * 32), ("e", "x", "j", b"k" * 32)]
         planted = [
             keys.signed(keys.new_record(source, config.template, keys.Place(dataset, name, of))[0], code)
@@ -687,7 +688,7 @@ class Dying(Case):
         original = pool.ProcessPool
 
         class Watched(original):  # type: ignore[misc, valid-type]
-            """Every third time that a worker is given rows it dies with them, six times in all."""
+            """A worker dies every third time that it receives rows, six times in all."""
 
             given = 0
 

@@ -1,4 +1,4 @@
-"""Random acts of one who can write to a storage, between any two commands of warpaes bulk."""
+"""Random acts of an attacker who can write to a storage, between any two commands of warpaes bulk."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from concurrent.futures import ProcessPoolExecutor
 from storage_adversary import one
 from support import needed
 
-#: Over files, over an object store, and of files of other kinds. `storage_adversary.py --runs N` and
-#: `files_adversary.py` have as many more as wanted.
+#: On files, on an object store, and on files of other kinds. `storage_adversary.py --runs N` and `files_adversary.py`
+#: run any number.
 FILES, OBJECTS, OTHERS = range(50), range(170, 180), range(50)
-#: A run mostly waits: for locks, and for threads of one another.
+#: A run mostly waits for locks and threads.
 PROCESSES = 4
 
 
 def broken(over_s3: bool, seed: int) -> str:
-    """What a run breaks, with the acts and commands that it takes."""
+    """Return the invariant that a run violates, with the acts and commands."""
     said, log = one(seed, over_s3)
     return "\n    ".join([f"seed {seed}: {said}", *log]) if said else ""
 

@@ -1,4 +1,4 @@
-"""warpaes bulk and what lies around it: keys from elsewhere, fsspec's file systems, metrics."""
+"""warpaes bulk and its surroundings: external keys, fsspec's file systems, metrics."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Keys(Case):
                 shutil.rmtree(self.folder / "out", ignore_errors=True)
 
     def test_encrypted_keysets(self) -> None:
-        """The place of a keyset names its passphrase or KEK, everywhere."""
+        """A keyset's place names its passphrase or KEK, in every option."""
         self.write([10])
         keyset = Keyset.load(str(self.key))
         (self.folder / "kek").write_bytes(b"0f" * 32)
@@ -109,7 +109,7 @@ class Keys(Case):
         )
 
     def test_keys_that_only_wrap_keys(self) -> None:
-        """A keyset of Tink's AEAD, and a raw key: -k kek.json is what the documentation calls it."""
+        """A keyset of Tink's AEAD, and a raw key: -k kek.json in the documentation."""
         content = self.write([10])
         kek, raw = self.folder / "kek.json", self.folder / "kek.hex"
         kek.write_bytes(keysources.generate_kek())
@@ -130,7 +130,7 @@ class Keys(Case):
         self.write([10] * 5)
 
         class Manager(keysources.KeySource):
-            """Wraps keys whose associated data begin with one of `allows`."""
+            """Wraps only keys whose associated data begin with one of `allows`."""
 
             name = "vault-transit://denied"
             allows: tuple[bytes, ...] = ()
@@ -146,7 +146,7 @@ class Keys(Case):
         manager = Manager()
         given = ("encrypt", "-k", "vault-transit://h/m/keys/n", "--envelope", "object", self.source, self.target)
         with unittest.mock.patch.object(keysources, "from_url", lambda url: manager):
-            # A refusal of the manifest's key: nothing is begun.
+            # A refusal of the manifest's key: no work begins.
             self.assertIn("the token has expired", refusal(*given))
             self.assertEqual([path for path in self.target.rglob("*") if path.is_file()], [])
             # A refusal of the objects' keys, later.
@@ -158,7 +158,7 @@ class Keys(Case):
             manager.allows = (manifest.KEY_LABEL, keys.RECORD_LABEL)
             status, report = bulk(*given)
             self.assertEqual((status, report["done"]), (0, 5))
-            # A refusal of the key of a manifest that exists does not say that the key is another.
+            # A refusal of an existing manifest's key is not reported as a wrong key.
             manager.allows = ()
             self.assertIn("the token has expired", refusal("verify", *given[1:3], self.target))
 
@@ -300,7 +300,7 @@ class Fsspec(Case):
         self.assertEqual(self.files(self.source), {})
 
     def test_large_objects_are_streamed_and_given_up(self) -> None:
-        """By a file system whose uploads appear when they are closed."""
+        """With a file system whose uploads appear when they are closed."""
         from concurrent.futures import ThreadPoolExecutor
 
         from fsspec.implementations.memory import MemoryFileSystem
@@ -397,7 +397,7 @@ class Fsspec(Case):
 
 class Records(unittest.TestCase):
     def test_every_key_of_several_keysets(self) -> None:
-        """Objects of no manifest are opened with each of these, with its records' keys first."""
+        """Objects without a manifest are opened with each of these, records' keys first."""
         made = [warpaes.Keyset.generate("AES256_GCM_HKDF_4KB") for _ in range(3)]
         specs = [keys.KeySpec(str(i), keyset.to_json()) for i, keyset in enumerate(made)]
         sources = [spec.open() for spec in specs]

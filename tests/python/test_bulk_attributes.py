@@ -48,7 +48,7 @@ class Kept(StoreCase):
             self.store.put(self.at(self.raw, name), b"x" * self.sizes[name], **given)
 
     def look(self, place: str, name: str) -> dict[str, Any]:
-        """What the store has of an object, apart from bulk's own."""
+        """Return an object's attributes in the store, without bulk's own."""
         key = self.at(place, name)
         head = self.store.client.head_object(Bucket="bucket", Key=key)
         found = {field: head[field] for field in FIELDS if head.get(field)}
@@ -147,7 +147,7 @@ class Kept(StoreCase):
 
 
 class Lost(StoreCase):
-    """What a copy does not keep is said before the run, and removing originals for it needs another option."""
+    """Attributes that a copy loses are reported before the run, and removal of such originals needs another option."""
 
     def bucket(self, name: str, **arguments: Any) -> Any:
         self.store.client.create_bucket(Bucket=name, **arguments)

@@ -1,4 +1,4 @@
-"""warpaes bulk against what people, file systems and other programs do to it: names, folders, lists, interruptions."""
+"""warpaes bulk and faults of people, file systems and other programs: names, folders, lists, interruptions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Ends(Case):
         self.assertIn("lies in", refusal(*given, self.source, self.source / "sealed"))
         self.assertIn("lies in", refusal(*given, self.source / "a", self.source))
         self.assertFalse((self.source / "sealed").exists())
-        # A name that only begins alike is another folder.
+        # A name with the same beginning is another folder.
         self.assertEqual(bulk(*given, self.source, self.folder / "source2")[0], 0)
 
     def test_links_do_not_hide_that_they_are_the_same(self) -> None:
@@ -102,7 +102,7 @@ class Ends(Case):
     def test_wrapped_keys_are_not_replaced_by_objects(self) -> None:
         self.write([10])
         (one,) = self.source.glob("a/0/*")
-        one.with_name(one.name + storage.KEY_SUFFIX).write_bytes(b"an object that is called so")
+        one.with_name(one.name + storage.KEY_SUFFIX).write_bytes(b"an object of this name")
         given = ("encrypt", "-k", self.key, "--envelope", "object", "--overwrite", self.source, self.target)
         for _ in range(2):
             status, report = bulk(*given)
@@ -153,7 +153,7 @@ class Ends(Case):
 
 
 class Lists(Case):
-    """Lists of names, which someone else has made."""
+    """Lists of names, made by others."""
 
     def listed(self, *names: str) -> pathlib.Path:
         path = self.folder / "names"
@@ -331,7 +331,7 @@ class Steps(Case):
             unittest.mock.patch.object(job.Run, "_every_while", interrupt),
             unittest.mock.patch.object(worker.Worker, "poll", lambda one, timeout: []),
         ):
-            # With --verify it goes through this process; else the library's own jobs do it, as below.
+            # With --verify this process does it; otherwise the library's jobs do, as below.
             status, said = said_by("encrypt", "-k", self.key, "--verify", self.source, self.target)
         self.assertEqual(status, 130, said)
         self.assertIn("goes on", said)
@@ -417,7 +417,7 @@ class Steps(Case):
         self.assertEqual(bulk(*ours, self.target)[0], 0)
 
     def test_a_backend_by_name(self) -> None:
-        """In a process of its own: it is chosen once."""
+        """In a separate process, because it is chosen once."""
         self.write([10])
         command = [
             sys.executable,
@@ -519,7 +519,7 @@ class Locks(Case):
         self.assertIn("works on it", refusal("encrypt", "--update", "-k", self.key2, self.source, self.target))
 
     def test_a_process_of_another_container_is_not_taken_for_dead(self) -> None:
-        """Its number is another container's: the one of that number here says nothing of it."""
+        """Its process ID belongs to another container: the local process with that ID is unrelated."""
         target = stores.open_storage(str(self.target))
         first = Lock(target, "encrypt", beat=0.2, expiry=1e6)
         first._mine.update(numbers="pid:[1]", process=2**22 + 1)

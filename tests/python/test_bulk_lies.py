@@ -1,4 +1,4 @@
-"""warpaes bulk and an object store that lies: names, sizes, versions, and listings without an end."""
+"""warpaes bulk and a lying object store: names, sizes, versions, and endless listings."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Lies(Case):
         return stores.open_storage(f"s3://bucket/{prefix}", self.options)
 
     def listing(self, *items: dict[str, Any], content: bytes = b"1") -> None:
-        """Let these be listed, and every object have this content."""
+        """List these objects, each with this content."""
 
         def say(method: str, name: str, query: dict[str, str]) -> Answer:
             return (200, {}, page(*items)) if "list-type" in query else (200, {"ETag": '"1"'}, content)
@@ -93,7 +93,7 @@ class Lies(Case):
         )
 
     def test_names(self) -> None:
-        """Each is an error of its row, and nothing lies outside of the target."""
+        """Each is an error of its row, and nothing is written outside the target."""
         names = ["../x", "a/../../x", "/etc/x", "a//x", "./x", "..", "n" * 300, "p/" * 2500 + "x"]
         good = ["good", "\x7f", "\u202e", "x\u0085y"]  # other control characters have no place in XML
         self.listing(*({"Key": f"raw/{name}", "Size": 1, "ETag": '"1"'} for name in [*names, *good]))
@@ -125,7 +125,7 @@ class Lies(Case):
                 self.listing({"Key": "raw/x", "Size": 1, "ETag": version}, {"Key": "raw/y", "Size": 1, "ETag": '"1"'})
                 self.target = self.folder / f"target{len(os.listdir(self.folder))}"
                 status, report = self.encrypt()
-                if version != '"':  # which a request can carry
+                if version != '"':  # which a request can contain
                     self.assertEqual((status, report["done"], report["errors"]), (1, 1, 1), report)
                     self.assertIn("is not an ETag", report["first_errors"][0]["error"])
         there = self.store()
@@ -162,7 +162,7 @@ class Lies(Case):
             self.store().sweep({"x"})
 
     def test_answers_that_lack_something(self) -> None:
-        """A sentence that names it, from each place."""
+        """A sentence that names it, from each caller."""
         given = (
             "encrypt",
             "-k",

@@ -53,7 +53,7 @@ NAMES = [
     "x" * 209,
     "y" * 255,
 ]
-#: Names that objects can have, and files cannot.
+#: Names that objects can have and files cannot.
 OBJECTS = ["a/../b", "a/./b", "..", ".", "/lead", "//", "p//q", "end/", "o" * 1024]
 #: Locales and encodings of standard output.
 ENVIRONMENTS: list[dict[str, str]] = [
@@ -67,7 +67,7 @@ ENVIRONMENTS: list[dict[str, str]] = [
 
 
 def command(*words: Any, environment: dict[str, str] | None = None, **how: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run the command in a process of its own."""
+    """Run the command in a separate process."""
     every = [sys.executable, "-W", "ignore", "-m", "warpaes", "bulk", *map(os.fsencode, map(str, words))]
     found: subprocess.CompletedProcess[bytes] = subprocess.run(
         every, env=os.environ | (environment or {}), capture_output="stdout" not in how, timeout=200, **how
@@ -236,7 +236,7 @@ class Names(Case):
 
 class Threads(unittest.TestCase):
     def test_rows_are_read_by_the_thread_that_asks(self) -> None:
-        """A thread of Arrow's that still has Python's memory when Python ends would end the process by a signal."""
+        """An Arrow thread that still uses Python's memory at exit would crash the process."""
         said = run_python(
             "import os; from warpaes.bulk import rows, tables\n"
             "every = [rows.Row(str(i), '', 0, '') for i in range(5000)]\n"
@@ -295,7 +295,7 @@ class Lists(Case):
         self.assertEqual((status, report["done"], report["errors"]), (1, 1, 4))
 
     def peak(self, path: pathlib.Path) -> int:
-        """MiB that reading a list adds to a process, and that it is refused or has these names."""
+        """Return the MiB that reading a list adds to a process; check that it is refused or has these names."""
         return int(
             run_python(
                 "import pathlib, resource\n"
@@ -327,7 +327,7 @@ class Lists(Case):
                 dictionary_pagesize_limit=1 << 30, data_page_size=1 << 30,
             )  # fmt: skip
             data = bytearray(out.getvalue())
-            # The footer claims that the content has one byte: its two sizes are numbers of five bytes.
+            # The footer claims a content of one byte: its two sizes are numbers of five bytes.
             footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
             group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
             for size in (group.total_byte_size, group.column(0).total_uncompressed_size):
@@ -348,7 +348,7 @@ class Lists(Case):
         return out + bytes([value])
 
     def test_altered_tables(self) -> None:
-        """Each is read, or is an error of the one kind that names the file."""
+        """Each is read, or raises the one kind of error that names the file."""
         out = io.BytesIO()
         pq.write_table(pa.table({"key": ["a", "b"], "size": [1, 2], "etag": ["x", None]}), out)
         data = out.getvalue()
@@ -363,7 +363,7 @@ class Lists(Case):
 
 
 class Objects(StoreCase):
-    """Names and places on an object store."""
+    """Names and URLs on an object store."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -380,7 +380,7 @@ class Objects(StoreCase):
         names = [name for name in NAMES + OBJECTS if len(name.encode()) <= 1000]
         for name in names:
             self.store.put("raw/" + name, name.encode())
-        self.store.put("raw/folder/", b"")  # as consoles make them
+        self.store.put("raw/folder/", b"")  # as web consoles create them
         for envelope in ("", "object"):
             with self.subTest(envelope):
                 sealed, back, out = f"s3://bucket/s{envelope}", f"s3://bucket/b{envelope}", self.folder / f"o{envelope}"

@@ -1,4 +1,4 @@
-"""warpaes bulk on moto's S3 server, after a proxy that fails where a test wants it."""
+"""warpaes bulk on moto's S3 server, with a proxy that fails where a test chooses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST = 1024
 
 
 class ObjectStore(Case):
-    """S3, by moto, after a proxy that fails where a test wants it."""
+    """S3 by moto, with a proxy that fails where a test chooses."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -54,7 +54,7 @@ class ObjectStore(Case):
         return content
 
     def check(self, content: dict[str, bytes], key: pathlib.Path) -> None:
-        """The dataset is complete and right, and nothing else is there."""
+        """The dataset is complete and correct, and no other object exists."""
         keyset = warpaes.Keyset.parse(key.read_bytes())
         there = self.load_sealed(key)
         names = self.store.keys(f"{self.prefix}/sealed/")
@@ -94,7 +94,7 @@ class ObjectStore(Case):
         self.assertEqual(self.files(self.folder / "out"), content)
 
     def once(self, pattern: str, fault: str) -> list[str]:
-        """Let this happen to the first request of a kind."""
+        """Inject this fault into the first request of a kind."""
         from faulty_s3 import matches
 
         happened: list[str] = []
@@ -160,7 +160,7 @@ class ObjectStore(Case):
 
         def hook(method: str, path: str) -> str:
             if method == "GET" and "/raw/" in path and "25000000" in path:
-                # Other ranges of it are asked for after this one.
+                # Other ranges of it are requested after this one.
                 self.store.proxy.hook = None
                 self.store.put(f"{self.prefix}/raw/{name}", b"new")
             return ""
@@ -299,7 +299,7 @@ class ObjectStore(Case):
         self.assertIn("are the same", refusal("encrypt", *given, self.raw, self.raw + "/"))
         self.assertIn("lies in", refusal("encrypt", *given, self.raw, self.raw + "/sealed"))
         other = ("--source-endpoint-url", self.store.moto.url)
-        # The same store by two names: what is there stays.
+        # The same store by two names: existing objects stay.
         status, report = bulk("encrypt", *given, *other, self.raw, self.raw)
         self.assertEqual((status, report["errors"]), (1, 1))
         self.assertEqual(self.store.get(f"{self.prefix}/raw/x"), b"1")
@@ -341,7 +341,7 @@ class ObjectStore(Case):
 
 
 class Signatures(unittest.TestCase):
-    """moto looks at no signature: here they are computed again, by AWS's description of version 4."""
+    """moto does not check signatures: the test computes them itself, by AWS's description of version 4."""
 
     def setUp(self) -> None:
         self.made: dict[str | None, Any] = {}

@@ -1,4 +1,4 @@
-"""What warpaes bulk does with files whose folders others can write to: links, modes, pipes, names."""
+"""warpaes bulk on files in folders that others can write to: links, modes, pipes, names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN = r"a\x1b]0;x\x07b\x9b31m\x7f\u202ec\u2028d\udcffe\n"
 
 
 def seen(folder: pathlib.Path) -> dict[str, Any]:
-    """Everything below a folder, links unfollowed: kind and permissions, content."""
+    """Return everything below a folder without following links: kind, permissions, content."""
     found = {}
     for path in folder.rglob("*"):
         content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
@@ -37,7 +37,7 @@ def seen(folder: pathlib.Path) -> dict[str, Any]:
 
 
 class Below(Case):
-    """A root, and files outside of it that nothing may reach."""
+    """A root, and files outside it that must not be reached."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -55,7 +55,7 @@ class Below(Case):
         self.assertEqual(seen(self.outside), self.before)
 
     def swap(self, name: str, target: pathlib.Path | None = None) -> None:
-        """Put a link in the place of a file or a folder."""
+        """Replace a file or a folder by a link."""
         (self.source / name).rename(self.folder / "swapped")
         (self.source / name).symlink_to(target or self.outside)
 
@@ -112,7 +112,7 @@ class Links(Below):
             self.assertEqual(local.read(entries[0], 0, 7), b"inside!")
 
     def test_a_folder_that_becomes_a_link_leads_nowhere(self) -> None:
-        """Every operation, after its object was listed and its folder used."""
+        """Every operation, after its object was listed and its folder opened."""
         for swapped, key in (("a", "a/x"), ("a", "a/b/x"), ("a/b", "a/b/x"), ("y", "y"), ("a/x", "a/x")):
             operations: dict[str, Callable[[LocalStorage, storage.Entry], Any]] = {
                 "stat": lambda local, entry: local.stat(entry.key),
@@ -162,7 +162,7 @@ class Links(Below):
         self.assertEqual(set(self.files(self.source)), {"a/x", "a/b/x", "y"})
 
     def test_the_folder_is_moved_away_while_a_file_is_written(self) -> None:
-        """Its descriptor goes with it, and the file would appear there."""
+        """Its descriptor stays with the moved folder, where the file would appear."""
         with ThreadPoolExecutor(1) as threads:
             upload = self.local.create("a/new", 1, None, storage.Attempt(), threads)
             (self.source / "a").rename(self.outside / "a")
@@ -186,7 +186,7 @@ class Links(Below):
             list(listing)
 
     def test_jobs_on_planted_links(self) -> None:
-        """In the place of folders, of bulk's own folder, and of files in both, before the first job and after it."""
+        """Instead of folders, of bulk's own folder, and of files in both, before the first job and after it."""
         own = (".warpaes-bulk", manifest.NAME, ".warpaes-bulk/lock")
         keys, number = ("-k", self.key), 0
         for planted in (*own, "a", "a/b", "a/x"):
@@ -216,7 +216,7 @@ class Links(Below):
                 with self.subTest(planted, command=command, said=said):
                     self.untouched()
                     looked_at = planted in own[:2] or command in ("first", "rekey")
-                    if command in ("decrypt", "verify"):  # which take no lock in what they read
+                    if command in ("decrypt", "verify"):  # which do not lock their source
                         looked_at = not planted.endswith("lock")
                     self.assertIn(code, (1, 2) if looked_at else (0, 1, 2))
 
@@ -229,7 +229,7 @@ class Links(Below):
         for make in (os.mkfifo, listen, os.mkdir):
             (self.source / "y").unlink()
             make(self.source / "y")
-            # Even if its attributes were the file's.
+            # Even if its attributes equal the file's.
             with unittest.mock.patch.object(local_files, "_version", lambda info: entry.version):
                 for operation in (self.local.read, lambda *_: self.local.get("y")):
                     with self.assertRaisesRegex(storage.PermanentError, "/y is "):
@@ -419,7 +419,7 @@ class Told(Case):
             "[::1",
         ):
             self.assertEqual(self.ask(port, "/metrics", Host=host), 403, host)
-        # What listens for other machines has names that it cannot know.
+        # A server that listens for other machines cannot know all its names.
         self.assertEqual(self.ask(self.server("0.0.0.0"), "/metrics", Host="node7.example:9100"), 200)
 
     def test_what_is_asked_for(self) -> None:

@@ -1,4 +1,5 @@
-"""Writers to the storage of a dataset who have no key decide nothing: no key, no check, no object, no end of a job."""
+"""Attackers who can write to a dataset's storage and have no key control nothing: no key, no check, no object, no end
+of a job."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ class Trust(Case):
 
 
 class Choices(Trust):
-    """What encrypts comes from the command line."""
+    """The key that encrypts comes from the command line."""
 
     def test_a_rotation_is_not_ignored(self) -> None:
         self.put(monday="1")
@@ -172,7 +173,7 @@ class Choices(Trust):
         self.assertTrue(self.opens(self.keyset, "a"))
 
     def test_a_manifest_key_of_another_dataset(self) -> None:
-        """One that the same keyset has wrapped, but for another dataset."""
+        """A key that the same keyset wrapped for another dataset."""
         self.put(a="1")
         bulk("encrypt", "-k", self.key, self.source, self.target)
         other = self.folder / "other"
@@ -209,7 +210,7 @@ class Choices(Trust):
         self.assertIn("no manifest", refusal("verify", "-k", self.key, self.target))
         self.assertIn("no manifest", refusal("decrypt", "-k", self.key, self.target, self.out))
         self.assertIn("adopt", refusal("rekey", "-k", self.key, "--new-key", self.key2, self.target))
-        # The names are bound to the dataset, so without its id nothing opens.
+        # Names are bound to the dataset, so without its ID nothing opens.
         without = ("--no-manifest", self.target, self.out)
         self.assertEqual(bulk("decrypt", "-k", self.key, *without)[0], 1)
         shutil.rmtree(self.out)
@@ -240,7 +241,7 @@ class Choices(Trust):
         self.assertIn("manifest key", refusal("verify", "-k", self.key, "--pin", "0" * 16, self.target))
 
     def test_another_dataset_in_the_place_of_this_one(self) -> None:
-        """Under the same key, and authentic: but it was written elsewhere."""
+        """Authentic and under the same key, but written elsewhere."""
         self.put(a="1")
         other = self.folder / "other"
         bulk("encrypt", "-k", self.key, self.source, other)
@@ -288,7 +289,7 @@ class Choices(Trust):
         self.assertIn("manifest key", refusal("rekey", "-k", self.key, "--new-key", self.key2, *pinned, self.target))
 
     def test_rewrap_after_a_rekey(self) -> None:
-        """The wrapped keys that the rekey has replaced are under a key that is not given any more."""
+        """The wrapped keys that the rekey replaced are under a key that is no longer given."""
         self.put(a="1")
         for envelope in ("job", "object"):
             with self.subTest(envelope):
@@ -320,7 +321,7 @@ class Choices(Trust):
         self.assertEqual(bulk(*again)[0], 0)
 
     def test_status_of_a_root_with_any_number(self) -> None:
-        """Nothing of it is authentic, so every field may be anything that JSON has."""
+        """It is not authenticated, so every field may be any JSON value."""
         self.put(a="1")
         bulk("encrypt", "-k", self.key, self.source, self.target)
         good = (self.target / manifest.NAME).read_bytes()
@@ -402,7 +403,7 @@ class Objects(Trust):
                 self.assertEqual(self.files(out), {"a": b"1", "b": b"2", "c": b"3"})
 
     def test_a_rekey_whose_end_was_lost_begins_again(self) -> None:
-        """All objects are bound to their names by then, though the dataset was not."""
+        """All objects are bound to their names by then, although the dataset was not."""
         self.put(one="a", two="b")
         kek = self.kek("kek")
         bulk("encrypt", "-k", kek, "--envelope", "job", "--no-bind-names", self.source, self.target)
@@ -429,7 +430,7 @@ class Objects(Trust):
         self.assertEqual(self.files(self.out), {"a": b"1", "c": b"3"})
 
     def test_rekey_adopts_nothing_but_its_own_objects(self) -> None:
-        """Under the new key, but another name, another dataset, or a copy of before."""
+        """Under the new key, but with another name, of another dataset, or an old copy."""
         for envelope in ([], ["--envelope", "job"], ["--envelope", "object"]):
             for planted in ("another name", "another dataset"):
                 with self.subTest(envelope, planted=planted):
@@ -496,7 +497,7 @@ class Objects(Trust):
         self.assertEqual((status, report["first_errors"][0]["key"]), (1, "a"))
 
     def test_two_rekeys_of_unbound_objects(self) -> None:
-        """The first one binds them, and finds an object that the manifest does not have."""
+        """The first run binds them, and finds an object that is not in the manifest."""
         kek = self.kek("kek")
         self.put(a="1")
         bulk("encrypt", "-k", kek, "--envelope", "object", "--no-bind-names", self.source, self.target)
@@ -522,7 +523,7 @@ class Objects(Trust):
                 (target / "x").unlink()
                 self.assertEqual(bulk(*rekey)[0], 0)
                 self.assertEqual(bulk(*rekey)[1]["run_objects"], 0)  # it has ended
-                # With the key that opens the dataset it is another one.
+                # With the key that opens the dataset, it is a different rekey.
                 again = ("rekey", "-k", new, "--envelope", envelope, target)
                 self.assertEqual(bulk(*again)[1]["run_objects"], 1)
                 self.assertEqual(bulk("verify", "-k", new, target)[0], 0)
@@ -547,7 +548,7 @@ class Objects(Trust):
 
 
 class Records(Trust):
-    """A wrapped data key counts for the object, dataset and job that it was made for."""
+    """A wrapped data key is valid only for its object, dataset and job."""
 
     def record(self, name: str) -> dict[str, Any]:
         (record, *_) = json.loads((self.target / f"{name}.warpaes-key").read_text())
@@ -610,7 +611,7 @@ class Records(Trust):
                 self.assertEqual(bulk("verify", "-k", key, self.target)[0], 0)
 
     def test_what_is_no_record_in_its_place(self) -> None:
-        """A link, a folder, a pipe or a file of any size there is an error of the object, which can be mended."""
+        """A link, folder, pipe or file of any size there is an error of the object, which can be repaired."""
         kek = self.kek("kek")
         how = ("encrypt", "-k", kek, "--envelope", "object", "--update", self.source, self.target)
         outside = self.folder / "outside"
@@ -644,7 +645,7 @@ class Records(Trust):
         self.assertEqual(outside.read_text(), "content")
 
     def test_a_record_of_who_may_only_wrap(self) -> None:
-        """As a producer may with a key manager: it makes every record that it wants, but cannot sign it."""
+        """Like a producer with access to a key manager: it can make any record, but cannot sign it."""
         kek = self.kek("kek")
         self.put(first="1")
         how = ("encrypt", "-k", kek, "--envelope", "object", "--update", self.source, self.target)
@@ -658,7 +659,7 @@ class Records(Trust):
         self.assertFalse(self.opens(known, "next"))
 
     def test_without_a_manifest_a_record_of_another_dataset_opens_nothing(self) -> None:
-        """Who knows a data key of one dataset cannot make objects of another one under the same key."""
+        """A data key of one dataset cannot make objects of another one under the same key."""
         kek, theirs = self.kek("kek"), self.folder / "theirs"
         self.put(a="1", b="2")
         for envelope in ("object", "job"):
@@ -685,7 +686,7 @@ class Records(Trust):
                 self.assertEqual((status, report["errors"], report["first_errors"][0]["key"]), (1, 1, "a"))
 
     def test_an_object_whose_key_is_gone_is_replaced_by_overwrite(self) -> None:
-        """Its key was in a record next to it, and in no manifest yet: the message says what to do."""
+        """Its key was in a record next to it and not yet in a manifest: the message says what to do."""
         kek = self.kek("kek")
         self.put(a="1")
         how = ("encrypt", "-k", kek, "--envelope", "object", self.source, self.target)
@@ -742,7 +743,7 @@ class Records(Trust):
         self.assertEqual(len(keys.unwrap([source], record)), 32)
 
     def test_names_are_not_labels_of_wrapped_keys(self) -> None:
-        """An object's name chooses no associated data that something else has."""
+        """No object name leads to associated data that has another use."""
         uploads, vault = self.folder / "uploads", self.folder / "vault"
         uploads.mkdir()
         name, known = "warpaes bulk data key " + "0" * 32, b"K" * 32
@@ -759,10 +760,10 @@ class Records(Trust):
 
 
 class Adoption(Trust):
-    """Datasets of warpaes 1.0 are taken over once, by the command for that, and by no other."""
+    """Datasets of warpaes 1.0 are adopted once, only by the command for it."""
 
     def seal(self, bound: bool) -> list[rows.Row]:
-        """A dataset as 1.0 made it."""
+        """A dataset made by 1.0."""
         every = []
         self.target.mkdir()
         for path in sorted(self.source.iterdir()):
@@ -942,7 +943,7 @@ class Drivers(Trust):
         return [report["run_objects"] for report in reports]
 
     def test_a_driver_that_joins_ends_with_the_errors_of_all(self) -> None:
-        """The exit status 0 of a rekey means that the old key opens nothing, whichever driver has it."""
+        """Exit status 0 of a rekey means that the old key opens nothing, whichever driver returns it."""
         self.put(**{f"{i:02}": f"content {i}" for i in range(40)})
         bulk("encrypt", "-k", self.key, self.source, self.target)
         (self.target / "00").write_bytes(b"x")
@@ -953,7 +954,7 @@ class Drivers(Trust):
 
         def slow(its: Any, number: int, row: Any, share: Any) -> Any:
             begun.set()
-            if row.key == "00":  # of the driver that has begun the job
+            if row.key == "00":  # of the driver that began the job
                 ends.wait(3)
             return real(its, number, row, share)
 
@@ -987,7 +988,7 @@ class Drivers(Trust):
         self.assertEqual((status, report["errors"], set(self.files(self.source))), (1, 1, {"b"}))
 
     def test_killed_anywhere(self) -> None:
-        """A command that is killed before any of its system calls is completed by the next one."""
+        """A command killed before any of its system calls is completed by the next one."""
         from storage_adversary import Killed
 
         for number, at in enumerate((*range(1, 60, 6), *range(60, 240, 25))):

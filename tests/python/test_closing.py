@@ -65,7 +65,7 @@ def in_tar(file: Any) -> Any:
     return archive
 
 
-# What stands around the file and closes it, as its text or bytes are written.
+# Wrappers that close the file, for text and for bytes.
 AROUND: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "nothing": (lambda file: file, b"half"),
     "text": (lambda file: io.TextIOWrapper(file, "utf-8"), "half"),
@@ -75,7 +75,7 @@ AROUND: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "codec": (lambda file: codecs.getwriter("utf-8")(file), "half"),
     "closing": (lambda file: file, b"half"),
 }
-# What does not close the file that it writes to.
+# Wrappers that do not close the file that they write to.
 WITHIN: dict[str, Callable[[Any], Any]] = {
     "gzip": lambda file: gzip.GzipFile(fileobj=file, mode="w"),
     "bz2": lambda file: bz2.BZ2File(file, "w"),
@@ -216,7 +216,7 @@ class AfterSuccess(Case):
             self.path.unlink()
 
     def test_in_a_handler(self) -> None:
-        """A file that is begun during the handling of an exception, or of two."""
+        """A file opened during the handling of an exception, or of two."""
         for make in (self.open, lambda: io.BufferedWriter(self.open())):
             try:
                 raise BrokenError
@@ -325,7 +325,7 @@ class WithoutClose(Case):
 
 
 class Forwards(io.RawIOBase):
-    """A file object of a package, which closes the one beneath."""
+    """A file object of a package, which closes the underlying one."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -342,7 +342,7 @@ class Forwards(io.RawIOBase):
 
 
 class WithDel:
-    """As zipfile.ZipFile, wave's and others' do."""
+    """As zipfile.ZipFile, wave and others do."""
 
     def __init__(self, file: Any) -> None:
         self.file, self.write, self.close = file, file.write, file.close
@@ -361,7 +361,7 @@ class Finalized:
 
 
 class NotIO:
-    """Closed in the destructor of something written in C: an iterator, here, that a generator's end closes."""
+    """Closed in the destructor of an object written in C: here an iterator that a generator's end closes."""
 
     def __init__(self, file: Any) -> None:
         self.write = file.write
@@ -378,7 +378,7 @@ class NotIO:
             next(self.held)
 
 
-#: What closes the file beneath when it goes, in whatever way.
+#: Objects that close the underlying file when they are destroyed.
 CLOSERS: dict[str, Callable[[Any], Any]] = {
     "a RawIOBase": Forwards,
     "text over a RawIOBase": lambda file: io.TextIOWrapper(io.BufferedWriter(Forwards(file))),
@@ -397,7 +397,7 @@ def is_text(file: Any) -> bool:
 
 
 class Closers(Case):
-    """Wrappers that are not of module io, and close the file when they go."""
+    """Wrappers outside module io that close the file when they are destroyed."""
 
     def write(self, around: Callable[[Any], Any]) -> Any:
         file = around(self.open())
@@ -408,7 +408,7 @@ class Closers(Case):
         for name, around in CLOSERS.items():
             for way in ("del", "rebound", "returned", "cycle", "in a list"):
                 if (name, way) == ("text over a RawIOBase", "in a list"):
-                    continue  # not detected: a call ends a wrapper that does not tell the RawIOBase
+                    continue  # not detected: the call destroys a wrapper that does not inform the RawIOBase
                 with self.subTest(name, way=way), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     if way == "del":
@@ -470,7 +470,7 @@ class Closers(Case):
         self.assertEqual(self.content(), b"state")
 
     def test_what_ends_meanwhile(self) -> None:
-        """A finalizer that runs during the block, or during close, is not one that closes the file."""
+        """A finalizer that runs during the block or during close is not the one that closes the file."""
         seen: list[str] = []
 
         class Ends:

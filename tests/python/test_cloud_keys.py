@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Key sources of Google Cloud KMS and Azure Key Vault, by their own clients, against small servers on this machine."""
+"""Key sources of Google Cloud KMS and Azure Key Vault, with their own clients and small servers on this machine."""
 
 from __future__ import annotations
 
 import base64
 import concurrent.futures
+import contextlib
 import http.server
+import io
 import json
 import os
 import threading
@@ -18,7 +20,7 @@ from support import needed
 from test_keysources import DATA_KEY, Sources, free_port
 from warpaes import keysources
 from warpaes.exceptions import InvalidUnwrap
-from warpaes.keysources import BadAnswerError, DeniedError, UnavailableError, UnknownKeyError
+from warpaes.keysources import BadAnswerError, DeniedError, KeySourceError, UnavailableError, UnknownKeyError
 from warpaes.keysources._gcp import crc32c
 
 KEY = "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k"
@@ -39,7 +41,7 @@ class _Kms:
         def handler(request: Any, answer: Any, act: Any) -> Any:
             def call(message: Any, context: Any) -> Any:
                 if isinstance(self.fault, grpc.StatusCode):
-                    context.abort(self.fault, "as the test wants it")
+                    context.abort(self.fault, "as the test requested")
                 if message.name not in self.keys:
                     context.abort(grpc.StatusCode.NOT_FOUND, f"CryptoKey {message.name} not found.")
                 result = act(message, context)
@@ -134,8 +136,8 @@ class Gcp(Sources):
         ):
             self.kms.fault = code
             with self.subTest(code):
-                self.fails(kind, "as the test wants it", lambda: self.source.wrap(DATA_KEY))
-                self.fails(kind, "as the test wants it", lambda: self.source.unwrap(wrapped))
+                self.fails(kind, "as the test requested", lambda: self.source.wrap(DATA_KEY))
+                self.fails(kind, "as the test requested", lambda: self.source.unwrap(wrapped))
 
     def test_answers_that_were_altered(self) -> None:
         wrapped = self.source.wrap(DATA_KEY)
@@ -163,6 +165,34 @@ class Gcp(Sources):
             with self.subTest(fields):
                 self.fails(BadAnswerError, "altered", lambda: self.source.unwrap(wrapped))
 
+    def test_lengths_that_no_key_has(self) -> None:
+        """They are refused before any work is done with them."""
+        wrapped = self.source.wrap(DATA_KEY)
+        with mock.patch("warpaes.keysources._gcp.crc32c", lambda data: crc32c(data) if len(data) <= 65536 else 1 / 0):
+            self.fails(InvalidUnwrap, "has 65537", lambda: self.source.unwrap(bytes(65537)))
+            for name, use in (("ciphertext", lambda: self.source.wrap(DATA_KEY)),
+                              ("plaintext", lambda: self.source.unwrap(wrapped))):  # fmt: skip
+
+                def longer(answer: Any) -> Any:
+                    setattr(answer, name, bytes(65537))  # noqa: B023
+                    return answer
+
+                self.kms.fault = longer
+                self.fails(BadAnswerError, "altered", use)
+
+    def test_a_proxy_does_not_get_what_is_for_this_machine(self) -> None:
+        self.environment(http_proxy=f"http://127.0.0.1:{free_port()}", no_proxy="", NO_PROXY="")
+        again = keysources.from_url(self.source.name)
+        self.assertEqual(again.unwrap(self.source.wrap(DATA_KEY)), DATA_KEY)
+
+    def test_after_a_fork(self) -> None:
+        wrapped = self.source.wrap(DATA_KEY)
+        parents = self.source._client.get()  # type: ignore[attr-defined]
+        self.assertIs(self.source._client.get(), parents)  # type: ignore[attr-defined]
+        with mock.patch("os.getpid", lambda: -1):
+            self.assertIsNot(self.source._client.get(), parents)  # type: ignore[attr-defined]
+            self.assertEqual(self.source.unwrap(wrapped), DATA_KEY)
+
     def test_no_server_and_no_credentials(self) -> None:
         away = keysources.from_url(f"gcp-kms+http://127.0.0.1:{free_port()}/{KEY}")
         self.fails(UnavailableError, "encrypt is refused", lambda: away.wrap(DATA_KEY))
@@ -175,6 +205,10 @@ class Gcp(Sources):
             ("gcp-kms://alias/x", "cryptoKeys/NAME"),
             (f"gcp-kms://{KEY}/cryptoKeyVersions/1", "cryptoKeys/NAME"),
             (f"gcp-kms+http://kms.example/{KEY}", "in clear"),
+            (f"gcp-kms+http://localhost:1@kms.example:2/{KEY}", "in clear"),
+            (f"gcp-kms+http://localhost:x/{KEY}", "in clear"),
+            (f"gcp-kms://{KEY}\n", "cryptoKeys/NAME"),
+            (f"gcp-kms://{KEY.replace('/r/', '/r?x/')}", "cryptoKeys/NAME"),
         ):
             self.fails(ValueError, words, lambda: keysources.from_url(url))  # noqa: B023
 
@@ -183,7 +217,7 @@ class Gcp(Sources):
 
 
 class _Vault(http.server.BaseHTTPRequestHandler):
-    """Keys of a vault. ``fault``: a status and an answer in place of the right one."""
+    """Keys of a vault. ``fault``: a status and an answer instead of the right one."""
 
     server: Any
 
@@ -210,7 +244,8 @@ class _Vault(http.server.BaseHTTPRequestHandler):
             return
         self.server.requests.append(self.path)
         if self.server.fault is not None:
-            self.answer(*self.server.fault)
+            status, content, *headers = self.server.fault
+            self.answer(status, content, **(headers[0] if headers else {}))
             return
         _, _, name, *rest = self.path.partition("?")[0].split("/")
         version = rest[0] if rest and rest[0] else self.server.newest
@@ -256,7 +291,7 @@ def _url(number: int) -> str:
 
 
 class _Credential:
-    """In the place of azure-identity's."""
+    """Replaces azure-identity's credential."""
 
     def __init__(self) -> None:
         from azure.core.credentials import AccessToken
@@ -355,6 +390,41 @@ class Azure(Sources):
         sealed = json.loads(self.source.wrap(bytes(32), b"x"))["sealed"]
         self.fails(InvalidUnwrap, "", lambda: self.source.unwrap(json.dumps(good | {"sealed": sealed}).encode(), b"x"))
 
+    def test_answers_that_hold_a_key_are_not_repeated(self) -> None:
+        wrapped = self.source.wrap(DATA_KEY)
+        secret = _url(int.from_bytes(os.urandom(32), "big"))
+        for status in (200, 400, 500):
+            for form in (
+                '{"kid": "x", "value": "%s',
+                '{"value": "%s"} x',
+                '["%s"]',
+                '"%s"',
+                "<html>%s",
+                '{"value": {"%s": 1}}',
+            ):
+                self.server.fault = (status, (form % secret).encode())
+                with self.subTest(form, status=status), self.assertRaises((KeySourceError, InvalidUnwrap)) as raised:
+                    keysources.from_url(self.url).unwrap(wrapped)
+                self.assertNotIn(secret[:8], str(raised.exception))
+
+    def test_what_a_service_can_send(self) -> None:
+        wrapped = self.source.wrap(DATA_KEY)
+        self.server.fault = (200, b'{"kid": "x", "value": "' + b"A" * (5 << 20) + b'"}')
+        with contextlib.redirect_stderr(io.StringIO()):  # the server's
+            self.fails(BadAnswerError, "longer than 4194304", lambda: keysources.from_url(self.url).unwrap(wrapped))
+        place = f"http://127.0.0.1:{self.server.server_address[1]}/keys/other/v1/unwrapkey"
+        self.server.fault = (307, {}, {"Location": place})
+        before = len(self.server.requests)
+        self.fails(KeySourceError, "refused", lambda: keysources.from_url(self.url).unwrap(wrapped))
+        self.assertFalse([path for path in self.server.requests[before:] if "other" in path], "not followed")
+
+    def test_versions_in_planted_keys_cost_no_memory_without_a_limit(self) -> None:
+        good = json.loads(self.source.wrap(DATA_KEY))
+        for i in range(20):
+            planted = json.dumps(good | {"version": f"x{i}"}).encode()
+            self.fails(UnknownKeyError, "not found", lambda: self.source.unwrap(planted))  # noqa: B023
+        self.assertEqual(len(self.source._clients.get()._kept), 16)
+
     def test_faults(self) -> None:
         wrapped = self.source.wrap(DATA_KEY)
 
@@ -389,7 +459,7 @@ class Azure(Sources):
         self.fails(ValueError, "RSA-OAEP-256", lambda: keysources.from_url(f"{self.url}?algorithm=RSA1_5"))
 
 
-del Sources  # its subclasses are the tests
+del Sources  # only its subclasses are tests
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """CPython's own tests of buffered and text file objects (test_io), with the imports changed to sealed files.
 
-The readers of its tests read what its mocks have as a sealed file, at any position and forward; ``open`` is
-``warpaes.open``; text is read from sealed files. Tests that do not apply stand in EXCEPTIONS with the reason. ``-v``
+The tests' readers read the mocks' content from a sealed file, at any position and forward; ``open`` is
+``warpaes.open``; text is read from sealed files. EXCEPTIONS lists tests that do not apply, with the reason. ``-v``
 lists those that pass.
 """
 
@@ -40,7 +40,7 @@ def sealed(data: bytes) -> bytes:
 
 
 def content(raw: Any) -> bytes:
-    """All that a mock has to read."""
+    """Return everything that a mock has to read."""
     data, buffer = b"", bytearray(1 << 16)
     try:
         while 0 < (got := raw.readinto(buffer) or 0) <= len(buffer):
@@ -87,7 +87,7 @@ def sealed_open(file: Any, mode: str = "r", buffering: int = -1, *text: Any, **o
 
 
 class SealedBytes(io.BytesIO):
-    """The content of a sealed file; memory where there is none, which is written."""
+    """The content of a sealed file; memory if there is none, which is then written."""
 
     def __new__(cls, data: bytes = b"") -> Any:
         if cls is SealedBytes and data:
@@ -95,7 +95,7 @@ class SealedBytes(io.BytesIO):
         return super().__new__(cls, data)
 
 
-MOCK = "is about the mock beneath, which a sealed file does not have: its calls, errors, pieces or name"
+MOCK = "is about the underlying mock, which a sealed file does not have: its calls, errors, pieces or name"
 BUFFER = "is about the size of the buffer, which a sealed file chooses"
 WRITING = "a sealed file is written from front to back: no seek, no concurrent read, no append"
 DESCRIPTOR = "a sealed file has no descriptor, and is opened by a path or a file object"
@@ -166,7 +166,7 @@ if sys.version_info >= (3, 12):  # whose tests are others
 
 
 def prepared(case: type[unittest.TestCase], **members: Any) -> type[unittest.TestCase]:
-    """Give a class of tests the members that test_io's load_tests gives it, and ours."""
+    """Add the members that test_io's load_tests adds to a class of tests, and ours."""
     for name in (*io.__all__, "IncrementalNewlineDecoder"):
         setattr(case, name, getattr(io, name))
     for name in dir(test_io):

@@ -1,4 +1,4 @@
-"""An enveloped dataset in an object store, read by other people's programs: one URL and one place of a key for each.
+"""An enveloped dataset in an object store, read by other programs, each with one URL and one key place.
 
 Each program runs in at most three lines. Programs that are not installed are skipped.
 """
@@ -6,7 +6,6 @@ Each program runs in at most three lines. Programs that are not installed are sk
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import multiprocessing
 import os
@@ -14,24 +13,15 @@ import unittest
 from typing import Any
 
 from bulk_case import Case, bulk
-from support import needed
+from support import needed, optional
 from warpaes.fs import WarpaesFileSystem
-
-
-def optional(name: str) -> Any:
-    """Return a module that `tools/setup test` does not install; without it the test is skipped."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        raise unittest.SkipTest(f"the Python package {name} is not installed; machines that have it run this") from None
-
 
 TEXTS = ["one", "two", "three"]
 ROWS = 1000
 
 
 class Texts:
-    """Items of a map-style dataset of torch's, each an object."""
+    """Items of a map-style torch dataset, each an object."""
 
     def __init__(self, files: WarpaesFileSystem, folder: str) -> None:
         self.files, self.paths = files, [f"{folder}/{text}.txt" for text in TEXTS]
@@ -141,7 +131,7 @@ class Readers(Case):
                 self.assertEqual([batch[0] for batch in loader], TEXTS)
 
     def test_processes(self) -> None:
-        """The same without torch: a file system goes to other processes by the place of its key."""
+        """The same without torch: a file system is sent to other processes with the place of its key."""
         for how in ("fork", "spawn", "forkserver"):
             with self.subTest(how), multiprocessing.get_context(how).Pool(2) as pool:
                 texts = Texts(self.files, self.prefix)

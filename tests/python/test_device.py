@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tensors in device memory, on the simulated GPU (tests/simulated): the same library otherwise, loaded before it."""
+"""Tensors in device memory, on the simulated GPU (tests/simulated): an otherwise equal library that is loaded first."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 from typing import Any
 
 import fake_torch
@@ -40,7 +41,7 @@ def on_device(data: bytes) -> Memory:
 
 
 class Part:
-    """Bytes of a device's memory, as CuPy's and Numba's arrays show them."""
+    """Bytes of device memory, exported like CuPy's and Numba's arrays."""
 
     def __init__(self, memory: Memory, at: int, length: int, *, writable: bool = True, **more: Any) -> None:
         self.memory = memory
@@ -216,7 +217,7 @@ class Mistakes(unittest.TestCase):
 
 
 class GcmSiv(unittest.TestCase):
-    """Of it nothing can be enqueued: a call waits for the stream, and is done when it returns."""
+    """Its work cannot be enqueued: a call waits for the stream, and is complete when it returns."""
 
     LISTENER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
@@ -263,7 +264,7 @@ class GcmSiv(unittest.TestCase):
             self.siv.decrypt_into(NONCE, on_device(bytes(sealed)), None, out, status=Memory(4, "device"))
 
     def test_the_stream_is_waited_for_before(self) -> None:
-        """What the stream still had to do is what brings the data."""
+        """The pending work of the stream produces the data."""
         for stream in (None, 1):
             waited: list[Any] = []
             data, out = on_device(bytes(1000)), Memory(1016, "device")
@@ -289,7 +290,7 @@ class GcmSiv(unittest.TestCase):
         self.assertEqual(bytes_of(memory, 0, 100) + bytes_of(tag, 0, 16), self.siv.encrypt(NONCE, text(100), None))
 
     def test_in_a_thread_that_has_not_met_cuda(self) -> None:
-        """It has no current context, in which to wait."""
+        """The thread has no current context to wait in."""
         data, out = on_device(text(100)), Memory(116, "device")
         thread = threading.Thread(target=lambda: self.siv.encrypt_into(NONCE, data, None, out))
         thread.start()
@@ -318,7 +319,7 @@ class GcmSiv(unittest.TestCase):
 
 class ForkedChild(unittest.TestCase):
     def test_every_use_is_refused_with_the_reason(self) -> None:
-        """A child of fork computes on the CPU; the sentence says so, and not what a backend lacks."""
+        """A child of fork computes on the CPU; the sentence says so, and does not mention missing backends."""
         if "torch" not in sys.modules:
             fake_torch.install()
         data, out, tag = on_device(text(100)), Memory(100, "device"), Memory(16, "device")
@@ -366,7 +367,7 @@ class Random(unittest.TestCase):
 
 
 class Torch(unittest.TestCase):
-    """Tensors as PyTorch's, over memory of the simulated GPU."""
+    """Tensors like PyTorch's, on memory of the simulated GPU."""
 
     def setUp(self) -> None:
         self.asked = fake_torch.install()
@@ -408,7 +409,7 @@ class Torch(unittest.TestCase):
             )
 
     def test_whose_stream_it_is(self) -> None:
-        """The work is enqueued where a tensor's library will look for it, whichever of the tensors knows."""
+        """The work is enqueued on the stream of a tensor's library, whichever tensor has one."""
         gcm, driver = AESGCM(KEY), ctypes.CDLL(os.environ["WARPAES_FAKE_DRIVER"])
         waited: list[Any] = []
         listener = GcmSiv.LISTENER(lambda stream: waited.append(stream) or 0)
@@ -433,7 +434,7 @@ class Torch(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "different streams"):
                 gcm.decrypt_into(NONCE, data, None, out)
             gcm.decrypt_into(NONCE, data, None, out, stream=1)
-        # DLPack's exporter has made the data ready for the default stream; another one has to wait for that.
+        # DLPack's exporter makes the data ready for the default stream; another stream must wait for it.
         waited.clear()
         address = sealed.__cuda_array_interface__["data"][0]
         exported = Capsule((size,), (2, 0), address)
@@ -443,7 +444,7 @@ class Torch(unittest.TestCase):
         self.assertEqual(waited, [None, None, 2])
 
     def test_captures_are_left_alone(self) -> None:
-        """A call that waits spoils neither its own stream's capture nor those of other threads."""
+        """A call that waits invalidates neither its own stream's capture nor those of other threads."""
         gcm, driver = AESGCM(KEY), ctypes.CDLL(os.environ["WARPAES_FAKE_DRIVER"])
         driver.capture.argtypes = [ctypes.c_void_p, ctypes.c_int]
         self.addCleanup(driver.capture, None, 0)
@@ -484,7 +485,7 @@ class Files(unittest.TestCase):
 
 
 class Weights(unittest.TestCase):
-    """Encrypted tensors from a file to the device: long ones, short ones that are read together, some in clear."""
+    """Encrypted tensors from a file to the device: long ones, short ones read together, and some in clear."""
 
     def setUp(self) -> None:
         np = needed("numpy")
@@ -547,10 +548,51 @@ class Weights(unittest.TestCase):
             with self.assertRaisesRegex(exceptions.InvalidTag, f"^{name}: message {chunk}: "):
                 self.load()
 
+    def test_a_refusal_wipes_all_tensors(self) -> None:
+        file = bytearray(self.path.read_bytes())
+        file[-1] ^= 1
+        self.path.write_bytes(file)
+        torch, made = sys.modules["torch"], []
+
+        def empty(*arguments: Any, **options: Any) -> Any:
+            made.append(fake_torch.empty(*arguments, **options))
+            return made[-1]
+
+        with unittest.mock.patch.object(torch, "empty", empty), self.assertRaises(exceptions.InvalidTag):
+            self.load()
+        on_gpu = [tensor for tensor in made if tensor.is_cuda and tensor.nbytes]
+        self.assertGreater(len(on_gpu), 140)
+        for tensor in on_gpu:
+            self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), bytes(tensor.nbytes))
+
+
+class Confidential(unittest.TestCase):
+    def test_memory_that_cannot_be_page_locked(self) -> None:
+        """cudaHostRegister is not supported, and everything that page-locks does without it."""
+        said = run_python(
+            "import tempfile, warpaes\n"
+            "from warpaes.aead import AESGCM\n"
+            "text, gcm = bytes(range(256)) * 1000, AESGCM(bytes(32))\n"
+            "warpaes.configure(backend='cuda')\n"
+            "plain, sealed = warpaes.Memory(len(text)), warpaes.Memory(len(text) + 16)\n"
+            "assert bytes(plain) == bytes(len(text))\n"
+            "memoryview(plain)[:] = text\n"
+            "gcm.encrypt_into(bytes(12), plain, None, sealed)\n"
+            "assert bytes(sealed) == gcm.encrypt(bytes(12), text, None)\n"
+            "gcm.decrypt_into(bytes(12), sealed, None, plain)\n"
+            "assert bytes(plain) == text\n"
+            "keyset, name = warpaes.Keyset.generate(), tempfile.mktemp()\n"
+            "with warpaes.open(name, 'wb', keyset=keyset) as file: file.write(plain)\n"
+            "with warpaes.open(name, keyset=keyset) as file: assert file.read() == text\n"
+            "print([backend['description'] for backend in warpaes.backends()][-1])",
+            WARPAES_SIMT_CONFIDENTIAL="1",
+        )
+        self.assertIn("page-locks only the driver's own memory", said)
+
 
 class NoDevice(unittest.TestCase):
     def test_said(self) -> None:
-        """Without the simulator, on a machine that has no GPU."""
+        """Without the simulator, on a machine without a GPU."""
         said = run_python(
             "import warpaes\n"
             "if all(backend['device'] < 0 for backend in warpaes.backends()):\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The blocks of Python in docs/python.md run, one after the other in one process. What the extension says of
-itself is what its stub says, which is the reference.
+"""Runs the Python blocks in docs/python.md, in order, in one process. The extension's docstrings and signatures equal
+those of its stub, which is the reference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from support import needed
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/python.md"
 STUB = ROOT / "python/warpaes/_native.pyi"
-#: Classes of the stub that the extension has under other names, because several share them.
+#: Classes of the stub that have other names in the extension, because several share them.
 SHARED = {"_Single": "AESGCMSIV", "_Many": "AESGCM", "_Pieces": "CipherContext"}
 #: Functions that only other modules of the package call.
 PRIVATE = {"_refuse_subinterpreters", "context", "crypt", "shape"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""File objects of other packages: streams that cannot seek, buffers that are not flushed, positions, short and odd
-answers, text."""
+"""File objects of other packages: streams that cannot seek, unflushed buffers, positions, short and odd results,
+text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Case(unittest.TestCase):
         return warpaes.open(file, mode, keyset=options.pop("keyset", self.keyset), **options)
 
     def pipe(self, data: bytes, *, pieces: int = 1 << 16) -> io.FileIO:
-        """The reading end of a pipe, which a thread fills."""
+        """The read end of a pipe, which a thread fills."""
         reading, writing = os.pipe()
 
         def fill() -> None:
@@ -76,7 +76,7 @@ class Case(unittest.TestCase):
 
 
 class OnlyRead:
-    """As botocore's old StreamingBody: an object with read() only."""
+    """Like botocore's old StreamingBody: an object with only read()."""
 
     def __init__(self, data: bytes, most: int = 1 << 30) -> None:
         self.file, self.most = io.BytesIO(data), most
@@ -86,7 +86,7 @@ class OnlyRead:
 
 
 class SaysNo(io.BytesIO):
-    """One whose seek() is there and does not work."""
+    """An object whose seek() fails."""
 
     def seekable(self) -> bool:
         return False
@@ -96,7 +96,7 @@ class SaysNo(io.BytesIO):
 
 
 class Lies(io.RawIOBase):
-    """One that says that it can seek, and cannot."""
+    """An object whose seekable() returns True although it cannot seek."""
 
     def __init__(self, data: bytes) -> None:
         self.file = io.BytesIO(data)
@@ -198,7 +198,7 @@ class Streams(Case):
             self.assertEqual((file.reader.seekable(), file.reader.read(0, 1 << 60)), (False, b"one\ntwo\nthree"))
 
     def test_a_segment_comes_when_it_is_there(self) -> None:
-        """Not when all of the buffer or of the file is."""
+        """Not if the whole buffer or file is text."""
         text = TEXT[:20_000]
         sealed = self.seal(text)
         ours, theirs = socket.socketpair()
@@ -375,7 +375,7 @@ class Streams(Case):
             self.open(Nothing())
 
     def test_a_high_descriptor_that_does_not_block(self) -> None:
-        """select() takes none from 1024 on, which servers with many connections have."""
+        """select() refuses descriptors from 1024 on, which servers with many connections have."""
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         if limits[1] != resource.RLIM_INFINITY and limits[1] < 2048:
             self.skipTest("the system allows fewer than 2,048 descriptors")
@@ -420,7 +420,7 @@ class Streams(Case):
 
 
 class Buffered(Case):
-    """What lies in the buffer of a file object, before its position or to be written."""
+    """Data in the buffer of a file object, read ahead or not yet written."""
 
     def makers(self) -> Iterator[tuple[str, Any]]:
         yield "TemporaryFile", tempfile.TemporaryFile()  # noqa: SIM115
@@ -443,7 +443,7 @@ class Buffered(Case):
                     with self.open(file) as reader:
                         self.assertEqual(reader.read(), text)
                     with self.open(file) as reader:
-                        self.assertEqual(reader.read(), text, "again, wherever it stands now")
+                        self.assertEqual(reader.read(), text, "again, from any position")
 
     def test_bytes_that_are_not_flushed(self) -> None:
         sealed = self.seal(TEXT[:50_000])
@@ -456,7 +456,7 @@ class Buffered(Case):
                     self.assertEqual(reader.read(), TEXT[:50_000])
 
     def test_read_ahead(self) -> None:
-        """The position is that of the file object, and not of its descriptor, which is further."""
+        """The position is that of the file object, and not of its descriptor, which is further on."""
         sealed = self.seal(TEXT[:50_000])
         path = self.folder / "file"
         path.write_bytes(b"HEADER\n" + sealed)
@@ -497,7 +497,7 @@ class Buffered(Case):
                 self.assertEqual(self.open(content[6:-3]).read(), b"text")
 
     def test_flushed_when_it_is_complete(self) -> None:
-        """A full disk is an error of our close, not of the file object's, which is often ignored."""
+        """A full disk is an error of our close, not of the file object's close, whose errors are often ignored."""
         with open(self.folder / "file", "wb") as file:
             with self.open(file, "wb") as writer:
                 writer.write(b"text")
@@ -511,7 +511,7 @@ class Buffered(Case):
 
 
 class Odd(Case):
-    """Answers that the protocol allows, and those that it does not."""
+    """Results that the protocol allows, and others."""
 
     def test_write_returns_nothing(self) -> None:
         class Sftp:  # as paramiko's
@@ -670,7 +670,7 @@ class Odd(Case):
 
 class Reads(Case):
     def test_the_buffer_follows_the_reads(self) -> None:
-        """After a jump only the segment is read; one read after the other reads more and more at once."""
+        """After a jump only the segment is read; sequential reads fetch more and more at once."""
         sealed = self.seal(TEXT)
         asked: list[int] = []
 

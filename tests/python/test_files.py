@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sealed files as file objects: positions, sources that misbehave, what others build on them, and Tink's library."""
+"""Sealed files as file objects: positions, misbehaving sources, layers of other packages, and Tink's library."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Reading(Files):
                 self.assertEqual(wrong, [])
 
     def test_front_to_back_in_pieces(self) -> None:
-        """Windows that are read ahead: of paths and of buffers, not of the caller's file objects."""
+        """Windows are read ahead from paths and buffers, not from the caller's file objects."""
         for template in ("AES256_GCM_HKDF_4KB", "AES256_GCM_HKDF_1MB", "C2SP_CHUNKED_256"):
             self.keyset = Keyset.generate(template)
             self.write(LONG)
@@ -139,7 +139,7 @@ class Reading(Files):
         self.assertEqual(wrong, [])
 
     def test_front_to_back_to_an_altered_segment(self) -> None:
-        """What lies before it is read, and nothing of it."""
+        """Everything before it is read, and no byte of it."""
         self.write(LONG)
         sealed = self.path.read_bytes()
         for segment in (1, 100, 200, 700, 1000):
@@ -218,7 +218,7 @@ class Reading(Files):
             warpaes.open(self.path, keyset=self.keyset)
 
     def test_errors_name_the_file(self) -> None:
-        """And are the operating system's own, with number and path, where it is asked."""
+        """Errors of the operating system keep their number and path."""
         self.write(TEXT)
         sealed = bytearray(self.path.read_bytes())
         sealed[50_000] ^= 1
@@ -246,7 +246,7 @@ class Reading(Files):
             (NotADirectoryError, f"{self.path}/x", "wb"),
             (FileExistsError, str(self.path), "xb"),
         ]
-        if os.geteuid() != 0:  # whom nothing is denied
+        if os.geteuid() != 0:  # to whom nothing is denied
             (self.folder / "closed").mkdir(0o000)
             cases += [(PermissionError, f"{self.folder}/closed/x", mode) for mode in ("rb", "wb")]
         for kind, path, mode in cases:
@@ -384,7 +384,7 @@ class Sources(Files):
         raise AssertionError("nothing was raised")
 
     def test_a_view_that_is_kept_reads_no_freed_memory(self) -> None:
-        """It keeps its bytes, whatever the library does with its own memory afterwards, and changes none of them."""
+        """It keeps its bytes, unchanged by later use of the library's memory, and changes none of them."""
         np = needed("numpy")
         sealed, seen, kept = self.sealed(), [], []
 
@@ -433,7 +433,7 @@ class Sources(Files):
         self.assertEqual(reader.read(0, len(TEXT)), TEXT)
 
     def test_a_part_of_a_view_that_is_kept(self) -> None:
-        """Only the function can release it, so the function must copy the part that it keeps."""
+        """Only the function can release it, so it must copy the part that it keeps."""
         np = needed("numpy")
         sealed = self.sealed()
         for keep in (lambda view: view[1:], np.frombuffer, memoryview, lambda view: memoryview(view.obj)):
@@ -469,8 +469,8 @@ class Sources(Files):
         self.assertEqual(reader.read(0, len(TEXT)), TEXT)
 
     def test_whose_exception_it_is(self) -> None:
-        """A read fails while another thread's goes well; what the function raised is for the one that failed."""
-        size = 32 << 20  # which is wiped after the failure: time for the other read to end
+        """A read fails while another thread's succeeds; only the failed one gets the function's exception."""
+        size = 32 << 20  # which is wiped after the failure: the other read ends meanwhile
         self.write(bytes(size))
         sealed = self.path.read_bytes()
         other_reads, raised = threading.Event(), threading.Event()
@@ -522,7 +522,7 @@ class Sources(Files):
             reader.read_into(Closes(), bytearray(10))  # type: ignore[arg-type]
 
     def test_compressed_file_objects(self) -> None:
-        """They have a descriptor, which is that of the compressed file."""
+        """Their descriptor is that of the compressed file."""
         import bz2
         import gzip
         import lzma
@@ -628,7 +628,7 @@ class Keysets(Files):
                 method(1 << 32)
 
     def test_it_is_not_changed_once_another_uses_it(self) -> None:
-        """A conversion of arguments is time enough for another thread to begin to."""
+        """During a conversion of arguments another thread can begin the same call."""
         keyset, begun, go_on = Keyset.generate(TEMPLATE), threading.Event(), threading.Event()
         number = keyset.add(TEMPLATE)
 
@@ -723,7 +723,7 @@ class WithTink(Files):
 
 
 class Users(Files):
-    """What others build on file objects."""
+    """Layers of other packages on file objects."""
 
     def test_zip(self) -> None:
         with warpaes.open(self.path, "wb", keyset=self.keyset) as file, zipfile.ZipFile(file, "w") as archive:
@@ -872,7 +872,7 @@ class Fsspec(Files):
 
     def test_whatever_fails_nothing_is_left_beside(self) -> None:
         class Opener:
-            """The file beneath, and what becomes of it."""
+            """The underlying file."""
 
             def __init__(self, room: int) -> None:
                 self.room, self.seen = room, []

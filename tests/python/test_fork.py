@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What becomes of every object in a child process: of os.fork, and of multiprocessing's three ways."""
+"""Every object in a child process: of os.fork, and of multiprocessing's three start methods."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ KEY, NONCE, TEXT = bytes(range(32)), bytes(12), bytes(100_003)
 AES = algorithms.AES(KEY)
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
 
-# What a child may do with an object, in the words of docs/python.md.
+# A child's use of an object, in the words of docs/python.md.
 WORKS = "works"
 OPENED_AGAIN = "opened again"
 REFUSED = "refused"
 OTHER = "other values"
 SAME = "same values"
-# What becomes of it in a pickle.
+# Its pickle.
 NO = "refused"
 BY_NAME = "by name"
 FUNCTION = "-"
 
 
 class Row(NamedTuple):
-    """An object: how it is made in a folder, how it is used, what a child may do with it, and its pickle."""
+    """An object: its creation in a folder, its use, the rights of a child, and its pickle."""
 
     name: str
     make: Callable[[pathlib.Path], Any]
@@ -121,7 +121,7 @@ def from_the_start(generator: Any) -> bytes:
 
 
 def list_of(made: Any) -> bytes:
-    """Use a file system that was pickled too, which has no attributes of ours."""
+    """Use a file system, which may have been pickled and has no attributes of ours."""
     return bytes(made.cat_file(os.environ["TEST_SEALED"], 0, 100))
 
 
@@ -180,7 +180,7 @@ ROWS = [
 
 
 def tried(row: Row, made: Any) -> bytes:
-    """What a use gives, or the error."""
+    """Return the result of a use, or the error."""
     try:
         return b"+" + row.use(made)
     except Exception as error:
@@ -192,7 +192,7 @@ def in_fork(row: Row, made: Any) -> bytes:
     child = os.fork()
     if child == 0:
         found = tried(row, made)
-        for end in ("abort", "close"):  # whatever the child does, the parent's file is left alone
+        for end in ("abort", "close"):  # whatever the child does, the parent's file stays unchanged
             with contextlib.suppress(Exception):
                 getattr(made, end)()
         os.write(write, found)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Every format that is read: flip every byte, cut everywhere, append, swap parts between two files.
+"""Every readable format: flip every byte, truncate everywhere, append, swap parts between two files.
 
-Each must end in a documented exception, with nothing handed out that is not authentic. The tests draw alterations of
-large files. ``test_formats_altered.py --all [GROUP…]`` tries all of them and prints the counts.
+Each must end in a documented exception, with nothing handed out that is not authentic. For large files the tests draw a
+sample of alterations. ``test_formats_altered.py --all [GROUP…]`` tries all of them and prints the counts.
 
 ``openssl enc`` is left out: it does not authenticate. So are the texts of AWS KMS, Vault and PKCS #11 tokens, which
 only these services open, and the configuration of OpenSSL, which its owner trusts.
@@ -27,7 +27,7 @@ from altered_files import small_files, template_files, tensor_files
 from altered_keys import key_files
 from warpaes import exceptions, keysources
 
-#: Groups of formats, with how many alterations of a kind the tests draw; None: all of them.
+#: Groups of formats, with the number of alterations of a kind that the tests draw; None: all.
 GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]] = {
     "small": (small_files, None),
     "templates": (template_files, 8),
@@ -36,7 +36,7 @@ GROUPS: dict[str, tuple[Callable[[pathlib.Path], Iterator[Format]], int | None]]
     "bulk": (bulk_files, 60),
     "dataset": (dataset_files, 6),
 }
-#: With the command: of files in directories, of files by themselves, and of keysets.
+#: With the command: files in directories, single files, and keysets.
 COMMAND = {"directories": 25, "files": 3, "keysets": 8}
 MEMORY = "/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None
 
@@ -68,7 +68,7 @@ class Altered(unittest.TestCase):
         self.judge(list(run(group)))
 
     def judge(self, counts: list[Count]) -> None:
-        """Nothing was accepted or handed out, and every way has been tried."""
+        """Check that nothing was accepted or handed out, and that every reader was tried."""
         self.assertNotEqual(counts, [])
         self.assertEqual([fault for count in counts for fault in count.faults[:3]], [])
         for count in counts:
@@ -100,7 +100,7 @@ class Altered(unittest.TestCase):
 
 
 class Bounds(unittest.TestCase):
-    """Input that costs more than its length is refused before that."""
+    """Input that would cost more than its length is refused before."""
 
     def test_a_keyset_is_at_most_as_long_as_for_the_command(self) -> None:
         source = keysources.LocalSource("test", lambda: bytes(range(32)))

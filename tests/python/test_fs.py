@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The file system for fsspec: nothing appears before it is whole and authentic, and no key leaves the process."""
+"""The file system for fsspec: nothing appears before it is complete and authentic, and no key leaves the process."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Getting(Case):
             self.files.cat(str(self.path))
 
     def test_modes_and_links(self) -> None:
-        """Plaintext is the owner's until it is whole; a file that is replaced keeps its mode; no link is followed."""
+        """Incomplete plaintext is readable only by the owner; a replaced file keeps its mode; no link is followed."""
         self.write()
         modes: list[int] = []
         parts: list[str] = []
@@ -230,7 +230,7 @@ class Putting(Case):
 
 class Transactions(Case):
     def both(self) -> list[tuple[Any, Any, str]]:
-        """Local files, and a file system that has its own way to commit; names that are not temporary; a folder."""
+        """Local files, and a file system with its own commit; names that are not temporary; a folder."""
         other = self.folder / "other"
         other.mkdir(exist_ok=True)
         below = self.fsspec.filesystem("dir", path=str(other), target_protocol="file")
@@ -371,11 +371,11 @@ class Keys(Case):
             wrapped.write_bytes(keysources.write_keyset(self.keyset, source))
         files = self.make(keyset=f"file:{wrapped}", kek=f"file:{kek}")
         self.assertEqual(pickle.loads(pickle.dumps(files)).cat_file(str(self.path)), TEXT)
-        with self.assertRaises(exceptions.KeysetError):  # one in clear that lies there instead
+        with self.assertRaises(exceptions.KeysetError):  # an unencrypted one in its place
             self.make(keyset=f"file:{self.key}", kek=f"file:{kek}")
         with self.assertRaises(exceptions.KeysetError):
             self.make(keyset=f"file:{wrapped}")
-        with self.assertRaisesRegex(ValueError, "kek decrypts"):  # an option that would do nothing
+        with self.assertRaisesRegex(ValueError, "kek decrypts"):  # an option without effect
             self.make(keyset=self.keyset, kek=f"file:{kek}")
 
     def test_in_memory(self) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The file system for fsspec follows fsspec's rules: paths, listings, files that do not open, other file systems."""
+"""The file system for fsspec follows fsspec's rules: paths, listings, unreadable files, other file systems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warpaes import exceptions
 
 class Paths(Case):
     def test_path_objects(self) -> None:
-        """Every method takes a pathlib.Path where it takes text."""
+        """Every method accepts a pathlib.Path instead of text."""
         self.files.pipe(str(self.path), b"some text")
         for method, positions in {
             "cat": [],
@@ -115,7 +115,7 @@ class Files(Case):
     """Files of ``open`` where fsspec wraps them."""
 
     def test_compression(self) -> None:
-        """The file is there when what compresses into it is closed, and not otherwise."""
+        """The file appears only when the compressor that writes to it is closed."""
         for name, mode, text in (
             ("gzip", "w", "text"),
             ("bz2", "wb", b"bytes"),
@@ -173,7 +173,7 @@ class Files(Case):
 
 
 class Unopened(Case):
-    """Files that the keyset does not open, among others that it does, for every method."""
+    """Files that the keyset does not open, among others, for every method."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -263,7 +263,7 @@ class Unopened(Case):
         with self.assertRaises((exceptions.InvalidTag, exceptions.FormatError, PermissionError)):
             self.files.get(str(self.tree), str(self.got), recursive=True)
         for folder, _, files in os.walk(self.got):
-            for name in files:  # what is there is whole
+            for name in files:  # an existing file is complete
                 relative = os.path.relpath(os.path.join(folder, name), self.got)
                 self.assertEqual(pathlib.Path(folder, name).read_bytes(), relative.encode())
 
@@ -279,7 +279,7 @@ class Unopened(Case):
         self.assertEqual(os.listdir(self.data), ["tree"])
 
     def test_bound_to_paths(self) -> None:
-        """Copies and moves that encrypt again stop at what does not open; nothing is removed then."""
+        """Copies and moves that encrypt again stop at a file that does not open; nothing is removed then."""
         files = self.make(keyset=self.keyset, associated_data=str.encode)
         tree, target = self.data / "bound", self.data / "target"
         names = ["a", "s/b", "s/t/c"]
@@ -305,7 +305,7 @@ class Unopened(Case):
 
 
 class Reads(Case):
-    """How often sealed files are read."""
+    """Numbers of reads of sealed files."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -344,7 +344,7 @@ class Reads(Case):
             self.assertEqual(self.reads(call), 0)
 
     def test_sizes(self) -> None:
-        """Each file is opened once, which is two reads, whatever lists it, until it is another file."""
+        """Each file is opened once, with two reads, by any listing, until it is replaced."""
         files = self.files
         calls = {
             "ls": lambda: [files.ls(f"/d/{i}") for i in range(4)],
@@ -420,7 +420,7 @@ class Below(Case):
             self.assertEqual(first.read(), text[300_000:])
 
     def test_writing_to_a_folder(self) -> None:
-        """fsspec's local files in a transaction move into a folder of their name, and are then called otherwise."""
+        """fsspec's local files in a transaction move into a folder of their name, and then have another path."""
         (self.data / "folder").mkdir()
         below = self.fsspec.filesystem("dir", path=str(self.data), target_protocol="file")
         for files, path in (
@@ -439,7 +439,7 @@ class Below(Case):
             self.assertEqual((modes, os.listdir(self.data / "folder")), ({0o600}, []))
 
     def test_moving_onto_a_file_in_a_folder(self) -> None:
-        """A local file system refuses it, also where moving is encrypting again."""
+        """A local file system refuses it, also where a move encrypts again."""
         for options in ({}, {"associated_data": str.encode}):
             files = self.make(keyset=self.keyset, **options)
             (self.data / "folder").mkdir(exist_ok=True)
@@ -460,7 +460,7 @@ class Below(Case):
         self.assertEqual(files.cat("a"), b"text")
 
     def test_listings_that_are_old(self) -> None:
-        """A file system that keeps listings tells the size that a file had."""
+        """A file system with cached listings returns an old size."""
         kept: dict[str, Any] = {}
 
         class Keeping(type(self.fsspec.filesystem("file"))):  # type: ignore[misc]
@@ -618,7 +618,7 @@ class S3(Case):
         self.other = self.fsspec.filesystem("s3", skip_instance_cache=True, **self.options)
 
     def test_new_objects(self) -> None:
-        """The object of another process is not replaced, also if it appears at the last moment."""
+        """Another process's object is not replaced, even if it appears at the last moment."""
         for size in (0, 100, 6 << 20):
             file = self.files.open(f"bucket/x{size}", "xb")
             file.write(bytes(size))
@@ -648,7 +648,7 @@ class S3(Case):
         self.assertEqual(self.files.size("bucket/a"), 12 << 20)
 
     def test_objects_that_others_replaced(self) -> None:
-        """s3fs keeps listings, with sizes that objects had."""
+        """s3fs caches listings with old sizes."""
         self.files.pipe({"bucket/d/a": b"1", "bucket/d/b": b"2"})
         self.assertEqual(self.files.du("bucket/d"), 2)
         self.files.ls("bucket/d")

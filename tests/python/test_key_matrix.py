@@ -1,4 +1,4 @@
-"""Each part opens what each other part has written, from every kind of place: generated from two lists."""
+"""Each part opens the files of each other part, from every kind of place: generated from two lists."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PLACES = [
 OWN = ["passphrase=word;own:", "kek=kek;own:", "kek=env:MATRIX_KEK;kek-aad=x;own:"]
 
 
-#: A keyset whose passphrase a part asks for; only parts to which a program can answer.
+#: A keyset with a passphrase prompt; only for parts whose prompt a program can answer.
 ASKED = ["passphrase:locked", "passphrase:env:MATRIX_LOCKED"]
 
 
@@ -81,7 +81,7 @@ class Program(Part):
 
 
 class Command(Program):
-    # --no-sync: nobody switches the power off.
+    # --no-sync: tests need not survive a power failure.
     def write(self, place: str, name: str) -> None:
         self.run("WARPAES", "encrypt", place, "--no-sync", "-o", name, "plain")
 
@@ -105,7 +105,7 @@ class Cpp(C):
 
 
 def asked(place: str) -> Any:
-    """The keyset at a place that asks: a function answers."""
+    """The keyset at a place with a prompt, which a function answers."""
     return Keyset.load(place, passphrase=lambda _: WORD) if place.startswith("passphrase:") else place
 
 
@@ -152,7 +152,7 @@ class Safetensors(Open):
 
 
 class Bulk(Part):
-    """Folders with one object, which is bound neither to its name nor to a manifest where another part reads it."""
+    """Folders with one object; if another part reads it, it is bound neither to its name nor to a manifest."""
 
     own = False
 
@@ -224,9 +224,9 @@ class Matrix(unittest.TestCase):
         return {name: make(self.folder) for name, make in there.items()}
 
     def test_each_opens_what_each_wrote(self) -> None:
-        """Every part writes at each place, and reads at each place what every part wrote, each time at another place.
+        """Every part writes at each place, and reads the files of every part at each place, each time at another place.
 
-        Each use of a passphrase takes long: there, every part reads what one part wrote.
+        Each use of a passphrase takes long, so every part reads the files of one part.
         """
         parts, cells, written = self.parts(), 0, {}
         for writer, part in parts.items():
@@ -249,7 +249,7 @@ class Matrix(unittest.TestCase):
         self.assertEqual(cells, len(parts) * (len(parts) * fast + slow) + asking * len(ASKED))
 
     def test_keysets_in_front_of_files(self) -> None:
-        """Parts that are given one keyset for any file refuse ``own:`` with a sentence that says so."""
+        """Parts that use one keyset for all files refuse ``own:`` with a sentence about it."""
         parts = self.parts()
         owns = [name for name, part in parts.items() if part.own]
         for i, place in enumerate(OWN):
@@ -274,7 +274,7 @@ class Matrix(unittest.TestCase):
         random, opened = Random(43), 0
         for number in range(3000):
             place = "".join(random.choices(pieces, k=random.randint(1, 7)))
-            if number % 3 == 0:  # a place that is good, or nearly
+            if number % 3 == 0:  # a valid place, or nearly
                 place = "".join(random.choices(openers, k=2)) + random.choice(["clear", "under", "bound"])
             if "passphrase=word" in place and "locked" in place:
                 continue  # takes long

@@ -50,7 +50,7 @@ class Places(unittest.TestCase):
 
 class Programs(Places):
     def test_they_get_no_variable_of_keys(self) -> None:
-        """Nor one that a later place names; but their own variables and credentials."""
+        """Nor one that a later place names, but their own variables and credentials."""
         secret = {"KEK": "kek", "OTHER": "other", "PIN": "pin", "WARPAES_KEYSET": "k", "WARPAES_KEYSET_OLD": "k"}
         kept = {"VAULT_TOKEN": "token", "WARPAES_PKCS11_PIN": "1234", "MINE": "mine"}
         os.environ.update(secret | kept)
@@ -89,7 +89,7 @@ class Programs(Places):
             ("A= tool", "tool"),
             ("exit 3; echo secret", "exit"),
             ("tool|secret", "tool"),
-            # The shell would make something else of these, or they are not sure.
+            # The shell would interpret these differently, or they are ambiguous.
             ("TOKEN=$(cat secret) get-key", ""),
             ("TOKEN=$(echo correct horse) get-key", ""),
             ("TOKEN=`echo correct horse` get-key", ""),
@@ -143,7 +143,7 @@ class Programs(Places):
             name = program_name(text).removeprefix("exec:")
             if not name:
                 continue
-            # `command_not_found_handle` is bash's: it prints the program's name.
+            # bash calls `command_not_found_handle`, which prints the program's name.
             ran = subprocess.run(
                 ["bash", "-c", f'PATH=/none; command_not_found_handle() {{ printf "%s|" "$1"; }}\n{text}'],
                 capture_output=True, text=True, cwd=self.folder)  # fmt: skip
@@ -257,13 +257,13 @@ class Counts(Places):
             source.wrap(b"key")
             with self.assertRaisesRegex(keysources.ExhaustedError, "local: .*4294967296.*new key"):
                 source.wrap(b"key")
-            source.close()  # which does not start the count again
+            source.close()  # which does not restart the count
             with self.assertRaises(keysources.ExhaustedError):
                 source.wrap(b"key")
             self.assertEqual(source.unwrap(wrapped), b"key")
 
     def test_a_keyset_for_files_has_no_such_limit(self) -> None:
-        """Each wrapped key is a file under a key of its own, from a random salt of the key's length."""
+        """Each wrapped key is encrypted with a separate key, derived from a random salt of the key's length."""
         source = keysources.LocalSource("local", lambda: keyset)
         keyset = warpaes.Keyset.generate().to_json()
         salts = {source.wrap(b"key")[1:33] for _ in range(50)}

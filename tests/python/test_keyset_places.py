@@ -1,4 +1,4 @@
-"""Places of keysets: the grammar, every way to open and to save, and refusals that repeat no secret."""
+"""Places of keysets: the grammar, every way to open and save, and refusals that repeat no secret."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECRET = "correct horse battery"
 TEXT = b"some text " * 50
 
 
-#: Every kind of place of one keyset, and in every kind of place what opens it.
+#: Every kind of place of one keyset, and every kind of place of the key that opens it.
 PLACES = [
     "clear", "clear:clear", "file:clear", "clear:file:clear", "exec:cat clear", "env:TEST_KEYSET",
     "passphrase=passphrase;locked", "passphrase=env:TEST_PASSPHRASE;exec:cat locked",
@@ -246,7 +246,7 @@ class Loading(Case):
 
 @unittest.skipUnless(os.environ.get("WARPAES"), "WARPAES does not name the command; a build with it runs this")
 class Matrix(Case):
-    """Each part writes and reads by each place, and opens what each other part wrote."""
+    """Each part writes and reads by each place, and opens the files of each other part."""
 
     def command(self, verb: str, place: str, content: bytes) -> bytes:
         command = [os.environ["WARPAES"], verb, "-k", place]

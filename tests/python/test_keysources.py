@@ -31,13 +31,13 @@ from warpaes.keysources import BadAnswerError, DeniedError, KeySourceError, Unav
 from warpaes.keysources.__main__ import main as command
 
 DATA_KEY = bytes(range(32))
-# Protobuf messages that are not keyset.
+# Protobuf messages that are not a keyset.
 MALFORMED = "07 08 120107 1200 12060a0010011801 0801 000000 120410091801 12030a0107 12020801 08ffffffffffffffffffff01"
 SOFTHSM = pathlib.Path("/usr/lib/softhsm/libsofthsm2.so")
 
 
 def needed_program(name: str, package: str) -> None:
-    """In CI, where `tools/setup test` has run, it is there."""
+    """In CI, where `tools/setup test` has run, it is installed."""
     if shutil.which(name) is None:
         if os.environ.get("CI") == "true":
             raise RuntimeError(f"{name} is missing")
@@ -68,7 +68,7 @@ class Sources(unittest.TestCase):
         self.assertIs(type(raised.exception), kind, raised.exception)
 
     def works(self, source: keysources.KeySource) -> bytes:
-        """What every source does."""
+        """Tests of every source."""
         for key in (b"k", DATA_KEY, bytes(4096)):
             for aad in (b"", b"row 7", bytes(range(256))):
                 wrapped = source.wrap(key, aad)
@@ -232,7 +232,7 @@ class Local(Sources):
                 keysources.read_keyset(json.dumps({"encryptedKeyset": sealed}), source)
 
     def test_the_command(self) -> None:
-        """And `warpaes -k exec:` with it, as docs/keys.md has it."""
+        """Also `warpaes -k exec:` with it, as in docs/keys.md."""
         kek, wrapped, clear = (str(self.folder / name) for name in ("kek", "wrapped", "clear"))
         self.assertEqual(command(["new-kek", "-o", kek]), 0)
         self.assertEqual(os.stat(kek).st_mode & 0o777, 0o600)
@@ -287,7 +287,7 @@ class Local(Sources):
 
 
 class _Vault(http.server.BaseHTTPRequestHandler):
-    """The part of transit's interface that is used, as its documentation has it."""
+    """The used part of transit's interface, as documented."""
 
     server: Any
 
@@ -519,7 +519,7 @@ class Pkcs11(Sources):
         self.fails(InvalidUnwrap, "another key", lambda: other.unwrap(source_wrapped))
 
     def test_several_sources_at_once(self) -> None:
-        """On one token, which is logged in to once a process."""
+        """On one token, with one login per process."""
         failed: list[Exception] = []
 
         def work() -> None:
@@ -563,7 +563,7 @@ class Tpm2(Sources):
         self.url = f"tpm2:?flush=yes&tcti=swtpm:port={self.start('one')}"
 
     def start(self, name: str) -> int:
-        """Its control has to have the next port, which may be someone else's."""
+        """Its control channel needs the next port, which may be in use."""
         state = self.folder / name
         state.mkdir()
         for _ in range(10):
@@ -600,7 +600,7 @@ class Tpm2(Sources):
         source = keysources.from_url(self.url + "&pcr=sha256:0,16")
         wrapped = source.wrap(DATA_KEY, b"aad")
         self.assertEqual(source.unwrap(wrapped, b"aad"), DATA_KEY)
-        with self.assertRaises(InvalidUnwrap):  # the policy is the TPM's to enforce, and not ours to leave out
+        with self.assertRaises(InvalidUnwrap):  # the TPM enforces the policy, and the source must not skip it
             keysources.from_url(self.url).unwrap(wrapped, b"aad")
         self.tpm("pcrextend", "16:sha256=" + "1" * 64)
         self.fails(InvalidUnwrap, "state", lambda: source.unwrap(wrapped, b"aad"))

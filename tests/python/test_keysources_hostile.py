@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import signal
 import socket
 import socketserver
 import tempfile
@@ -53,7 +54,7 @@ class Folder(unittest.TestCase):
 
 
 class _Transit(http.server.BaseHTTPRequestHandler):
-    """Vault's transit engine. ``binds``: whether it knows associated data; ``warns``: its warnings."""
+    """Vault's transit engine. ``binds``: whether it supports associated data; ``warns``: its warnings."""
 
     server: Any
 
@@ -100,7 +101,7 @@ class Vault(Folder):
         return keysources.from_url(f"vault-transit+http://127.0.0.1:{self.server.server_address[1]}/transit/keys/k")
 
     def refused(self, words: str) -> None:
-        """In every use, also the second of one object."""
+        """In every use of an object, including the second."""
         wrapped = b"vault:v1:" + base64.b64encode(bytes(12) + aead.AESGCM(bytes(32)).encrypt(bytes(12), DATA_KEY, None))
         for use in (lambda s: s.wrap(DATA_KEY, b"a"), lambda s: s.wrap(DATA_KEY), lambda s: s.unwrap(wrapped, b"a"),
                     lambda s: s.unwrap(wrapped)):  # fmt: skip
@@ -118,7 +119,7 @@ class Vault(Folder):
         for said in ([WARNING], ["another", WARNING], WARNING, {"x": WARNING}):
             self.server.warns = said
             self.refused("ignores associated data")
-        # A cluster with one old server: its answers are also refused after the proof.
+        # A cluster with one old server, whose answers are refused even after the proof.
         self.server.binds, self.server.warns = True, None
         source = self.source()
         wrapped = source.wrap(DATA_KEY, b"a")
@@ -170,7 +171,7 @@ class Vault(Folder):
 
 class Others(Folder):
     def test_a_module_that_leaves_associated_data_out(self) -> None:
-        """A token's module, as python-pkcs11 offers it."""
+        """A token's module with python-pkcs11's interface."""
 
         class Key:
             def __init__(self, binds: bool) -> None:
@@ -208,20 +209,22 @@ class Others(Folder):
                     use(source(False))
 
     def test_every_source_binds_them(self) -> None:
-        """The kinds that encrypt here bind them here; the others pass them on, and prove it, but for AWS KMS."""
-        from warpaes.keysources import _aws, _local, _pkcs11, _source, _tpm2, _vault
+        """The kinds that encrypt here bind them here; the others pass them on, and prove it, but for AWS and Google."""
+        from warpaes.keysources import _aws, _azure, _gcp, _local, _pkcs11, _source, _tpm2, _vault
 
-        kinds = {each.__name__ for module in (_aws, _local, _pkcs11, _tpm2, _vault) for each in vars(module).values()
+        modules = (_aws, _azure, _gcp, _local, _pkcs11, _tpm2, _vault)
+        kinds = {each.__name__ for module in modules for each in vars(module).values()
                  if isinstance(each, type) and issubclass(each, keysources.KeySource)}  # fmt: skip
         proving = {each.__name__ for each in _source.ProvingSource.__subclasses__()}
         self.assertEqual(
-            kinds - proving - {"KeySource", "ProvingSource"}, {"AwsKmsSource", "LocalSource", "Tpm2Source"}
+            kinds - proving - {"KeySource", "ProvingSource"},
+            {"AwsKmsSource", "AzureKeyVaultSource", "GcpKmsSource", "LocalSource", "Tpm2Source"},
         )
         self.assertGreaterEqual(proving, {"Pkcs11Source", "VaultTransitSource"})
 
 
 class _Raw(socketserver.BaseRequestHandler):
-    """Answers every request by the bytes of ``server.pieces``, with a pause after each."""
+    """Answers every request with the bytes of ``server.pieces``, with a pause after each."""
 
     server: Any
 
@@ -237,13 +240,14 @@ class _Raw(socketserver.BaseRequestHandler):
 
 
 def answer(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
-    # The server closes after each answer; a client that is not told may send its next request on that connection.
+    # The server closes after each answer; without a notice a client may send its next request on that connection.
     lines = [f"HTTP/1.1 {status}", *headers, "Connection: close", f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body
 
 
 class Servers(Folder):
-    """Garbage, huge and slow answers, redirects: to Vault's client, whose HTTP the KME's shares, and to boto3."""
+    """Garbage, huge and slow answers, redirects, sent to Vault's client, whose HTTP code the KME's client shares, and
+    to boto3."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -352,6 +356,55 @@ class Servers(Folder):
         with self.assertRaises(UnavailableError):
             source.wrap(DATA_KEY)
 
+    def test_boto3_s_limits_start_again_with_every_byte(self) -> None:
+        needed("boto3")
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+        endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.environment(**dict.fromkeys(names, "none"), AWS_ENDPOINT_URL=endpoint, AWS_DEFAULT_REGION="eu-west-1",
+                         AWS_MAX_ATTEMPTS="1", AWS_EC2_METADATA_DISABLED="true")  # fmt: skip
+        self.server.pieces = lambda: [answer(b" " * 9999)[:-9999], *[b" "] * 9999]
+        self.server.pause = 0.02
+        with (
+            keysources.from_url("aws-kms://alias/k") as source,
+            mock.patch("warpaes.keysources._client.MOST_SECONDS", 0.3),
+        ):
+            source._client.get()  # type: ignore[attr-defined]
+            for words in [r"no whole answer within 0\.3 s"] * 4 + ["4 earlier requests still have no answer"] * 2:
+                with self.assertRaisesRegex(UnavailableError, words):
+                    source.unwrap(b"wrapped")
+            self.server.pause = 0  # they end
+            deadline = time.monotonic() + 30
+            while any(thread.is_alive() for thread in source._client._late) and time.monotonic() < deadline:  # type: ignore[attr-defined]
+                time.sleep(0.05)
+            self.server.pieces = lambda: [
+                answer(json.dumps({"Plaintext": base64.b64encode(DATA_KEY).decode()}).encode())
+            ]
+            self.assertEqual(source.unwrap(b"wrapped"), DATA_KEY)
+
+    def test_tokens_that_no_header_can_have_are_not_repeated(self) -> None:
+        home = self.folder / ".vault-token"
+        for content in (b"hvs.secret\nX: y", b"hvs.secret\xff", "hvs.secret\u2026".encode(), b"hvs.secret\x7f", b" \n"):
+            home.write_bytes(content)
+            home.chmod(0o600)
+            for variables in ({"VAULT_TOKEN": os.fsdecode(content)}, {"VAULT_TOKEN": "", "HOME": str(self.folder)}):
+                with self.subTest(content), mock.patch.dict(os.environ, variables):
+                    with self.assertRaises(DeniedError) as raised:
+                        self.source().wrap(DATA_KEY)
+                    self.assertNotIn("secret", str(raised.exception))
+        self.environment(VAULT_NAMESPACE="a\nb")
+        with self.assertRaisesRegex(DeniedError, "VAULT_NAMESPACE"):
+            self.source().wrap(DATA_KEY)
+
+    def test_a_child_that_is_forked_while_a_thread_proves(self) -> None:
+        source = keysources.LocalSource("file:kek", lambda: bytes(32))
+        with source._lock, source._count._lock:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                source.unwrap(source.wrap(DATA_KEY))
+                os._exit(0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
     def test_no_thread_and_no_descriptor_is_left(self) -> None:
         self.server.pieces = lambda: [answer(b"{}")]
         source = self.source()
@@ -442,7 +495,7 @@ class Altered(Folder):
             except (InvalidUnwrap, KeysetError) as error:
                 refused += 1
                 self.assertIn("file:kek: ", str(error))
-        # Names that nothing reads: keyMaterialType and its value.
+        # Unused names: keyMaterialType and its value.
         self.assertLess(same, 4 * len('"keyMaterialType": "SYMMETRIC"'))
         self.assertGreater(refused, 3 * len(kek))
 
@@ -491,7 +544,7 @@ class Altered(Folder):
         self.assertEqual(sorted(os.listdir(self.folder)), ["kek", "wrapped"])
 
     def test_outputs(self) -> None:
-        """Links and files that are there are not written to, and nothing temporary stays."""
+        """Existing links and files are not written to, and no temporary file remains."""
         outside, link = self.folder / "outside", self.folder / "link"
         outside.write_bytes(b"mine")
         link.symlink_to(outside)

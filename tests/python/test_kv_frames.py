@@ -1,11 +1,14 @@
-"""Frames of encrypted KV caches, against pyca and, where it is installed, LMCache."""
+"""Frames of encrypted KV caches, compared with pyca and, where it is installed, LMCache."""
 
 from __future__ import annotations
 
+import copy
 import importlib
 import multiprocessing
 import os
 import pathlib
+import pickle
+import signal
 import struct
 import subprocess
 import sys
@@ -45,7 +48,7 @@ class KvFrames(unittest.TestCase):
         plain = bytearray(b"\xee" * size)
         try:
             frames.open(frame, plain, name or self.name)
-        except InvalidTag:
+        except (InvalidTag, FormatError):
             self.assertEqual(plain, bytes(size), "wiped")
             raise
         return bytes(plain)
@@ -93,7 +96,7 @@ class KvFrames(unittest.TestCase):
         self.assertEqual(AESGCM(key).decrypt(frame[5:17], frame[17:], bound), plain)
 
     def test_who_writes_the_storage(self) -> None:
-        """Flips, cuts, another tenant's frame, and in the second frame another object's."""
+        """Flipped bits, truncations, another tenant's frame, and another object's second frame."""
         plain = os.urandom(64)
         for frames in self.frames():
             frame = sealed(frames, plain, self.name)
@@ -154,12 +157,42 @@ class KvFrames(unittest.TestCase):
                 frames.seal(b"x", frame, self.name)
             self.assertEqual(frame[1:], b"\xee" * 33 if frame[0] == 0xEE else frame[1:])
             sealed(frames, b"x", self.name._replace(cache_salt="another"))
-        with mock.patch.object(self.module, "MOST_TENANTS", 4):
-            for i in range(20):
-                with self.assertRaises(FormatError):
-                    self.opened(frames, b"", 1, self.name._replace(cache_salt=str(i)))
-                sealed(frames, b"x", self.name._replace(cache_salt=f"t{i}"))
-            self.assertGreaterEqual(len(frames._keys), 20, "counts are kept")
+
+    def test_clients_that_choose_many_tenants(self) -> None:
+        """They cost no memory without a limit, and a key that was forgotten does not start to count at 0 again."""
+        for opens in (False, True):
+            frames = self.module.Frames(2, [(1, b"secret")])
+            with mock.patch.object(self.module, "MOST_TENANTS", 4), mock.patch.object(self.module, "MOST_OBJECTS", 3):
+                for _ in range(2):
+                    sealed(frames, b"x", self.name)
+                for i in range(20):
+                    name = self.name._replace(cache_salt=str(i))
+                    if opens:
+                        with self.assertRaises(InvalidTag):
+                            self.opened(frames, b"\2\0\0\0\1" + bytes(29), 1, name)
+                    elif i < 4:
+                        sealed(frames, b"x", name)
+                    self.assertLessEqual(len(frames._keys), 4)
+                self.assertNotIn((1, "tenant"), frames._keys)
+                sealed(frames, b"x", self.name)
+                with self.assertRaisesRegex(Error, "2\\^32"):
+                    sealed(frames, b"x", self.name)
+
+    def test_objects_whose_names_are_wrong(self) -> None:
+        frames = self.module.Frames.of_keyset(self.keyset)
+        frame = sealed(frames, b"text", self.name)
+        for change, words in (
+            ({"kv_rank": 1 << 63}, "kv_rank and"),
+            ({"object_group_id": "1"}, "object_group_id must"),
+            ({"cache_salt": "\ud800"}, "cache_salt must"),
+            ({"model_name": None}, "model_name must"),
+            ({"chunk_hash": 5}, "chunk_hash must"),
+        ):
+            name = self.name._replace(**change)
+            with self.subTest(change):
+                for use in (lambda: sealed(frames, b"text", name), lambda: frames.open(frame, bytearray(4), name)):  # noqa: B023
+                    with self.assertRaisesRegex(ValueError, words):
+                        use()
 
     def test_threads(self) -> None:
         frames = self.module.Frames.of_keyset(self.keyset)
@@ -191,6 +224,23 @@ class KvFrames(unittest.TestCase):
             for child in children:
                 child.join()
             self.assertEqual(len(set(ivs)), 300, how)
+
+    def test_a_child_that_is_forked_while_a_thread_encrypts(self) -> None:
+        """The parent's lock may be held, and nobody in the child would release it."""
+        frames = self.module.Frames.of_keyset(self.keyset)
+        with frames._lock:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                sealed(frames, b"text", self.name)
+                os._exit(0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_keys_are_in_no_pickle(self) -> None:
+        for frames in self.frames():
+            for save in (pickle.dumps, copy.deepcopy):
+                with self.assertRaises(TypeError):
+                    save(frames)
 
 
 class Lmcache(unittest.TestCase):
@@ -284,7 +334,13 @@ class Lmcache(unittest.TestCase):
             ({}, "give keyset"),
             ({"keyset": "a", "master_key_path": "b"}, "give keyset"),
             ({"keyset": "a", "aes_bits": 256}, "aes_bits is for"),
-            ({"master_key_path": str(self.master), "aes_bits": 192}, "16 or 32"),
+            ({"master_key_path": str(self.master), "aes_bits": 192}, "128 or 256"),
+            ({"master_key_path": str(self.master), "aes_bits": 130}, "128 or 256"),
+            ({"master_key_path": str(self.master), "key_provider": "keyring"}, "must be hkdf"),
+            ({"master_key_path": 5}, "must be a path"),
+            ({"keyset": "a", "key_provider": "hkdf"}, "key_provider is for"),
+            ({"keyset": 5}, "place of a keyset"),
+            ({"keyset": "a", "max_workers": 0}, "above 0"),
             ({"keysett": "a"}, "keysett is unknown"),
         ):
             with self.subTest(options), self.assertRaisesRegex(ValueError, words):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that the package writes: nothing under the name before its time, nothing through links, no mode that widens."""
+"""Files that the package writes: no incomplete file under the name, no writes through links, no wider mode."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Outputs(unittest.TestCase):
             pass
         found = self.path.stat()
         self.assertEqual((found.st_uid, found.st_gid, mode_of(self.path)), (1234, 5678, 0o640))
-        # Without the right to give it the group, the new group gets only what others have.
+        # Without the right to set the group, the new group gets only the permissions of others.
         with unittest.mock.patch("os.fchown", side_effect=PermissionError(1, "no")), Output(self.path, replace=True):
             pass
         self.assertEqual((self.path.stat().st_uid, mode_of(self.path)), (0, 0o600))
@@ -88,7 +88,7 @@ class Outputs(unittest.TestCase):
         with Output(self.path, replace=True):
             pass
         self.assertEqual(os.getxattr(self.path, ACCESS_LIST), access_list(1234, 4))
-        # A folder that gives new files an access list gives it to no file that replaces one without.
+        # A folder's default access list is not applied to a file that replaces one without a list.
         self.path.unlink()
         self.path.write_bytes(b"old")
         self.path.chmod(0o640)
@@ -130,7 +130,7 @@ class Outputs(unittest.TestCase):
                 output.commit()
             self.assertEqual(self.names(), ["file"])
             self.path.unlink()
-        # One that appears between the last look and the link.
+        # A file that appears between the last check and the link.
         output = Output(self.path)
         self.path.write_bytes(b"old")
         with unittest.mock.patch.object(Output, "_check", return_value=None), self.assertRaises(FileExistsError):
@@ -144,7 +144,7 @@ class Outputs(unittest.TestCase):
         refused = PermissionError(1, "Operation not permitted")
         with unittest.mock.patch("os.link", side_effect=refused) as link, Output(self.path) as output:
             output.write(b"new")
-        self.assertEqual(link.call_count, 1)  # what takes no links was not found out before
+        self.assertEqual(link.call_count, 1)  # the lack of links was not detected before
         self.assertEqual((self.names(), self.path.read_bytes()), (["file"], b"new"))
         with (
             unittest.mock.patch("os.link", side_effect=refused),
@@ -168,7 +168,7 @@ class Outputs(unittest.TestCase):
         with self.assertRaisesRegex(OSError, "symbolic link"):
             output.commit()
         self.path.unlink()
-        # A link at the temporary name.
+        # A symbolic link at the temporary name.
         (self.folder / "planted").symlink_to("other")
         self.assertRaises(FileExistsError, Output, self.path, temporary="planted")
         (self.folder / "planted").unlink()

@@ -1,4 +1,4 @@
-"""Encrypted Parquet through the plain view: what pyarrow writes, altered files, missing keys, bytes read."""
+"""Encrypted Parquet through the plain view: pyarrow's files, altered files, missing keys, bytes read."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def hundred_columns():
 
 
 class Counting(io.BytesIO):
-    """Counts the bytes that are read."""
+    """Counts read bytes."""
 
     count = 0
 
@@ -227,7 +227,7 @@ class Counting(io.BytesIO):
 
 
 class Reads(unittest.TestCase):
-    """Any range of the view is the same."""
+    """Any range of the view has the same bytes."""
 
     def test_any_range(self):
         data = written(data_page_size=300, write_batch_size=20, write_page_index=True, row_group_size=200)
@@ -243,7 +243,7 @@ class Reads(unittest.TestCase):
                 self.assertEqual(view.read_at(offset, length), whole[offset : offset + length])
 
     def test_a_read_in_the_middle(self):
-        """A page is found by the OffsetIndex, or by two length fields a page: not by reading all before it."""
+        """A page is found by the OffsetIndex or by two length fields per page, without reading everything before it."""
         values = pa.table({"a": pa.array([f"value {i}" for i in range(100_000)])})
         for index in (True, False):
             for dictionary in (True, False):
@@ -307,7 +307,7 @@ def content(span):
 
 
 class ColumnChunks(unittest.TestCase):
-    """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory; all else is the same."""
+    """Spans for cuDF's HybridScanReader. Without a GPU they lie in host memory; otherwise they are the same."""
 
     def setUp(self):
         self.device = "cuda" if any(one["name"] == "cuda" and one["usable"] for one in warpaes.backends()) else "cpu"
@@ -457,7 +457,7 @@ class OnS3(unittest.TestCase):
 
 
 class OverS3fs(unittest.TestCase):
-    """A URL of the fsspec protocol, over s3fs and a server of moto's."""
+    """A URL of the fsspec protocol, with s3fs and a moto server."""
 
     def test_a_projection_fetches_one_column(self):
         s3fs = support.needed("s3fs")
@@ -507,7 +507,7 @@ class OverS3fs(unittest.TestCase):
 
 
 class Hostile(unittest.TestCase):
-    """Someone alters files, or has other keys."""
+    """Altered files, and other keys."""
 
     def setUp(self):
         self.small = pa.table({"a": pa.array(range(40), pa.int64()), "b": pa.array([f"s{i}" for i in range(40)])})
@@ -603,7 +603,7 @@ class Hostile(unittest.TestCase):
                 self.assertTrue(pq.read_table(view, columns=others).equals(table().select(others)))
                 with self.assertRaisesRegex(Exception, r"column 0 \(number\)"):
                     pq.ParquetFile(view, pre_buffer=False).read(columns=["number"])
-                # No byte of it is made up: a read over it is refused, in whatever way it is read.
+                # No byte of it is invented: every kind of read over it is refused.
                 for chunk in (row[0] for row in view.footer.chunks):
                     for offset, length in (
                         (chunk.start, 1),
@@ -662,7 +662,7 @@ class Hostile(unittest.TestCase):
             wp.open(io.BytesIO(renamed), KEY, require_gcm=True)
 
     def test_random_alterations(self):
-        """Nothing but the refusals that are documented, and the same table or none."""
+        """Only documented refusals, and the same table or none."""
         import random
 
         rng = random.Random(44)
@@ -695,7 +695,7 @@ LAYOUT = {
 
 
 class Rewritten(unittest.TestCase):
-    """What the package writes, read by pyarrow; and files rewritten page by page."""
+    """The package's files, read by pyarrow, and files rewritten page by page."""
 
     def test_written_for_pyarrow(self):
         for algorithm, plaintext, prefix, store, version in itertools.product(
@@ -869,7 +869,7 @@ class Command(unittest.TestCase):
             cwd=self.folder.name, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertIn("1 files that are not Parquet were left out: in/_SUCCESS", said.stderr)
+        self.assertIn("1 files that are links or not Parquet were left out: in/_SUCCESS", said.stderr)
         self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
         self.run_command("verify", *common, "out")
         self.run_command("encrypt", *common, "-o", "out", "in", status=17)
@@ -881,7 +881,7 @@ class Command(unittest.TestCase):
         self.run_command("rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "new", "out")
         with wp.open(self.path("new/b.parq"), b"another key, 16B", b"new/b.parq") as view:
             self.assertEqual(pq.read_table(view).num_rows, 20)
-        # Files of one dataset, under one key, in each other's place.
+        # Exchanged files of one dataset under one key.
         os.rename(self.path("out/day=1/a.parquet"), self.path("out/kept"))
         os.rename(self.path("out/day=2/a.parquet"), self.path("out/day=1/a.parquet"))
         os.rename(self.path("out/kept"), self.path("out/day=2/a.parquet"))
@@ -890,6 +890,67 @@ class Command(unittest.TestCase):
         self.run_command(
             "rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "x", "out", status=2
         )
+
+    def test_links_below_folders_are_not_followed(self):
+        """Who writes the folders would choose what is read, and where plaintext appears."""
+        for name in ("in/sub", "elsewhere", "out", "plain"):
+            os.makedirs(self.path(name))
+        for name in ("in/sub/a.parquet", "other.parquet"):
+            pq.write_table(table(20), self.path(name))
+        os.symlink("../../other.parquet", self.path("in/sub/link.parquet"))
+        os.symlink("../elsewhere", self.path("out/sub"))
+        common = ["-r", "-k", "file:key"]
+        said = self.run_command("encrypt", *common, "-o", "out", "in", status=20)
+        self.assertIn("'out/sub/a.parquet': a folder of this path is a link", said)
+        os.unlink(self.path("out/sub"))
+        self.run_command("encrypt", *common, "-o", "out", "in")
+        self.assertEqual(os.listdir(self.path("out/sub")), ["a.parquet"])
+        os.symlink("../elsewhere", self.path("plain/sub"))
+        self.assertIn("is a link", self.run_command("decrypt", *common, "-o", "plain", "out", status=20))
+        os.rename(self.path("out/sub"), self.path("moved"))
+        os.symlink("../moved", self.path("out/sub"))
+        self.run_command("verify", *common, "out")  # a link to a folder is not entered
+        os.unlink(self.path("out/sub"))
+        os.rename(self.path("moved"), self.path("out/sub"))
+        # Links that are planted after the folder was listed.
+        from warpaes.parquet import _trees
+
+        (job,), _ = _trees.jobs([self.path("out")], self.path("new"), True)
+        os.rename(self.path("out/sub"), self.path("moved"))
+        os.symlink("../moved", self.path("out/sub"))
+        with self.assertRaisesRegex(OSError, "is a link"), job.opened():
+            pass
+        os.unlink(self.path("out/sub"))
+        os.makedirs(self.path("out/sub"))
+        os.symlink("../../moved/a.parquet", self.path("out/sub/a.parquet"))
+        with self.assertRaises(OSError), job.opened():
+            pass
+        os.unlink(self.path("out/sub/a.parquet"))
+        os.mkfifo(self.path("out/sub/a.parquet"))
+        with self.assertRaisesRegex(OSError, "not a regular file"), job.opened():
+            pass
+        self.assertEqual(os.listdir(self.path("elsewhere")), [])
+
+    def test_a_row_group_s_number_of_another_type(self):
+        from warpaes.parquet import _thrift
+
+        pq.write_table(table(20), self.path("clear.parquet"))
+        with open(self.path("clear.parquet"), "rb") as file:
+            data = file.read()
+        start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+        for odd in ((_thrift.STRUCT, {}), (_thrift.LIST, _thrift.List(_thrift.I32, [])), (_thrift.BINARY, b"0")):
+            metadata = _thrift.Reader(data[start:-8], "the footer").struct()
+            _thrift.structs(metadata, 4, "the footer")[0][7] = odd
+            text = _thrift.write(metadata)
+            self.put("odd.parquet", data[:start] + text + len(text).to_bytes(4, "little") + b"PAR1")
+            said = self.run_command("encrypt", "-k", "file:key", "-o", "x", "odd.parquet", status=21)
+            self.assertIn("row group 0: field 7 has the wrong type", said)
+
+    def test_a_file_in_clear_is_refused_by_its_name(self):
+        pq.write_table(table(20), self.path("clear.parquet"))
+        for word in (["verify"], ["decrypt", "-o", "x"], ["rekey", "--new-key", "file:key", "-o", "x"]):
+            said = self.run_command(*word, "-k", "file:key", "clear.parquet", status=2)
+            self.assertIn("'clear.parquet': it is not encrypted\n", said)
 
     def test_altered(self):
         self.run_command("encrypt", "-k", "file:key", "-o", "enc", "one.parquet")
@@ -910,7 +971,7 @@ class FileSystem(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.fsspec = support.needed("fsspec")
-        # As the entry point of the installed package does.
+        # Like the entry point of the installed package.
         name = "warpaes.parquet._fs.ParquetFileSystem"
         cls.fsspec.register_implementation("warpaes-parquet", name, clobber=True)
 
@@ -1062,7 +1123,7 @@ class Iceberg(unittest.TestCase):
         swapped = sealed[:8] + sealed[66:124] + sealed[8:66] + sealed[124:]
         with self.assertRaisesRegex(InvalidTag, "block 0 "):
             whole(swapped, unbound)
-        # Whole blocks that are cut off: only the recorded length shows it.
+        # Whole blocks removed from the end: only the recorded length reveals it.
         self.assertEqual(whole(sealed[: 8 + 58], unbound), bytes(range(30)))
         with self.assertRaisesRegex(ValueError, "records"):
             whole(sealed[: 8 + 58])

@@ -1,6 +1,6 @@
-"""Readers that know nothing of encryption, unmodified, through the plain view.
+"""Unmodified readers without support for encryption, through the plain view.
 
-`tools/setup test` installs them; each one that is missing is skipped.
+`tools/setup test` installs them; missing ones are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pa = support.needed("pyarrow")
 pq = support.needed("pyarrow.parquet")
 fsspec = support.needed("fsspec")
 
-#: What fastparquet reads of the table: it flattens groups, and has no dates of its own.
+#: The part of the table that fastparquet reads: it flattens groups, and has no date type.
 FLAT = ["number", "text", "real", "flag"]
 
 
@@ -34,7 +34,7 @@ def reader(name):
 
 
 def layouts():
-    """Files of pyarrow, all ways of encryption and the kinds of pages that readers treat differently."""
+    """Files of pyarrow, with all kinds of encryption and the kinds of pages that readers treat differently."""
     for algorithm, plaintext, version, dictionary in itertools.product(
         ("AES_GCM_V1", "AES_GCM_CTR_V1"), (False, True), ("1.0", "2.0"), (True, False)
     ):
@@ -55,7 +55,7 @@ def layouts():
 
 
 class OneReader:
-    """What every reader must do; its class gives `read(view, columns)`, which returns lists by column."""
+    """Requirements for every reader; its class defines `read(view, columns)`, which returns lists by column."""
 
     columns = tuple(files.table().column_names)
 
@@ -133,7 +133,7 @@ class DuckDB(OneReader, unittest.TestCase):
 
 
 class Polars(OneReader, unittest.TestCase):
-    """Polars, which reads the whole of a file object."""
+    """Polars, which reads a whole file object."""
 
     reads_ranges = False
 
@@ -147,7 +147,7 @@ class Polars(OneReader, unittest.TestCase):
 
 
 class DataFusion(OneReader, unittest.TestCase):
-    """DataFusion's own reader, which is arrow-rs, of the plain file; and its SQL over a file system."""
+    """DataFusion's reader (arrow-rs) on the plain file, and its SQL on a file system."""
 
     reads_ranges = False
 

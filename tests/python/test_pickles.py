@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pickles have the places of keys and never keys; objects without a place are refused, and told what to do."""
+"""Pickles contain the places of keys and never keys; objects without a place are refused with a hint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OwnGenerator(Generator):
 
 
 def use(made: Any) -> Any:
-    """What an object does with its key, in whatever process."""
+    """An operation of an object with its key, in any process."""
     if isinstance(made, Keyset):
         return made.to_json()
     if isinstance(made, Generator):
@@ -239,7 +239,7 @@ class Copies(Case):
             self.assertIs(copy.deepcopy({"x": made})["x"], made)
 
     def test_keysets(self) -> None:
-        """A copy is a keyset of its own."""
+        """A copy is a separate keyset."""
         for make in (copy.copy, copy.deepcopy, lambda of: copy.deepcopy({"x": of})["x"]):
             copied = make(self.keyset)
             self.assertEqual(copied.to_json(), self.keyset.to_json())

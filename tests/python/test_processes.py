@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One engine a process: made when it is needed, again in a child of fork, and no trouble at the end."""
+"""One engine per process: created when it is needed, again in a child of fork, and destroyed cleanly at exit."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Import(unittest.TestCase):
 
 class Fork(unittest.TestCase):
     def in_child(self, action: object) -> str:
-        """What the action says in a child of fork."""
+        """Return the action's output in a child of fork."""
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
@@ -165,7 +165,7 @@ class Fork(unittest.TestCase):
                 at = original.position
                 self.assertEqual(copied.bytes(16), original.bytes(16))
                 original.position = at
-                self.assertEqual(copied.position, at + 16)  # each has a position of its own
+                self.assertEqual(copied.position, at + 16)  # each has a separate position
                 copied.position = at
                 childs = [
                     self.in_child(lambda of=of: of.bytes(16).hex()) for of in (copied, original) for _ in range(2)
@@ -236,7 +236,7 @@ class Fork(unittest.TestCase):
 
 
 class Commands(unittest.TestCase):
-    """Their memory has keys: no other process of the user reads it, and it is in no core file."""
+    """Their memory contains keys: no other process of the user may read it, and no core file may contain it."""
 
     def setUp(self) -> None:
         needed("fsspec")
@@ -262,7 +262,7 @@ class Commands(unittest.TestCase):
         (self.folder / "source" / "watched").write_bytes(b"text")
 
     def found(self, watched: str, *command: str) -> list[str]:
-        """What was found whenever a file with this in its name was opened, by process."""
+        """Return the findings whenever a file with this text in its name was opened, by process."""
         log = self.folder / "log"
         log.unlink(missing_ok=True)
         path = f"{self.folder}:{os.environ.get('PYTHONPATH', '')}"
@@ -359,7 +359,7 @@ class Threads(unittest.TestCase):
         entered, go = threading.Event(), threading.Event()
 
         def slow(piece: memoryview) -> None:
-            if len(piece) < 100:  # the header, which comes when the file is begun
+            if len(piece) < 100:  # the header, which is written first
                 return
             entered.set()
             go.wait(60)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files under QKD keys: two sites, two simulated key-management entities, mutual TLS, and all that goes wrong."""
+"""Files under QKD keys: two sites, two simulated key-management entities, mutual TLS, and failures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TEXT = random.Random(1).randbytes(max(LENGTHS))
 
 
 def altered_lines(line: bytes) -> dict[str, bytes]:
-    """What mail, editors, tools for JSON and version control make of a line, and each field changed."""
+    """Changes of a line by mail, editors, JSON tools and version control, and changes of each field."""
     text, fields = line.decode(), json.loads(line)
     found = {
         "CRLF": line[:-1] + b"\r\n",
@@ -115,7 +115,7 @@ class Sites(unittest.TestCase):
         return sorted(os.listdir(self.folder))
 
     def fails(self, kind: type[BaseException], words: str, action: Any) -> None:
-        """With this exception, and nothing new in the folder."""
+        """Check for this exception, and that nothing new is in the folder."""
         before = self.left()
         with self.assertRaisesRegex(kind, words) as raised:
             action()
@@ -156,7 +156,7 @@ class Keys(Sites):
         self.link.stored = 4
         self.fails(ExhaustedError, "4 keys are there for 'bob', and 5", lambda: self.alice.new_keys("bob", 5))
         self.assertEqual((self.link.stored, self.link.waiting), (4, {}))
-        # Somebody else is faster between the status and the keys.
+        # Another client takes the keys between the status and the request.
         taken: list[str] = []
 
         def race(path: str) -> None:
@@ -215,7 +215,7 @@ class Keys(Sites):
             self.fails(kind, rf"\({code}\): why|status {code}: why", lambda: self.bob.keys("alice", ["x"]))
 
     def test_messages_and_redirects(self) -> None:
-        """A KME's message reaches a terminal; another place that it names is not asked."""
+        """A KME's message reaches a terminal; a redirect to another server is not followed."""
         self.link.fault = lambda path: (500, {"message": "a\x1b[2J\nb\u202e" + "x" * 9999})
         self.fails(KeySourceError, r"500: a\?\[2J\?b\?x{192}$", lambda: self.bob.status("alice"))
         self.link.fault = lambda path: (307, {"Location": "https://127.0.0.1/"})
@@ -281,7 +281,7 @@ class Files(Sites):
         self.assertEqual(self.left(), ["plain"])
 
     def test_tink_opens_it_with_the_key(self) -> None:
-        """Of 256 bits as it is, of more by HKDF as another library has it."""
+        """A key of 256 bits unchanged; a longer one by HKDF of another library."""
         tink = needed("tink")
         hkdf = needed("cryptography.hazmat.primitives.kdf.hkdf")
         hashes = needed("cryptography.hazmat.primitives.hashes")
@@ -344,7 +344,8 @@ class Files(Sites):
         self.fails(UnknownKeyError, "not found", self.receive)
 
     def test_whatever_changed_in_the_files_no_key_is_lost(self) -> None:
-        """A change that can be found without the key is found before it is fetched; after any other, it is kept."""
+        """A change that can be detected without the key is detected before the key is fetched; after any other, the key
+        is kept."""
         header = self.send()
         line, body = qkd.sidecar_of(self.sealed).read_bytes(), self.sealed.read_bytes()
         for name, altered in altered_lines(line).items():
@@ -362,7 +363,7 @@ class Files(Sites):
             self.sealed.write_bytes(bytes([first]) + body[1:])
             self.assertRaises(exceptions.FormatError, self.receive)
         self.assertEqual(self.link.handed_out, [])
-        # What only the key can tell.
+        # Changes that only the key reveals.
         self.sealed.write_bytes(body[:-1])
         self.assertRaises(exceptions.InvalidTag, self.receive)
         self.sealed.write_bytes(body)
@@ -383,7 +384,7 @@ class Files(Sites):
                 path.unlink()
 
     def test_streams_that_cannot_be_used(self) -> None:
-        """They are refused before a key is asked for."""
+        """They are refused before a key is requested."""
         wire = io.BytesIO()
         qkd.send_stream(self.alice, "bob", io.BytesIO(TEXT), wire)
         stored = self.link.stored
@@ -411,7 +412,7 @@ class Files(Sites):
         path.write_bytes(change(path.read_bytes()))
 
     def test_links_and_pipes(self) -> None:
-        """In an inbox anything may lie; nothing is waited for, and no key is asked for."""
+        """An inbox may contain anything; the command does not wait, and requests no key."""
         self.send()
         for path in (self.sealed, qkd.sidecar_of(self.sealed)):
             aside = self.folder / "aside"
@@ -434,7 +435,7 @@ class Files(Sites):
         self.fails(exceptions.InvalidTag, "", self.receive)
 
     def test_somebody_else_s_file(self) -> None:
-        """Bob's own, sent back to him."""
+        """Bob's own letter, sent back to him."""
         self.send()
         self.fails(DeniedError, "from 'alice', and not from 'carol'",
                    lambda: qkd.receive(self.bob, "carol", self.sealed, self.target))  # fmt: skip
@@ -456,7 +457,7 @@ class Files(Sites):
         self.assertEqual(self.link.handed_out, [])
 
     def test_no_key_is_used_up_for_nothing(self) -> None:
-        """What is there already, or cannot be written, is found out first; and it stays."""
+        """Existing and unwritable targets are detected first, and stay unchanged."""
         self.sealed.write_bytes(b"mine")
         self.fails(FileExistsError, "", self.send)
         self.sealed.unlink()
@@ -482,7 +483,7 @@ class Files(Sites):
         )
 
     def test_a_longer_key_becomes_the_file_s_by_hkdf(self) -> None:
-        """Once more, by hand."""
+        """Again, by hand."""
         import hmac
 
         key = qkd.QkdKey("name", bytes(range(64)))

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """An inbox of QKD letters that others can write to: random edits, swaps, deletions, replays, planted files and links.
-
-test_qkd_adversary.py            a number of runs
-test_qkd_adversary.py RUNS SEED  so many, from this seed on; a fault prints the seed of its run
+test_qkd_adversary.py a number of runs test_qkd_adversary.py RUNS SEED so many, from this seed on; a fault prints the
+seed of its run
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class CrashError(BaseException):
 
 
 class World:
-    """Bob's machine: an inbox that the adversary writes to, and folders that he does not."""
+    """Bob's machine: an inbox that the adversary can write to, and folders that he cannot."""
 
     def __init__(self, folder: pathlib.Path, rng: random.Random) -> None:
         self.rng = rng
@@ -75,7 +74,7 @@ class World:
         (self.outside / "secret").write_bytes(b"not a letter")
         (self.outside / "secret").chmod(0o640)
         self.untouched = self.look(self.outside)
-        #: By the number of its key: the letter as it was sent, and its text.
+        #: By key ID: the letter as it was sent, and its text.
         self.sent: dict[str, tuple[bytes, bytes, bytes]] = {}
         self.delivered: set[str] = set()
         self.number = 0
@@ -145,7 +144,7 @@ class World:
             content += rng.randbytes(rng.choice([1, 16, 100]))
         else:
             content[:0] = rng.choice([b" ", b"\n", b"\x28", rng.randbytes(5)])
-        self.remove(path)  # a hard link to a file outside is not for him to write through
+        self.remove(path)  # he cannot write through a hard link to a file outside
         path.write_bytes(content)
 
     def delete(self) -> None:
@@ -204,7 +203,7 @@ class World:
     # ---------------------------------------------------------------------------------------------- bob
 
     def receive(self, path: pathlib.Path, target: pathlib.Path) -> bool:
-        """Return whether a letter has opened; what opens is genuine."""
+        """Return whether a letter opened; only genuine letters may open."""
         try:
             header = qkd.receive(self.bob, "alice", path, target, state=self.state)
         except EXPECTED:
@@ -271,7 +270,7 @@ class World:
         for _ in range(self.rng.randint(3, 12)):
             (self.attack if self.rng.random() < 0.6 else self.work)()
             self.check()
-        # The adversary has gone: every letter that has not been opened opens.
+        # After the adversary has gone, every unopened letter opens.
         for key_id in self.sent:
             self.receive(self.deliver(key_id), self.out / f"end-{key_id}")
             if key_id not in self.delivered:
@@ -304,7 +303,7 @@ class Adversary(unittest.TestCase):
 
 
 class Kept(unittest.TestCase):
-    """Cases of one kind, that the runs contain, and those that they do not."""
+    """Single cases, those that random runs contain and others."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(dir=MEMORY)
@@ -331,7 +330,7 @@ class Kept(unittest.TestCase):
         return sorted(self.world.state.glob("*.key"))
 
     def test_a_forged_letter_does_not_use_up_the_key(self) -> None:
-        """One that cannot be a letter asks for no key; one that could leaves it for the genuine letter."""
+        """A file that cannot be a letter requests no key; a plausible one leaves the key for the genuine letter."""
         for body in (b"", b"\x29" + os.urandom(99), self.body[:40], self.body[:55]):
             with self.assertRaisesRegex(exceptions.FormatError, "does not begin with its header, or is shorter"):
                 self.receive(self.plant(body, self.line))
@@ -418,7 +417,7 @@ class Kept(unittest.TestCase):
         self.assertEqual(self.receive(self.plant(self.body, self.line)), self.text)
 
     def test_a_genuine_letter_waits_for_a_forged_one_that_has_its_key(self) -> None:
-        """The process for the forged letter has fetched the key from the KME but not stored it yet."""
+        """The process for the forged letter has fetched the key from the KME but has not stored it yet."""
         fetched, go_on = threading.Event(), threading.Event()
         fetch, flock, opened = self.world.link.fetch, fcntl.flock, []
         forged, letter = self.plant(b"\x28" + os.urandom(99), self.line), self.plant(self.body, self.line)

@@ -31,7 +31,7 @@ def series(z: float, factors: list[float]) -> float:
 
 
 def normal_pair(first: int, second: int) -> tuple[float, float]:
-    """The definitions of docs/python.md in Python numbers; each operation rounds separately."""
+    """The definitions of docs/python.md in Python floats; each operation rounds separately."""
     mantissa, exponent = math.frexp(((first >> 11) + 1) * 2.0**-53)
     if mantissa < math.sqrt(0.5):
         mantissa, exponent = mantissa * 2.0, exponent - 1
@@ -109,7 +109,7 @@ class Bits(unittest.TestCase):
         generator.bytes(160)
         with self.assertRaises(ValueError):
             generator.bytes(-100)
-        self.assertEqual(generator.position, 160)  # what was given out is not given out again
+        self.assertEqual(generator.position, 160)  # numbers are never returned twice
 
     def test_a_length_that_changes_its_mind(self) -> None:
         class Length:
@@ -190,7 +190,7 @@ class Numbers(unittest.TestCase):
                 ours.integers(wrong)  # type: ignore[arg-type]
 
     def test_normal_is_what_it_is_everywhere(self) -> None:
-        """Against the logarithm, sine and cosine of the machine, to the last few bits; and bits that never change."""
+        """Compared with the machine's logarithm, sine and cosine, up to the last few bits; the bits never change."""
         np = self.numpy
         words = np.frombuffer(keystream(160_000), "<u8").reshape(-1, 2)
         first = ((words[:, 0] >> np.uint64(11)) + np.uint64(1)).astype("f8") * 2.0**-53

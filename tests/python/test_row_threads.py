@@ -1,4 +1,4 @@
-"""The threads of a worker: how many rows run at once, by storage, size and what the processor does."""
+"""The threads of a worker: the number of rows at once, by storage, size and processor load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 8
 
 
 class Clock:
-    """Takes the place of `time` in the module."""
+    """Replaces `time` in the module."""
 
     now = used = 0.0
 

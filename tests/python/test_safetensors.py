@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encrypted safetensors: files go both ways between warpaes and the package cryptotensors, and mistakes are said."""
+"""Encrypted safetensors: exchange of files with the package cryptotensors, and messages about mistakes."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Altered(SafetensorsTest):
             self.assertEqual(opened.get_tensor("small").tolist(), self.tensors["small"].tolist())
 
     def test_every_chunk(self) -> None:
-        """The error names the first modified tensor, whichever thread found it."""
+        """The error names the first modified tensor, whichever thread finds it."""
         self.tensors = {"a": self.numpy.arange(9 << 17, dtype="i8"), "b": self.numpy.arange(5 << 18, dtype="f8")}
         file = self.save()
         begin = 8 + struct.unpack("<Q", file[:8])[0]
@@ -213,7 +213,7 @@ class Altered(SafetensorsTest):
         self.refused(exceptions.InvalidSignature, "altered", file.replace(b'"shape":[3,5]', b'"shape":[5,3]'))
 
     def opens(self, file: bytes, **keys: Any) -> Any:
-        """What comes out of a file if it is not refused in one of the documented ways."""
+        """Return the content of a file, or None if it is refused with a documented error."""
         self.path.write_bytes(file)
         try:
             with self.ours.safe_open(self.path, **self.keys | keys) as opened:
@@ -288,7 +288,7 @@ class Altered(SafetensorsTest):
                     self.assertLess(len(str(caught.exception)), 300)
 
     def test_parts_that_are_swapped(self) -> None:
-        """Within a file and between two files of the same keys: data, entries, keys, tags, headers."""
+        """Swaps within a file and between two files of the same keys: data, entries, keys, tags, headers."""
         one, other = self.small(), self.small(10)
         length = struct.unpack("<Q", one[:8])[0]
         self.assertEqual(length, struct.unpack("<Q", other[:8])[0])
@@ -397,7 +397,7 @@ class Altered(SafetensorsTest):
             self.assertIsNone(self.opens(self.signed(change)), number)
 
     def test_headers_that_nobody_signed(self) -> None:
-        """Whatever is in them, one of the documented exceptions comes out."""
+        """Any content raises one of the documented exceptions."""
         inner = {"__signature__": b64(bytes(64)), "__crypto_keys__": "{}", "__encryption__": "{}", "__policy__": "{}"}
         texts: list[bytes] = [
             json.dumps({"__metadata__": inner | more} | others).encode()
@@ -498,7 +498,7 @@ class Saving(SafetensorsTest):
                 self.ours.save_file(self.tensors, self.path, wrong, **self.keys)
 
     def test_a_link_is_not_followed(self) -> None:
-        """Nor do the permissions of a file that is replaced become wider."""
+        """Nor do the permissions of a replaced file become wider."""
         self.save()
         self.path.chmod(0o600)
         self.save()
@@ -535,14 +535,14 @@ class Saving(SafetensorsTest):
             self.check(self.ours.load_file(self.path, **self.keys))
 
     def test_without_other_threads(self) -> None:
-        """At the end of the interpreter there are none to be had."""
+        """At the interpreter's exit no thread can be started."""
         self.tensors |= {"a": self.numpy.arange(5 << 20, dtype="i4")}
         with unittest.mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread")):
             self.save()
             self.check(self.ours.load_file(self.path, **self.keys))
 
     def test_what_fails_amid_a_file(self) -> None:
-        """No thread is left waiting, and existing tensors stay."""
+        """No thread is left waiting, and existing tensors stay valid."""
         self.tensors = {"a": self.numpy.arange(9 << 20, dtype="i4")}
         self.path.write_bytes(b"before")
         crypt, calls = self.ours._native._chunks, []

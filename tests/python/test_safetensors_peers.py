@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Encrypted safetensors next to the packages safetensors and cryptotensors: the files that they open and refuse."""
+"""Encrypted safetensors compared with the packages safetensors and cryptotensors: the files that they open and
+refuse."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class Peers(SafetensorsTest):
 
 
 class Guards(Peers):
-    """The tensor that stops readers which would take the ciphertext for weights."""
+    """The tensor that stops readers which would mistake the ciphertext for weights."""
 
     def test_the_default(self) -> None:
         self.save()
@@ -52,7 +53,7 @@ class Guards(Peers):
                 file.get_tensor(_cryptotensors.GUARD)
 
     def test_that_it_is_the_first(self) -> None:
-        """A reader stops before it has read a model of many gigabytes."""
+        """A reader stops before it reads a model of many gigabytes."""
         self.tensors = {"a": self.numpy.ones(3), "b": self.numpy.ones(3, "u1")}
         self.save()
         with self.plain.safe_open(self.path, "np") as file:
@@ -112,7 +113,7 @@ class Guards(Peers):
 
 
 class EmptyTensors(Peers):
-    """cryptotensors sorts tensors by their places before it verifies; empty ones with one place come in any order."""
+    """cryptotensors sorts tensors by offset before it verifies; empty ones at one offset have any order."""
 
     def test_that_cryptotensors_reads_them_every_time(self) -> None:
         np = self.numpy
@@ -147,10 +148,10 @@ class EmptyTensors(Peers):
 
 
 class Acceptance(Peers):
-    """Headers that the signer wrote: opened here if cryptotensors opens them, and not otherwise."""
+    """Headers that the signer wrote are accepted here if and only if cryptotensors accepts them."""
 
     def signed(self, change: Callable[[dict[str, Any]], None], text: Any = None, data: Any = None) -> None:
-        """Write a file with a changed header, signed as cryptotensors signs; then change its bytes."""
+        """Write a file with a changed header and cryptotensors' kind of signature; then change its bytes."""
         self.tensors = {"a": self.numpy.arange(4, dtype="f4"), "b": self.numpy.arange(4, dtype="i4")}
         file = self.save(guard="none")
         begin = 8 + struct.unpack("<Q", file[:8])[0]
@@ -224,7 +225,7 @@ class Acceptance(Peers):
             "the longest chunks": lambda header: header["__metadata__"].update(
                 __crypto_keys__=header["__metadata__"]["__crypto_keys__"].replace("2097152", str(2**64 - 1))
             ),
-            "metadata called as fields are": lambda header: header["__metadata__"].update(
+            "metadata named like fields": lambda header: header["__metadata__"].update(
                 dtype="F32", shape="[4]", data_offsets="[0,16]", a='"dtype":"F32"'
             ),
             "spaces in __encryption__": lambda header: header["__metadata__"].update(
@@ -299,7 +300,7 @@ class Acceptance(Peers):
         return made + b" " * (-len(made) % 8)
 
     def test_names_that_are_signed_twice(self) -> None:
-        """Which of two tensors of a name counts would depend on the reader."""
+        """With two tensors of one name, the result would depend on the reader."""
         self.signed(lambda header: None)
         file = self.path.read_bytes()
         begin = 8 + struct.unpack("<Q", file[:8])[0]

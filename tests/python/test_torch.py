@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tensors of PyTorch, which is too large for the tests' environment: run by hand where it is installed, GPU or not.
+"""Tensors of PyTorch, which is too large for the tests' environment: run by hand where it is installed, with or without
+a GPU.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch.py
 """
@@ -216,7 +217,7 @@ class RandomTensors(unittest.TestCase):
             torch_ours.random_(torch.zeros(3, dtype=torch.int32), warpaes.Generator(bytes(16)))
 
     def test_distributions(self) -> None:
-        """Within six standard deviations, and what rounding to 8 bits adds."""
+        """Within six standard deviations plus the error of rounding to 8 bits."""
         count = 1_000_000
         for dtype, steps in ((torch.float16, 2048), (torch.bfloat16, 256)):
             generator = warpaes.Generator(bytes(16))
@@ -249,7 +250,7 @@ class Gpu(unittest.TestCase):
                 GCM.decrypt_into(NONCE, out, b"aad", back, tag=tag)
 
     def test_gcm_siv(self) -> None:
-        """Not enqueued, but after what the stream holds: here a product that takes long, and then the data."""
+        """Not enqueued, but after the stream's pending work: here a slow product, and then the data."""
         siv = AESGCMSIV(bytes(32))
         for length in (0, 1, 16, 4096, 1_000_003):
             for name_it in (False, True):
@@ -335,7 +336,7 @@ class Gpu(unittest.TestCase):
         out, tag = (torch.empty(size, dtype=torch.uint8, device="cuda") for size in (4000, 16))
         GCM.encrypt_into(NONCE, data, None, out, tag=tag)
         self.assertEqual(raw(out) + raw(tag), GCM.encrypt(NONCE, bytes(numpy.asarray(data)), None))
-        with self.assertRaises((BufferError, TypeError)):  # JAX's are not to be written to
+        with self.assertRaises((BufferError, TypeError)):  # JAX's arrays are read-only
             GCM.encrypt_into(NONCE, out, None, data, tag=tag)
 
     def test_encrypted_weights(self) -> None:

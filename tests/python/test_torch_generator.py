@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""warpaes.torch.Generator in PyTorch's functions, as test_torch.py: run by hand where PyTorch is, GPU or not.
+"""warpaes.torch.Generator in PyTorch's functions; like test_torch.py, run by hand where PyTorch is installed.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_generator.py
 """
@@ -45,7 +45,7 @@ def wide(count: int) -> list[int]:
 
 
 class Definition(unittest.TestCase):
-    """What is made of the source's numbers."""
+    """Values made of the source's numbers."""
 
     def test_uniform_and_normal_numbers(self) -> None:
         for device in DEVICES:
@@ -260,13 +260,13 @@ class Distribution(unittest.TestCase):
             huge = torch.tensor([3.0, 0, 1], dtype=torch.float64) * 1e307 * 5
             first = torch.multinomial(huge.expand(100_000, 3), 1, replacement, generator=made()).double()
             self.assertLess(abs(float(first.mean()) - 0.5), 6 / math.sqrt(100_000))
-            if not replacement:  # the second of those that are left
+            if not replacement:  # the second of the remaining ones
                 after = found[found[:, 0] == 3, 1]
                 self.assertLess(abs(float((after == 2).double().mean()) - 2 / 3), 6 * 0.5 / math.sqrt(len(after)))
 
 
 class Tensors(unittest.TestCase):
-    """Layouts, and what PyTorch itself does with the same arguments."""
+    """Layouts, and PyTorch's own behaviour with the same arguments."""
 
     def test_layouts(self) -> None:
         expected = torch.randn(24, generator=made()).tolist()
@@ -415,7 +415,7 @@ class Tensors(unittest.TestCase):
             for which in (torch.Generator(), generator):
                 with self.assertRaises(RuntimeError, msg=f"{at} of {which}"):
                     call(which)
-        with self.assertRaisesRegex(RuntimeError, "2 categories"):  # PyTorch's takes one that has no probability
+        with self.assertRaisesRegex(RuntimeError, "2 categories"):  # PyTorch's generator returns one with probability 0
             torch.multinomial(torch.tensor([1.0, 0, 0]), 2, generator=generator)
         self.assertEqual(generator.source.position, 0)
 

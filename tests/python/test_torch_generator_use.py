@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""warpaes.torch.Generator is not gone by, and works with samplers, data loaders, processes, threads and Opacus. As
-test_torch.py: run by hand where PyTorch is (and opacus), GPU or not.
+"""warpaes.torch.Generator is not bypassed, and works with samplers, data loaders, processes, threads and Opacus. Like
+test_torch.py, run by hand where PyTorch (and opacus) is installed.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_generator_use.py
 """
@@ -76,7 +76,7 @@ class Safety(unittest.TestCase):
                 call(made())
 
     def test_kernels_of_pytorchs_refuse_it(self) -> None:
-        """Which would take the Mersenne Twister's numbers."""
+        """These would use the Mersenne Twister's numbers."""
         aten = torch.ops.aten
         for device in DEVICES:
             data = torch.full((64,), 0.5, device=device)
@@ -171,7 +171,7 @@ class Safety(unittest.TestCase):
         self.assertEqual(generator.source.position, 0)
 
     def test_it_lives_and_dies(self) -> None:
-        """Also under addresses that others had."""
+        """Also at reused addresses."""
         for _ in range(1000):
             generator = made()
             first = torch.rand(1, generator=generator).item()
@@ -235,7 +235,7 @@ class Processes(unittest.TestCase):
         child = os.fork()
         if child == 0:
             try:
-                # What the advice says; the child's engine is its own.
+                # The documented way; the child has a separate engine.
                 other = ours.Generator(generator.source.spawn(1))
                 os.write(write, bytes(torch.empty(16, dtype=torch.uint8).random_(generator=other).tolist()))
             finally:
@@ -287,7 +287,7 @@ class Compiled(unittest.TestCase):
 
 
 class Opacus(unittest.TestCase):
-    """Differential privacy: noise that can be foretold can be subtracted."""
+    """Differential privacy: predictable noise could be subtracted."""
 
     def setUp(self) -> None:
         try:

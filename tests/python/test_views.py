@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Data where it lies: buffers, NumPy's arrays, and tensors by DLPack and the CUDA array interface, in host memory."""
+"""Data without copies: buffers, NumPy arrays, and tensors by DLPack and the CUDA array interface, in host memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NONCE = bytes(12)
 
 
 class DlpackOnly:
-    """A tensor that has nothing but DLPack, as PyTorch's had for long; `versions`: whether it knows version 1."""
+    """A tensor with only DLPack, like PyTorch's for a long time; `versions`: whether it supports version 1."""
 
     def __init__(self, array: Any, *, versions: bool = True, device: tuple[int, int] = (1, 0)) -> None:
         self.array = array
@@ -41,7 +41,7 @@ class DlpackOnly:
 
 
 class Capsule:
-    """A tensor of bytes of DLPack, of any shape and on any device, that has no memory unless it is given."""
+    """A DLPack tensor of bytes, of any shape and on any device, without memory unless it is given."""
 
     Tensor = type(
         "Tensor",
@@ -215,7 +215,7 @@ class Arrays(unittest.TestCase):
 
 
 class Torch(unittest.TestCase):
-    """What is asked of PyTorch's tensors; test_torch.py has real ones, where PyTorch is installed."""
+    """The interface of PyTorch's tensors; test_torch.py uses real ones, where PyTorch is installed."""
 
     def tensor(self, array: Any, **flags: Any) -> Any:
         import fake_torch
@@ -236,7 +236,7 @@ class Torch(unittest.TestCase):
         self.assertEqual(GCM.encrypt(NONCE, self.tensor(data), None), expected)
         GCM.encrypt_into(NONCE, self.tensor(data), None, self.tensor(out), tag=self.tensor(tag))
         self.assertEqual(out.tobytes() + tag.tobytes(), expected)
-        # Reading one that requires grad changes nothing that autograd knows.
+        # Reading one that requires grad does not affect autograd.
         self.assertEqual(GCM.encrypt(NONCE, self.tensor(data, requires_grad=True), None), expected)
 
     def test_refused(self) -> None:
@@ -346,7 +346,7 @@ class Layouts(unittest.TestCase):
                     ctr.encrypt_into(give(data), bytearray(data.nbytes))
 
     def test_device_memory(self) -> None:
-        """The data interface: as much of it as can be asked without a GPU."""
+        """The parts of the data interface that work without a GPU."""
 
         class OnDevice:
             def __init__(self, data: Any) -> None:
@@ -374,7 +374,8 @@ class LargePages(unittest.TestCase):
             self.assertEqual(data, before)
 
     @unittest.skipUnless(
-        pathlib.Path("/sys/kernel/mm/transparent_hugepage").exists(), "this kernel has no large pages; most run this"
+        pathlib.Path("/sys/kernel/mm/transparent_hugepage").exists(),
+        "this kernel has no huge pages; most kernels run this",
     )
     def test_the_kernel_knows(self) -> None:
         with mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:

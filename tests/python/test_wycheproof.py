@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Project Wycheproof's vectors through Python, where they are installed: GCM, CCM, SIV, CMAC, KW and KWP."""
+"""Project Wycheproof's vectors through Python, if they are installed: GCM, CCM, SIV, CMAC, KW and KWP."""
 
 from __future__ import annotations
 

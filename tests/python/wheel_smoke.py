@@ -1,4 +1,4 @@
-"""What an installed wheel must be able to do in an environment that has nothing else; `tools/wheel` runs it there."""
+"""Functions that an installed wheel must have in an environment with nothing else; `tools/wheel` runs it there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ assert pathlib.Path(warpaes.get_library()).exists()
 licenses = {path.name for path in importlib.metadata.files("warpaes") or [] if "licenses" in path.parts}
 assert licenses >= {"LICENSE", "OpenSSL.txt", "fmt.txt", "CLI11.txt", "nlohmann-json.txt", "libstdc++.txt"}, licenses
 
-# A symbol without a version is found in the glibc of this machine, and an older one may not have it.
+# An unversioned symbol may exist in this machine's glibc but not in an older one.
 command = pathlib.Path(warpaes.__file__).parent / "bin" / "warpaes"
 for elf in (command, warpaes.get_library(), warpaes._native.__file__):
     listed = subprocess.run(["readelf", "-W", "--dyn-syms", elf], capture_output=True, text=True, check=True).stdout

@@ -13,7 +13,7 @@ namespace oracle {
 
 namespace {
 
-/// Fetched once: that takes longer than a short message, and each beginning would do so again.
+/// Fetched once: a fetch takes longer than a short message, and each initialization would repeat it.
 const EVP_CIPHER* find_cipher(const std::string& mode, std::size_t key_bytes) {
     static std::mutex mutex;
     static auto& found = *new std::map<std::pair<std::string, std::size_t>, EVP_CIPHER*>;  // libcrypto may end first
@@ -32,7 +32,7 @@ void require(int result) {
     if (result != 1) throw std::runtime_error("libcrypto refused what the test asked of it");
 }
 
-/// Of CMAC under keys of so many bytes, for the next key; this thread's.
+/// This thread's context for CMAC with keys of this length, for the next key.
 EVP_MAC_CTX* cmac_context(std::size_t key_bytes) {
     using Mac = std::unique_ptr<EVP_MAC_CTX, decltype(&EVP_MAC_CTX_free)>;
     thread_local std::map<std::size_t, Mac> contexts;

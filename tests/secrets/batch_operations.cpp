@@ -1,4 +1,4 @@
-// Batches, segments of GCM among them.
+// Batches, including segments of GCM.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ void World::segments_into(std::vector<Operation>& all) {
     all.push_back({"segments: forged", [this] { segments(WARPAES_DECRYPT, true, cipher_, out_); }, {}});
 }
 
-/// `helped`: the caller waits without a limit and helps; else the engine's threads do it all, on their stacks.
+/// `helped`: the caller waits without a limit and helps; otherwise the engine's threads do everything on their stacks.
 void World::batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool helped,
                   bool forged) {
     warpaes_key* const k = raw ? nullptr : key(32);
@@ -94,7 +94,7 @@ void World::batch(warpaes_mode mode, warpaes_direction direction, std::size_t le
     warpaes_key_destroy(tweak);
 }
 
-/// Nothing of it is computed: no task comes after what looked at its keys.
+/// It is not computed: no task follows the check of its keys.
 void World::refused_batch(std::uint64_t key_stride) {
     warpaes_batch_entry e = {};
     e.mode = WARPAES_GCM;
@@ -120,7 +120,7 @@ void World::refused_batch(std::uint64_t key_stride) {
     warpaes_batch_destroy(b);
 }
 
-/// One that is cut and spread by itself; its key is made where it begins.
+/// A message that is divided and distributed; its key is expanded where it begins.
 void World::long_message_in_batch(warpaes_mode mode) {
     constexpr std::size_t length = (std::size_t{16} << 20) + 16;
     void* const memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -147,7 +147,7 @@ void World::long_message_in_batch(warpaes_mode mode) {
 }
 
 void World::batches_into(std::vector<Operation>& all) {
-    if (!on_gpu_) {  // a simulated one takes too long for so much
+    if (!on_gpu_) {  // too much for a simulated GPU
         for (const auto mode : {WARPAES_CTR, WARPAES_GCM}) {
             all.push_back({text("batch: mode %d, a message of more than %d MiB%.0zu%s", mode, 16, 0, ""),
                            [=, this] { long_message_in_batch(mode); },

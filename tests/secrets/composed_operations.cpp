@@ -1,4 +1,4 @@
-// Modes that are made of others, and the generator.
+// Modes that are composed of others, and the generator.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void World::composed(warpaes_mode mode, warpaes_direction direction, std::size_t
     warpaes_key_destroy(mac_key);
 }
 
-/// The states of drbg(false, true): from the standard, 10.2.1.2, Key and V being zeros before.
+/// The states of drbg(false, true), by the standard, 10.2.1.2, from Key and V of zeros.
 void World::look_for_drbg() const {
     const bool looked = apart([&] {
         std::vector<std::uint8_t> key(32), counter(16), next;
@@ -66,7 +66,7 @@ void World::look_for_drbg() const {
             counter.assign(next.begin() + 32, next.end());
         };
         update({keys_, keys_ + 48});
-        count(4);  // what 64 bytes take
+        count(4);  // needed for 64 bytes
         update(std::vector<std::uint8_t>(48));
     });
     if (!looked) std::abort();
@@ -168,7 +168,7 @@ void World::composed_into(std::vector<Operation>& all) {
         }
     }
     for (const warpaes_number kind : {WARPAES_UNIFORM_FLOAT32, WARPAES_NORMAL_FLOAT64}) {
-        // So many that other threads than the caller's take part.
+        // Enough that other threads than the caller's take part.
         constexpr std::size_t many = std::size_t{32} << 20;
         all.push_back({text("numbers: kind %d%.0d, %zu bytes%s", kind, 0, many, ""),
                        [=, this] {

@@ -20,7 +20,7 @@ namespace secrets {
 
 namespace {
 
-/// Writes a file by system calls, which keep nothing of it here.
+/// Writes a file by system calls, which leave no copy here.
 std::string put(const std::string& path, const char* text, std::size_t bytes) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (write(fd, text, bytes) != static_cast<ssize_t>(bytes)) std::abort();
@@ -81,6 +81,42 @@ void World::keysets_into(std::vector<Operation>& all) {
                    }});
 }
 
+void World::names_into(std::vector<Operation>& all) {
+    all.push_back(
+        {"names: encrypted and decrypted",
+         [this] {
+             warpaes_keyset* keyset = nullptr;
+             warpaes_names* names = nullptr;
+             char stored[64];
+             std::size_t length = 0, bytes = 0;
+             expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
+             expect(warpaes_names_create(engine_, keyset, &names), "names_create");
+             warpaes_keyset_destroy(keyset);
+             const char* const name = reinterpret_cast<const char*>(plain_);
+             char* const out = reinterpret_cast<char*>(out_);
+             expect(warpaes_names_encrypt(names, 0, "a", 1, name, 16, stored, sizeof stored, &length), "names_encrypt");
+             expect(warpaes_names_decrypt(names, "a", 1, stored, length, out, 16, &bytes, nullptr), "names_decrypt");
+             stored[3] = stored[3] == '0' ? '1' : '0';
+             expect(warpaes_names_decrypt(names, "a", 1, stored, length, out, 16, &bytes, nullptr),
+                    "names_decrypt, altered", WARPAES_ERROR_AUTHENTICATION);
+             warpaes_names_destroy(names);
+         },
+         [this] {
+             if (!apart([&] {
+                     const auto bytes = [](std::string_view text) {
+                         return Bytes{reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+                     };
+                     const std::vector<std::uint8_t> derived =
+                         hkdf("SHA256", false, {keys_ + 64, 32}, bytes("warpaes encrypted names, version 1"),
+                              bytes("AES-256-SIV"), 64);
+                     look_for_key(Bytes(derived).first(32), "K1 of names", {});
+                     look_for_key(Bytes(derived).subspan(32), "K2 of names", {});
+                 })) {
+                 std::abort();
+             }
+         }});
+}
+
 void World::passphrases_into(std::vector<Operation>& all) {
     all.push_back({"keyset: under a passphrase",
                    [this] {
@@ -118,7 +154,7 @@ void World::passphrases_into(std::vector<Operation>& all) {
                    {}});
 }
 
-/// A key in two texts: Tink's keyset, and hexadecimal digits. In a process of its own.
+/// A key in two texts: Tink's keyset, and hexadecimal digits. In a separate process.
 void World::make_kek() const {
     // AesGcmKey: key_value = 3, of 16 bytes.
     std::array<std::uint8_t, 18> value{0x1a, 16};
@@ -168,7 +204,7 @@ void World::keks_into(std::vector<Operation>& all) {
         {"keyset: not opened with a raw key", [this, open] { open(kek_ + 4000, WARPAES_ERROR_AUTHENTICATION); }, {}});
 }
 
-/// Which only the salt tells: what wrapping has left of it is found after the next operation.
+/// The key depends on the salt: remains of wrapping are found after the next operation.
 void World::look_for_kek() const {
     const bool looked = apart([&] {
         const char* const label = std::strstr(json_, "\"salt\": \"");
@@ -221,7 +257,7 @@ void World::seal(warpaes_direction direction, const char* name, std::uint32_t fl
     warpaes_keyset_destroy(keyset);
 }
 
-/// The file's own key, which only its salt tells.
+/// The file's own key, which depends on its salt.
 void World::look_for_derived(const char* name) const {
     const bool looked = apart([&] {
         std::array<std::uint8_t, 64> header{};
@@ -248,7 +284,7 @@ void World::look_for_derived(const char* name) const {
 
 void World::look_for_derived(warpaes_kdf kdf, bool base64) const {
     const bool looked = apart([&] {
-        if (base64) return;  // its salt is not readable as it stands; the code is the same
+        if (base64) return;  // its salt cannot be read directly; the code is the same
         std::array<std::uint8_t, 16> header{};
         std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
         if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
@@ -336,7 +372,7 @@ void World::streams_into(std::vector<Operation>& all) {
                            std::uint64_t read = 0;
                            expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
                            expect(warpaes_reader_open(engine_, &source, keyset, nullptr, 0, &reader), "reader_open");
-                           // The last two follow one another: they are read ahead.
+                           // The last two are consecutive, so they are read ahead.
                            for (const std::uint64_t offset : {0u, 100u, 30000u, 39000u, 48000u}) {
                                expect(warpaes_reader_read(reader, offset, out_, 9000, &read), "reader_read");
                            }

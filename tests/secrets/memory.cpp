@@ -73,7 +73,7 @@ template <typename Found>
 void search(const std::uint8_t* memory, std::size_t bytes, const Found& found) {
     Arena& a = arena();
     for (std::size_t i = 0; i + 8 <= bytes; ++i) {
-        // Most of all memory is zero.
+        // Most memory is zero.
         if (i % 64 == 0 && i + 72 <= bytes) {
             std::uint64_t any = 0;
             for (std::size_t j = 0; j < 64; j += 8) any |= load(memory + i + j);
@@ -228,7 +228,7 @@ std::vector<std::string> findings() {
            [&](Pattern& p, const std::uint8_t*) { found.push_back(std::string(p.name) + " in a vector register"); });
     const std::vector<Left> left = all_left_out();
     for (const Mapping& m : writable_memory()) {
-        // Only pages that are there: others hold nothing.
+        // Only resident pages: others contain nothing.
         constexpr std::uintptr_t page = 4096;
         std::vector<unsigned char> there((m.end - m.begin) / page);
         if (mincore(reinterpret_cast<void*>(m.begin), m.end - m.begin, there.data()) != 0) continue;
@@ -266,7 +266,7 @@ struct Caller::State {
             sem_post(&s->end);
         }
     }
-    /// Below what waiting overwrites.
+    /// Below the part that waiting overwrites.
     [[gnu::noinline]] static void deeper(const std::function<void()>& work) {
         [[maybe_unused]] volatile char gap[8192];
         gap[0] = 0;
@@ -321,7 +321,7 @@ void Caller::call(const std::function<void()>& work) {
 
 }  // namespace secrets
 
-// -------------------------------------------------------------------------------------------- what the library calls
+// -------------------------------------------------------------------------------------------- called by the library
 
 #pragma GCC visibility push(default)
 extern "C" {

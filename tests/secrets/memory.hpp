@@ -1,5 +1,5 @@
-// What this process's memory holds: patterns are looked for in blocks as they are freed, in all that is writable, and
-// in the vector registers. The patterns, and whatever the tests own themselves, lie in an arena that is left out.
+// Searches this process's memory for patterns: in blocks when they are freed, in all writable memory, and in the vector
+// registers. The patterns and the tests' own data lie in an arena, which is not searched.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ std::uint8_t* own(std::size_t bytes);
 /// Looks for `bytes`, 8 to 64 of them, from now on.
 void look_for(Bytes bytes, const std::string& name);
 
-/// Calls `work` in a process of its own: what it computes with leaves nothing here. False if that failed.
+/// Calls `work` in a separate process, so that it leaves no data here. False if that failed.
 bool apart(const std::function<void()>& work);
 
-/// Blocks are looked through as they are freed, from now on or no longer.
+/// Starts or stops the search of blocks when they are freed.
 void watch_frees(bool on);
 
 /// Searches all memory and reports secrets: "… in freed memory: …" for blocks freed since the last search, "…

@@ -150,6 +150,7 @@ std::vector<Operation> World::operations(warpaes_engine* engine, warpaes_engine*
     batches_into(all);
     contexts_into(all);
     keysets_into(all);
+    if (!on_gpu) names_into(all);
     passphrases_into(all);
     keks_into(all);
     files_into(all);
@@ -223,7 +224,7 @@ void World::messages_into(std::vector<Operation>& all) {
     unsigned turn = 0;
     for (int m = WARPAES_ECB; m <= WARPAES_CMAC; ++m) {
         const auto mode = static_cast<warpaes_mode>(m);
-        // Each of the kernels for short messages, in part of a vector too, and the ordinary way.
+        // Each kernel for short messages, also with part of a vector, and the ordinary path.
         for (const std::size_t length : {std::size_t{64}, std::size_t{77}, std::size_t{208}, std::size_t{1520},
                                          std::size_t{4096 + 48}, longest / 16 * 16}) {
             if (mode == WARPAES_CCM && length > 65535) continue;

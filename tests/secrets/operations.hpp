@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "warpaes/files.h"
+#include "warpaes/names.h"
 #include "warpaes/numbers.h"
 
 namespace secrets {
@@ -27,10 +28,10 @@ std::string text(const char* format, int a, int b, std::size_t c, const char* d)
 struct Operation {
     std::string name;
     std::function<void()> run;     ///< on the caller's thread
-    std::function<void()> before;  ///< by itself, before: says what to look for; may be empty
+    std::function<void()> before;  ///< runs first, separately: sets the patterns to look for; may be empty
 };
 
-/// What the operations work on: memory of the arena only, filled with secrets that are looked for from now on.
+/// Memory for the operations, only from the arena, filled with secrets to look for.
 class World {
 public:
     World();
@@ -39,7 +40,7 @@ public:
     World& operator=(const World&) = delete;
     /// `cutting`: an engine whose chunks have `small_chunk` bytes.
     [[nodiscard]] std::vector<Operation> operations(warpaes_engine* engine, warpaes_engine* cutting, bool on_gpu);
-    /// Statuses that were not as they should be.
+    /// Unexpected statuses.
     [[nodiscard]] std::string complaints();
 
     static constexpr std::size_t messages = 20;
@@ -60,6 +61,7 @@ private:
     void batches_into(std::vector<Operation>& all);
     void contexts_into(std::vector<Operation>& all);
     void keysets_into(std::vector<Operation>& all);
+    void names_into(std::vector<Operation>& all);
     void passphrases_into(std::vector<Operation>& all);
     void keks_into(std::vector<Operation>& all);
     void files_into(std::vector<Operation>& all);

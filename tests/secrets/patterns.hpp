@@ -1,4 +1,4 @@
-// What is secret: of a key all that the library makes of it, of a text each sixteen bytes of it.
+// Secret patterns: everything that the library derives from a key, and every sixteen bytes of a text.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace secrets {
 
-/// The key, its round keys in both directions, and what is E(K, block) for `blocks`; of E(K, 0), which is H, the powers
-/// too. To be called apart: it computes with secrets.
+/// The key, its round keys in both directions, E(K, block) for `blocks`, and the powers of H = E(K, 0). Call it in a
+/// separate process: it computes with secrets.
 void look_for_key(std::span<const std::uint8_t> key, const std::string& name,
                   const std::vector<std::vector<std::uint8_t>>& blocks);
 
-/// What leads from a GCM message's tag to H: the digests of GHASH, E(K, J0), and the tag itself, which nobody may learn
-/// of a message that was refused. IVs of 12 bytes, no associated data.
+/// Values that lead from a GCM message's tag to H: the digests of GHASH, E(K, J0), and the tag of a refused message.
+/// IVs of 12 bytes, no associated data.
 void look_for_digests(std::span<const std::uint8_t> key, std::span<const std::uint8_t> iv, std::uint64_t text_bytes,
                       std::span<const std::uint8_t> tag, const std::string& name);
 
-/// The digest of a stretch of a GCM message's ciphertext, whole blocks: with the stretch it tells H.
+/// The digest of whole blocks of a GCM message's ciphertext, which together determine H.
 void look_for_digest(std::span<const std::uint8_t> key, std::span<const std::uint8_t> stretch, const std::string& name);
 
 /// Every sixteen bytes of a text of period sixteen.

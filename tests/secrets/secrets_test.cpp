@@ -1,5 +1,5 @@
-// After every operation nothing is left of its secrets: not in freed blocks, on the stacks of the caller and the
-// workers, in the lanes that the engine keeps, in vector registers, nor in the memory of the simulated GPU.
+// After every operation none of its secrets remains: not in freed blocks, the stacks of the caller and the workers, the
+// engine's lanes, vector registers, or the simulated GPU's memory.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ bool lives(const std::string& finding) {
     return finding.find(" at ") != std::string::npos;
 }
 
-/// What is found and stays found: a worker wipes its lane when it finds nothing more to do, and it may be slow.
+/// Secrets that are found repeatedly: a worker wipes its lane when it becomes idle, and it may be slow.
 std::vector<std::string> findings_that_stay(const std::set<std::string>& told) {
     std::vector<std::string> all;
     for (int look = 0;; ++look) {
@@ -88,8 +88,8 @@ TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
 
 WARPAES_FOR_EVERY_BACKEND(SecretsTest);
 
-// ----------------------------------------------------------------------------------------- that something would be
-// found
+// ----------------------------------------------------------------------------------------- checks that the search
+// finds planted secrets
 
 class Control : public testing::Test {
 protected:

@@ -11,8 +11,8 @@
 namespace simt {
 namespace {
 
-/// What a thread may not call while a capture prohibits it: calls that can wait for work, or that do something that a
-/// replay of the graph would not do again. tests/simulated/capture_rules_test.cpp compares it with a GPU's driver.
+/// Calls that a capture prohibits: calls that can wait for work, or that do something that a replay of the graph would
+/// not do again. tests/simulated/capture_rules_test.cpp compares it with a GPU's driver.
 constexpr std::array unsafe{
     "cudaDeviceReset",
     "cudaDeviceSynchronize",

@@ -34,7 +34,7 @@ bool reaches_closed(const Runtime& r) {
     return !r.machine.guarded;
 }
 
-// What AddressSanitizer does not see.
+// Accesses that AddressSanitizer does not see.
 void move_unseen(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
@@ -42,7 +42,7 @@ void fill_unseen(std::uint8_t* to, int value, std::size_t bytes) {
     asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(value) : "memory");
 }
 
-/// A host may touch it, or it is the device's: else the process ends.
+/// Ends the process if a host accesses device memory.
 void look_at(const Runtime& r, const std::uint8_t* pointer, std::size_t bytes) {
     const auto* const found = r.find(pointer);
     if (found != nullptr && found->second.on_device()) return;
@@ -446,6 +446,7 @@ cudaError_t cudaFreeHost(void* pointer) {
 
 cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned int) {
     return call("cudaHostRegister", [&](Runtime& r) {
+        if (r.machine.confidential) return cudaErrorNotSupported;
         if (pointer == nullptr || bytes == 0) return cudaErrorInvalidValue;
         const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
         const auto next = r.allocations.lower_bound(begin);

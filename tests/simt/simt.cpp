@@ -33,7 +33,7 @@ constexpr unsigned max_threads = 1024;
 constexpr unsigned warp_lanes = 32;
 constexpr std::uint64_t undefined_value = 0xa5a5a5a5a5a5a5a5;
 
-/// Shared memory stays from launch to launch, with room for any: for fuzzers, whose launches are short.
+/// Shared memory is kept from launch to launch, with room for any, for fuzzers with short launches.
 #ifdef WARPAES_SIMT_QUICK
 constexpr bool keeps_shared = true;
 #else
@@ -236,7 +236,7 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
     }
     current = nullptr;
     if (keeps_shared) return;
-    std::memset(shared_.get(), 0xa5, shared_bytes_);  // not the host's to wipe, nor to find
+    std::memset(shared_.get(), 0xa5, shared_bytes_);  // the host must neither wipe nor find it
     shared_.reset();
 }
 

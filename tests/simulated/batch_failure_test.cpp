@@ -1,4 +1,4 @@
-// Every CUDA call of a batch fails once: an error each time, and the lane and the table of keys are as good as before.
+// Every CUDA call of a batch fails once: each time there is an error, and the lane and the table of keys stay usable.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ TEST(BatchFailures, EveryCallOnce) {
         simt::fail_call("*", static_cast<int>(nth), cudaErrorLaunchFailure);
         try {
             lane->run(batch.groups());
-            // What is not checked because nothing depends on it: wiping, forgetting.
+            // Calls without a check, because nothing depends on them: wiping, removing keys.
             EXPECT_EQ(batch.complaints(), "") << "call " << nth;
         } catch (const Error& e) {
             ++failures;
@@ -53,12 +53,12 @@ TEST(BatchFailures, EveryCallOnce) {
         simt::reset();
         if (nth % 64 == 0) check_batch(run, specs, 3);
     }
-    // Where memory lies is asked often, and "nowhere special" is an answer.
+    // Queries of memory are frequent, and "ordinary host memory" is a valid answer.
     EXPECT_GT(failures, calls / 8);
     check_batch(run, specs, 4);
 }
 
-/// In all memory of the device and all that is page-locked.
+/// In all device memory and all page-locked memory.
 std::size_t found(const BatchCase::Blocks& blocks) {
     const std::set<Block> wanted(blocks.begin(), blocks.end());
     std::size_t n = 0;
@@ -97,7 +97,7 @@ TEST(BatchFailures, NothingIsLeft) {
     simt::on_free([&](cudaMemoryType type, std::span<const std::uint8_t> bytes) {
         if (type != cudaMemoryTypeDevice) return;
         ++freed;
-        // What was never used is the allocation's own poison.
+        // Unused bytes still have the allocation's poison.
         for (const std::uint8_t b : bytes) dirty += b != 0 && b != 0xa5 ? 1 : 0;
     });
     lane.reset();
@@ -106,7 +106,7 @@ TEST(BatchFailures, NothingIsLeft) {
     EXPECT_EQ(dirty, 0u);
 }
 
-/// Nor where there are so many groups that several threads make them ready, each in memory of its own.
+/// Nor with so many groups that several threads prepare them, each in separate memory.
 TEST(BatchFailures, NothingIsLeftOfWhatSeveralThreadsMadeReady) {
     constexpr std::size_t count = std::size_t{2} << 15;
     const ExpandedKey key(std::vector<std::uint8_t>(16, 3));
@@ -132,7 +132,7 @@ TEST(BatchFailures, NothingIsLeftOfWhatSeveralThreadsMadeReady) {
     EXPECT_EQ(found({text}), 0u);
 }
 
-/// Rows of pageable memory with gaps between them, so many bytes that several threads copy them.
+/// Rows of pageable memory with gaps, large enough that several threads copy them.
 TEST(BatchRows, CopiedBySeveralThreads) {
     constexpr std::size_t count = 37, length = 65536, stride = length + 48;
     const ExpandedKey key(std::vector<std::uint8_t>(16, 9));
@@ -163,7 +163,7 @@ TEST(BatchRows, CopiedBySeveralThreads) {
     ASSERT_NE(0, std::memcmp(plain.data(), cipher.data(), length));
 }
 
-/// Nor does one that is closed at once, as after a failure.
+/// Nor does a lane that is closed at once, as after a failure.
 TEST(BatchFailures, NothingIsLeftOfALaneThatIsDiscarded) {
     auto lane = cuda_backend().open_lane(0, 4096);
     for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
@@ -186,7 +186,7 @@ TEST(BatchFailures, ALaneFreesWhatItHasAllocated) {
         const auto lane = cuda_backend().open_lane(0, 4096);
         check_batch([&](std::span<const MessageGroup> groups) { lane->run(groups); }, a_bit_of_everything(), 6);
     };
-    run();  // What outlives the lane is there now.
+    run();  // The memory that outlives the lane exists now.
     simt::reset();
     run();
     EXPECT_GT(simt::calls("cudaMalloc"), 0U);
@@ -217,7 +217,7 @@ TEST(BatchMemory, StagesOnlyWhatLiesElsewhere) {
     cuda_backend().device_free(there);
 }
 
-/// Nor does memory that gives way to more of it, while the lane stays with its worker.
+/// Nor does memory that is replaced by a larger block while the lane stays with its worker.
 TEST(BatchFailures, StagingIsWipedAsFarAsItWasUsed) {
     const auto lane = cuda_backend().open_lane(0, 5000);
     for (const auto staging : {lane->input_staging(), lane->output_staging()}) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t bytes = 4096;
 
-/// What calls are made with, made before the capture begins; what a call makes is destroyed after it.
+/// Arguments of calls, created before the capture begins; results of calls are destroyed after it.
 struct Things {
     void *device = nullptr, *to_free = nullptr, *pooled = nullptr, *locked = nullptr, *locked_to_free = nullptr;
     std::vector<std::uint8_t> pageable = std::vector<std::uint8_t>(2 * bytes), registered = pageable;
@@ -40,7 +40,7 @@ cudaMemPoolProps pool_properties() {
     return properties;
 }
 
-/// Whom a call can be refused.
+/// The threads for which a call can be refused.
 enum class Rule {
     free,    ///< no thread
     unsafe,  ///< threads that a capture prohibits such calls
@@ -276,7 +276,7 @@ TEST_F(CaptureRules, OfEveryCallInEveryMode) {
     }
 }
 
-/// Whether the default stream may be used can be asked without spoiling the capture.
+/// A query whether the default stream may be used does not invalidate the capture.
 TEST_F(CaptureRules, AskingForTheDefaultStreamIsSafe) {
     for (const bool blocking : {false, true}) {
         cudaStream_t stream = nullptr;

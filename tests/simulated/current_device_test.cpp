@@ -1,4 +1,4 @@
-// The device that a caller's thread has made current stays so: on a simulated machine with two GPUs.
+// A caller thread's current device stays current, on a simulated machine with two GPUs.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

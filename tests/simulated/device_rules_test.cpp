@@ -1,4 +1,4 @@
-// What a GPU refuses, or is slow at, and the simulated one takes; and rows that are further apart than CUDA copies.
+// Accesses that a GPU refuses or does slowly and the simulated one accepts, and rows further apart than CUDA can copy.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -48,7 +48,7 @@ Bytes iv_for(const Bytes& key_bytes, std::uint32_t counter) {
     return {iv.begin(), iv.end()};
 }
 
-/// Who adds up the thread blocks' shares of the tag.
+/// The code that adds up the thread blocks' shares of the tag.
 enum class Adds { device, host };
 
 /// The sum of the shares that a launch has stored.
@@ -163,8 +163,8 @@ TEST_F(GcmLaunch, SharesOfAMediumMessage) {
     }
 }
 
-/// One thread block: as many rows and warps as a share fills, of half a chunk and of a whole one. Not aligned, because
-/// another kernel takes the longer ones that are.
+/// One thread block: as many rows and warps as a share fills, of half a chunk and of a whole one. Misaligned, because
+/// another kernel processes longer aligned ones.
 TEST_F(GcmLaunch, RowsOfAShare) {
     const Bytes key(32, 0xa5), iv(12, 0x42);
     const DeviceLimits device = cuda::limits_of(1, 227 * 1024, 90);
@@ -177,7 +177,7 @@ TEST_F(GcmLaunch, RowsOfAShare) {
     ASSERT_FALSE(cuda::GcmMediumShape::takes(device, 2 * all / block_bytes + 1)) << "then another kernel takes it";
 }
 
-/// J0 may lie in the window before the first block, and the counter after the last in one of its own.
+/// J0 may lie in the window before the first block, and the counter after the last in a separate window.
 TEST_F(GcmLaunch, AShortMessageBeginsAndEndsAnywhere) {
     const Bytes key(16, 0x69);
     const DeviceLimits device = cuda::limits_of(2, 227 * 1024, 90);
@@ -195,7 +195,7 @@ TEST_F(GcmLaunch, AShortMessageBeginsAndEndsAnywhere) {
     }
 }
 
-/// A machine that takes no message for one of medium length.
+/// A machine for which no message has medium length.
 DeviceLimits only_long(int multiprocessors) {
     DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, 90);
     device.table.one_launch_share = 0;

@@ -17,8 +17,7 @@
 namespace warpaes {
 namespace {
 
-/// Runs on device memory; returns the scratch memory as it was freed, which begins with what the kernels were given to
-/// read.
+/// Runs on device memory; returns the scratch memory when it was freed, which begins with the kernels' parameters.
 std::vector<std::uint8_t> scratch_of(Direction direction, std::size_t count, std::size_t segment, bool tag) {
     const ExpandedKey key(std::vector<std::uint8_t>(16, 7));
     CudaBackend& backend = cuda_backend();
@@ -106,7 +105,7 @@ TEST(GcmScratch, WhatTheHostReadsIsOverwritten) {
     backend.device_free(text);
 }
 
-/// All memory of the device that is free.
+/// All free memory of the device.
 class AllMemory {
 public:
     AllMemory() {
@@ -126,8 +125,8 @@ private:
     std::vector<void*> taken_;
 };
 
-/// A message of GCM that has been encrypted, decrypted and encrypted on a stream needs no more memory, nor does one
-/// that several threads encrypt at once.
+/// Repeated encryption and decryption of a GCM message on a stream needs no more memory; nor do messages that several
+/// threads encrypt at once.
 TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
     simt::Machine machine = simt::Machine::from_environment();
     machine.memory = std::size_t{100} << 20;
@@ -164,7 +163,7 @@ TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
         back.failed = &failed;
         backend.run(back, 0);
     };
-    there_and_back(texts[0], 16);  // the first call makes the memory
+    there_and_back(texts[0], 16);  // the first call allocates the memory
     const AllMemory taken;
     void* more = nullptr;
     ASSERT_EQ(cudaMalloc(&more, 1), cudaErrorMemoryAllocation);

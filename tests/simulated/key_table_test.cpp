@@ -130,7 +130,7 @@ TEST(KeyTable, ForgetsWhatNobodyHasUsedSince) {
     EXPECT_TRUE(wipe(table).numbers.empty());
     table.release(held[2], true);
 
-    // What cannot be wiped now stays to be wiped.
+    // Memory that cannot be wiped now is wiped later.
     simt::fail_call("cudaMemsetAsync", 1, cudaErrorUnknown);
     const KeyTable::Wipe failed = wipe(table);
     EXPECT_TRUE(failed.numbers.empty());
@@ -161,7 +161,7 @@ TEST(KeyTable, WipesKeysThatAreNoMore) {
     EXPECT_TRUE(table.empty());
 }
 
-/// A key with a slot that has been filled and forgotten; the slot's number.
+/// Fills the slot of a key, destroys the key, and returns the slot's number.
 std::uint32_t forgotten(KeyTable& table, unsigned seed) {
     const ExpandedKey key(bytes(16, seed));
     const KeyTable::Held held = table.hold(key, false);
@@ -265,7 +265,7 @@ TEST(KeyTable, AKeyThatEndsGoesWithTheNextBatch) {
     EXPECT_EQ(found(bytes_of_key), 0u);
 }
 
-/// Batches of several keys, each again and again, some of them replaced by others at the same address.
+/// Repeated batches of several keys, some of them replaced by others at the same address.
 TEST(KeyTable, BatchesFindTheRightKeys) {
     const auto lane = cuda_backend().open_lane(0, 0);
     const Bytes text = bytes(100, 9), iv = bytes(16, 3);

@@ -1,4 +1,4 @@
-// A caller asks CUDA for the last error after work of its own: none of ours may be there.
+// A caller asks CUDA for the last error after its own work: it must not be one of ours.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -90,7 +90,7 @@ TEST_F(LastError, IsTheCallersAlone) {
         {"device memory", [&] { backend_.device_free(backend_.device_alloc(0, 100)); }},
         {"registered memory",
          [&] {
-             backend_.host_register(on_host_.data(), on_host_.size());
+             EXPECT_TRUE(backend_.host_register(on_host_.data(), on_host_.size()));
              backend_.host_unregister(on_host_.data());
          }},
         {"a copy", [&] { backend_.copy(on_host_.data(), text_, 100, 0, nullptr); }},

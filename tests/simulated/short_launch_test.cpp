@@ -1,5 +1,4 @@
-// Short messages of ECB, CTR and XTS by machines of different sizes: which kernel takes which length, and what it
-// tells.
+// Short messages of ECB, CTR and XTS on machines of different sizes: the kernel for each length, and its notice.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,9 +23,9 @@ using cuda::DeviceLimits;
 using cuda::Notice;
 using cuda::ShortMessage;
 using oracle::Bytes;
-using Work = Run;  // in a test, that is something else
+using Work = Run;  // in a test, this has another type
 
-/// Where it lies, and how long it is, Device says.
+/// Device contains its address and length.
 Work work_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain) {
     return {.mode = mode,
             .direction = direction,
@@ -58,7 +57,7 @@ protected:
         }
 
         /// Processes `text` from `from` bytes past a multiple of 16 to `to` past another, or in place;
-        /// whether a kernel has said that it is done. Nothing next to it is written.
+        /// returns whether a kernel reported completion. No adjacent byte is written.
         std::pair<Bytes, bool> run(Work work, const Bytes& text, std::size_t from, std::size_t to, bool in_place,
                                    const DeviceLimits& limits) {
             CudaBackend& backend = cuda_backend();
@@ -155,7 +154,7 @@ TEST_F(ShortLaunch, LengthsAndAlignments) {
     }
 }
 
-/// Of one block, and of what the kernel for long messages takes.
+/// Of one block, and of a length for the kernel for long messages.
 TEST_F(ShortLaunch, CountersThatCarry) {
     const Bytes key_text(16, 0x3c);
     const ExpandedKey key(key_text);

@@ -98,7 +98,7 @@ TEST_F(StreamBatches, AGraphThatTakesNoMemoryLeavesNone) {
             end_capture();
             const simt::Usage now = after([&] { enqueue(Keys::in_host_memory); });
             EXPECT_EQ(now.user_objects, before.user_objects) << function;
-            // What the first attempt made is there for the next.
+            // The next attempt uses the memory of the first.
             if (i > 0) {
                 EXPECT_TRUE(now == last) << function;
             }

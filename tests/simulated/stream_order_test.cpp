@@ -1,5 +1,5 @@
-// What streams do for each other is in the right order, however far some of them are ahead of others: on a lane that
-// is used again while what was done before is being overwritten.
+// Work of several streams has the right order, however far some are ahead, on a lane whose memory is reused and
+// overwritten.
 #include <gtest/gtest.h>
 
 #include <new>
@@ -16,7 +16,7 @@
 namespace warpaes::test {
 namespace {
 
-/// 1: all as late as may be; others as chance has it.
+/// 1: all as late as possible; others: at random.
 class StreamOrder : public testing::TestWithParam<unsigned> {
 protected:
     StreamOrder() {
@@ -54,7 +54,8 @@ TEST_P(StreamOrder, OfChunksThatGoByTheCopyQueues) {
 TEST_P(StreamOrder, OfBatches) {
     const auto run = [this](std::span<const MessageGroup> groups) { lane_->run(groups); };
     for (std::uint32_t round = 0; round < 4; ++round) {
-        // Serial ones, which go next to the others; keys of their own, which are expanded first; tags, which come back.
+        // Serial modes, which run next to the others; separate keys, which are expanded first; tags, which are
+        // returned.
         const std::vector<GroupSpec> specs{
             {.mode = Mode::cbc, .count = 40, .length = 32, .raw_keys = true},
             {.mode = Mode::ctr, .count = 260, .length = 4096 + 16 * (round % 2)},
@@ -87,7 +88,7 @@ public:
         std::erase_if(blocks_, [&](const auto& block) { return block.data() == memory; });
         EXPECT_EQ(cudaFreeHost(memory), cudaSuccess);
     }
-    /// What it holds, without waiting for anybody.
+    /// Its contents, without waiting for any stream.
     [[nodiscard]] std::vector<std::uint8_t> contents() const {
         std::vector<std::uint8_t> all;
         for (const auto& block : blocks_) all.insert(all.end(), block.begin(), block.end());
@@ -100,7 +101,7 @@ private:
 
 class StreamOrderOfFailures : public StreamOrder {};
 
-/// What was begun is over when the failure is told: the caller's memory may be someone else's from then on.
+/// Work that began has ended when the failure is reported, because the caller may then free the memory.
 TEST_P(StreamOrderOfFailures, NothingGoesOn) {
     PageLocked memory;
     const std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 260, .length = 4096},
@@ -134,7 +135,7 @@ TEST_P(StreamOrderOfFailures, NothingGoesOnThatWasEnqueued) {
     PageLocked memory;
     std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 26, .length = 400},
                                  {.mode = Mode::gcm, .count = 10, .length = 64, .iv_length = 12}};
-    // So many keys that they lie in memory, which the stream has to be done with.
+    // So many keys that they lie in memory that the stream must pass before reuse.
     for (unsigned i = 0; i < 66; ++i) specs.push_back({.mode = Mode::ctr, .length = 16, .key = i % 2});
     for (const char* const function :
          {"cudaEventRecord", "cudaLaunchHostFunc", "cudaLaunchKernelEx", "cudaMemcpyAsync"}) {

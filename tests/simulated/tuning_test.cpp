@@ -112,7 +112,7 @@ TEST(LaunchTable, EveryArchitectureHasRoomForItsLaunches) {
     EXPECT_EQ(limits_of(1, 100 << 10, 130).table.tables, 2U);
 }
 
-// The parts of a segment cover its windows, none of them in vain.
+// The parts of a segment cover its windows, and none is empty.
 TEST(LaunchTable, PartsCoverTheWindowsOfASegment) {
     for (const std::uint64_t segments : {1, 3, 100, 100000}) {
         for (const std::uint64_t windows : {1, 2, 100, 100000}) {
@@ -125,7 +125,7 @@ TEST(LaunchTable, PartsCoverTheWindowsOfASegment) {
     }
 }
 
-// Whatever a tuning tries fits too, and what does not is refused beforehand.
+// All values that tuning tries fit, and others are refused beforehand.
 TEST(LaunchTable, EveryValueThatIsWorthTryingFits) {
     for (const auto [capability, shared] : every_gpu) {
         for (const LaunchFigure& figure : launch_figures()) {
@@ -156,7 +156,7 @@ TEST(LaunchTable, ObjectionsNameTheFigure) {
         EXPECT_EQ(refused(old, figure, 4096),
                   "tensor_blocks, own_key_tensor_bytes, one_launch_share: this GPU's tensor cores take no bits");
     }
-    // Every bound of every figure.
+    // Every limit of every parameter.
     const DeviceLimits large = limits_of(2, 227 << 10, 90);
     for (const LaunchFigure& figure : launch_figures()) {
         for (const std::uint64_t value :
@@ -172,7 +172,7 @@ TEST(LaunchTable, ObjectionsNameTheFigure) {
     }
 }
 
-// Of data units beyond what a test has the time or the memory for.
+// For data units too large for a test's time or memory.
 TEST(XtsKernel, FindsTheUnitOfEveryPiece) {
     constexpr std::uint64_t border = std::uint64_t{1} << 32;
     for (const std::uint32_t per_unit : {1u, 2u, 3u, 1023u, 0xffffffffu}) {

@@ -83,7 +83,7 @@ protected:
     const ExpandedKey key_{std::vector<std::uint8_t>(16, 1)};
 };
 
-/// A multiprocessor's fair share is an eighth; a thread block's is to be less.
+/// A multiprocessor's fair share is an eighth; a thread block's must be less.
 TEST_F(Wipe, NoThreadBlockWipesMuch) {
     const struct { std::size_t count, bytes; } shapes[] = {{1, 256 << 10}, {4, 64 << 10}, {64, 4 << 10}};
     for (const auto& [count, bytes] : shapes) {
@@ -92,7 +92,7 @@ TEST_F(Wipe, NoThreadBlockWipesMuch) {
     }
 }
 
-/// A call that waits, whichever kernels process the message and whether the tag is looked at on the device or not.
+/// A call that waits, with any kernels and with the tag checked on the device or the host.
 TEST_F(Wipe, OneMessage) {
     constexpr std::size_t around = 32;
     for (const std::size_t shift : {0u, 1u}) {

@@ -1,5 +1,5 @@
-// A GPU that fails under a reader or a writer, on the simulated GPU and below the C ABI: every CUDA call at each of its
-// turns, once and for good. In host memory the CPU does the rest; in device memory it is an error, and nothing is left.
+// A GPU that fails under a reader or a writer, on the simulated GPU and below the C ABI: each CUDA call fails in turn,
+// once and permanently. With host memory the CPU does the rest; with device memory it is an error, and no data remains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ protected:
     }
     [[nodiscard]] Bytes sealed(const Bytes& header) const { return seal(key_, aad_, header, text_); }
 
-    /// `work` with each call failing in turn, whatever other calls do.
+    /// Runs `work` with each call failing in turn, independent of other calls.
     template <typename Work>
     void fail_every_call(const Work& work) {
         for (const char* function : {"cudaStreamCreateWithFlags", "cudaHostAlloc", "cudaMalloc", "cudaMemcpyAsync",

@@ -32,7 +32,7 @@ protected:
         EXPECT_EQ(warpaes_copy(engine_.get(), host.data(), memory.get(), bytes), WARPAES_OK);
         return host;
     }
-    /// What a read into device memory leaves in `length` bytes, with nothing written around them.
+    /// The `length` bytes that a read stores in device memory; checks that nothing around them is written.
     Bytes read(const Reader& reader, std::uint64_t offset, std::size_t length, std::size_t misalignment,
                warpaes_status* status, std::uint64_t* got) {
         const Bytes poison = random_.bytes(length + misalignment + 2 * guard);
@@ -120,7 +120,7 @@ TEST_P(DeviceStreams, WriterTakesDeviceMemory) {
     }
 }
 
-/// Where a CPU backend was asked for, device memory is refused, as with messages.
+/// If a CPU backend was requested, device memory is refused, as with messages.
 TEST_P(DeviceStreams, ACpuThatWasAskedForCannotReachIt) {
     const Engine cpu = small_chunks("libcrypto");
     const TestFile file(oracle::segment_formats().front(), 1000);

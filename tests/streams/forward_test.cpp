@@ -1,4 +1,4 @@
-// Readers of sources that cannot seek: pipes, and functions that give the next bytes.
+// Readers of sources that cannot seek: pipes, and functions that return the next bytes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -91,7 +91,7 @@ TEST_P(ForwardTest, EveryLengthInPiecesOfEverySize) {
     }
 }
 
-/// A segment is returned when it has come, and a byte more; the reader asks for no other.
+/// A segment is returned once it and one more byte have arrived; the reader requests no more.
 TEST_P(ForwardTest, WhatHasComeIsReturned) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         SCOPED_TRACE(format.name);
@@ -109,7 +109,8 @@ TEST_P(ForwardTest, WhatHasComeIsReturned) {
     }
 }
 
-/// Whatever is altered, cut off, repeated or appended: only authentic text comes out, and the end is not reached.
+/// With any alteration, truncation, repetition or addition, only authentic text is returned, and the end is not
+/// reached.
 TEST_P(ForwardTest, NothingElseIsReturned) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         const TestFile file(format, format.first_text() + 4 * format.text() + 5);

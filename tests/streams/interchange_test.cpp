@@ -6,7 +6,7 @@
 namespace stream_tests {
 namespace {
 
-/// Every file costs an fsync.
+/// Each file needs an fsync.
 std::vector<std::size_t> some_lengths(const SegmentFormat& format) {
     return {0, format.first_text(), format.first_text() + 3 * format.text() + 5};
 }

@@ -1,4 +1,4 @@
-// Readers in sequence: what is read ahead is what would have been read, and what does not open fails where it lies.
+// Sequential readers: read-ahead returns the same bytes as direct reads, and an invalid segment fails at its position.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 namespace stream_tests {
 namespace {
 
-/// Several windows: the first ones are of half a MiB and of one.
+/// Several windows: the first two have 0.5 and 1 MiB.
 std::size_t some_windows() {
     return abi_tests::simulated() ? std::size_t{120} << 10 : std::size_t{1800} << 10;
 }
@@ -78,7 +78,7 @@ TEST_P(ReadAheadTest, SequencesThatBreakOffAndGoOnElsewhere) {
     }
 }
 
-/// Closed while others still work for it.
+/// Closed while other threads still work for it.
 TEST_P(ReadAheadTest, AReaderIsClosedInTheMiddle) {
     const SegmentFormat format = formats().front();
     const TestFile file(format, some_windows());
@@ -102,7 +102,7 @@ TEST_P(ReadAheadTest, SeveralSequencesAtOnce) {
         std::vector<std::thread> threads;
         for (std::size_t t = 0; t < wrong.size(); ++t) {
             threads.emplace_back([&, t] {
-                // Some side by side, some after one another.
+                // Some concurrent, some in sequence.
                 Bytes output(20'000 + 5'000 * (t / 2));
                 for (std::size_t at = 0; at < file.text.size();) {
                     std::uint64_t got = 0;
@@ -122,8 +122,8 @@ TEST_P(ReadAheadTest, SeveralSequencesAtOnce) {
     }
 }
 
-/// Wherever the altered segment lies, in the window at hand or in those to come: all before and after it is read, and
-/// what touches it fails.
+/// Wherever the altered segment lies, in this window or a later one: everything before and after it is read, and reads
+/// that touch it fail.
 TEST_P(ReadAheadTest, AnAlteredSegmentFailsWhereItLies) {
     for (const SegmentFormat& format : formats()) {
         const TestFile file(format, some_windows());
@@ -165,7 +165,7 @@ TEST_P(ReadAheadTest, AFileThatShrinksIsAReadErrorWhereItEnds) {
     Pieces pieces{10'000};
     pieces.go_on(reader, file, 160'000);
     ASSERT_EQ(truncate(path.c_str(), 100), 0);
-    // What was read ahead is authentic; after it there is nothing.
+    // Data read ahead is authentic; nothing follows it.
     warpaes_status status = WARPAES_OK;
     int read_ahead = 0;
     for (std::size_t at = pieces.at; at + 10'000 < file.text.size() && status == WARPAES_OK; at += 10'000) {

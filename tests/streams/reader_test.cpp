@@ -1,4 +1,4 @@
-// Readers of authenticated segments, against files that the oracle made.
+// Readers of authenticated segments, on files that the oracle made.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ TEST_P(ReaderTest, RangesThatBeginAndEndWithSegments) {
     }
 }
 
-/// Opening takes two reads, and a piece only reads of its segments.
+/// Opening needs two reads, and a piece only the reads of its segments.
 TEST_P(ReaderTest, ReadsOnlyTheSegmentsItNeeds) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         SCOPED_TRACE(format.name);
@@ -180,7 +180,7 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
         EXPECT_EQ(open_reader(engine_, store.source(), without, file.aad, &status), nullptr);
         EXPECT_EQ(status, WARPAES_ERROR_AUTHENTICATION);
 
-        // Of one key it is not said that there are others.
+        // With one key the message does not mention others.
         for (const bool several : {false, true}) {
             std::vector<std::string> wrong{oracle::tink_key(format, other, 1)};
             if (several) wrong.push_back(oracle::tink_key(format, random.bytes(32), 2));
@@ -193,7 +193,7 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
     }
 }
 
-/// Many keys of one kind do not read the end of the file once each.
+/// Many keys of one kind do not each read the end of the file.
 TEST_P(ReaderTest, KeysThatAgreeShareTheReadsOfOpening) {
     const TestFile file(oracle::segment_formats().front(), 300);
     std::vector<std::string> keys;

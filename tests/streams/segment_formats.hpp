@@ -26,7 +26,7 @@ struct SegmentFormat {
     [[nodiscard]] std::size_t begin(std::size_t i) const;
     /// Segments of a plaintext of `bytes` bytes.
     [[nodiscard]] std::size_t segments(std::size_t bytes) const;
-    /// What the format takes of a key of 32 bytes: Tink's all, C2SP's as many as the AES key has.
+    /// The part of a 32-byte key that the format uses: all for Tink, the AES key's length for C2SP.
     [[nodiscard]] Bytes input_key(const Bytes& key) const {
         return {key.begin(), kind == Kind::c2sp ? key.begin() + static_cast<std::ptrdiff_t>(key_bytes) : key.end()};
     }

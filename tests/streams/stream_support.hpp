@@ -35,7 +35,7 @@ Keyset make_keyset(const SegmentFormat& format, const Bytes& key);
 struct TestFile {
     TestFile(const SegmentFormat& format, std::size_t bytes, std::uint64_t seed = 1);
     [[nodiscard]] bool is_the_text(const Bytes& bytes, std::size_t offset) const;
-    /// The bytes of the file that are segment `i`.
+    /// The bytes of segment `i` in the file.
     [[nodiscard]] Bytes segment(std::size_t i) const;
 
     SegmentFormat format;
@@ -43,10 +43,10 @@ struct TestFile {
     Keyset keyset;
 };
 
-/// Plaintext lengths round the first segments' ends, and some segments more.
+/// Plaintext lengths around the first segments' ends, and some longer ones.
 std::vector<std::size_t> lengths_round_segments(const SegmentFormat& format);
 
-/// A file in memory after the callbacks of a source and a sink; notes every call.
+/// A file in memory with the callbacks of a source and a sink; records every call.
 class Store {
 public:
     struct Call {
@@ -59,7 +59,7 @@ public:
     warpaes_source source();
     warpaes_sink sink();
 
-    /// Call number `n`, from now on and from 0, fails, and all after it unless `once`.
+    /// The n-th call from now, counted from 0, fails, and all later ones unless `once`.
     void fail_at(int n, bool once = false);
     std::vector<Call> calls();
     void forget_calls();
@@ -79,18 +79,18 @@ warpaes_source memory_source(const Bytes& bytes);
 warpaes_source path_source(const std::string& path);
 warpaes_sink path_sink(const std::string& path, std::uint32_t flags = 0);
 
-/// Null, and `*status` says why, if it is refused.
+/// Returns null and sets `*status` if it is refused.
 Reader open_reader(const Engine& engine, const warpaes_source& source, const Keyset& keyset, const Bytes& aad,
                    warpaes_status* status = nullptr);
 /// Fails the test if it is refused.
 Writer open_writer(const Engine& engine, const warpaes_sink& sink, const Keyset& keyset, const Bytes& aad);
 
-/// What a read gives; fails the test if it fails or writes outside of its output.
+/// The result of a read; fails the test if the read fails or writes outside its output.
 Bytes read(const Reader& reader, std::uint64_t offset, std::size_t length);
 /// The status of a read; fails the test if its output is not all zeros afterwards.
 warpaes_status failing_read(const Reader& reader, std::uint64_t offset, std::size_t length);
 
-/// What a wrong argument brings: its status, and a sentence that begins with the argument's name.
+/// The result of a wrong argument: its status, and a message that begins with the argument's name.
 void expect_refused(warpaes_status status, const std::string& argument);
 
 /// An engine with three workers and chunks of 4 KiB, so that short files have many.

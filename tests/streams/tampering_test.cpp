@@ -1,5 +1,4 @@
-// Files that were altered, cut off or put together again, wrong keys and failing sources: nothing that is not authentic
-// is handed out.
+// Altered, truncated and recombined files, wrong keys and failing sources: no unauthenticated byte is returned.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +10,7 @@ namespace {
 
 class TamperingTest : public StreamTest {
 protected:
-    /// Opens `bytes` and reads all of it, if it can be opened; whatever fails must wipe. OK only if everything was
+    /// Opens `bytes` and reads everything if it opens; failed reads must wipe their output. OK only if everything was
     /// read.
     warpaes_status status_of(const TestFile& file, const Bytes& bytes) {
         warpaes_status status = WARPAES_OK;
@@ -26,13 +25,13 @@ protected:
         EXPECT_TRUE(status == WARPAES_ERROR_AUTHENTICATION || status == WARPAES_ERROR_FORMAT)
             << file.format.name << ", " << what << ": " << warpaes_status_message(status);
     }
-    /// `file` with these of its segments.
+    /// `file` with only these segments.
     static Bytes put_together(const TestFile& file, const std::vector<Bytes>& segments) {
         Bytes bytes(file.file.begin(), file.file.begin() + static_cast<std::ptrdiff_t>(file.format.header_bytes()));
         for (const Bytes& segment : segments) bytes.insert(bytes.end(), segment.begin(), segment.end());
         return bytes;
     }
-    /// The formats, a step for loops over all their bytes, and how many to do.
+    /// The formats, a step for loops over all their bytes, and the number to do.
     static std::size_t step(const TestFile& file) {
         const std::size_t most = abi_tests::simulated() ? 12 : 400;
         return std::max<std::size_t>(1, file.file.size() / most);
@@ -115,7 +114,7 @@ TEST_P(TamperingTest, SegmentsDroppedDoubledSwappedOrFromAnotherFile) {
         const std::size_t bytes = format.first_text() + 3 * format.text() + 5;
         const TestFile file(format, bytes);
         TestFile other(format, bytes, 2);
-        // The same key, another salt.
+        // The same key with another salt.
         other.file = oracle::seal_segments(format, file.key, file.aad, other.text, Random(9).bytes(64));
         const std::vector<Bytes> s{file.segment(0), file.segment(1), file.segment(2), file.segment(3), file.segment(4)};
         ASSERT_TRUE(put_together(file, s) == file.file);
@@ -154,7 +153,7 @@ TEST_P(TamperingTest, WrongKeyWrongAssociatedDataWrongFormat) {
     }
 }
 
-/// Each read of opening and of reading fails in turn; once it works again, so does the reader.
+/// Each read fails in turn, in opening and in reading; once the source works again, so does the reader.
 TEST_P(TamperingTest, AFailingSourceIsAnErrorAndNothingElse) {
     for (const SegmentFormat& format : oracle::segment_formats()) {
         SCOPED_TRACE(format.name);
@@ -176,7 +175,7 @@ TEST_P(TamperingTest, AFailingSourceIsAnErrorAndNothingElse) {
         const int calls = static_cast<int>(store.calls().size());
         EXPECT_GT(calls, 0);
         for (int n = 0; n < calls; ++n) {
-            // A new reader, which has nothing in its cache.
+            // A new reader with an empty cache.
             store.forget_calls();
             const Reader fresh = open_reader(engine_, store.source(), file.keyset, file.aad);
             store.fail_at(n, true);

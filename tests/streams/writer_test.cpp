@@ -1,4 +1,4 @@
-// Writers of authenticated segments: what they write is what the oracle makes of the same plaintext and header.
+// Writers of authenticated segments: their files equal the oracle's for the same plaintext and header.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -72,7 +72,7 @@ TEST_P(WriterTest, PiecesOfAnySize) {
     }
 }
 
-/// A writer that replaces a reader's file replaces no other that its path leads to, when it is opened or finished.
+/// A writer that replaces a reader's file does not replace another file at its path, when it is opened or finished.
 TEST_P(WriterTest, OnlyTheFileThatIsRead) {
     const TestFile file(small_, 9000);
     const std::string other = folder_ / "other", link = folder_ / "link";
@@ -112,7 +112,7 @@ TEST_P(WriterTest, OnlyTheFileThatIsRead) {
         change();
         EXPECT_EQ(refusal(sink), WARPAES_ERROR_READ) << warpaes_last_error();
     }
-    // What the path leads to later does not matter, but what its folder has there does.
+    // A later change of the path does not matter, but a change in its folder does.
     for (const std::size_t i : {1U, 3U, 4U}) {
         SCOPED_TRACE(changes[i].first);
         begin();
@@ -141,7 +141,7 @@ TEST_P(WriterTest, OnlyTheFileThatIsRead) {
     EXPECT_EQ(read_file(path_), file.file);
 }
 
-/// More than waits in the writer, so that some is sealed from where it lies, and by several workers.
+/// More than the writer buffers, so that some is sealed in place, and by several workers.
 TEST_P(WriterTest, LongPieces) {
     Random random(3);
     for (const SegmentFormat& format : oracle::segment_formats()) {
@@ -251,7 +251,8 @@ TEST_P(WriterTest, OutOfOrder) {
     EXPECT_EQ(store.bytes().size(), bytes);
 }
 
-/// Every call of the function fails in turn. After that only closing is left, and the function is not called again.
+/// Every call of the function fails in turn. After that the writer can only be closed, and the function is not called
+/// again.
 TEST_P(WriterTest, AFailingSinkIsTheEnd) {
     const Bytes text = Random(7).bytes(60000);
     for (const SegmentFormat& format : oracle::segment_formats()) {

@@ -1,7 +1,7 @@
-"""What the headers declare and say, as pages of Markdown: one a header, in the header's order.
+"""The headers' declarations and comments as Markdown pages, one per header, in the header's order.
 
-The headers are their own reference: a comment (`/** */` or `///`) stands before its declaration. A page shows
-each declaration as it is written, without bodies and what is private, under its name, and the comment after it.
+The headers are their own reference: a comment (`/** */` or `///`) stands before its declaration. A page shows each
+declaration as written, without bodies and private members, under its name, followed by the comment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INDENT = "    "
 
 @dataclass
 class Item:
-    """Declarations that one comment is about."""
+    """Declarations that share one comment."""
 
     names: list[str] = field(default_factory=list)
     code: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Header:
 
 
 def _plain(comment: str) -> str:
-    """A comment's text without its marks, as it is indented within it."""
+    """A comment's text without its marks, with its inner indentation."""
     if comment.startswith("/*"):
         body = re.sub(r"^/\*+!?|\*/$", "", comment)
         lines = [re.sub(r"^\s*\* ?(?!\*)", "", line) if i else line.strip() for i, line in enumerate(body.splitlines())]
@@ -50,7 +50,8 @@ def _plain(comment: str) -> str:
 
 
 def _close(text: str, at: int) -> int:
-    """Behind the brace or parenthesis that closes the one at `at`; comments and literals are stepped over."""
+    """Return the position after the brace or parenthesis that closes the one at `at`; comments and literals are
+    skipped."""
     pairs = {"{": "}", "(": ")"}
     opening, closing, depth = text[at], pairs[text[at]], 0
     while at < len(text):
@@ -65,7 +66,7 @@ def _close(text: str, at: int) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    """Behind a comment or a literal that begins at `at`; else 0."""
+    """Return the position after a comment or literal that begins at `at`, or 0."""
     if text.startswith("//", at):
         end = text.find("\n", at)
         return end if end >= 0 else len(text)
@@ -77,7 +78,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _signature(text: str) -> str:
-    """A function's head: without what a constructor initializes."""
+    """A function's head, without a constructor's initializers."""
     text = _without_marks(text).rstrip()
     depth = 0
     for i, char in enumerate(text):
@@ -88,7 +89,7 @@ def _signature(text: str) -> str:
 
 
 def _without_marks(text: str) -> str:
-    """Without what says nothing to a reader; lines that were aligned with it stay aligned."""
+    """Remove words without information for a reader; aligned lines stay aligned."""
     for mark in ("WARPAES_API ", "__forceinline__ "):
         if mark in text:
             text = re.sub(rf"^ {{{len(mark)}}}(?= {{8}})", "", text.replace(mark, ""), flags=re.MULTILINE)
@@ -103,7 +104,7 @@ def _is_function(head: str) -> bool:
 
 
 def _declaration(text: str, at: int) -> tuple[str, int]:
-    """The declaration that begins at `at`, without bodies, and where the next one may begin."""
+    """Return the declaration that begins at `at`, without bodies, and the position after it."""
     start = at
     while at < len(text):
         if skipped := _skip(text, at):
@@ -125,7 +126,7 @@ def _declaration(text: str, at: int) -> tuple[str, int]:
 
 
 def _without_bodies(text: str) -> str:
-    """A type as others see it: no bodies of its functions, nothing private."""
+    """A type's public part, without function bodies and private members."""
     bare = re.sub(r"^template\s*<.*?>\s*(?=struct|class)", "", text, flags=re.DOTALL)
     opening = text.find("{")
     if opening < 0 or not re.match(r"(?:struct|class)\b", bare):
@@ -166,7 +167,7 @@ def _without_bodies(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Blanks and comments in front, and the rest."""
+    """Split off leading blanks and comments."""
     at = 0
     while at < len(text):
         if text[at].isspace():
@@ -295,7 +296,7 @@ def prose(text: str, links: dict[str, str]) -> str:
 
 
 def page(header: Header, links: dict[str, str]) -> str:
-    """`links`: where every name that may be linked is declared."""
+    """`links`: the place of declaration of every name to link."""
     out = [f"# {header.path}", prose(header.text, links), f"```cpp\n#include <warpaes/{header.path}>\n```"]
     seen: set[str] = set()
     for title, items in header.sections:

@@ -29,7 +29,7 @@ OUTSIDE = {
 }
 LANGUAGES = {".c": "c", ".h": "c", ".cpp": "cpp", ".hpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python"}
 INCLUDE = "include/warpaes/"
-#: Of the Python package: a page a module, with its title and what it shows; none: all that the module itself defines.
+#: Pages of the Python package, one per module, with a title and the names to show; none: all that the module defines.
 PYTHON = {
     "warpaes": (
         "The package",
@@ -98,7 +98,7 @@ def notebook(text: str) -> str:
 
 
 def _source_page(path: str) -> str:
-    """A file of the repository as a page; returns where."""
+    """Add a file of the repository as a page, and return its path."""
     page = f"source/{path}.md"
     if page not in _made:
         text, language = (ROOT / path).read_text(), LANGUAGES.get(Path(path).suffix, "text")
@@ -111,7 +111,7 @@ def _source_page(path: str) -> str:
 
 
 def _target(path: str) -> str | None:
-    """Where a file of the repository is in the site; None if it is not there."""
+    """Return the path of a repository file in the site, or None."""
     if path in OUTSIDE:
         return OUTSIDE[path]
     if path.startswith("docs/"):
@@ -122,12 +122,12 @@ def _target(path: str) -> str | None:
 
 
 def _origin(page: str) -> str:
-    """The file of the repository that a page of the site is."""
+    """Return the repository file of a page."""
     return next((path for path, where in OUTSIDE.items() if where == page), f"docs/{page}")
 
 
 def relinked(text: str, page: str) -> str:
-    """The page's text with links that work in the site. In blocks of code nothing is a link."""
+    """Return the page's text with links that work in the site. Blocks of code contain no links."""
 
     def one(found: re.Match) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(_origin(page)), found[2]))
@@ -173,7 +173,7 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
 
 
 def on_page_content(html: str, page, config, files) -> str:
-    """GitHub begins lists and tables without a blank line before them; MkDocs does not, and would say nothing."""
+    """GitHub accepts lists and tables without a blank line before them; MkDocs does not, and gives no warning."""
     for broken in re.findall(r"<p>(?:(?!</p>).)*?\n((?:[-*] |\d+\. |\|).*)", html):
         LOG.warning("%s: a list or table needs a blank line before it: %s", page.file.src_uri, broken[:80])
     return html

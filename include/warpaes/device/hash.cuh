@@ -3,8 +3,8 @@
 //
 // With a key that is fixed and public for the whole protocol, AES is modelled as a random permutation P. The names are
 // those of C. Guo, J. Katz, X. Wang and Y. Yu, "Efficient and Secure Multiparty Computation from Fixed-Key Block
-// Ciphers", IEEE S&P 2020. That paper says which property a protocol needs; the functions must not be exchanged for one
-// another. Half-gates garbling and correlated oblivious transfer need tweakable circular correlation robustness
+// Ciphers", IEEE S&P 2020. That paper specifies the property that a protocol needs; the functions are not
+// interchangeable. Half-gates garbling and correlated oblivious transfer need tweakable circular correlation robustness
 // (hash_tccr). There x is secret, and the tweak is public and must never repeat.
 //
 // SPDX-License-Identifier: Apache-2.0

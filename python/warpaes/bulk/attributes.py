@@ -1,7 +1,7 @@
-"""Attributes of objects in an object store: the type of their content and its like, user metadata, and tags.
+"""Attributes of objects in an object store: content type and similar fields, user metadata, and tags.
 
-They are named as boto3 names them. The manifest has those of the originals; nothing that lies next to an object decides
-what is restored.
+They have boto3's names. The manifest contains the originals' attributes; files next to an object do not affect which
+are restored.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-#: Headers of an answer, and the attributes that they carry.
+#: Headers of a response, and the attributes that they contain.
 HEADERS = {
     "content-type": "ContentType",
     "cache-control": "CacheControl",
@@ -25,14 +25,14 @@ META = "x-amz-meta-"
 METADATA, TAGS = "Metadata", "Tagging"
 #: Every attribute.
 NAMES = (*HEADERS.values(), METADATA, TAGS)
-#: The type of objects that were written without one.
+#: The content type of objects written without one.
 NO_TYPE = "binary/octet-stream"
 
 Attributes = dict[str, Any]
 
 
 def from_headers(headers: Mapping[str, str], own: set[str]) -> Attributes:
-    """Return the attributes of an object, without its tags; `own`: names of metadata that are left out."""
+    """Return the attributes of an object, without its tags; `own`: names of metadata to omit."""
     found: Attributes = {}
     metadata = {}
     for name, value in headers.items():
@@ -53,7 +53,7 @@ def from_headers(headers: Mapping[str, str], own: set[str]) -> Attributes:
 
 
 def of_sealed(attributes: Attributes) -> Attributes:
-    """Return the attributes that an encrypted object has: its content is not in the original's encoding."""
+    """Return the attributes of an encrypted object: its content does not have the original's encoding."""
     return {name: value for name, value in attributes.items() if name != "ContentEncoding"}
 
 

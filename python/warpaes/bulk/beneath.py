@@ -1,4 +1,4 @@
-"""Opening files below a folder, whatever lies there: no link is followed on the way (openat2 of Linux 5.6)."""
+"""Opens files below a folder without following any link on the way (openat2 of Linux 5.6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _hows: dict[int, _How] = {}
 
 
 def open_beneath(folder: int, path: bytes, flags: int) -> int:
-    """Open a file by its path below a folder; -1 if that fails for any reason, which a walk by folders then finds.
+    """Open a file by its path below a folder; return -1 if that fails for any reason, which a walk by folders then
+    determines.
 
     Kernels before 5.6 and some sandboxes do not have the call.
     """

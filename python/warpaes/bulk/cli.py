@@ -20,13 +20,14 @@ from .commands import make_run
 from .config import TEMPLATE
 from .dispatch import StoppedError
 from .job import Run
+from .keys import PARQUET_TEMPLATES
 from .listing import Options, Refused
 from .lock import EXPIRY, LockedError
 from .pool import NoWorkerError
 from .progress import human
 from .storage import ChangedError, ExistsError, MissingError, PermanentError
 
-#: What ends a job, and is said in a sentence.
+#: Exceptions that end a job with a message.
 FAILURES = (
     ChangedError,
     Error,
@@ -47,8 +48,8 @@ UNITS = {"k": 10, "m": 20, "g": 30}
 
 DESCRIPTION = """\
 Encrypts, decrypts, re-encrypts and verifies datasets: many objects at once, on
-this machine or on a Ray cluster. Sources: paths, s3:// and every URL that
-fsspec opens. Targets: paths and s3://. A manifest in the target, which only
+this machine or on a Ray cluster. Sources: paths, s3:// and all URLs of fsspec. Targets: paths and s3://. A manifest in
+the target, which only
 the holder of a key can change, contains the state of every object; the same
 command again continues from there."""
 
@@ -85,7 +86,7 @@ def _number(kind: type, least: float, text: str) -> Any:
 
 
 def count(text: str) -> int:
-    """Read a number of what there has to be one of."""
+    """Read a positive number."""
     return int(_number(int, 1, text))
 
 
@@ -95,17 +96,17 @@ def count_or_none(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Read a time, which cannot be nothing."""
+    """Read a positive time."""
     return float(_number(float, 0.001, text))
 
 
 def share(text: str) -> float:
-    """Read a part of something, or several."""
+    """Read a positive number with a fraction."""
     return float(_number(float, 0, text))
 
 
 def memory(text: str) -> int:
-    """Read a size with room for something."""
+    """Read a positive size."""
     value = size(text)
     if value < 1 << 20:
         raise argparse.ArgumentTypeError(f"{text!r} is less than the minimum, 1M")
@@ -113,7 +114,7 @@ def memory(text: str) -> int:
 
 
 def suffix(text: str) -> str:
-    """Read the end of names, which are UTF-8."""
+    """Read a suffix of names, which is UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -199,15 +200,16 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--template",
-        choices=Keyset.templates(),
+        choices=[*Keyset.templates(), *PARQUET_TEMPLATES],
         metavar="TEMPLATE",
-        help=f"of data keys (default: that of the dataset, or {TEMPLATE}; %(choices)s)",
+        help=f"of data keys (default: that of the dataset, or {TEMPLATE}; …_PARQUET: Parquet files stay Parquet files, "
+        "encrypted by modular encryption; %(choices)s)",
     )
 
 
 def _share(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--share", action="store_true", help="let drivers on other machines, with the same command, take part"
+        "--share", action="store_true", help="let drivers on other machines take part with the same command"
     )
 
 
@@ -215,7 +217,7 @@ def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
     group = parser.add_argument_group("storage")
     group.add_argument("--endpoint-url", metavar="URL", help="an object store with S3's interface")
     if ends == 2:
-        group.add_argument("--source-endpoint-url", metavar="URL", help="another one for the source")
+        group.add_argument("--source-endpoint-url", metavar="URL", help="another object store for the source")
     group.add_argument("--region", help="of the bucket")
     group.add_argument("--timeout", type=seconds, default=60, metavar="S", help="for an answer (default: 60)")
     group.add_argument(
@@ -238,13 +240,13 @@ def _work(parser: argparse.ArgumentParser) -> None:
         type=count_or_none,
         default=0,
         metavar="N",
-        help="processes here, or actors there (default: 1 here, as many as there is room for there)",
+        help="local processes, or actors in the cluster (default: 1 process, or as many actors as fit)",
     )
     group.add_argument("--cpus", type=share, default=1, metavar="N", help="an actor's cores, for Ray (default: 1)")
     group.add_argument(
         "--gpus", type=share, default=0, metavar="N", help="an actor's share of GPUs, for Ray (default: 0)"
     )
-    group.add_argument("--backend", help="what computes (default: what the planner finds fastest)")
+    group.add_argument("--backend", help="backend (default: the planner's choice)")
     group.add_argument(
         "--threads", type=count, default=32, metavar="N", help="objects at once in a worker (default: 32)"
     )
@@ -260,14 +262,14 @@ def _work(parser: argparse.ArgumentParser) -> None:
         type=memory,
         default=256 << 20,
         metavar="SIZE",
-        help="what objects on their way may take in a worker (default: 256M)",
+        help="memory for objects in progress in a worker (default: 256M)",
     )
-    group.add_argument("--attempts", type=count, default=5, metavar="N", help="tries at an object (default: 5)")
+    group.add_argument("--attempts", type=count, default=5, metavar="N", help="attempts per object (default: 5)")
     group.add_argument(
         "--max-errors", type=count_or_none, metavar="N", help="give up when more objects than this have failed"
     )
     group.add_argument(
-        "--checkpoint", type=seconds, default=30, metavar="S", help="the manifest is saved so often (default: 30)"
+        "--checkpoint", type=seconds, default=30, metavar="S", help="time between saves of the manifest (default: 30)"
     )
     group.add_argument(
         "--lock-expiry",
@@ -281,11 +283,11 @@ def _work(parser: argparse.ArgumentParser) -> None:
 def _telling(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reports")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    group.add_argument("--json", action="store_true", help="the report as JSON on standard output")
+    group.add_argument("--json", action="store_true", help="print the report as JSON on standard output")
     group.add_argument(
         "--metrics",
         metavar="[HOST:]PORT|FILE",
-        help="metrics in Prometheus' text format: a port to ask (/metrics; / is a page), or a file",
+        help="metrics in Prometheus' text format: a port (/metrics; / is a page), or a file",
     )
 
 
@@ -310,11 +312,11 @@ def make_parser() -> argparse.ArgumentParser:
             "--names", metavar="FILE", help="do not list, take these: Parquet (key, size, etag) or a name a line"
         )
         each.add_argument(
-            "-n", "--dry-run", action="store_true", help="only report what would be done: nothing is written or removed"
+            "-n", "--dry-run", action="store_true", help="report what the job would do, and write nothing"
         )
-        each.add_argument("--follow", action="store_true", help="take files of SOURCE that links lead to")
+        each.add_argument("--follow", action="store_true", help="follow symbolic links in SOURCE")
         each.add_argument(
-            "--suffix", type=suffix, default="", help="after every name in the encrypted dataset (default: none)"
+            "--suffix", type=suffix, default="", help="suffix of every name in the encrypted dataset (default: none)"
         )
         each.add_argument("--update", action="store_true", help="list the source again, and add what is new to a job")
         each.add_argument("--overwrite", action="store_true", help="replace objects that exist in TARGET")
@@ -322,17 +324,19 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--remove-source",
             action="store_true",
-            help="in the end, remove each original that equals what its copy in TARGET opens to",
+            help="at the end, remove each original that equals the decrypted copy in TARGET",
         )
         each.add_argument(
             "--accept-loss",
             action="store_true",
-            help="with --remove-source: also if something of the originals is not kept, which is said before",
+            help="with --remove-source: also if copies lose attributes of the originals, which are listed first",
         )
         _patterns(each)
         _keys(each, None)
         if name == "encrypt":
-            each.add_argument("--keep-key", metavar="ID", help="encrypt with this key of KEY, not with its primary key")
+            each.add_argument(
+                "--keep-key", metavar="ID", help="encrypt with this key of KEY instead of its primary key"
+            )
             _envelope(each)
             _trust(each, "bind each object to its name in this dataset (default: yes)")
         else:
@@ -349,7 +353,7 @@ def make_parser() -> argparse.ArgumentParser:
     each.add_argument(
         "--drop-old-keys", action="store_true", help="forget wrapped data keys that no object needs any more"
     )
-    each.add_argument("--drop-missing", action="store_true", help="give up objects that an earlier try has not found")
+    each.add_argument("--drop-missing", action="store_true", help="drop objects that an earlier attempt did not find")
     _keys(each, "keyset to encrypt or wrap with (default: KEY, which must have a new primary key)")
     _envelope(each)
     _trust(each, "refuse a dataset whose names are not bound")
@@ -358,7 +362,7 @@ def make_parser() -> argparse.ArgumentParser:
     _share(each)
     _telling(each)
 
-    each = command("rewrap", "wrap the data keys of TARGET with another key; objects stay as they are")
+    each = command("rewrap", "wrap the data keys of TARGET with another key; objects stay unchanged")
     each.add_argument("target", metavar="TARGET")
     _keys(each, "keyset to wrap with")
     _trust(each, "refuse a dataset whose names are not bound")
@@ -400,7 +404,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
-    """Return what a job is told."""
+    """Return the options of a job."""
     given = dict(vars(arguments))
     if given.pop("needs_key") and not given["key"]:
         place = os.environ.get("WARPAES_KEYSET", "")
@@ -421,7 +425,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
-    """Yield the report as people read it."""
+    """Yield the lines of the readable report."""
     if report.get("dry_run"):
         yield from plan.lines(report)
     elif "states" in report:
@@ -465,7 +469,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit status: 0, 1 if objects have failed, 2 if nothing could be begun."""
+    """Run the command; return its exit status: 0, 1 if objects failed, 2 if the job could not begin."""
     parsed = make_parser().parse_args(arguments)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     run: Run | None = None

@@ -1,4 +1,4 @@
-"""The commands of warpaes bulk that run a job. The module of one is loaded when it is used."""
+"""The commands of warpaes bulk that run a job. A command's module is loaded when it is used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMMANDS = {
 
 
 def make_run(options: Options) -> Run:
-    """Return a run of the command that the options name."""
+    """Return a run of the command in the options."""
     module, name = COMMANDS[options.command]
     run: Run = getattr(importlib.import_module(f".{module}", __package__), name)(options)
     return run

@@ -1,4 +1,4 @@
-"""Gives rows to workers, shard by shard, and notes the results in the manifest."""
+"""Gives rows to workers, shard by shard, and records the results in the manifest."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .progress import Progress
 from .rows import DONE, ERROR, PENDING, REMOVED, Row
 from .storage import WINDOW, CredentialsError
 
-#: A row that was lost with this many workers runs in a worker of its own; if that worker dies, the row has failed.
+#: A row that was lost with this many workers runs in a separate worker; if that worker dies, the row has failed.
 SUSPECT = 4
-#: Workers that die one after the other, without anything done in between, before the job is given up.
+#: Number of workers that may die in succession, without any progress, before the job is given up.
 DEATHS_IN_A_ROW = 20
-#: Shards with rows in flight: while the last rows of one are processed, the next one's begin.
+#: Maximum number of shards with rows in flight: the next shard begins during the last rows of one.
 SHARDS_OPEN = 3
-#: A row's number: its shard's number in the bits above these, and its place there.
+#: A row's number: the shard's number in the bits above these, and its position there.
 PLACE_BITS = 32
-#: Seconds until shards of other drivers are looked at again.
+#: Seconds until shards of other drivers are checked again.
 WAIT = 1.0
 
 
@@ -35,7 +35,7 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class Task:
-    """Something to do with rows: with which of them, whether a shard has any, and their states afterwards."""
+    """A task for rows: the selected rows, whether a shard has any, and their states afterwards."""
 
     name: str
     wants: Callable[[Row], bool]
@@ -61,7 +61,7 @@ VERIFY = Task(
 
 
 class Dispatcher:
-    """One pass over rows: each succeeds, or ends in an error of its own."""
+    """One pass over rows: each succeeds or ends in an error."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class Dispatcher:
         claims: Claims | None = None,
         waits: bool = True,
     ) -> None:
-        """`every_while` is called between events: it saves, and checks whether the job may go on.
+        """`every_while` is called between events: it saves, and checks whether the job may continue.
 
-        `claims`: other drivers work on the same job; `waits`: and this one ends after them.
+        `claims`: other drivers work on the same job; `waits`: this one ends after them.
         """
         self.manifest, self.pool, self.config, self.progress = manifest, pool, config, progress
         self.attempts, self.max_errors, self.every_while = attempts, max_errors, every_while
@@ -117,7 +117,7 @@ class Dispatcher:
         return self.manifest.rows_of(number >> PLACE_BITS)[number & ((1 << PLACE_BITS) - 1)]
 
     def _begin_shards(self) -> None:
-        """Take up shards until there are rows to give."""
+        """Take shards until there are rows to give."""
         for _ in range(len(self._ahead)):
             if self._large or self._small or len(self._left) >= SHARDS_OPEN:
                 return
@@ -140,7 +140,7 @@ class Dispatcher:
                 self._let_go(shard)
 
     def _end(self, number: int) -> None:
-        """Note that a row has ended; a shard without others is let go."""
+        """Record that a row has ended, and release its shard if that was the last one."""
         shard = number >> PLACE_BITS
         self.manifest.change(shard)
         for memory in (self._before, self._failed_with, self._died_alone):
@@ -170,13 +170,13 @@ class Dispatcher:
                 self._fill(slot, has)
 
     def _fill(self, slot: int, has: set[int]) -> None:
-        """Give a worker twice the rows that it works on: large ones as its memory allows, small ones in addition."""
+        """Give a worker twice the rows that it processes at once: large ones as its memory allows, plus small ones."""
         room = 2 * self.config.threads - len(has)
         if room < self.config.threads // 2 and has:
             return
         held = sum(self._memory(number) for number in has if self._row(number).size > WINDOW)
         chosen: list[int] = []
-        # The last ones are shared.
+        # The last rows are shared among workers.
         share = -(-len(self._large) // len(self._slots))
         while len(chosen) < min(room, share) and (
             held == 0 or held + self._memory(self._large[0]) <= self.config.memory
@@ -252,7 +252,7 @@ class Dispatcher:
             raise StoppedError(f"more than {self.max_errors} objects have failed, the last by: {error}")
 
     def _died(self, slot: int) -> None:
-        """Give the rows of a dead worker to others. It may have been one of the rows that killed it."""
+        """Give the rows of a dead worker to others. One of its rows may have killed it."""
         self.progress.deaths += 1
         self._deaths_in_a_row += 1
         had, self._slots[slot] = self._slots[slot], set()

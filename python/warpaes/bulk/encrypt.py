@@ -36,7 +36,8 @@ class Transfer(Run):
             next(iter(self.source.list()), None)
 
     def _say_lost(self, lost: Iterable[str]) -> None:
-        """Say what copies do not keep, before the work; refuse to remove originals for them without --accept-loss."""
+        """Report the attributes that copies lose, before the work; refuse to remove such originals without
+        --accept-loss."""
         job = self.manifest.job
         lost = sorted({*job.options.get("lost", []), *lost})
         if not lost:
@@ -52,7 +53,7 @@ class Transfer(Run):
 
     def _remove_source(self) -> None:
         if self.options.remove_source and not self._joins:
-            # Before an original goes, the manifest durably has its copy.
+            # Before an original is removed, the manifest durably contains its copy.
             self._dispatch(REMOVE)
             self._save()
 
@@ -101,7 +102,7 @@ class Transfer(Run):
         self.config.template = job.options.get("template") or TEMPLATE
 
     def _begin(self, manifest: Manifest) -> None:
-        """Take up a manifest, old or new; with --dry-run it is never stored."""
+        """Use a manifest, old or new; with --dry-run it is never stored."""
         self._manifest = manifest
         manifest.is_dry = self.options.dry_run
         for name, value in (("include", self.options.include), ("exclude", self.options.exclude)):
@@ -110,9 +111,9 @@ class Transfer(Run):
                 manifest.job.options[name] = value
 
     def _join(self, old: Row, new: Row) -> bool:
-        """Let a row of a new listing alter that of the manifest; return whether it has."""
+        """Update a manifest's row from a new listing; return whether it changed."""
         if new.size < 0 or (old.size, old.version, old.old_sha256) == (new.size, new.version, new.old_sha256):
-            return False  # the same, or of a list of names, which contains no more
+            return False  # the same, or from a list of names, which contains only names
         if old.is_sealed and not self.options.overwrite:
             old.error = f"{new.source} has changed: --overwrite does it again"
             return True
@@ -147,7 +148,7 @@ class Encrypt(Transfer):
             if options.update and not self._joins:
                 there.merge(self.listing.rows(there=there), self._join)
             there.job.command = "encrypt"
-            if there.job.finished and not failed:  # else objects of failed attempts may be there
+            if there.job.finished and not failed:  # otherwise objects of failed attempts may exist
                 there.job.id = secrets.token_hex(16)
         self._say_lost(self.source.not_kept(options.target_options.get("put", {})))
         if options.dry_run:
@@ -159,7 +160,7 @@ class Encrypt(Transfer):
         self._remove_source()
 
     def _refuse_sealed_source(self) -> None:
-        """Refuse to encrypt an encrypted dataset. That its manifest is not authenticated here does no harm."""
+        """Refuse to encrypt an encrypted dataset. It is harmless that its manifest is not authenticated here."""
         if self.source.place() == self.target.place():
             return
         already = Manifest.load(self.source)
@@ -168,7 +169,7 @@ class Encrypt(Transfer):
             raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key")
 
     def _under_primary(self, there: Manifest) -> None:
-        """Refuse to encrypt into a dataset that is not under the key that the command line names for that."""
+        """Refuse to encrypt into a dataset under another key than the command line's."""
         assert there.signer is not None
         held, primary = there.signer.holder, self.holders[0]
         if held is not primary:

@@ -1,4 +1,4 @@
-"""A job from beginning to end: its rows, by the manifest; the work; the report."""
+"""A job from beginning to end: its rows from the manifest, the work, the report."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from .stores import open_storage
 from .worker import use_backend
 
 SETTLE = 3.0
-#: Names in the note on those that a listing has left out.
+#: Maximum number of names in the note on objects that a listing left out.
 LEFT_OUT = 5
 
 
 class Run(abc.ABC):
-    """One run of a command, which may begin a job or continue one. Each command is a class of its own."""
+    """One run of a command, which may begin a job or continue one. Each command has a separate class."""
 
     def __init__(self, options: Options) -> None:
         """Open storages and keys."""
@@ -63,6 +63,7 @@ class Run(abc.ABC):
             raise Refused("--name names the objects: leave out --include and --exclude")
         if options.dry_run and (options.share or options.metrics):
             raise Refused("--dry-run only looks: leave out --share and --metrics")
+        self._check_template(options.template)
         self.listing = Listing(options, self.source, self.target)
         if not options.key:
             raise Refused("-k is missing: a keyset")
@@ -72,7 +73,8 @@ class Run(abc.ABC):
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
         keys.merged(self.specs)  # before workers start: reports faults of the options
         keys.merged(self.new_specs)
-        #: Every key that may have saved a manifest, those of --new-key first. The first one of all encrypts or wraps.
+        #: Every key that may have saved a manifest, the keys of --new-key first. The first one of all encrypts or
+        #: wraps.
         self.holders = [holder for spec in [*self.new_specs, *self.specs] for holder in spec.holders()]
         self.config = Config(
             command=options.command, named_dataset=options.dataset, source=options.source, target=options.target,
@@ -120,7 +122,7 @@ class Run(abc.ABC):
         """Process the rows of the command."""
 
     def _take_part(self, held: contextlib.ExitStack) -> None:
-        """Lock the target; with --share, join the driver that has locked it."""
+        """Lock the target; with --share, join the driver that locked it."""
         command, expiry = self.options.command, self.options.lock_expiry
         beat = min(10.0, expiry / 4)
         if self.options.share:
@@ -137,7 +139,7 @@ class Run(abc.ABC):
             self._check = lock.check
 
     def _loaded(self, load: Callable[[], Manifest | None]) -> Manifest | None:
-        """Return the target's manifest; a driver that joins another waits until that has begun the job."""
+        """Return the target's manifest; a driver that joins another first waits for the other to begin the job."""
         options, manifest = self.options, load()
         lock = Lock(self.target, options.command, expiry=options.lock_expiry)
         while self._joins and (manifest is None or manifest.job.finished or manifest.job.command != options.command):
@@ -153,7 +155,8 @@ class Run(abc.ABC):
     # ------------------------------------------------------------------------------------------------- the manifest
 
     def _load(self, storage: Storage) -> Manifest | None:
-        """Return the authentic manifest of an encrypted dataset, no older than --at-least and of the key of --pin."""
+        """Return the authentic manifest of an encrypted dataset, not older than --at-least and with the key of
+        --pin."""
         options = self.options
         manifest = Manifest.load(storage, self.holders)
         if manifest is None:
@@ -220,19 +223,20 @@ class Run(abc.ABC):
         return manifest
 
     def _read_with(self, sealed: Manifest | None) -> None:
-        """Set in the workers' configuration how the objects that they read were encrypted."""
+        """Set the encryption of the objects to read in the workers' configuration."""
         config, options = self.config, self.options
         if sealed is not None:
             config.dataset, config.old_binding = sealed.dataset, sealed.job.options.get("binding", BOUND)
             config.records = dict(sealed.job.keys)
             config.given = list(sealed.job.options.get("given", []))
+            config.template = sealed.job.options.get("template") or TEMPLATE
         else:
             config.dataset, config.records = options.dataset, self.listing.records
             bound = BOUND if options.dataset else BARE
             config.old_binding = UNBOUND if options.bind_names is False else bound
 
     def _again(self) -> None:
-        """Try failed rows again, apart from those that the listing has refused."""
+        """Try failed rows again, except those that the listing refused."""
         manifest = self.manifest
         for number, shard in enumerate(manifest.shards):
             if not shard.errors:
@@ -247,9 +251,15 @@ class Run(abc.ABC):
 
     # -------------------------------------------------------------------------------------------------------- keys
 
+    def _check_template(self, template: str | None) -> None:
+        """Refuse Parquet files under a key that they share: with random nonces each of them takes some of its life."""
+        if keys.is_parquet(template) and self.options.envelope != "object":
+            raise Refused(f"--template {template}: each Parquet file has a key of its own; add --envelope object")
+
     def _choose_key(self, specs: list[keys.KeySpec]) -> None:
-        """Decide the key of new objects, which only the command line does: no key is used again that was stored."""
+        """Choose the key of new objects from the command line only: no stored key is used again."""
         job, options, holder = self.manifest.job, self.options, self.holders[0]
+        self._check_template(self.config.template)
         if options.envelope == "job":
             place = keys.Place(self.manifest.dataset, "", job.id)
             record, _ = keys.new_record(holder.source, self.config.template, place)
@@ -268,7 +278,7 @@ class Run(abc.ABC):
             job.used = sorted({*job.used, holder.key_id})
 
     def _write_with(self, specs: list[keys.KeySpec]) -> None:
-        """Set in the workers' configuration how they encrypt objects."""
+        """Set the encryption of new objects in the workers' configuration."""
         manifest, config = self.manifest, self.config
         if not manifest.job.options.get("envelope") and specs[0].keyset is None:
             raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")
@@ -282,7 +292,7 @@ class Run(abc.ABC):
         config.old_binding = manifest.job.options.get("old_binding", config.binding)
 
     def _keep_records(self) -> None:
-        """Keep the records of shared keys next to the objects, for users who have lost the manifest."""
+        """Store the records of shared keys next to the objects, for users who lose the manifest."""
         if not self.manifest.job.is_decrypted:
             for key_id, record in self.manifest.job.keys.items():
                 self._keep_record(key_id, json.dumps(record).encode())
@@ -298,7 +308,7 @@ class Run(abc.ABC):
                 self.target.put(name, text, version)
 
     def _mark(self, todo: str, wanted: Callable[[Row], bool]) -> int:
-        """Note that a command has to process these rows; return how many."""
+        """Mark the rows that a command must process; return their number."""
         count = 0
         for number, rows in self.manifest.each():
             for row in rows:
@@ -311,7 +321,7 @@ class Run(abc.ABC):
     # ----------------------------------------------------------------------------------------------------- the work
 
     def _take_shards(self, task: Task) -> None:
-        """Process shards of a job that another driver has begun."""
+        """Process shards of a job that another driver began."""
         manifest = self.manifest
         self.progress.objects, self.progress.bytes = manifest.total("rows"), manifest.total("bytes")
         self._save()  # before anything is written under a new key
@@ -320,7 +330,7 @@ class Run(abc.ABC):
         self._await_end()
 
     def _await_end(self) -> None:
-        """Wait until the driver that has begun the job ends it: the job's errors are those of all drivers."""
+        """Wait until the driver that began the job ends it: the job's errors are those of all drivers."""
         lock = Lock(self.target, self.options.command, expiry=self.options.lock_expiry)
         while not self.manifest.job.finished:
             if lock.watch():
@@ -352,17 +362,17 @@ class Run(abc.ABC):
         self._keep_records()
         if self._claims is not None:
             manifest.mine = set()
-        else:  # which leaves the parts of other drivers
+        else:  # which leaves other drivers' parts
             manifest.sweep()
             self.swept = self.target.sweep(manifest)
         try:
             self._dispatch(task)
         except (KeyboardInterrupt, StoppedError):
-            with contextlib.suppress(OSError, PermanentError):  # else the next run does it
+            with contextlib.suppress(OSError, PermanentError):  # otherwise the next run does it
                 self.swept += self.target.sweep(manifest)
             raise
         if progress.deaths:
-            time.sleep(SETTLE)  # requests of a worker that died may still be on their way
+            time.sleep(SETTLE)  # requests of a dead worker may still be in flight
         self.swept += self.target.sweep(manifest)
         manifest.refresh()
         manifest.mine = None
@@ -370,7 +380,7 @@ class Run(abc.ABC):
         self._save()
 
     def _note_given(self) -> None:
-        """Note which attributes the command line gives to all objects, so that verify does not compare them."""
+        """Record the attributes that the command line gives to all objects, so that verify does not compare them."""
         options = self.manifest.job.options
         given = {
             *options.get("given", []),
@@ -406,7 +416,7 @@ class Run(abc.ABC):
             if not self.manifest.read_only:
                 try:
                     self._save()
-                except (OSError, PermanentError) as error:  # objects that are done are found by the next run
+                except (OSError, PermanentError) as error:  # the next run finds finished objects
                     self.progress.say(f"the manifest could not be saved: {error}")
             raise
         finally:
@@ -415,7 +425,7 @@ class Run(abc.ABC):
 
     def _every_while(self) -> None:
         self._check()
-        # A save may take a while: a twentieth of the time may go there.
+        # A save may take long: at most a twentieth of the time is spent on saves.
         if not self.manifest.read_only and time.monotonic() - self._saved > max(
             self.options.checkpoint, 20 * self._saving
         ):
@@ -435,7 +445,7 @@ class Run(abc.ABC):
         self._saving = self._saved - begin
 
     def _notes(self) -> list[str]:
-        """Return what the report says of the objects, once they were listed."""
+        """Return the report's fields about the objects, after they were listed."""
         if left := self.source.left_out:
             some = ", ".join(f"{name} ({why})" for name, why in list(left.items())[:LEFT_OUT])
             self.notes.append(

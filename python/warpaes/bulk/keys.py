@@ -1,7 +1,7 @@
-"""Keys of data: a keyset that everything is encrypted with, or data keys that a key source wraps (envelopes).
+"""Keys of data: one keyset that encrypts everything, or data keys that a key source wraps (envelopes).
 
 Associated data keep three purposes of one key apart: objects (`name_data`), wrapped data keys (`_record_data`) and the
-keys that authenticate manifests (manifest.py). Each begins with words of its own.
+keys that authenticate manifests (manifest.py). Each begins with different words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import json
 import secrets
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,19 +19,20 @@ from typing import Any, Protocol
 from .. import keysources
 from .._keyset_places import MANAGERS, read_keyset_text
 from .._native import Keyset
+from .._once import Kept
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
 from .storage import FOLDER, CredentialsError, PermanentError
 
-#: What the associated data of objects begin with; the dataset's id and the object's name follow.
+#: Prefix of the associated data of objects; the dataset's ID and the object's name follow.
 NAME_LABEL = "warpaes bulk object"
 #: The prefix of the associated data of wrapped data keys; the digest of their binding follows.
 RECORD_LABEL = b"warpaes bulk data key 2 "
-#: The same of warpaes 1.0, whose records were bound to their own id only. They are read, and not written.
+#: The prefix of warpaes 1.0, whose records were bound only to their own ID. They are read but not written.
 RECORD_LABEL_1 = b"warpaes bulk data key "
 #: The maximum size of an object's records in bytes; each attempt adds one record.
 MAX_RECORDS = 4 << 20
-#: What a record is bound to.
+#: The object, dataset and job that a record is bound to.
 BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")
 
 
@@ -61,7 +61,7 @@ class KeysetSource:
         return self._keys.wrap(data_key, associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt a data key with whichever key of the keyset it was encrypted with."""
+        """Decrypt a data key with the key of the keyset that encrypted it."""
         try:
             return self._keys.unwrap(wrapped, associated_data)
         except (InvalidTag, FormatError):
@@ -69,7 +69,7 @@ class KeysetSource:
 
 
 class UrlSource:
-    """A key source of the package's: a key manager, a token or a TPM. Each worker asks it by itself."""
+    """A key source of the package: a key manager, a token or a TPM. Each worker asks it by itself."""
 
     def __init__(self, source: keysources.KeySource) -> None:
         """Wrap a key source of the package. The source is first contacted by ``wrap`` or ``unwrap``."""
@@ -77,7 +77,7 @@ class UrlSource:
         self.name = source.name
 
     def wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
-        """Encrypt a data key; what a source refuses is not asked for again."""
+        """Encrypt a data key; a refused request is not repeated."""
         try:
             return self._source.wrap(data_key, associated_data)
         except (keysources.DeniedError, keysources.ExhaustedError) as error:
@@ -86,7 +86,7 @@ class UrlSource:
             raise PermanentError(str(error)) from error
 
     def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt a data key; a source that cannot be reached now may be asked again."""
+        """Decrypt a data key; requests to an unreachable source may be repeated."""
         try:
             return self._source.unwrap(wrapped, associated_data)
         except keysources.DeniedError as error:
@@ -109,7 +109,7 @@ def _promoted(name: str, secret: bytes, key_id: str) -> bytes:
 
 @dataclass(frozen=True)
 class KeySpec:
-    """What -k names, as a worker gets it: the text of a keyset or of a key-encryption key, or a URL."""
+    """The value of -k for a worker: the text of a keyset or of a key-encryption key, or a URL."""
 
     name: str
     keyset: bytes | None = field(repr=False)  #: for files
@@ -117,7 +117,7 @@ class KeySpec:
 
     @staticmethod
     def read(place: str, keep_key: str | None = None) -> KeySpec:
-        """Read what -k names; `keep_key`: the id of the key that is to encrypt in place of the primary key."""
+        """Read the key that -k names; `keep_key`: the ID of the key that encrypts instead of the primary key."""
         kind = place.partition(":")[0]
         if kind in MANAGERS:
             if keep_key is not None:
@@ -155,11 +155,11 @@ class KeySpec:
 
 @dataclass(frozen=True)
 class Holder:
-    """One key that wraps the key of a manifest."""
+    """A key that wraps the key of a manifest."""
 
     source: KeySource
     name: str
-    key_id: str  #: in its keyset; "" of other keys
+    key_id: str  #: in its keyset; "" for other keys
 
     def __str__(self) -> str:
         """Name it for a message."""
@@ -201,17 +201,45 @@ def name_data(dataset: str, name: str) -> bytes:
     return f"{NAME_LABEL} {dataset} {name}".encode()
 
 
+#: Templates of data keys for Parquet files, which stay Parquet files, and the bytes of their keys.
+PARQUET_TEMPLATES = {"AES128_GCM_PARQUET": 16, "AES256_GCM_PARQUET": 32}
+
+
+def is_parquet(template: str | None) -> bool:
+    """Return whether a template is for Parquet files."""
+    return template in PARQUET_TEMPLATES
+
+
+@dataclass(frozen=True)
+class ParquetKey:
+    """The data key of a Parquet file."""
+
+    key: bytes = field(repr=False)
+
+
+#: What encrypts one object, or several.
+DataKey = Keyset | ParquetKey
+
+
+def _data_key(template: str, data_key: bytes) -> DataKey:
+    if not is_parquet(template):
+        return Keyset.from_raw(template, data_key)
+    if len(data_key) != PARQUET_TEMPLATES[template]:
+        raise PermanentError(f"a data key of {len(data_key)} bytes is not one of {template}")
+    return ParquetKey(data_key)
+
+
 @dataclass(frozen=True)
 class Place:
-    """What a new data key is bound to: a dataset, an object of it ("": a job's shared key), and a job."""
+    """The binding of a new data key: a dataset, an object of it ("": a job's shared key), and a job."""
 
     dataset: str
     name: str
     job: str
 
 
-def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str, Any], Keyset]:
-    """Make a data key; return its record, which contains it wrapped, and its keyset."""
+def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str, Any], DataKey]:
+    """Make a data key; return its record, which contains it wrapped, and the key."""
     data_key = secrets.token_bytes(16 if "128" in template else 32)
     record = {
         "key_id": secrets.token_hex(16),
@@ -221,7 +249,7 @@ def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str
         "job": place.job,
         "attempt": secrets.token_hex(8),
     }
-    return {**record, **_wrapped(source, record, data_key)}, Keyset.from_raw(template, data_key)
+    return {**record, **_wrapped(source, record, data_key)}, _data_key(template, data_key)
 
 
 def _record_data(record: dict[str, Any]) -> bytes:
@@ -238,7 +266,7 @@ def _wrapped(source: KeySource, record: dict[str, Any], data_key: bytes) -> dict
 
 
 def unwrap(sources: list[KeySource], record: dict[str, Any]) -> bytes:
-    """Return the data key of a record: the first source that unwraps it does."""
+    """Return the data key of a record from the first source that unwraps it."""
     error: Exception | None = None
     for source in sources:
         try:
@@ -249,7 +277,7 @@ def unwrap(sources: list[KeySource], record: dict[str, Any]) -> bytes:
 
 
 def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: Place | None = None) -> dict[str, Any]:
-    """Return a record of the same data key, wrapped by another source; `place`: and bound to another place."""
+    """Return a record of the same data key, wrapped by another source and, with `place`, bound to another place."""
     data_key = unwrap(old, record)
     if place is not None:
         attempt = secrets.token_hex(8)
@@ -261,7 +289,7 @@ def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: 
 def rewrap_all(
     records: list[dict[str, Any]], old: list[KeySource], new: KeySource
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Wrap records again, and return them with the ids of those that stay: a rekey has replaced them before."""
+    """Wrap records again; return them with the IDs of records that stay because a rekey replaced them earlier."""
     every, left = [], []
     for record in records:
         try:
@@ -275,7 +303,7 @@ def rewrap_all(
 
 
 def replaced(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a data key that encrypts no object of the dataset any more."""
+    """Return the record of a data key that no longer encrypts any object of the dataset."""
     return {**record, "replaced": True}
 
 
@@ -295,12 +323,12 @@ def is_signed(record: dict[str, Any], key: bytes, place: Place) -> bool:
 
 
 def is_of(record: dict[str, Any], dataset: str, name: str) -> bool:
-    """Return whether a record that unwraps was made for this object of this dataset; "": for all of its objects."""
+    """Return whether a record that unwraps was made for this object of this dataset; "": for all its objects."""
     return (record.get("dataset"), record.get("name")) == (dataset, name)
 
 
 def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
-    """Parse records from an object's side file. Anyone who can write to the storage can have written them."""
+    """Parse records from an object's side file. Anyone who can write to the storage may have written them."""
     try:
         found = json.loads(text)
         records = found if isinstance(found, list) else [found]
@@ -315,11 +343,12 @@ def _is_record(found: Any) -> bool:
     if not isinstance(found, dict):
         return False
     names = ["key_id", "template", "wrapped", *(BOUND if "dataset" in found else ())]
-    return all(isinstance(found.get(name), str) for name in names) and found["template"] in Keyset.templates()
+    known = [*Keyset.templates(), *PARQUET_TEMPLATES]
+    return all(isinstance(found.get(name), str) for name in names) and found["template"] in known
 
 
 def record_name(key_id: str) -> str:
-    """Return where the record of a key lies that is not an object's own."""
+    """Return the path of the record of a key that is not an object's own."""
     return f"{FOLDER}keys/{key_id}.json"
 
 
@@ -332,35 +361,33 @@ class Keyring:
     """Opens key records, each once, and hands out keysets."""
 
     def __init__(self, keyset: Keyset | None, sources: list[KeySource], records: dict[str, dict[str, Any]]) -> None:
-        """Use a keyset that encrypts objects, or sources that unwrap data keys, and the records of shared keys."""
+        """Take a keyset that encrypts objects, or sources that unwrap data keys, and the records of shared keys."""
         self.keyset, self.sources = keyset, sources
         self.records = dict(records)
-        self._opened: dict[str, Keyset] = {}
-        self._lock = threading.Lock()
+        self._opened: Kept[DataKey] = Kept(1 << 30)
 
-    def open(self, record: dict[str, Any]) -> Keyset:
-        """Return the keyset of a record."""
-        return Keyset.from_raw(record["template"], unwrap(self.sources, record))
+    def open(self, record: dict[str, Any]) -> DataKey:
+        """Return the data key of a record."""
+        return _data_key(record["template"], unwrap(self.sources, record))
 
-    def any_of(self, records: list[dict[str, Any]]) -> list[tuple[str, Callable[[], Keyset]]]:
+    def any_of(self, records: list[dict[str, Any]]) -> list[tuple[str, Callable[[], DataKey]]]:
         """Return every key that may have encrypted an object of no manifest, by its id: its records', then all others.
 
-        A record that lies beside it may be of before a rekey, or of one that has not come to it.
+        A record next to it may be from before a rekey, or from a rekey that has not reached the object.
         """
-        every: list[tuple[str, Callable[[], Keyset]]] = []
+        every: list[tuple[str, Callable[[], DataKey]]] = []
         every += [(str(record["key_id"]), partial(self.open, record)) for record in records]
         shared = [] if self.keyset is None else [str(key_id) for key_id in key_ids(self.keyset)]
         every += [(key_id, partial(self.get, key_id)) for key_id in [*self.records, *shared]]
         return every
 
-    def get(self, key_id: str) -> Keyset:
+    def get(self, key_id: str) -> DataKey:
         """Return a shared data key's keyset, or the one key of the keyset that has this number."""
-        with self._lock:
-            if key_id not in self._opened:
-                if key_id in self.records:
-                    self._opened[key_id] = self.open(self.records[key_id])
-                elif self.keyset is not None and key_id in map(str, key_ids(self.keyset)):
-                    self._opened[key_id] = only(self.keyset, int(key_id))
-                else:
-                    raise PermanentError(f"the key {key_id} is neither in the keyset nor in the manifest")
-            return self._opened[key_id]
+        return self._opened.get(key_id, lambda: self._shared(key_id))
+
+    def _shared(self, key_id: str) -> DataKey:
+        if key_id in self.records:
+            return self.open(self.records[key_id])
+        if self.keyset is not None and key_id in map(str, key_ids(self.keyset)):
+            return only(self.keyset, int(key_id))
+        raise PermanentError(f"the key {key_id} is neither in the keyset nor in the manifest")

@@ -1,4 +1,4 @@
-"""The rows of a job: by listing, by a list of names, or by the manifest of the dataset that is decrypted."""
+"""The rows of a job: from a listing, a list of names, or the manifest of the dataset to decrypt."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class Options:
 
 
 class Refused(Exception):  # noqa: N818
-    """The job cannot be begun; the sentence says what to do."""
+    """The job cannot begin; the message says what to do."""
 
 
 class Listing:
-    """Makes rows of a source for a target.
+    """Creates the rows for a source and a target.
 
-    `records`: those of shared data keys that lie in a source. `attributes`: their names, of the rows of a manifest.
-    `unwanted`: how many objects --include and --exclude have left out.
+    `records`: the records of shared data keys in a source. `attributes`: names of attributes in the rows of a manifest.
+    `unwanted`: the number of objects that --include and --exclude left out.
     """
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
@@ -89,11 +89,10 @@ class Listing:
     def rows(self, sealed: Manifest | None = None, there: Manifest | None = None) -> Iterator[Row]:
         """Yield the rows in the order of their plain names.
 
-        Rows whose objects would take the place of another, or of bulk's own, are errors.
+        Rows whose objects would replace another object, or bulk's own, are errors.
 
-        Args:
-            sealed: The manifest of the dataset that is decrypted.
-            there: The manifest of the dataset that new objects are encrypted into.
+        Args: sealed: The manifest of the dataset to decrypt. there: The manifest of the dataset that receives new
+            objects.
         """
         before: Row | None = None
         for row in self.wanted(self._unchecked(sealed, there)):
@@ -110,9 +109,9 @@ class Listing:
             yield before
 
     def wanted(self, rows: Iterable[Row], suffix: str = "") -> Iterator[Row]:
-        """Yield the rows that --include and --exclude take; if they leave out all rows, the job is refused.
+        """Yield the rows that --include and --exclude select; if they select none, refuse the job.
 
-        The names of encrypted objects are matched both ways, as they are and as they decrypt to.
+        Encrypted objects match by either name, encrypted or plain.
         """
         taken = not self.patterns
         for row in rows:
@@ -139,13 +138,13 @@ class Listing:
         elif sealed is not None:
             rows = (self._of_sealed(row) for _, each in sealed.each() for row in each)
             if self.options.suffix == (sealed.job.options.get("suffix") or ""):
-                return rows  # they are in order already
+                return rows  # they are already in order
         else:
             rows = self._listed(there)
         return sorted(rows, key=lambda row: order(row.source if self.options.command == "encrypt" else row.key))
 
     def _of_sealed(self, row: Row) -> Row:
-        """Return the row that decrypts the object of a row of a manifest."""
+        """Return the row that decrypts the object of a manifest's row."""
         name = self._name(row.key)
         if not row.is_sealed:
             return Row(name, row.key, -1, "", ERROR, error="it was never encrypted")
@@ -186,7 +185,7 @@ class Listing:
             try:
                 (key or self.source.name).encode()
             except UnicodeEncodeError:
-                # No file's name begins so, and no two become equal.
+                # No file name begins so, and no two become equal.
                 readable = "./" + order((key or self.source.name).replace("\\", "\\\\")).decode(
                     errors="backslashreplace"
                 )
@@ -210,9 +209,9 @@ class Listing:
             yield row
 
     def _find_records(self) -> None:
-        """Collect the records of shared data keys that lie in the source."""
+        """Collect the records of shared data keys in the source."""
         for entry in self.source.list(FOLDER + "keys/"):
-            if entry.key:  # else the source is one object
+            if entry.key:  # otherwise the source is one object
                 (record, *_) = parse_records(self.source.get(entry.key, MAX_RECORDS)[0], entry.key)
                 if not self.options.dataset or is_of(record, self.options.dataset, ""):
                     self.records[record["key_id"]] = record

@@ -31,13 +31,14 @@ from .storage import (
     Upload,
 )
 
-#: Part of the names of files that are not complete.
+#: Part of the names of incomplete files.
 PART = ".warpaes-part-"
-#: What a file's name and its path below a root may hold, in bytes.
+#: Maximum length in bytes of a file name and of its path below a root.
 MAX_NAME, MAX_PATH = 255, 4095
-#: Bytes of a file's name that the name of its temporary file has room for.
+#: Maximum bytes of a file's name in the name of its temporary file.
 KEPT = MAX_NAME - len(f".{PART}") - 32
-#: Names are UTF-8 in manifests and on object stores. Python's functions take and return them in the locale's encoding.
+#: Names are UTF-8 in manifests and on object stores. Python's functions accept and return them in the locale's
+#: encoding.
 IS_UTF8 = sys.getfilesystemencoding().lower() == "utf-8"
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -45,22 +46,22 @@ _READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def _bytes_of(name: str) -> bytes:
-    """Return a name as it is on the disk. One that is not UTF-8 has its other bytes as surrogates."""
+    """Return a name in its form on the disk. Bytes that are not UTF-8 are surrogates."""
     return name.encode(errors="surrogateescape")
 
 
 def _for_system(name: str) -> str:
-    """Return a name as Python's functions take it."""
+    """Return a name in the form for Python's functions."""
     return name if IS_UTF8 else os.fsdecode(_bytes_of(name))
 
 
 def _from_system(name: str) -> str:
-    """Return a name that one of Python's functions has returned."""
+    """Return the UTF-8 form of a name from one of Python's functions."""
     return name if IS_UTF8 else os.fsencode(name).decode(errors="surrogateescape")
 
 
 def _temporary(name: str, attempt: str) -> str:
-    """Return the name of the temporary file of a file, which has the beginning of a long name."""
+    """Return the name of a file's temporary file, which contains the beginning of a long name."""
     kept = _bytes_of(name)[:KEPT].decode(errors="surrogateescape")
     return f".{kept}{PART}{attempt}"
 
@@ -89,7 +90,7 @@ def _sync(folder: int) -> None:
 
 
 def _make_root(path: Path) -> None:
-    """Make a storage's root and the folders above it, so that they are still there after a loss of power."""
+    """Create a storage's root and the folders above it, so that they survive a loss of power."""
     if path.is_dir():
         return
     _make_root(path.parent)
@@ -109,15 +110,16 @@ def _in_the_way(path: Path | str) -> PermanentError:
 
 
 def _kind(mode: int) -> str:
-    """Return what a file is that is not a regular one."""
+    """Return the kind of a file that is not regular."""
     return "a symbolic link" if stat.S_ISLNK(mode) else "a folder" if stat.S_ISDIR(mode) else "not a regular file"
 
 
 class LocalStorage(Storage):
     """Files of a local or mounted file system.
 
-    The root's path is the caller's: links in it are followed. Anyone may be able to write below the root. There every
-    file is reached folder by folder from the root's descriptor, and a link that takes a folder's place leads nowhere.
+    Links in the root's path are followed, because the caller chose it. Others may be able to write below the root.
+    Therefore every file is reached folder by folder from the root's descriptor, and a link that replaces a folder is
+    not followed.
     """
 
     def __init__(self, path: str, follow: bool = False) -> None:
@@ -147,7 +149,7 @@ class LocalStorage(Storage):
         return f"{self.url}/{key}" if key else self.url
 
     def check_key(self, key: str) -> None:
-        """Refuse names that would lie elsewhere or that no file can have."""
+        """Refuse names outside the root or that no file can have."""
         if not key:
             raise PermanentError("an empty name cannot be the name of a file: rename the object, or leave it out")
         self._check(key)
@@ -167,10 +169,10 @@ class LocalStorage(Storage):
         if len(encoded) > MAX_PATH or any(len(part) > MAX_NAME for part in encoded.split(b"/")):
             raise PermanentError(f"{key[:40]!r}… ({len(encoded)} bytes) is too long for the name of a file")
 
-    # -------------------------------------------------------------------------------------- the way from the root
+    # -------------------------------------------------------------------------------------- the path from the root
 
     def _top(self, make: bool) -> int:
-        """Return the root's descriptor. It is opened once: another folder that gets its name is not the root."""
+        """Return the root's descriptor. It is opened once, so another folder that gets its name is not the root."""
         if self._root < 0:
             with self._turn:
                 if self._root < 0:
@@ -184,7 +186,7 @@ class LocalStorage(Storage):
         top = self._top(make)
         if parts and (descriptor := open_beneath(top, _bytes_of("/".join(parts)), _FOLDER)) >= 0:
             return descriptor
-        # Step by step: to create missing folders, or to find the fault.
+        # Opens it step by step, to create missing folders or to find the fault.
         descriptor = os.dup(top)
         path = self.url
         try:
@@ -193,7 +195,7 @@ class LocalStorage(Storage):
                 inner = self._step(descriptor, part, path, make)
                 os.close(descriptor)
                 descriptor = inner
-        except OSError as error:  # which names a part of the path
+        except OSError as error:  # which names only a part of the path
             os.close(descriptor)
             raise OSError(error.errno, error.strerror, path) from None
         except BaseException:
@@ -215,7 +217,7 @@ class LocalStorage(Storage):
             if make:
                 raise _in_the_way(path) from None
             raise
-        with contextlib.suppress(FileExistsError):  # another thread was first
+        with contextlib.suppress(FileExistsError):  # another thread created it first
             os.mkdir(name, dir_fd=outer)
             _sync(outer)
         return self._step(outer, _from_system(name), path, False)
@@ -228,7 +230,8 @@ class LocalStorage(Storage):
 
     @contextlib.contextmanager
     def _at(self, key: str) -> Iterator[tuple[int | None, str, bool]]:
-        """Give a file's folder, its name there, and whether a link of that name is followed; the root may be a file."""
+        """Return a file's folder, its name there, and whether a link of that name is followed; the root may be a
+        file."""
         try:
             if not key:
                 yield None, self.url, True
@@ -244,7 +247,7 @@ class LocalStorage(Storage):
             raise MissingError(f"{self._say(key)}: no such file") from None
 
     def _fast(self, key: str, flags: int) -> int:
-        """Open a file by one call of the system, or return -1."""
+        """Open a file with one system call, or return -1."""
         if not key or self.follow or self._root < 0:
             return -1
         self._check(key)
@@ -284,7 +287,7 @@ class LocalStorage(Storage):
                 if not found.startswith(key):
                     continue
                 if _is_part(name):
-                    self.left_out[found] = "a temporary file of bulk's"
+                    self.left_out[found] = "a temporary file of bulk"
                     continue
                 name = _for_system(name)
                 try:
@@ -300,7 +303,8 @@ class LocalStorage(Storage):
                     self.left_out[found] = "a link to a folder" if stat.S_ISDIR(info.st_mode) else _kind(info.st_mode)
 
     def _walk(self, key: str = "") -> Iterator[tuple[str, int, Sequence[str]]]:
-        """Give each folder that may hold names that begin with `key`, its descriptor, and its files, links and such."""
+        """Yield each folder that may contain names that begin with `key`, its descriptor, and its entries except
+        folders."""
         folders = [""]
         while folders:
             folder = folders.pop()
@@ -332,7 +336,7 @@ class LocalStorage(Storage):
         return self._look(entry.key).st_mode & 0o777
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
-        """Read from a file that is the same before and after."""
+        """Read from a file that does not change during the read."""
         with self.opened(entry) as descriptor:
             data = os.pread(descriptor, length, offset)
             while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
@@ -342,7 +346,7 @@ class LocalStorage(Storage):
             return data
 
     def _open(self, key: str) -> int:
-        """Open a file to read it. A pipe that has taken its place is not waited for."""
+        """Open a file to read it. If a pipe has replaced it, the open does not wait."""
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
         descriptor = self._fast(key, flags | os.O_NOFOLLOW)
         if descriptor >= 0:
@@ -359,7 +363,7 @@ class LocalStorage(Storage):
 
     @contextlib.contextmanager
     def opened(self, entry: Entry) -> Iterator[int]:
-        """Open a file, which must be this version at the beginning, and its name's in the end."""
+        """Open a file, which must be this version at the beginning and still have its name at the end."""
         path = self._say(entry.key)
 
         def check(info: os.stat_result) -> None:
@@ -418,7 +422,7 @@ class LocalStorage(Storage):
         for folder, descriptor, names in self._walk():
             for name in filter(_is_part, names):
                 key = folder + name.rpartition(PART)[0][1:]
-                own = key.startswith(FOLDER) and key != FOLDER + LOCK  # of the lock one may be in use
+                own = key.startswith(FOLDER) and key != FOLDER + LOCK  # a temporary file of the lock may be in use
                 if key in keys or key.removesuffix(KEY_SUFFIX) in keys or own or self._is_beginning(key, keys):
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(_for_system(name), dir_fd=descriptor)
@@ -427,7 +431,7 @@ class LocalStorage(Storage):
 
     @staticmethod
     def _is_beginning(key: str, keys: Names) -> bool:
-        """Return whether a temporary file's name stands for one of these names that is too long for it."""
+        """Return whether a temporary file belongs to one of these names, which is too long for it."""
         if len(_bytes_of(key.rpartition("/")[2])) < KEPT:
             return False
         return keys.has_beginning(_bytes_of(key).decode(errors="ignore"))  # the last character may be cut
@@ -442,7 +446,7 @@ class LocalUpload(Upload):
     """A file under a temporary name."""
 
     def __init__(self, storage: LocalStorage, key: str, replace: str | None, attempt: Attempt) -> None:
-        """Create it, empty: what goes into it is written here or to its descriptor."""
+        """Create it, empty; data is written here or to its descriptor."""
         storage.check_key(key)
         self._storage, self._key, self._replace = storage, key, replace
         *self._folders, name = key.split("/")
@@ -471,11 +475,11 @@ class LocalUpload(Upload):
         return self._output.descriptor
 
     def set_mode(self, mode: int) -> None:
-        """Set the permissions that the file gets in the end if it replaces none."""
+        """Set the final permissions, for a file that does not replace another."""
         self._output.mode = mode
 
     def _failed(self, error: OSError) -> Exception:
-        """Return the error of a file that cannot be replaced, or another one with the whole path."""
+        """Return the error for a file that cannot be replaced, or another error with the whole path."""
         path = self._storage._say(self._key)
         if error.errno == errno.ELOOP:
             return self._storage._refused(path, stat.S_IFLNK)

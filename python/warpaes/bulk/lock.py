@@ -1,6 +1,6 @@
-"""A lock on a target: two jobs notice each other, on whatever machines they run.
+"""A lock on a target, so that two jobs detect each other, on any machines.
 
-Objects are safe without it: what is written depends on what is there. It keeps two jobs from doing each other's work.
+Objects are safe without it, because writes are conditional. It prevents two jobs from doing the same work.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from .storage import FOLDER, LOCK, ChangedError, ExistsError, MissingError, Storage
 
 NAME = FOLDER + LOCK
-#: Where the locks of shards lie, below the folder.
+#: The place of shards' locks below the folder.
 LOCKS = "locks/"
 #: The interval at which a holder renews its lock, and the age at which a lock is stale.
 BEAT, EXPIRY = 10.0, 60.0
@@ -29,7 +29,8 @@ def _boot() -> str:
 
 
 def _begun(process: int) -> str:
-    """Return a process's start time, which tells it from a later process with the same number; "" if there is none."""
+    """Return a process's start time, which distinguishes it from a later process with the same ID; "" if there is
+    none."""
     try:
         with open(f"/proc/{process}/stat") as file:
             state, *rest = file.read().rpartition(")")[2].split()
@@ -39,7 +40,7 @@ def _begun(process: int) -> str:
 
 
 def _numbers() -> str:
-    """Return which processes' numbers are known here: containers of one machine and name may have their own."""
+    """Return the namespace of process IDs: containers with one machine name may have separate ones."""
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -51,12 +52,12 @@ class LockedError(Exception):
 
 
 class Lock:
-    """Held from `with` on; `lost` says that another job has taken it, as one does that hears nothing for a minute."""
+    """Held from `with` on; `lost` is set if another job has taken it, which happens after a minute without renewal."""
 
     def __init__(
         self, storage: Storage, command: str, beat: float = BEAT, expiry: float = EXPIRY, name: str = NAME
     ) -> None:
-        """Prepare a lock that is not held yet. `name`: the name of the object that is the lock."""
+        """Prepare a lock that is not held yet. `name`: the name of the lock object."""
         self._storage, self._beat, self._expiry, self._name = storage, beat, expiry, name
         self._seen, self._silent_since = "", 0.0
         self._mine: dict[str, Any] = {
@@ -78,7 +79,7 @@ class Lock:
         return json.dumps({**self._mine, "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}).encode()
 
     def __enter__(self) -> Lock:
-        """Acquire the lock if it is free, or if its holder has died or is silent."""
+        """Acquire the lock if it is free, or if its holder has died or does not renew it."""
         while not self.attempt():
             time.sleep(self._beat / 4)
         return self
@@ -101,8 +102,8 @@ class Lock:
                     raise LockedError(_sentence(self._storage.url, other))
             here = all(other.get(name) == self._mine[name] for name in ("boot", "host", "numbers"))
             lives = here and isinstance(other["process"], int) and _begun(other["process"]) == other["begun"]
-            # Clocks of other machines say nothing; that it does not change under our eyes does. Somebody may also have
-            # put an old lock there, whose process does something else by now.
+            # Other machines' clocks are not comparable, so staleness is judged by the absence of changes. An attacker
+            # may also have restored an old lock, whose process ID now belongs to another process.
             if (lives or not here) and time.monotonic() - self._silent_since <= self._expiry:
                 if lives:
                     raise LockedError(_sentence(self._storage.url, other))
@@ -137,7 +138,7 @@ class Lock:
                 self.lost = True
                 return
             except Exception:
-                # Others wait for an expiry since they have looked first, so this is early enough.
+                # Others wait for a full expiry after their first check, so this is early enough.
                 if time.monotonic() - heard > self._expiry * 0.8:
                     self.lost = True
                     return
@@ -168,7 +169,7 @@ class Lock:
 
 
 def read_lock(data: bytes) -> dict[str, Any]:
-    """Read another process's lock. For an unreadable lock, only changes are noticed."""
+    """Read another process's lock. In an unreadable lock, only changes are detected."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -186,7 +187,7 @@ def _sentence(url: str, other: dict[str, Any]) -> str:
 
 
 class Claims:
-    """The shards that this driver works on, if several share a job: each has a lock of its own."""
+    """The shards that this driver processes, if several share a job: each has a separate lock."""
 
     def __init__(self, storage: Storage, command: str, beat: float, expiry: float) -> None:
         """Start without any shard."""
@@ -195,7 +196,7 @@ class Claims:
         self._held: dict[int, Lock] = {}
 
     def claim(self, shard: int) -> bool:
-        """Take a shard; False: another driver has it, or had it until now."""
+        """Take a shard; return False if another driver has it, or had it until now."""
         name = f"{FOLDER}{LOCKS}{shard}"
         lock = self._tried.setdefault(shard, Lock(self._storage, self._command, *self._times, name))
         try:
@@ -207,15 +208,15 @@ class Claims:
         return True
 
     def release(self, shard: int) -> None:
-        """Give a shard to other drivers."""
+        """Release a shard to other drivers."""
         self._held.pop(shard).release()
 
     def close(self) -> None:
-        """Give all shards to other drivers."""
+        """Release all shards to other drivers."""
         for shard in list(self._held):
             self.release(shard)
 
     def check(self) -> None:
-        """Raise LockedError if another driver has taken a shard, since it heard nothing of this one."""
+        """Raise LockedError if another driver has taken a shard because this one did not renew it."""
         for lock in self._held.values():
             lock.check()

@@ -1,9 +1,9 @@
-"""The manifest: the objects of a dataset, and the progress of its job. Nothing of it counts that is not authentic.
+"""The manifest: the objects of a dataset, and the progress of its job. Only authentic parts are used.
 
 A small root names shards of rows by their SHA-256, and has an authentication code itself. The code's key, the manifest
-key, lies in the root, wrapped by a key of the command line for this dataset only. A save writes the shards that have
-changed, then the root, whose number it raises. The rows are in the order of their plain names, so that one object is
-found in one shard.
+key, is in the root, wrapped for this dataset only by a key of the command line. A save writes the shards that have
+changed, then the root, whose number it raises. The rows are sorted by plain name, so that an object is found in one
+shard.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .storage import FOLDER, CredentialsError, Entry, ExistsError, MissingError,
 
 NAME = FOLDER + "manifest.jsonl"
 SHARDS = FOLDER + "shards/"
-#: Where warpaes 1.0 had its manifest, which was not authenticated.
+#: The place of the manifest in warpaes 1.0, which was not authenticated.
 NAME_1 = FOLDER + "manifest.parquet"
 FORMAT = "warpaes bulk manifest 2"
-#: What the associated data of a wrapped manifest key begin with; the dataset's id follows.
+#: Prefix of the associated data of a wrapped manifest key; the dataset's ID follows.
 KEY_LABEL = b"warpaes bulk manifest key 2 "
-#: The largest root that is read: one of 100 million objects has 500 KB.
+#: The maximum size of a root to read: one for 100 million objects has 500 KB.
 MAX_ROOT = 64 << 20
 
 
@@ -46,18 +46,18 @@ class Job:
 
     id: str
     command: str
-    source: str  #: where the objects came from
+    source: str  #: the origin of the objects
     target: str
     #: The options that a restart must not change.
     options: dict[str, Any] = field(default_factory=dict)
-    #: Records of data keys that are not an object's own (keys.py), by their ids.
+    #: Records of shared data keys (keys.py), by ID.
     keys: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: The key that new objects of this job are written with; "" where every object has its own.
+    #: The key for new objects of this job; "" if every object has its own.
     key_id: str = ""
     finished: bool = False
-    #: Data keys of objects that the key of the manifest has wrapped.
+    #: Objects' data keys that the key of the manifest wrapped.
     wraps: int = 0
-    #: Ids of keysets' keys that objects of this dataset were ever under.
+    #: IDs of keyset keys that ever encrypted objects of this dataset.
     used: list[str] = field(default_factory=list)
 
     @property
@@ -72,13 +72,13 @@ class Job:
 
 @dataclass
 class Shard:
-    """A file of rows: its digest, and the facts that need no reading of it."""
+    """A file of rows: its digest, and facts that are known without reading it."""
 
     sha256: str
     first: str  #: plain name of its first row
     rows: int
     states: dict[str, int]
-    todo: int  #: rows with something to do
+    todo: int  #: pending rows
     errors: int  #: rows with a sentence of an error
     bytes: int  #: of the source
     done_bytes: int
@@ -104,7 +104,7 @@ def _describe(job: Job, rows: list[Row], sha256: str) -> Shard:
 
 
 def is_pending(row: Row) -> bool:
-    """Return whether a command has still to process a row."""
+    """Return whether a command must still process a row."""
     return row.state == PENDING or bool(row.todo)
 
 
@@ -112,17 +112,17 @@ class Signer:
     """The manifest key, and the keys that are derived from it."""
 
     def __init__(self, dataset: str, holder: Holder, key: bytes, wrapped: bytes) -> None:
-        """`wrapped`: the key as the holder has wrapped it."""
+        """`wrapped`: the key as wrapped by the holder."""
         self.dataset, self.holder, self.wrapped = dataset, holder, wrapped
         self._root_key = _derived(key, b"root")
-        #: For records of objects' data keys.
+        #: The key for records of objects' data keys.
         self.record_key = _derived(key, b"records")
-        #: Names the manifest key without revealing it; another key has another one.
+        #: Identifies the manifest key without revealing it.
         self.fingerprint = _derived(key, b"fingerprint").hex()[:16]
 
     @staticmethod
     def create(dataset: str, holder: Holder) -> Signer:
-        """Make a manifest key."""
+        """Create a manifest key."""
         key = secrets.token_bytes(32)
         return Signer(dataset, holder, key, holder.source.wrap(key, KEY_LABEL + dataset.encode()))
 
@@ -155,10 +155,10 @@ def _derived(key: bytes, purpose: bytes) -> bytes:
 
 
 class Manifest:
-    """The root and the shards of a dataset. Shards are read when they are needed, and held until they are closed."""
+    """The root and the shards of a dataset. Shards are read when they are needed, and kept until they are closed."""
 
     def __init__(self, storage: Storage, job: Job, signer: Signer | None, dataset: str) -> None:
-        """Begin without rows. Without a signer it can only be read, and nothing of it is authentic."""
+        """Begin without rows. Without a signer it can only be read, and is not authenticated."""
         self.storage, self.job, self.signer, self.dataset = storage, job, signer, dataset
         self.shards: list[Shard] = []
         self.save_number = 0
@@ -169,7 +169,7 @@ class Manifest:
         self._nonces: set[str] = set()  #: of roots that were saved
         #: Whether changes of rows are forgotten when a shard is closed.
         self.read_only = False
-        #: Whether nothing is stored: changes stay in memory.
+        #: Whether changes stay in memory and nothing is stored.
         self.is_dry = False
         #: The previous signer of an unfinished rekey or rewrap: its wrapped key, and its code of the next one.
         self.predecessor: dict[str, str] = {}
@@ -190,9 +190,9 @@ class Manifest:
 
     @staticmethod
     def load(storage: Storage, holders: list[Holder] | None = None, signer: Signer | None = None) -> Manifest | None:
-        """Return a target's manifest, if it has one; without `holders`, one that is not authenticated, to look at.
+        """Return a target's manifest, if it has one; without `holders`, it is not authenticated and only for display.
 
-        `signer`: of an earlier look, so that a key source need not be asked again.
+        `signer`: from an earlier read, so that no key source is queried again.
         """
         place = f"{storage.url}/{NAME}"
         try:
@@ -256,10 +256,11 @@ class Manifest:
     def rows_of(self, number: int) -> list[Row]:
         """Return a shard's rows, which stay in memory until `close`."""
         if number not in self._open:
-            self._open[number] = self._read(self.shards[number])
+            self._open[number] = self.read(self.shards[number])
         return self._open[number]
 
-    def _read(self, shard: Shard) -> list[Row]:
+    def read(self, shard: Shard) -> list[Row]:
+        """Return the rows of a shard in the storage, which must be authentic."""
         place = f"{self.storage.url}/{shard.file}"
         try:
             data, _ = self.storage.get(shard.file)
@@ -273,7 +274,7 @@ class Manifest:
             raise ManifestError(f"{place} does not contain rows: {error}") from None
 
     def each(self) -> Iterator[tuple[int, list[Row]]]:
-        """Go through the shards; one that was not in memory before is not afterwards."""
+        """Iterate over the shards; those that were not in memory before are not afterwards."""
         for number in range(len(self.shards)):
             was_open = number in self._open
             yield number, self.rows_of(number)
@@ -282,25 +283,33 @@ class Manifest:
 
     @property
     def rows(self) -> list[Row]:
-        """All rows, in memory: for small datasets."""
+        """Return all rows in memory, for small datasets."""
         return [row for _, rows in self.each() for row in rows]
 
     def find(self, name: str) -> Row | None:
-        """Return the row of a plain name, from the one shard that can have it."""
+        """Return the row of a plain name, from the only shard that can contain it."""
         _, rows, at = self._place_of(name)
         return rows[at] if at < len(rows) and self.job.plain_name(rows[at]) == name else None
 
     def _place_of(self, name: str) -> tuple[int, list[Row], int]:
         """Return the shard that may have a plain name, its rows, and the place of its first row from that name on."""
-        number = bisect.bisect_right(self.shards, order(name), key=lambda shard: order(shard.first)) - 1
+        number = self.shard_of(name)
         if number < 0:
             return -1, [], 0
         was_open = number in self._open
         rows = self.rows_of(number)
-        at = bisect.bisect_left(rows, order(name), key=lambda row: order(self.job.plain_name(row)))
+        at = self.place_in(rows, name)
         if not was_open and len(self._open) > 4:
             self.close(number)
         return number, rows, at
+
+    def shard_of(self, name: str) -> int:
+        """Return the number of the shard that may have a plain name; -1: none has."""
+        return bisect.bisect_right(self.shards, order(name), key=lambda shard: order(shard.first)) - 1
+
+    def place_in(self, rows: list[Row], name: str) -> int:
+        """Return the place of the first row from a plain name on."""
+        return bisect.bisect_left(rows, order(name), key=lambda row: order(self.job.plain_name(row)))
 
     def __contains__(self, key: object) -> bool:
         """Return whether an object of the target is in a row."""
@@ -311,9 +320,9 @@ class Manifest:
         return row is not None and row.key == key
 
     def has_beginning(self, beginning: str) -> bool:
-        """Return whether the name of an object of the target begins so."""
+        """Return whether the name of an object in the target has this prefix."""
         suffix = "" if self.job.is_decrypted else self.job.options.get("suffix") or ""
-        # The beginning may contain a part of the suffix.
+        # The prefix may contain a part of the suffix.
         shorter = (beginning[: len(beginning) - n] for n in range(1, len(suffix)) if beginning.endswith(suffix[:n]))
         if any(self.find(name) is not None for name in shorter):
             return True
@@ -343,12 +352,12 @@ class Manifest:
         self.close(number)
 
     def merge(self, rows: Iterable[Row], join: Any) -> None:
-        """Put rows of a new listing, which are in order, into the shards; `join(old, new)` alters an old row.
+        """Put rows of a new listing, which are in order, into the shards; `join(old, new)` updates an old row.
 
-        It returns whether it has. Shards that grow to twice their size are cut.
+        It returns whether it did. Shards that grow to twice their size are split.
         """
         new = iter(rows)
-        waiting = next(new, None)  # before the shards are gone, in which the listing may look for names
+        waiting = next(new, None)  # before the shards are dropped, because the listing may look for names in them
         before, self.shards = self.shards, []
         old = Manifest(self.storage, self.job, self.signer, self.dataset)
         old.shards = before
@@ -405,14 +414,14 @@ class Manifest:
         return dropped
 
     def change(self, number: int) -> None:
-        """Note that rows of a shard were changed."""
+        """Record that rows of a shard were changed."""
         if not self.read_only:
             self._changed.add(number)
 
     def close(self, number: int) -> None:
-        """Let go of a shard, after storing what has changed; the root names that at the next save.
+        """Release a shard after storing its changes, which the root names at the next save.
 
-        A shard of a shared job is saved, so that another driver can have it.
+        A shard of a shared job is saved, so that another driver can take it.
         """
         if number in self._changed:
             if self.is_dry:
@@ -444,7 +453,7 @@ class Manifest:
         self._changed.discard(number)
 
     def resign(self, holder: Holder) -> None:
-        """Let another key authenticate it from the next save on, by a new manifest key."""
+        """Authenticate with another key from the next save on, by a new manifest key."""
         old = self.signer
         self.signer = Signer.create(self.dataset, holder)
         if old is not None:
@@ -504,7 +513,8 @@ class Manifest:
         return text + b"\n" + _code_line(self.signer.code(text))
 
     def _look_again(self) -> bool:
-        """Take up what another driver has saved, or this one without an answer; False: it is not of this job."""
+        """Load what another driver saved, or this one without receiving an answer; return False if it is not of this
+        job."""
         assert self.signer is not None
         there = Manifest.load(self.storage, [self.signer.holder], self.signer)
         if there is None:
@@ -526,7 +536,7 @@ class Manifest:
             self.mine.add(number)
 
     def refresh(self) -> None:
-        """Take up what other drivers of a shared job have saved."""
+        """Load what other drivers of a shared job saved."""
         if self.mine is not None and not self._look_again():
             raise ManifestError(f"{self.storage.url}/{NAME} is of another job by now: this one ends")
 
@@ -537,7 +547,7 @@ class Manifest:
             return
 
     def sweep(self) -> None:
-        """Remove shards that no root names: of runs that ended between the two."""
+        """Remove shards that no root names, left by runs that ended between the two writes."""
         now = {shard.file for shard in self.shards}
         for entry in _listed(self.storage, SHARDS):
             if entry.key not in now:
@@ -580,7 +590,7 @@ def _code_line(code: str) -> bytes:
 
 
 def _check_types(manifest: Manifest) -> None:
-    """Raise if a root that anyone can have written is not of the types that an authentic one has."""
+    """Raise if an untrusted root does not have the types of an authentic one."""
     job = manifest.job
     texts = [job.id, job.command, job.source, job.target, job.key_id, *job.used]
     for shard in manifest.shards:

@@ -1,4 +1,4 @@
-"""Manifests of warpaes 1.0: one Parquet file, which nothing authenticated. `warpaes bulk adopt` takes them over."""
+"""Manifests of warpaes 1.0: one Parquet file without authentication. `warpaes bulk adopt` converts them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rows import Row
 from .storage import MissingError, PermanentError, Storage
 from .tables import read_columns
 
-#: The largest that is read; one of 5 million objects has 420 MB.
+#: The maximum size to read; one for 5 million objects has 420 MB.
 MAX_BYTES = 4 << 30
 
 COLUMNS = {
@@ -35,7 +35,7 @@ COLUMNS = {
 
 @dataclass
 class Manifest1:
-    """What such a manifest claims. Anyone who can write to the target can have written it."""
+    """The claims of such a manifest. Anyone who can write to the target may have written it."""
 
     command: str
     source: str

@@ -1,4 +1,4 @@
-"""What Prometheus and Ray are told of a job: a file, a port, gauges of a cluster."""
+"""Metrics of a job for Prometheus and Ray: a file, a port, gauges of a cluster."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from .._output import Output
 from .._printable import printable
 
 PREFIX = "warpaes_bulk_"
-#: Kind and sentence of each metric, by its name.
+#: Kind and description of each metric, by name.
 METRICS = {
     "objects": ("gauge", "Objects of the job"),
     "bytes": ("gauge", "Bytes of the job's sources"),
-    "done_objects": ("gauge", "Objects that are done"),
-    "done_bytes": ("gauge", "Bytes of sources that are done"),
-    "errors": ("gauge", "Objects that have failed"),
-    "in_flight": ("gauge", "Objects that workers have"),
-    "bytes_per_second": ("gauge", "Bytes of sources a second, in the last minutes"),
-    "objects_per_second": ("gauge", "Objects a second, in the last minutes"),
-    "seconds_left": ("gauge", "Seconds to go at that rate; -1: not known"),
-    "retries_total": ("counter", "Objects that were begun again"),
-    "worker_deaths_total": ("counter", "Workers that have died"),
+    "done_objects": ("gauge", "Finished objects"),
+    "done_bytes": ("gauge", "Finished bytes of sources"),
+    "errors": ("gauge", "Failed objects"),
+    "in_flight": ("gauge", "Objects in progress"),
+    "bytes_per_second": ("gauge", "Bytes of sources per second, in the last minutes"),
+    "objects_per_second": ("gauge", "Objects per second, in the last minutes"),
+    "seconds_left": ("gauge", "Remaining seconds at that rate; -1: unknown"),
+    "retries_total": ("counter", "Restarted objects"),
+    "worker_deaths_total": ("counter", "Dead workers"),
     "finished": ("gauge", "1 when the run has ended"),
 }
 
 
 class Told(Protocol):
-    """Something that is told how far a job has come."""
+    """A receiver of a job's progress."""
 
     def tell(self, values: dict[str, float], line: str) -> None:
         """Report the values of all metrics, and a line of text for people."""
@@ -49,7 +49,7 @@ def text(values: dict[str, float], labels: dict[str, str]) -> str:
 
 
 class MetricsFile:
-    """A file that is replaced as a whole, for node_exporter's text files."""
+    """A file that is replaced as a whole, for node_exporter's textfile collector."""
 
     def __init__(self, path: str, labels: dict[str, str]) -> None:
         """Write to a path, from the first report on."""
@@ -61,7 +61,7 @@ class MetricsFile:
             file.write(text(values, self._labels).encode())
 
     def close(self) -> None:
-        """Leave the file, which has the last values of the run."""
+        """Keep the file, which contains the last values of the run."""
 
 
 class RayGauges:

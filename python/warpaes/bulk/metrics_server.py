@@ -1,4 +1,4 @@
-"""The port of ``--metrics``, at which Prometheus asks how far a job has come."""
+"""The port of ``--metrics``, where Prometheus reads a job's progress."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from .._printable import printable
 from .metrics import METRICS, text
 
-#: Requests that are answered at once; others are closed unanswered.
+#: Maximum number of concurrent requests; others are closed without an answer.
 MAX_REQUESTS = 16
 
 
 def _is_loopback(place: str) -> bool:
-    """Say whether HOST or HOST:PORT is this machine for itself: a literal address, or localhost."""
+    """Return whether HOST or HOST:PORT names this machine: a literal address, or localhost."""
     try:
         host = urllib.parse.urlsplit("//" + place).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -48,7 +48,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 class MetricsServer:
-    """A port that Prometheus asks at /metrics, and a browser at /."""
+    """An HTTP server with /metrics for Prometheus and / for browsers."""
 
     def __init__(self, host: str, port: int, labels: dict[str, str]) -> None:
         """Start the HTTP server. The constructor raises OSError if the port is not free."""
@@ -62,7 +62,8 @@ class MetricsServer:
             server_version, sys_version = "warpaes", ""
 
             def do_GET(self) -> None:
-                # A web page can give its own name this machine's address (DNS rebinding), so that its scripts ask here.
+                # A web page can point its own name to this machine's address (DNS rebinding), so that its scripts send
+                # requests here.
                 if is_local and not _is_loopback(self.headers.get("Host") or "localhost"):
                     self.send_error(403)
                     return

@@ -1,4 +1,4 @@
-"""The keys of single objects: by a manifest, by the records next to them, or new ones."""
+"""The keys of single objects: from a manifest, from the records next to them, or new ones."""
 
 from __future__ import annotations
 
@@ -10,25 +10,29 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from . import keys, transfer
 from .config import BARE, BESIDE, BOUND, Config
+from .parquet import ParquetFile
 from .rows import Row
 from .storage import KEY_SUFFIX, ChangedError, Entry, ExistsError, MissingError, PermanentError, Storage
+
+#: The content of an object, in clear or as it lies there.
+Content = transfer.Plain | transfer.Opened | ParquetFile
 
 
 @dataclass
 class OwnKey:
-    """An object's own data key: its keyset, the records of this job's attempts at it, and those that it replaces."""
+    """An object's own data key: its keyset, the records of this job's attempts, and the records that it replaces."""
 
-    keyset: Keyset
+    keyset: keys.DataKey
     records: list[dict[str, Any]]  #: that of the keyset first
     old: list[dict[str, Any]]
 
 
 class ObjectKeys(abc.ABC):
-    """Finds and makes the keys of objects. A worker is one, with a way to read the objects of both ends."""
+    """Finds and creates the keys of objects. Workers are subclasses, which can read the objects of source and
+    target."""
 
     config: Config
     source: Storage
@@ -39,11 +43,11 @@ class ObjectKeys(abc.ABC):
     new_sources: list[keys.KeySource]
 
     @abc.abstractmethod
-    def _opened(self, row: Row) -> transfer.Opened:
+    def _opened(self, row: Row) -> Content:
         """Open the sealed object that a row is about."""
 
     @abc.abstractmethod
-    def _there(self, entry: Entry, keyset: Keyset | None) -> transfer.Plain | transfer.Opened:
+    def _there(self, entry: Entry, keyset: keys.DataKey | None) -> Content:
         """Read an object of the target that this job has written."""
 
     def _associated(self, name: str, binding: str) -> bytes:
@@ -53,17 +57,24 @@ class ObjectKeys(abc.ABC):
             return keys.name_data(self.config.dataset, name)
         return name.encode() if binding == BARE else b""
 
-    def _old_keyset(self, row: Row) -> Keyset:
+    def _open(
+        self, storage: Storage, entry: Entry, key: keys.DataKey, associated: bytes, expected: str, digest: bool = False
+    ) -> transfer.Opened | ParquetFile:
+        """Open a sealed object by the format of its key."""
+        kind = ParquetFile if isinstance(key, keys.ParquetKey) else transfer.Opened
+        return kind(storage, entry, self.requests, key, associated, expected, digest)  # type: ignore[arg-type]
+
+    def _old_keyset(self, row: Row) -> keys.DataKey:
         """Return the key of an object that a manifest has."""
         if row.wrapped:
             return self.old_keys.open(json.loads(row.wrapped)[0])
         return self.old_keys.get(row.old_key_id if self.config.command == "decrypt" else row.key_id)
 
     def _own_key(self, row: Row) -> OwnKey:
-        """Make an object's own data key, and put its record next to the object.
+        """Create an object's own data key, and write its record next to the object.
 
-        Attempts that were given up may live on and write the object, so the records of this job's attempts stay there.
-        These are authentic, and so are those of the row; nothing else that lies there is kept or used.
+        Abandoned attempts may still run and write the object, so the records of this job's attempts stay. These and the
+        row's records are authentic; no other record there is kept or used.
         """
         name = row.key + KEY_SUFFIX
         place = keys.Place(self.config.dataset, row.key, self.config.job)
@@ -74,7 +85,7 @@ class ObjectKeys(abc.ABC):
         while True:
             found: list[dict[str, Any]] = []
             version = None
-            # Anything but a small file, such as a link, is neither read nor replaced.
+            # Anything except a small file, such as a link, is neither read nor replaced.
             with contextlib.suppress(MissingError):
                 text, version = self.target.get(name, keys.MAX_RECORDS)
                 found = self._parsed(text, name)
@@ -97,7 +108,7 @@ class ObjectKeys(abc.ABC):
     def _check_records(self, row: Row, name: str, earlier: list[dict[str, Any]]) -> None:
         """Refuse to replace records that are not authentic, if one of them may be the only copy of a key in use.
 
-        It is not, if there is no object, or the object that the manifest has, or one that opens with another record.
+        It cannot be if there is no object, if the object is the manifest's, or if it opens with another record.
         """
         try:
             entry = self.target.stat(row.key)
@@ -124,10 +135,10 @@ class ObjectKeys(abc.ABC):
             mended = "restore it, or encrypt the object again with --overwrite"
         raise PermanentError(f"{name} was altered, and may have contained the key of {row.key}: {mended}")
 
-    def _key_of(self, row: Row, entry: Entry) -> tuple[Keyset, str, dict[str, Any] | None]:
+    def _key_of(self, row: Row, entry: Entry) -> tuple[keys.DataKey, str, dict[str, Any] | None]:
         """Return an object's key with its id, and the record that contains it, if no manifest has that.
 
-        An object that no manifest has is opened with every key there is.
+        An object without a manifest is tried with every available key.
         """
         if row.wrapped != BESIDE and (row.wrapped or row.key_id or row.old_key_id):
             return self._old_keyset(row), row.key_id or row.old_key_id, None
@@ -135,14 +146,14 @@ class ObjectKeys(abc.ABC):
         if row.wrapped == BESIDE:
             beside = entry.key + KEY_SUFFIX
             records = keys.parse_records(self.source.get(beside, keys.MAX_RECORDS)[0], beside)
-            if self.config.named_dataset:  # a record of another dataset may be of a key that others know
+            if self.config.named_dataset:  # a record of another dataset may contain a key that others know
                 records = [each for each in records if keys.is_of(each, self.config.named_dataset, entry.key)]
         associated = self._associated(entry.key, self.config.old_binding)
         refused: Exception | None = None
         for key_id, open_keyset in self.old_keys.any_of(records):
             try:
                 keyset = open_keyset()
-                transfer.Opened(self.source, entry, self.requests, keyset, associated).close()
+                self._open(self.source, entry, keyset, associated, "").close()
             except (InvalidTag, FormatError, KeysetError, PermanentError) as error:
                 refused = error if refused is None or isinstance(error, InvalidTag) else refused
                 continue

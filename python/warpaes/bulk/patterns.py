@@ -1,4 +1,4 @@
-"""Patterns of names: --include and --exclude, with the meaning that they have in the command's directories."""
+"""Patterns of names: --include and --exclude, with the same meaning as for the command's directories."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CLASSES = {
     b"upper": rb"A-Z",
     b"xdigit": rb"0-9A-Fa-f",
 }
-#: In place of a bracket expression that contains no byte.
+#: Replaces a bracket expression that matches no byte.
 NEVER = rb"(?!)"
 
 
 class Pattern:
-    """One pattern: of a name, of a path if it has a slash, of folders only if it ends with one."""
+    """A pattern for a name, for a path if it contains a slash, or only for folders if it ends with one."""
 
     def __init__(self, option: str, text: str) -> None:
         """Parse a pattern; ValueError names the option. Bytes are compared, and `*` matches slashes."""
@@ -45,14 +45,14 @@ class Pattern:
             raise ValueError(f"{option} {text!r}: {error}") from None
 
     def matches(self, path: bytes, is_folder: bool) -> bool:
-        """Return whether it matches an object, or a folder that objects lie in."""
+        """Return whether it matches an object or one of its folders."""
         if self.only_folders and not is_folder:
             return False
         return self._match(path if self.of_path else path.rpartition(b"/")[2]) is not None
 
 
 class Patterns:
-    """The patterns of a job. What --exclude matches is left out, also if --include matches it."""
+    """The patterns of a job. Objects that match --exclude are left out, even if they match --include."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
         """Parse the patterns of the command line."""
@@ -64,7 +64,7 @@ class Patterns:
         return bool(self._include or self._exclude)
 
     def take(self, *names: str) -> bool:
-        """Return whether an object takes part that has these names: encrypted, and plain."""
+        """Return whether an object with these names, encrypted and plain, takes part."""
         paths = [way for name in dict.fromkeys(names) for way in _ways(order(name))]
         if any(pattern.matches(*way) for pattern in self._exclude for way in paths):
             return False
@@ -82,10 +82,9 @@ def _ways(path: bytes) -> Iterator[tuple[bytes, bool]]:
 
 
 def translated(pattern: bytes) -> bytes:
-    """Return the regular expression of a pattern of POSIX' fnmatch, with no flags and in the locale C.
+    """Return the regular expression for a POSIX fnmatch pattern, without flags and in the locale C.
 
-    The text after each `*` is matched where it occurs first, and not tried again: names that are chosen to take long
-    do not.
+    The text after each `*` is matched at its first occurrence without backtracking, so no name takes long.
     """
     groups: list[list[bytes]] = [[]]
     for piece in _pieces(pattern):
@@ -101,7 +100,7 @@ def translated(pattern: bytes) -> bytes:
 
 
 def _pieces(pattern: bytes) -> Iterator[bytes]:
-    """Yield `*`, or what matches one byte."""
+    """Yield `*`, or an expression for one byte."""
     at = 0
     while at < len(pattern):
         byte = pattern[at : at + 1]
@@ -123,7 +122,7 @@ def _pieces(pattern: bytes) -> Iterator[bytes]:
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """Return what the bracket expression that begins before `at` matches, and where it ends."""
+    """Return the bytes that the bracket expression before `at` matches, and its end."""
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
     parts: list[bytes] = []
@@ -157,7 +156,7 @@ def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _one(pattern: bytes, at: int) -> tuple[int, int]:
-    r"""Return one byte within brackets, after a \ if there is one, and the place after it."""
+    r"""Return one byte within brackets, possibly escaped by \, and the position after it."""
     at += pattern[at : at + 1] == b"\\"
     if at >= len(pattern):
         raise ValueError(r"a [ without its ]: write \[ for the character itself")

@@ -12,12 +12,12 @@ from .progress import SHOWN, human
 from .rows import PENDING
 from .storage import PermanentError, Storage
 
-#: Objects that the report names.
+#: Maximum number of objects that the report names.
 NAMED = 1000
 
 
 def report(manifest: Manifest, options: Options, source: Storage, target: Storage, notes: list[str]) -> dict[str, Any]:
-    """Return which rows are pending; names that the target cannot have are errors here, too."""
+    """Return the pending rows; names that the target cannot have are also errors here."""
     objects = size = errors = done = unknown = 0
     named: list[dict[str, Any]] = []
     first: list[dict[str, str]] = []

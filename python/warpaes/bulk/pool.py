@@ -1,4 +1,4 @@
-"""Where workers run: in this process, in processes of this machine, or as Ray's actors on a cluster."""
+"""Pools of workers: in this process, in processes of this machine, or as Ray actors on a cluster."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Task = tuple[int, str, Row]
 Events = list[tuple[int, dict[str, Any]]]
 
 
-#: Bytes of an argument that Ray passes on without storing it; its limit is 100 KiB for all arguments of a call.
+#: Bytes of an argument that Ray passes without storing it; its limit is 100 KiB for all arguments of a call.
 INLINE = 64 << 10
 
 
 class NoWorkerError(Exception):
-    """A worker cannot be made, and the next one could not either."""
+    """A worker cannot be created, and neither could the next one."""
 
 
 class Pool(abc.ABC):
-    """Workers by number. One that dies is replaced, and that is reported: what it had is the driver's to give again."""
+    """Workers by number. A dead worker is replaced and reported; the driver must give its rows to others."""
 
     size: int
 
@@ -39,11 +39,11 @@ class Pool(abc.ABC):
 
     @abc.abstractmethod
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
-        """Return what workers report; None of one that has died."""
+        """Return workers' reports; None for a dead worker."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End the workers, whatever they do."""
+        """Stop the workers, whatever they are doing."""
 
 
 class LocalPool(Pool):
@@ -64,12 +64,12 @@ class LocalPool(Pool):
         return [(0, self._worker.poll(timeout))]
 
     def close(self) -> None:
-        """Wait until the worker has finished the small objects that it has begun."""
+        """Wait until the worker has finished the small objects in progress."""
         self._worker.close()
 
 
 def _serve(pipe: Any, config: Config) -> None:
-    """Work in a process of its own, until the other end is gone."""
+    """Work in a separate process until the other end is closed."""
     secure_process()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -116,18 +116,18 @@ class ProcessPool(Pool):
 
     @property
     def processes(self) -> list[int]:
-        """Return the process numbers."""
+        """Return the process IDs."""
         return [process.pid for process, _ in self._workers]
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
-        """Give tasks to a worker; that one has died is told by the next poll."""
+        """Give tasks to a worker; the next poll reports a dead one."""
         try:
             self._workers[slot][1].send(tasks)
         except OSError:
             return
 
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
-        """Return what workers have sent."""
+        """Return workers' events."""
         slots = {pipe: slot for slot, (_, pipe) in enumerate(self._workers)}
         reports: list[tuple[int, Events | None]] = []
         for pipe in self._wait(list(slots), timeout):
@@ -154,7 +154,7 @@ class ProcessPool(Pool):
 
 
 class RayWorker:
-    """A worker in an actor. Keys come by calls of their own: Ray stores the arguments that actors are made with.
+    """A worker in an actor. Keys are sent by separate calls, because Ray stores the arguments of constructors.
 
     It also stores arguments of more than 100 KiB, and may spill them to disks.
     """
@@ -167,7 +167,7 @@ class RayWorker:
 
     def open(self, number: int, count: int, piece: bytes) -> None:
         """Store a piece of the configuration. The last piece starts the worker."""
-        with self._lock:  # calls come in any order
+        with self._lock:  # calls arrive in any order
             self._pieces[number] = piece
             if len(self._pieces) < count:
                 return
@@ -187,7 +187,7 @@ class RayWorker:
 
 
 def actors_in(resources: dict[str, float], cpus: float, gpus: float) -> int:
-    """Return how many actors there is room for: rows that one without a place is given would wait for ever."""
+    """Return the number of actors that fit: rows for an unplaced actor would wait for ever."""
     rooms = [resources.get("CPU", 1) / max(cpus, 0.01)]
     if gpus > 0:
         rooms.append(resources.get("GPU", 0) / gpus)
@@ -195,10 +195,10 @@ def actors_in(resources: dict[str, float], cpus: float, gpus: float) -> int:
 
 
 class RayPool(Pool):
-    """Ray's actors, each with a share of cores or of a GPU."""
+    """Ray actors, each with a share of cores or of a GPU."""
 
     def __init__(self, config: Config, size: int, address: str, cpus: float, gpus: float) -> None:
-        """Join the cluster and start them; Ray places them, and waits where there is no room."""
+        """Join the cluster and start the actors; Ray places them, and waits if there is no room."""
         try:
             import ray
         except ModuleNotFoundError as error:
@@ -208,7 +208,7 @@ class RayPool(Pool):
         if not ray.is_initialized():
             ray.init(address=address, log_to_driver=False)
         self.size = size or actors_in(ray.cluster_resources(), cpus, gpus)
-        # The thread that submits; another one waits in poll.
+        # The thread that submits tasks; another one waits in poll.
         self._actor = ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=4, scheduling_strategy="SPREAD")(
             RayWorker
         )
@@ -228,7 +228,7 @@ class RayPool(Pool):
         self._workers[slot][0].submit.remote(tasks)
 
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
-        """Return what actors report, and ask them for more."""
+        """Return actors' reports, and request more."""
         slots = {report: slot for slot, (_, report) in enumerate(self._workers)}
         ready, _ = self._ray.wait(list(slots), num_returns=1, timeout=timeout)
         if ready:
@@ -239,7 +239,7 @@ class RayPool(Pool):
                 try:
                     self._ray.get(each)
                 except self._ray.exceptions.RayActorError:
-                    continue  # its poll says so, too
+                    continue  # its poll also reports that
                 except self._ray.exceptions.RayTaskError as error:
                     raise NoWorkerError(str(error.cause or error)) from error
         reports: list[tuple[int, Events | None]] = []
@@ -258,7 +258,7 @@ class RayPool(Pool):
         return reports
 
     def gauges(self, labels: dict[str, str]) -> Told:
-        """Return what tells the cluster how far the job has come."""
+        """Return the receiver of progress for the cluster."""
         from ray.util.metrics import Gauge
 
         return RayGauges(Gauge, labels)
@@ -270,7 +270,7 @@ class RayPool(Pool):
 
 
 def make_pool(config: Config, workers: int, address: str | None, cpus: float, gpus: float) -> Pool:
-    """Return the pool that the command line asks for."""
+    """Return the pool that the command line requests."""
     if address is not None:
         return RayPool(config, workers, address, cpus, gpus)
     return ProcessPool(config, workers) if workers > 1 else LocalPool(config)

@@ -1,4 +1,4 @@
-"""How far a job has come: a line on the terminal, metrics for Prometheus, a report at the end."""
+"""Progress of a job: a line on the terminal, metrics for Prometheus, a report at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TextIO
 from .._printable import printable
 from .metrics import MetricsFile, Told
 
-#: Errors that a report names; the manifest has all of them.
+#: Maximum number of errors in a report; the manifest contains all.
 SHOWN = 20
 
 
@@ -24,7 +24,7 @@ def human(count: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Return a duration as people write it."""
+    """Return a readable duration."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
@@ -36,7 +36,7 @@ def open_metrics(place: str, labels: dict[str, str]) -> Told:
     if port.isdecimal() and "/" not in host:
         if int(port) > 65535:
             raise ValueError(f"--metrics {place}: ports end at 65535; ./{place} is a file")
-        from .metrics_server import MetricsServer  # most jobs have none, and it takes a while to load
+        from .metrics_server import MetricsServer  # most jobs have no metrics, and the module is slow to load
 
         try:
             return MetricsServer(host or "127.0.0.1", int(port), labels)
@@ -49,11 +49,11 @@ class Progress:
     """Counters of a job, which are reported at intervals."""
 
     def __init__(self, command: str, target: str, file: TextIO | None, metrics: str | None) -> None:
-        """`file`: a terminal or a log, or None; `metrics`: a port or a path for what Prometheus reads."""
+        """`file`: a terminal or a log, or None; `metrics`: a port or a path for Prometheus."""
         self.command, self.target = command, target
         self.objects = self.bytes = 0  #: all of them
         self.done_objects = self.done_bytes = 0
-        self.run_objects = self.run_bytes = 0  # the part that this run has done
+        self.run_objects = self.run_bytes = 0  # the part done by this run
         self.errors = self.retries = self.deaths = self.adopted = self.in_flight = 0
         self.computed_on: Counter[str] = Counter()  #: objects, by backend and GPU
         self.first_errors: list[dict[str, str]] = []  #: of this run
@@ -66,17 +66,17 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """Return how long the run has taken."""
+        """Return the elapsed time of the run."""
         return time.monotonic() - self._begin
 
     def rates(self) -> tuple[float, float]:
-        """Bytes and objects a second, of the last minute."""
+        """Return bytes and objects per second in the last minute."""
         then, size, objects = self._samples[0]
         seconds = max(time.monotonic() - then, 1e-9)
         return (self.run_bytes - size) / seconds, (self.run_objects - objects) / seconds
 
     def left(self) -> float | None:
-        """Return seconds to go: by bytes or by objects, whichever takes longer."""
+        """Return the remaining seconds, by bytes or by objects, whichever is longer."""
         by_bytes, by_objects = self.rates()
         bytes_left, objects_left = self.bytes - self.done_bytes, self.objects - self.done_objects - self.errors
         if by_objects <= 0:
@@ -115,7 +115,7 @@ class Progress:
     def _print(self, text: str, end: str) -> None:
         try:
             print(("\r\x1b[K" if self._terminal else "") + printable(text), file=self._file, flush=True, end=end)
-        except OSError:  # the reader has gone
+        except OSError:  # the reader has closed it
             self._file = None
 
     def say(self, sentence: str) -> None:
@@ -159,5 +159,5 @@ class Progress:
 
 
 def standard_error() -> TextIO:
-    """Return where progress goes if nothing else is said."""
+    """Return the default destination of progress."""
     return sys.stderr

@@ -19,7 +19,7 @@ from .storage import FOLDER, KEY_SUFFIX, MissingError, PermanentError
 
 
 class OfTarget(Run):
-    """A command that changes a dataset in its place."""
+    """A command that changes a dataset in place."""
 
     def _of_target(self) -> Manifest:
         """Return the manifest of the target, which rekey and rewrap need."""
@@ -35,10 +35,10 @@ class OfTarget(Run):
 
 
 class Rekey(OfTarget):
-    """Encrypts the objects of a dataset again, with another key."""
+    """Encrypts the objects of a dataset again with another key."""
 
     def do(self) -> None:
-        """Encrypt every object again, and look for objects that no row has."""
+        """Encrypt every object again, and look for objects without a row."""
         options = self.options
         there = self._manifest = self._of_target()
         job = there.job
@@ -53,7 +53,7 @@ class Rekey(OfTarget):
                     self._drop_missing()
                 self._again()
         else:
-            if job.command != "rekey":  # of one under the old key only that key's holders know
+            if job.command != "rekey":  # only holders of the old key could know one under it
                 self._ended(there)
             self._begin_rekey(there)
         self.config.template = job.options["template"]
@@ -70,9 +70,10 @@ class Rekey(OfTarget):
         self._save()
 
     def _has_ended(self, there: Manifest) -> bool:
-        """Return whether KEY, the old key, opens nothing any more: then only unlisted objects are looked for again."""
+        """Return whether KEY, the old key, no longer opens anything, so that only unlisted objects must be searched
+        again."""
         if not self.options.envelope:
-            return True  # all is under the new key, which is another
+            return True  # everything is under the new key, which differs
         try:
             self._try_old_keys(there)
         except PermanentError:
@@ -80,7 +81,7 @@ class Rekey(OfTarget):
         return False
 
     def _drop_missing(self) -> None:
-        """Take failed rows whose objects are gone out of the manifest, so that a rekey can end without them."""
+        """Remove failed rows of missing objects from the manifest, so that a rekey can end without them."""
 
         def is_missing(row: Row) -> bool:
             if row.todo and row.error:
@@ -98,6 +99,12 @@ class Rekey(OfTarget):
     def _begin_rekey(self, there: Manifest) -> None:
         options, job, holder = self.options, there.job, self.holders[0]
         assert there.signer is not None
+        old_template = job.options.get("template")
+        if options.template and keys.is_parquet(options.template) != keys.is_parquet(old_template):
+            raise Refused(
+                f"--template {options.template}: the objects are under {old_template}, and rekey does not change their "
+                "format: decrypt them, and encrypt that"
+            )
         if not options.envelope and not job.options.get("envelope"):
             if there.signer.holder is holder:
                 raise Refused(f"all of {self.target.url} is under {holder}: give --new-key, or rotate KEY")
@@ -108,7 +115,7 @@ class Rekey(OfTarget):
                 )
         self._try_old_keys(there)
         job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
-        # The objects of a rekey that reached its last row are bound already, even if its end was not saved.
+        # After a rekey that reached its last row all objects are bound, even if its end was not saved.
         old = job.options.get("binding", BOUND)
         if there.total("todo"):
             old = job.options.get("old_binding", old)
@@ -135,7 +142,7 @@ class Rekey(OfTarget):
             keys.unwrap(sources, record)
 
     def _find_unlisted(self) -> None:
-        """Find objects of the target that no row has: they are still under the old key."""
+        """Find objects of the target without a row, which are still under the old key."""
         manifest = self.manifest
         suffix = manifest.job.options.get("suffix") or ""
         in_place = bool(suffix) and manifest.job.source == self.target.url
@@ -150,7 +157,7 @@ class Rekey(OfTarget):
         self.progress.errors += len(self.unlisted)
 
     def _drop_keys(self) -> None:
-        """Forget the wrapped data keys that this rekey has replaced."""
+        """Forget the wrapped data keys that this rekey replaced."""
         job = self.manifest.job
         old = [key_id for key_id, record in job.keys.items() if record.get("job") != job.id]
         for key_id in old:

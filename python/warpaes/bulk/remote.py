@@ -1,4 +1,4 @@
-"""Any file system that fsspec knows: to read from, and where uploads appear as a whole to write to."""
+"""File systems of fsspec: for reading, and for writing if uploads appear as a whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .storage import (
     part_bytes,
 )
 
-#: Object stores, where an object appears only after its upload has ended.
+#: Object stores in which an object appears only when its upload has ended.
 WHOLE = {"memory", "gs", "gcs", "abfs", "abfss", "az"}
 
 
@@ -36,8 +36,8 @@ def _version(info: dict[str, Any]) -> str:
 class RemoteStorage(Storage):
     """A URL that fsspec opens.
 
-    Its file systems create what is not there, but replace without a condition: here that is a look and a write, between
-    which another program may come.
+    Its file systems can create objects conditionally but not replace them: a replacement is a check and a write,
+    between which another program may act.
     """
 
     can_replace = False
@@ -62,11 +62,11 @@ class RemoteStorage(Storage):
         return f"{self._root}/{urllib.parse.quote(key) if self._web else key}" if key else self._root
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Return what fsspec does not give."""
+        """Return the attributes that fsspec does not provide."""
         return ["types of content, metadata and tags, which are not read through fsspec"]
 
     def check_key(self, key: str) -> None:
-        """Refuse names that a client or a server may take for a way out of the root."""
+        """Refuse names that a client or a server may interpret as outside the root."""
         if not key or "\0" in key or any(part in (".", "..") for part in key.split("/")):
             raise PermanentError(f"{key!r} cannot be the name of an object: rename it, or leave it out")
 
@@ -82,11 +82,11 @@ class RemoteStorage(Storage):
             if not path.startswith(self._root):
                 raise OSError(f"{self.url}: the file system lists {path!r}, which lies elsewhere")
             name = path[len(self._root) :].removeprefix("/")
-            if self._web and ("?" in name or "#" in name):  # links that sort a listing
+            if self._web and ("?" in name or "#" in name):  # links that only sort a listing
                 continue
             name = urllib.parse.unquote(name) if self._web else name
             if name.startswith(key):
-                # Listings of web servers say no more than names.
+                # Listings of web servers contain only names.
                 yield self._entry(name, info) if info.get("size") is not None else self.stat(name)
 
     def _entry(self, key: str, info: dict[str, Any]) -> Entry:
@@ -96,7 +96,7 @@ class RemoteStorage(Storage):
         return Entry(key, size, _version(info))
 
     def stat(self, key: str) -> Entry:
-        """Ask for a file's entry."""
+        """Query a file's entry."""
         self._fs.invalidate_cache()
         try:
             info = self._fs.info(self._path(key))
@@ -154,7 +154,7 @@ class RemoteStorage(Storage):
                 return
 
     def sweep(self, keys: Names) -> int:
-        """Uploads that were not ended cannot be listed through fsspec; the store ends them."""
+        """Unfinished uploads cannot be listed through fsspec; the store aborts them."""
         return 0
 
 
@@ -166,7 +166,7 @@ class _RemoteUpload(Upload):
 
     def write(self, data: memoryview) -> None:
         self._buffer += data
-        # What is kept in memory anyway is gathered there.
+        # Data that stays in memory anyway is collected there.
         if len(self._buffer) > self._part and self._storage.is_shared:
             if self._file is None:
                 if self._replace is not None:

@@ -21,8 +21,8 @@ class RowThreads:
     """Runs rows in up to ``most`` threads; rows of small objects begin with one of them if ``nearby``.
 
     Threads hand the interpreter's lock to each other at every system call. If storage answers at once, such as files in
-    memory or in the page cache, several threads process small objects at half the rate of one. If it does not, the
-    processor idles: then :meth:`adapt` doubles the number of threads for small objects.
+    memory or in the page cache, several threads process small objects at half the rate of one. Otherwise the processor
+    idles, and :meth:`adapt` doubles the number of threads for small objects.
     """
 
     def __init__(self, run: Callable[[int, str, Row], None], most: int, nearby: bool) -> None:
@@ -37,7 +37,7 @@ class RowThreads:
         self._looked = (time.monotonic(), time.process_time())
 
     def submit(self, tasks: list[Task]) -> None:
-        """Queue rows, in this order for those of one kind."""
+        """Queue rows; those of one kind keep this order."""
         with self._lock:
             for task in tasks:
                 (self._small if 0 <= task[2].size <= SMALL else self._large).append(task)
@@ -87,7 +87,7 @@ class RowThreads:
         return None
 
     def _work(self, task: Task, small: bool) -> None:
-        """Run a row, and then further rows in its place."""
+        """Run a row, and then further rows."""
         while True:
             self._run(*task)
             with self._lock:

@@ -1,4 +1,4 @@
-"""Rows of a manifest: one for each object, and how a shard of them is stored."""
+"""Rows of a manifest, one for each object, and the storage of shards."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import pyarrow.parquet as pq
 
 from .storage import Entry
 
-#: States of a row: nothing was written yet; the object is there; and its original is removed; it failed.
+#: States of a row: pending; written; written and the original removed; failed.
 PENDING, DONE, REMOVED, ERROR = "pending", "done", "removed", "error"
 
 
 @dataclass(slots=True)
 class Row:
-    """An object: where it comes from, where it goes, and its state."""
+    """An object: its source, its target and its state."""
 
     key: str  #: its name in the target
     source: str  #: its name in the source
     size: int  #: of the source, when it was listed
     version: str  #: of the source: ETag, or a file system's equivalent
     state: str = PENDING
-    attempt: int = 0  #: how often it was begun
+    attempt: int = 0  #: number of attempts
     key_id: str = ""  #: the key of the object in the target
-    wrapped: str = ""  #: key records of an object with a data key of its own; of decrypt, those of the source
+    wrapped: str = ""  #: key records of an object with its own data key; for decrypt, those of the source
     sha256: str = ""  #: of the ciphertext in the target
     out_size: int = 0
     out_version: str = ""
-    upload_id: str = ""  #: of the last multipart upload that was begun
+    upload_id: str = ""  #: of the last multipart upload
     error: str = ""
     old_key_id: str = ""  #: of decrypt: the key of the source
     old_sha256: str = ""  #: of decrypt: of the ciphertext in the source; "" if no manifest has it
@@ -38,12 +38,12 @@ class Row:
 
     @property
     def source_entry(self) -> Entry:
-        """The version of the source that was listed."""
+        """The listed version of the source."""
         return Entry(self.source, self.size, self.version)
 
     @property
     def target_entry(self) -> Entry:
-        """The version of the target that was written."""
+        """The written version of the target."""
         return Entry(self.key, self.out_size, self.out_version)
 
     @property
@@ -53,13 +53,13 @@ class Row:
 
 
 def order(name: str) -> bytes:
-    """Return what names are sorted by: their bytes."""
+    """Return the sort key of names: their bytes."""
     return name.encode(errors="surrogateescape")
 
 
 NUMBERS = {"size", "attempt", "out_size"}
 SCHEMA = pa.schema([(column.name, pa.int64() if column.name in NUMBERS else pa.string()) for column in fields(Row)])
-#: Rows of a shard. A save writes those shards that have changed, which takes 0.1 s each.
+#: Number of rows in a shard. A save writes the changed shards, which takes 0.1 s each.
 SHARD_ROWS = 1 << 15
 
 
@@ -74,7 +74,7 @@ def pack(rows: list[Row]) -> bytes:
 def unpack(data: bytes) -> list[Row]:
     """Return the rows of an authentic Parquet file.
 
-    Arrow's threads take no part: one that lets go of `data` while Python ends would end the process with SIGABRT.
+    Arrow's threads are not used: one that releases `data` while Python ends would abort the process.
     """
     table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
     # Versions before 1.2 have no attributes.

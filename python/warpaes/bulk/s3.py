@@ -1,4 +1,4 @@
-"""Object storage with S3's interface: conditional writes, multipart uploads, answers that were lost."""
+"""Object storage with S3's interface: conditional writes, multipart uploads, lost answers."""
 
 from __future__ import annotations
 
@@ -41,26 +41,27 @@ from .storage import (
 MAX_KEY_BYTES = 1024
 CONNECTIONS = 64
 
-#: What an object says of the attempt that wrote it. Metadata are set when an upload begins, so a digest of what is
-#: still to come cannot be there; the attempt's number is as good: whoever finds its own has been heard.
+#: Metadata that identifies the attempt that wrote an object. Metadata is set when an upload begins, so it cannot
+#: contain a digest of the content. The attempt's number serves as well: an attempt that finds its own number knows that
+#: it succeeded.
 ATTEMPT, KEY_ID = "warpaes-attempt", "warpaes-key-id"
-#: Bytes of names and values that an object's metadata may have.
+#: Maximum bytes of names and values in an object's metadata.
 MAX_METADATA = 2048
-#: Attributes that are kept until they are asked for.
+#: Maximum number of attributes that are kept until they are requested.
 COLLECTED = 4096
 
-#: An ETag that a request can carry. Stores other than Amazon's leave out the quotation marks.
+#: An ETag that a request can contain. Other stores than Amazon's omit the quotation marks.
 ETAG = re.compile(r"[!-~]{1,1024}")
-#: The largest size that a manifest can hold.
+#: The maximum size that a manifest can represent.
 MAX_SIZE = (1 << 63) - 1
-#: Pages without an object in a row; a store that has more to say says something.
+#: Maximum number of consecutive pages without an object; then the listing is considered endless.
 EMPTY_PAGES = 100
 
 UPLOAD_ID = re.compile(rb"<UploadId>\s*([^<\s]+)\s*</UploadId>")
 
 Result = TypeVar("Result")
 
-#: Not worth another try: who asks may not, or asks for what cannot be.
+#: Errors that are not retried: the request is not permitted or impossible.
 PERMANENT = {
     "AccessDenied",
     "AllAccessDisabled",
@@ -76,7 +77,7 @@ PERMANENT = {
     "NotImplemented",
     "PermanentRedirect",
 }
-#: No object would fare better. Skewed: the clock here is wrong.
+#: Errors that would affect every object. Skewed: the clock here is wrong.
 UNKNOWN = {
     "ExpiredToken",
     "ExpiredTokenException",
@@ -97,7 +98,7 @@ NO_CREDENTIALS = (
     botocore.exceptions.NoCredentialsError,
     botocore.exceptions.PartialCredentialsError,
 )
-#: Everything else that may come instead of an answer.
+#: All other errors that may replace an answer.
 FAILURES = (
     botocore.exceptions.BotoCoreError,
     botocore.exceptions.ClientError,
@@ -113,7 +114,7 @@ _loader: Any = None
 def _session() -> tuple[boto3.session.Session, str | bool]:
     """Return a session, and the certificates that its clients accept: a file, or True for those of botocore.
 
-    All sessions share the loader of botocore's data, because reading these takes half of the time of making one.
+    All sessions share the loader of botocore's data, which takes half the time of creating one.
     """
     global _loader
     inner = botocore.session.get_session()
@@ -125,7 +126,7 @@ def _session() -> tuple[boto3.session.Session, str | bool]:
 
 
 def code_of(error: botocore.exceptions.ClientError) -> str:
-    """Return what the server calls an error: a word, or a status where there was no body to hold one."""
+    """Return the server's error code: a word, or the status if there was no body."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
@@ -138,8 +139,8 @@ class S3Storage(Storage):
         """Open a bucket or a part of it.
 
         Args:
-            path: BUCKET, BUCKET/OBJECT or BUCKET/FOLDER. One slash at the end of a folder may be left out; each further
-                one is a part of its name, as in ``bucket/a//``.
+            path: BUCKET, BUCKET/OBJECT or BUCKET/FOLDER. One slash at the end of a folder may be omitted; further ones
+                are part of its name, as in ``bucket/a//``.
             options: endpoint_url, region_name, timeout in seconds, tries, put (arguments for every write).
         """
         super().__init__()
@@ -150,17 +151,17 @@ class S3Storage(Storage):
             name.encode()
         except UnicodeEncodeError:
             raise ValueError(f"s3://{path}: the names of objects are UTF-8: give another one") from None
-        #: What the names of all objects begin with: nothing, or a folder with its slash.
+        #: The common prefix of all names: empty, or a folder with its slash.
         self.folder = name if not name or name.endswith("/") else name + "/"
         odd = self.folder == "/" or self.folder.endswith("//")
         self.url = f"s3://{self.bucket}" + (f"/{self.folder if odd else self.folder[:-1]}" if self.folder else "")
         self.put_options: dict[str, str] = dict(options.get("put") or {})
         self._collected: dict[str, tuple[str, Attributes, int]] = {}
-        self._classes: Counter[str] = Counter()  #: storage classes that were listed
+        self._classes: Counter[str] = Counter()  #: storage classes in the listing
         self.tries = int(options.get("tries") or 8)
         timeout = float(options.get("timeout") or 60)
         timeouts = min(10, timeout), timeout
-        # Tries are counted here, so that a lost answer is known as one.
+        # Attempts are counted here, to recognize lost answers.
         retries = {"mode": "standard", "total_max_attempts": 1}
         config = Config(
             connect_timeout=timeouts[0],
@@ -185,7 +186,7 @@ class S3Storage(Storage):
         self.put_headers = self.http.headers(self.put_options)
 
     def _region(self) -> str | None:
-        """Ask where the bucket is; who may not ask has to know."""
+        """Query the bucket's region; without the permission it must be configured."""
         try:
             answer = self.call(lambda: self.client.head_bucket(Bucket=self.bucket))
         except (MissingError, PermanentError):
@@ -200,7 +201,7 @@ class S3Storage(Storage):
         return "s3 " + self.endpoint, f"{self.bucket}/{self.folder}"
 
     def keeps_versions(self) -> bool:
-        """Say whether the bucket keeps them; who may not ask has to know."""
+        """Return whether the bucket keeps them; without the permission the user must know."""
         try:
             answer = self.call(lambda: self.client.get_bucket_versioning(Bucket=self.bucket))
         except (MissingError, OSError, PermanentError):
@@ -222,7 +223,7 @@ class S3Storage(Storage):
     # -------------------------------------------------------------------------------------------------- requests
 
     def call(self, request: Callable[[], Result], key: str = "") -> Result:
-        """Make a request, which may be made twice, until it is answered."""
+        """Repeat an idempotent request until it is answered."""
         for attempt in range(self.tries):
             try:
                 return request()
@@ -235,11 +236,11 @@ class S3Storage(Storage):
 
     @staticmethod
     def pause(attempt: int) -> None:
-        """Wait longer from try to try, no two workers alike."""
+        """Wait longer with each attempt, and differently in each worker."""
         time.sleep(random.uniform(0.3, 1) * min(20.0, 0.1 * 2**attempt))
 
     def check(self, error: Exception, key: str) -> None:
-        """Raise what an answer means, if there was one and another try would not change it."""
+        """Raise the error of an answer that another attempt would not change."""
         if isinstance(error, MISTAKES):
             raise PermanentError(f"{self._say(key)}: {error}") from error
         if isinstance(error, NO_CREDENTIALS):
@@ -271,7 +272,7 @@ class S3Storage(Storage):
             if not name.startswith(prefix):
                 raise OSError(f"{self._say(key)}: the store lists {name!r}, which does not begin with {prefix!r}")
             entry = self._entry(name[len(self.folder) :], item, "Size")
-            if entry.size > 0 or not name.endswith("/"):  # consoles make empty ones for folders
+            if entry.size > 0 or not name.endswith("/"):  # web consoles create empty ones for folders
                 if entry.key:
                     yield entry
                 else:
@@ -282,7 +283,7 @@ class S3Storage(Storage):
     def _pages(
         self, ask: Callable[..., dict[str, Any]], arguments: dict[str, str], content: str, marks: Sequence[str]
     ) -> Iterator[dict[str, Any]]:
-        """Give what a listing contains, page by page; `marks`: arguments that continue it, from the page before."""
+        """Yield the entries of a listing page by page; `marks`: arguments from the previous page that continue it."""
         marked: dict[str, str] = {}
         seen: set[int] = set()
         empty = 0
@@ -293,31 +294,31 @@ class S3Storage(Storage):
                 return
             marked = {mark: str(self._field(page, "Next" + mark)) for mark in marks}
             empty = 0 if page.get(content) else empty + 1
-            # A page that has been there leads to the same ones again.
+            # A repeated page would lead to an endless loop.
             number = hash(tuple(marked.values()))
             if number in seen or empty > EMPTY_PAGES:
                 raise OSError(f"{self._say('')}: the store's listing does not end: it repeats itself, or is empty")
             seen.add(number)
 
     def _field(self, answer: Mapping[str, Any], name: str, key: str = "") -> Any:
-        """Return a part of an answer; not every store sends what S3 does."""
+        """Return a part of an answer; some stores omit parts that S3 sends."""
         if answer.get(name) is None:
             raise OSError(f"{self._say(key)}: the store's answer has no {name}")
         return answer[name]
 
     def _entry(self, key: str, answer: dict[str, Any], size: str) -> Entry:
-        """Return an entry. A size or an ETag that no object can have is found when the object is read."""
+        """Return an entry. An impossible size or ETag is detected when the object is read."""
         claimed = int(self._field(answer, size, key))
         return Entry(key, claimed if 0 <= claimed <= MAX_SIZE else MAX_SIZE, str(self._field(answer, "ETag", key)))
 
     def _condition(self, name: str, key: str, version: str) -> dict[str, str]:
-        """Return a header or an argument that asks for a version."""
+        """Return a header or an argument that requests a version."""
         if not ETAG.fullmatch(version):
             raise PermanentError(f"{self._say(key)}: {version[:40]!r} is not an ETag: list the store again")
         return {name: version}
 
     def head(self, key: str) -> dict[str, Any]:
-        """Return what the store says of an object."""
+        """Return the store's response about an object."""
         answer: dict[str, Any] = self.call(
             lambda: self.client.head_object(Bucket=self.bucket, Key=self._name(key)), key
         )
@@ -339,7 +340,7 @@ class S3Storage(Storage):
             headers["Range"] = f"bytes={offset}-{offset + length - 1}"
 
         def get() -> bytes:
-            # A store that does not know ranges sends all of it, which memory has no room for.
+            # A store without support for ranges sends the whole object, which may not fit in memory.
             answer = self.http.send("GET", self._name(entry.key), headers, most=length)
             data: bytes = answer.content
             whole = "content-range" if answer.status_code == 206 else "content-length"
@@ -349,7 +350,7 @@ class S3Storage(Storage):
             if len(data) != length:
                 raise ConnectionError(f"{len(data)} of {length} bytes came")
             if self.collects and offset == 0:
-                if len(self._collected) >= COLLECTED:  # of objects that are never requested
+                if len(self._collected) >= COLLECTED:  # for objects that are never requested
                     self._collected.clear()
                 self._collected[entry.key] = entry.version, *_attributes_of(answer.headers)
             return data
@@ -357,7 +358,7 @@ class S3Storage(Storage):
         return self.call(get, entry.key)
 
     def attributes(self, entry: Entry) -> Attributes:
-        """Return an object's attributes, as its first bytes came with them, or asked for by its ETag."""
+        """Return an object's attributes, from the response with its first bytes, or requested by ETag."""
         version, found, tags = self._collected.pop(entry.key, ("", {}, 0))
         if version != entry.version:
             headers = self._condition("If-Match", entry.key, entry.version)
@@ -371,7 +372,7 @@ class S3Storage(Storage):
         return found
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Ask how the bucket is set up: what S3 gives or keeps for each object only costs a request for each."""
+        """Query the bucket's configuration, because the attributes of single objects would cost a request each."""
         lost = []
         classes = sorted(self._classes.keys() - {"STANDARD"})
         if classes and "StorageClass" not in replaced:
@@ -387,9 +388,9 @@ class S3Storage(Storage):
         return lost
 
     def _asked(self, name: str, field: str, none: str = "") -> dict[str, Any]:
-        """Return what the bucket is set to; nothing if the store does not have this, or does not say it.
+        """Return a setting of the bucket; nothing if the store does not support or report it.
 
-        `none`: the error of a bucket that was never set to anything.
+        `none`: the error code of a bucket without this setting.
         """
 
         def ask() -> dict[str, Any]:
@@ -410,7 +411,7 @@ class S3Storage(Storage):
     # --------------------------------------------------------------------------------------------------- writing
 
     def headers(self, attempt: Attempt) -> dict[str, str]:
-        """Return the headers of a new object: its attributes, and which attempt writes it if there is room for that."""
+        """Return the headers of a new object: its attributes, and the attempt's number if there is room."""
         attributes = dict(attempt.attributes())
         metadata: dict[str, str] = attributes.pop(METADATA, {})
         for name, value in ((ATTEMPT, attempt.id), (KEY_ID, attempt.key_id)):
@@ -420,12 +421,12 @@ class S3Storage(Storage):
         return {**self.http.headers(attributes), **headers, **self.put_headers}
 
     def once(self, request: Callable[[], str], key: str, attempt: Attempt) -> str:
-        """Make the request that lets an object appear; whether it did is found out if the answer is lost."""
+        """Make the request that lets an object appear; if the answer is lost, find out whether it did."""
         for number in range(self.tries):
             try:
                 return request()
             except FAILURES as error:
-                # Whatever was answered may be the answer to a second try of what the first one did.
+                # An answer may belong to a second attempt after the first one succeeded.
                 try:
                     answer = self.head(key)
                     if answer.get("Metadata", {}).get(ATTEMPT) == attempt.id:
@@ -479,7 +480,7 @@ class S3Storage(Storage):
         count = 0
 
         def ask(**arguments: str) -> dict[str, Any]:
-            # XML has no place for some characters that names may have.
+            # XML cannot represent some characters that names may contain.
             page: dict[str, Any] = self.client.list_multipart_uploads(EncodingType="url", **arguments)
             decode = urllib.parse.unquote_plus if page.get("EncodingType") == "url" else str
             uploads = [{**upload, "Key": decode(upload.get("Key", ""))} for upload in page.get("Uploads", ())]
@@ -501,7 +502,7 @@ class S3Storage(Storage):
 
 
 def _attributes_of(headers: Mapping[str, str]) -> tuple[Attributes, int]:
-    """Return an object's attributes without tags, and how many tags it has."""
+    """Return an object's attributes without tags, and its number of tags."""
     tags = headers.get("x-amz-tagging-count") or ""
     return from_headers(headers, {ATTEMPT, KEY_ID}), int(tags) if tags.isdecimal() else 0
 
@@ -529,7 +530,7 @@ class _S3Upload(Upload):
     def _send(self) -> None:
         if "UploadId" not in self._arguments:
             headers = {**self._storage.headers(self._attempt), "x-amz-checksum-algorithm": "CRC32"}
-            # An attempt whose answer is lost leaves an upload, which a sweep finds.
+            # An attempt with a lost answer leaves an upload, which a sweep removes.
             answer = self._storage.call(
                 lambda: self._storage.http.send("POST", self._arguments["Key"], headers, query="?uploads"), self._key
             )
@@ -542,7 +543,7 @@ class _S3Upload(Upload):
             if sent.done():
                 sent.result()
         part = self._threads.submit(self._send_part, len(self._parts) + 1, self._buffer)
-        part.add_done_callback(lambda _: self._free.release())  # also of one that was never begun
+        part.add_done_callback(lambda _: self._free.release())  # also for an upload that never began
         self._parts.append(part)
         self._buffer = bytearray()
 
@@ -581,7 +582,7 @@ class _S3Upload(Upload):
         for part in self._parts:
             part.cancel()
         if "UploadId" in self._arguments:
-            # A part that is still on its way would be kept, and paid for.
+            # A part still in flight would be kept, and billed.
             for part in self._parts:
                 if not part.cancelled():
                     part.exception()

@@ -1,5 +1,5 @@
-"""GET and PUT as bulk makes them by the million: signed and sent by botocore, without what its clients do around that,
-which takes four times as long.
+"""GET and PUT for millions of requests: signed and sent by botocore, without the layers of its clients, which take four
+times as long.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from botocore.awsrequest import AWSRequest
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-#: What an error without a body is called, as botocore does.
+#: Codes of errors without a body, as in botocore.
 CODE = re.compile(rb"<Code>\s*([^<\s]+)\s*</Code>")
 MESSAGE = re.compile(rb"<Message>([^<]*)</Message>")
 
 
-#: What an answer may hold that is not asked for by its length: an error, or nothing.
+#: Maximum size of an answer without a requested length: an error, or nothing.
 MOST = 1 << 20
 
 
 class Answer(NamedTuple):
-    """A response that was read to its end."""
+    """A complete response."""
 
     status_code: int
     headers: Mapping[str, str]
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Found(Exception):  # noqa: N818
-    """A request that was stopped before it was sent."""
+    """A request that is intercepted before it is sent."""
 
 
 def where(client: Any, bucket: str) -> str:
@@ -57,7 +57,7 @@ def where(client: Any, bucket: str) -> str:
 
 
 def _read(raw: Any, most: int) -> bytes:
-    """Read an answer to its end, or give up the connection if it has none within `most` bytes."""
+    """Read an answer to its end, or close the connection if it is longer than `most` bytes."""
     try:
         data: bytes = raw.read(most + 1)
         if len(data) > most:
@@ -82,7 +82,7 @@ class Http:
     ) -> None:
         """Use the URL and region of a boto3 client, and the credentials of its session.
 
-        `verify`: the file of certificates that a server must be signed by; True: those of botocore.
+        `verify`: a file of trusted certificates; True: botocore's certificates.
         """
         url = where(client, bucket)
         self._base = url.removesuffix("x")
@@ -92,14 +92,14 @@ class Http:
             proxies=get_environ_proxies(url),
             timeout=timeouts,
             max_pool_connections=connections,
-            # Head and body are two writes; the second must not wait for an answer to the first.
+            # Header and body are two writes; the second must not wait for an answer to the first.
             socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)],
         )
         members = client.meta.service_model.operation_model("PutObject").input_shape.members
         self._names = {name: member.serialization.get("name", name) for name, member in members.items()}
 
     def headers(self, arguments: dict[str, str]) -> dict[str, str]:
-        """Return arguments as boto3 names them as headers."""
+        """Return boto3 arguments as headers."""
         unknown = arguments.keys() - self._names.keys()
         if unknown:
             raise ValueError(f"--put: an object has no {sorted(unknown)[0]}; see boto3's put_object")
@@ -114,9 +114,9 @@ class Http:
         query: str = "",
         most: int = 0,
     ) -> Answer:
-        """Return the answer; ClientError if it says no, and botocore's other errors if there is none.
+        """Return the answer; raise ClientError if it reports an error, and botocore's other errors if there is none.
 
-        `most`: the bytes that are expected; of an answer that has more only the beginning is read.
+        `most`: the expected number of bytes; only this part of a longer answer is read.
         """
         url = self._base + urllib.parse.quote(name, safe="/~") + query
         if method == "PUT":

@@ -1,6 +1,6 @@
-"""Where objects lie: the little that bulk needs of a file system or an object store, and its guarantees.
+"""Storages of objects: the operations that bulk needs from a file system or object store, and their guarantees.
 
-Nothing appears under its name before it is complete, and nothing is replaced but the version that the caller names.
+No object appears under its name before it is complete, and only the version that the caller names is replaced.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from .attributes import Attributes
 #: Bulk's own folder within a target: manifest, lock and key records.
 FOLDER = ".warpaes-bulk/"
 LOCK = "lock"
-#: What a wrapped key of one object is called, after the object's name.
+#: Suffix of the name of an object's wrapped key.
 KEY_SUFFIX = ".warpaes-key"
 
-#: What large objects are read in.
+#: Size of reads of large objects.
 WINDOW = 8 << 20
 PARTS_IN_FLIGHT = 3
 #: The size of a part of a multipart upload to S3.
 MAX_PARTS = 10_000
-#: How often a small object is read that is replaced all the time, as a manifest by its job.
+#: Maximum number of reads of a small object that is constantly replaced, such as a manifest by its job.
 GETS = 10
-#: The largest object that is read at once. Shards of the longest names are smaller.
+#: Maximum size of an object that is read at once. Shards of the longest names are smaller.
 MAX_SMALL = 256 << 20
 
 
 def part_bytes(size: int) -> int:
-    """Return the size of parts for an object of this size: 8 MiB, or what 10,000 parts leave room for."""
-    sealed = size + size // 100  # no format adds more
+    """Return the part size for an object of this size: 8 MiB, or more if 10,000 parts are not enough."""
+    sealed = size + size // 100  # no format adds more bytes
     return max(WINDOW, ((sealed // MAX_PARTS >> 20) + 1) << 20)
 
 
@@ -50,16 +50,16 @@ class ExistsError(Exception):
 
 
 class PermanentError(Exception):
-    """An error that another try would not change."""
+    """An error that another attempt would not change."""
 
 
 class CredentialsError(PermanentError):
-    """The credentials are not valid, or no longer: every other object would fail too."""
+    """The credentials are invalid or expired: every other object would also fail."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An object: its name below the root, its size, and what changes when its content does."""
+    """An object: its name below the root, its size, and a version that changes with its content."""
 
     key: str
     size: int
@@ -68,14 +68,14 @@ class Entry:
 
 @dataclass
 class Attempt:
-    """One try at writing an object; `uploading` is told the id of a multipart upload before its first part."""
+    """An attempt to write an object; `uploading` is called with the ID of a multipart upload before its first part."""
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     key_id: str = ""
     uploading: Callable[[str], None] = lambda upload_id: None
-    #: Permissions of a file that replaces none; None: its owner's only. One that is replaced gives its own.
+    #: Permissions of a new file; None: only for its owner. A replaced file's permissions are kept.
     mode: int | None = None
-    #: Returns the attributes of an object in an object store, once its source was begun to be read.
+    #: Returns the attributes of an object in an object store, after reading of its source has begun.
     attributes: Callable[[], Attributes] = dict
 
 
@@ -83,7 +83,7 @@ class Names(Container[str], Protocol):
     """The names of a job's objects in the target."""
 
     def has_beginning(self, beginning: str) -> bool:
-        """Return whether one of them begins so."""
+        """Return whether one of them has this prefix."""
 
 
 class Upload(abc.ABC):
@@ -106,18 +106,18 @@ class Storage(abc.ABC):
     """Objects below a root, which may also be a single object."""
 
     url: str
-    #: Whether objects can be written so that nothing is lost or half there.
+    #: Whether objects can be written atomically and safely.
     can_write = True
     #: Whether a replacement fails if another writer has changed the object since it was read.
     can_replace = True
     #: Whether several processes see the same objects.
     is_shared = True
-    #: Whether objects have attributes here, and whether `read` keeps them until `attributes` is asked for them.
+    #: Whether objects have attributes here, which `read` keeps for `attributes`.
     has_attributes = collects = False
 
     def __init__(self) -> None:
         """Start with no names left out."""
-        #: Names that `list` has left out, and why: "a symbolic link".
+        #: Names that `list` left out, with the reason, such as "a symbolic link".
         self.left_out: dict[str, str] = {}
 
     @abc.abstractmethod
@@ -141,7 +141,7 @@ class Storage(abc.ABC):
         raise PermanentError(f"{self.url}: is only read here")
 
     def get(self, key: str, most: int = MAX_SMALL) -> tuple[bytes, str]:
-        """Return a small object, of up to `most` bytes, with its version, even if it is replaced during the call."""
+        """Return a small object of up to `most` bytes with its version, even if it is replaced during the call."""
         for again in range(GETS):
             entry = self.stat(key)
             if entry.size > most:
@@ -172,9 +172,9 @@ class Storage(abc.ABC):
         return {}
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
-        """Return what a copy of the objects here does not keep, as far as it is known before they are read.
+        """Return the attributes that copies of these objects lose, as far as known before they are read.
 
-        `replaced`: names of arguments that the command line gives for every copy.
+        `replaced`: names of attributes that the command line sets for every copy.
         """
         return []
 
@@ -187,7 +187,7 @@ class Storage(abc.ABC):
         return self.url.rpartition("/")[2]
 
     def place(self) -> tuple[str, str]:
-        """Return which store this is, and where in it, so that two ways of saying it are equal."""
+        """Return the store and the place in it, equal for all equivalent names."""
         return "", self.url
 
     def keeps_versions(self) -> bool:
@@ -196,7 +196,7 @@ class Storage(abc.ABC):
 
 
 def is_within(inner: Storage, outer: Storage) -> bool:
-    """Say whether a storage lies within another, or is the same."""
+    """Return whether a storage lies within another, or is the same."""
     store, place = inner.place()
     other_store, other_place = outer.place()
     return store == other_store and _with_slash(place).startswith(_with_slash(other_place))
@@ -207,6 +207,6 @@ def _with_slash(place: str) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Say whether a URL, or a path, names files."""
+    """Return whether a URL or a path names files."""
     protocol, separator, _ = url.partition("://")
     return not separator or protocol == "file"

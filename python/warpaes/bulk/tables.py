@@ -1,7 +1,7 @@
-"""Parquet files that anyone can have written: lists of names, and manifests of warpaes 1.0.
+"""Untrusted Parquet files: lists of names, and manifests of warpaes 1.0.
 
-The footer of such a file claims sizes that nothing checks, and a dictionary stands for one long text in many rows. So
-the sizes are taken from the headers of the pages, before Arrow decompresses any, and equal texts are one object.
+The footer of such a file claims unchecked sizes, and a dictionary can expand one long text to many rows. So sizes are
+taken from the page headers before Arrow decompresses any page, and equal texts share one object.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-#: Bytes that the pages of a small file may have; a larger file may have `RATIO` times its own size.
+#: Maximum bytes of the pages of a small file; a larger file may have `RATIO` times its own size.
 LEAST, RATIO = 64 << 20, 100
-#: The longest name that is read, in characters: no file system or store has longer ones.
+#: Maximum length of a name in characters: no file system or store has longer ones.
 MAX_NAME = 4096
-#: Structures within one another in a page's header.
+#: Maximum nesting of structures in a page header.
 MAX_DEPTH = 16
 _STRUCT = 12
 
@@ -35,7 +35,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
-    """Return a value of Thrift's compact protocol, and where it ends; a structure is a dict by field numbers."""
+    """Return a value of Thrift's compact protocol, and its end; a structure is a dict by field number."""
     if depth > MAX_DEPTH:
         raise ValueError("structures are too deep")
     if kind in (3, 7):
@@ -78,7 +78,7 @@ def _value(data: bytes, at: int, kind: int, depth: int = 0) -> tuple[Any, int]:
 def _size_of_pages(data: bytes, columns: Sequence[str]) -> int:
     """Return the bytes of all pages of these columns, decompressed.
 
-    The footer is read here: pyarrow ends the process when it is asked for the columns of some damaged ones.
+    The footer is read here, because pyarrow crashes the process on some damaged ones.
     """
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     if footer < 0:
@@ -121,7 +121,7 @@ def read_columns(data: bytes, name: str, columns: Sequence[str]) -> Iterator[lis
         raise ValueError(f"{name} has {len(data)} bytes, and claims {rows} rows of {size} bytes: it is refused")
     # Arrow's threads take no part: one that lets go of `data` while Python ends would end the process with SIGABRT.
     for number in range(file.metadata.num_row_groups):
-        # `iter_batches` ends the process if a dictionary is damaged.
+        # `iter_batches` crashes the process if a dictionary is damaged.
         table = file.read_row_group(number, columns=list(columns), use_threads=False)
         try:
             yield [[value for chunk in table[column].chunks for value in _values(chunk)] for column in columns]
@@ -144,7 +144,7 @@ def names_of_columns(data: bytes) -> list[str]:
 
 
 def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | None]]:
-    """Yield names, with sizes and versions if the list has them: Parquet, or text with one name a line.
+    """Yield names, with sizes and versions if the list contains them: Parquet, or text with one name per line.
 
     Columns of Parquet: key, size, and version, etag or e_tag, as in inventories of S3.
 
@@ -163,7 +163,7 @@ def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | N
         line = data.count(b"\n", 0, error.start) + 1
         sentence = f"{name}: line {line} is not UTF-8, which names are: rename the object, or leave it out"
         raise ValueError(sentence) from None
-    # Other ends of lines that Python knows may be in names.
+    # Other line ends that Python recognizes may be part of names.
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     yield from ((line, None, None) for line in lines if line)
 

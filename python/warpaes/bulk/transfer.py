@@ -13,30 +13,31 @@ from .._native import Keyset, Reader, Writer, _crypt_file
 from .local import LocalStorage, LocalUpload
 from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, ChangedError, Entry, Storage, Upload
 
-#: Windows that are asked for before they are needed.
+#: Number of windows to read ahead.
 AHEAD = 3
-#: What a writer of the library holds back at most.
+#: Maximum bytes that a writer of the library buffers.
 WRITER_BYTES = 32 << 20
-#: What a thread of the library holds of a file: a chunk on its way in, and one on its way out.
+#: Bytes of a file in a thread of the library: one chunk of input and one of output.
 CHUNKS = 5 << 20
-#: Threads that one file is worth: one hashes, which takes longer than all the rest.
+#: Maximum number of threads per file: one of them hashes, which takes longer than everything else.
 FILE_THREADS = 4
 
 
 def memory_of(size: int, part: int) -> int:
-    """Return the most memory that an object takes on its way: windows, parts, and what the library holds."""
+    """Return the maximum memory of an object in progress: windows, parts and the library's buffers."""
     if size <= WINDOW:
         return 3 * size + (256 << 10)
     return (AHEAD + 4) * WINDOW + (PARTS_IN_FLIGHT + 1) * part + WRITER_BYTES
 
 
 def memory_of_file(size: int, threads: int) -> int:
-    """Return the most memory that a file takes on its way to another: what the library's threads hold."""
+    """Return the maximum memory of a file job: the buffers of the library's threads."""
     return min(3 * size + (256 << 10), CHUNKS) * threads
 
 
 def computed_on(backend: str, device: int) -> str:
-    """Return the name of a backend; of a GPU with its number on the machine, of whose GPUs this process may see one."""
+    """Return the name of a backend; for a GPU with its number on the machine, even if this process sees only one
+    GPU."""
     if device < 0:
         return backend
     seen = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each]
@@ -47,7 +48,7 @@ class ReadAhead:
     """An object in windows; later windows are fetched while one is processed. Also computes the digest."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool) -> None:
-        """Nothing is read yet; `digest`: sha256 will be asked for."""
+        """Reading begins later; `digest`: sha256 will be requested."""
         self._storage, self._entry, self._threads = storage, entry, threads
         self.count = max(1, -(-entry.size // WINDOW))
         self._windows: dict[int, Future[bytes]] = {}
@@ -60,7 +61,7 @@ class ReadAhead:
         return self._storage.read(self._entry, begin, min(WINDOW, self._entry.size - begin))
 
     def window(self, index: int) -> bytes:
-        """Return a window, and let the next ones be read."""
+        """Return a window, and start to read the next ones."""
         if self.count == 1:
             with self._lock:
                 if not self._windows:
@@ -78,13 +79,13 @@ class ReadAhead:
                 if self._digest is not None:
                     self._digest.update(next_one.result())
                 self._digested += 1
-            # The library's threads may be some windows apart.
+            # The library's threads may be several windows apart.
             for i in [i for i in self._windows if i < min(index - 2, self._digested)]:
                 del self._windows[i]
         return data
 
     def fill(self, offset: int, buffer: memoryview) -> None:
-        """Fill a buffer from an offset on: what a Reader asks for."""
+        """Fill a buffer from an offset on, for a Reader."""
         at = 0
         while at < len(buffer):
             index, begin = divmod(offset + at, WINDOW)
@@ -108,7 +109,7 @@ class ReadAhead:
 
 
 class Plain:
-    """The bytes of an object as they are."""
+    """The bytes of an object, unchanged."""
 
     def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool = False) -> None:
         """Prepare to read an object."""
@@ -126,7 +127,7 @@ class Plain:
 
 
 class Opened:
-    """The plaintext of a sealed object. Every byte that is handed out is authentic."""
+    """The plaintext of a sealed object. Every returned byte is authentic."""
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class Opened:
         expected: str = "",
         digest: bool = False,
     ) -> None:
-        """Find the key, and check that the end is there. `expected`: the digest of the object in a manifest."""
+        """Find the key, and check that the end exists. `expected`: the digest of the object in a manifest."""
         self.entry = entry
         self._expected = expected
         self.ahead = ReadAhead(storage, entry, threads, digest or bool(expected))
@@ -149,7 +150,8 @@ class Opened:
             raise
 
     def pieces(self) -> Iterator[memoryview]:
-        """Hand it out in order; a piece is good until the next one is asked for. In the end, compare the digest."""
+        """Yield the plaintext in order; a piece is valid until the next one is requested. At the end, compare the
+        digest."""
         size = self._reader.size
         buffer = memoryview(bytearray(min(WINDOW, size)))
         position = 0
@@ -161,6 +163,11 @@ class Opened:
         if self._expected:
             check_digest(self.entry, self.ahead.sha256(), self._expected)
 
+    def verify(self) -> None:
+        """Authenticate the whole object, and compare the digest."""
+        for _ in self.pieces():
+            pass
+
     def close(self) -> None:
         """Cancel reads in progress."""
         self._reader.close()
@@ -168,13 +175,13 @@ class Opened:
 
 
 def check_digest(entry: Entry, digest: str, expected: str) -> None:
-    """Raise ChangedError if an authentic object is not the one that the manifest has."""
+    """Raise ChangedError if an authentic object is not the manifest's."""
     if digest != expected:
         raise ChangedError(f"{entry.key} is authentic, but not the object that the manifest has (SHA-256)")
 
 
 class Out:
-    """An upload with the length of its content, and the digest if that is wanted."""
+    """An upload that counts its content, and computes the digest on request."""
 
     def __init__(self, upload: Upload, digest: bool) -> None:
         """Write to an upload that has just begun."""
@@ -204,7 +211,7 @@ def write(
 ) -> tuple[Entry, str]:
     """Write an object, sealed if there is a keyset; `plain` is updated with the plaintext.
 
-    `entry`: the name, about what size, and nothing else. Return the entry of what was written and its digest, or "".
+    `entry`: only the name and the approximate size. Return the entry of the written object and its digest, or "".
     """
     out = Out(target.create(entry.key, entry.size, replace, attempt, threads), digest)
     try:
@@ -243,12 +250,12 @@ def crypt_file(
     proceed: Callable[[], bool],
     expected: str,
 ) -> tuple[Entry, str, str]:
-    """Write one file from another by the library's own threads, which read, process, hash and write in the same memory.
+    """Write one file from another with the library's threads, which read, process, hash and write in the same memory.
 
-    A file that replaces none gets the permissions of its source, without set-id bits.
+    A new file gets the permissions of its source, without set-id bits.
 
-    `proceed` is asked at times whether to continue. `expected`: the digest that a sealed file must have, or "". Return
-    the entry of the new file, the digest of the sealed one, and the backend.
+    `proceed` is called at intervals and returns whether to continue. `expected`: the digest that a sealed file must
+    have, or "". Return the entry of the new file, the digest of the sealed one, and the backend.
     """
     upload = LocalUpload(target, key, replace, attempt)
     try:
@@ -267,7 +274,7 @@ def crypt_file(
 
 
 def same(left: Iterator[memoryview], right: Iterator[memoryview]) -> bool:
-    """Say whether two ways of reading yield the same bytes, however they are cut."""
+    """Return whether two sources yield the same bytes, in any pieces."""
     a, b = memoryview(b""), memoryview(b"")
     while True:
         # A piece may be overwritten when the next one is requested, so only consumed pieces are replaced.

@@ -1,4 +1,4 @@
-"""Looks at a dataset: verification of its objects, and a summary of its manifest."""
+"""Verifies the objects of a dataset, and summarizes its manifest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Verify(Run):
         """Take no lock, because nothing is written."""
 
     def do(self) -> None:
-        """Read every object, or those that are named."""
+        """Read every object, or the named ones."""
         manifest = self._sealed(self.target)
         if manifest is None:
             self._manifest = Manifest.in_memory(self.target, self.listing.rows())

@@ -227,7 +227,7 @@ class GCM(ModeWithInitializationVector, ModeWithAuthenticationTag):
             initialization_vector: 8 to 128 bytes, preferably 12.
             tag: The expected tag for a decryption, at most 16 bytes; None to encrypt, or to pass the tag to
                 ``finalize_with_tag``.
-            min_tag_length: The least number of bytes that a tag must have to be accepted, at least 4.
+            min_tag_length: The minimum length of an accepted tag in bytes, at least 4.
 
         Raises:
             ValueError: A length is out of range.

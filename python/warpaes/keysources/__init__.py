@@ -1,7 +1,7 @@
-"""Keys from where keys are kept: files, programs, key managers, tokens and TPMs, behind one interface.
+"""One interface to files, programs, key managers, tokens and TPMs that store keys.
 
-A **key source** wraps data keys under a key that it keeps; ``from_url`` makes one. A keyset wrapped by a source is
-Tink's encrypted keyset (``write_keyset``, ``read_keyset``). docs/keys.md says what each source is, and who sees keys.
+A **key source** wraps data keys under a key that it keeps; ``from_url`` creates one. A keyset wrapped by a source is
+Tink's encrypted keyset (``write_keyset``, ``read_keyset``). docs/keys.md describes each source, and who sees keys.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def from_url(url: str) -> KeySource:
         return file_source(rest.removeprefix("//"))
     if scheme == "exec":
         return program_source(rest)
-    # What the others need is imported with them.
+    # Other sources import their packages on use.
     if scheme == "aws-kms":
         from ._aws import AwsKmsSource
 

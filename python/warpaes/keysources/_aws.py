@@ -1,12 +1,12 @@
-"""AWS KMS, and whatever has its interface: the key never leaves it. Needs boto3 (``warpaes[keys]``)."""
+"""AWS KMS and compatible services: the key never leaves the service. Needs boto3 (``warpaes[keys]``)."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from ..exceptions import InvalidUnwrap
+from ._client import Client
 from ._https import MOST_ANSWER
 from ._source import (
     BadAnswerError,
@@ -24,8 +24,12 @@ NOT_AUTHENTIC = {"InvalidCiphertextException", "IncorrectKeyException"}
 BUSY = {"KeyUnavailableException", "ThrottlingException", "DependencyTimeoutException", "KMSInternalException"}
 
 
+class _TooLongError(ValueError):
+    """The answer is too long."""
+
+
 def _bounded_send(client: Any) -> Callable[..., Any]:
-    """Return a handler that sends a request of boto3's, which by itself reads an answer of any length."""
+    """Return a handler that sends a boto3 request; boto3 itself would read an answer of any length."""
     from botocore.exceptions import ReadTimeoutError
     from urllib3 import exceptions
 
@@ -40,7 +44,7 @@ def _bounded_send(client: Any) -> Callable[..., Any]:
             raise ValueError(str(error)) from None
         if len(content) > MOST_ANSWER:
             answer.raw.close()
-            raise ValueError(f"it is longer than {MOST_ANSWER} bytes")
+            raise _TooLongError(f"the answer is longer than {MOST_ANSWER} bytes")
         answer._content = content  # as its property `content` does
         return answer
 
@@ -48,38 +52,35 @@ def _bounded_send(client: Any) -> Callable[..., Any]:
 
 
 class AwsKmsSource(KeySource):
-    """``aws-kms://ARN`` or ``aws-kms://alias/NAME``, as Tink's URLs; credentials and endpoint are boto3's to find."""
+    """``aws-kms://ARN`` or ``aws-kms://alias/NAME``, like Tink's URLs; boto3 finds the credentials and the endpoint."""
 
     def __init__(self, key: str) -> None:
-        """``key``: its ARN, its alias or its number."""
+        """``key``: its ARN, its alias or its ID."""
         if not key:
             raise ValueError("aws-kms: must name a key: aws-kms://ARN or aws-kms://alias/NAME")
         self.name = f"aws-kms://{key}"
         self._key = key
-        self._lock = threading.Lock()
-        self._client: Any = None
+        self._client = Client(self.name, self._made)
 
-    def _opened(self) -> Any:
-        with self._lock:
-            if self._client is None:
-                try:
-                    import boto3
-                except ImportError:
-                    raise UnavailableError(f"{self.name}: needs boto3: pip install 'warpaes[keys]'") from None
-                part = self._key.split(":")
-                region = part[3] if part[0] == "arn" and len(part) > 5 else None
-                client = boto3.session.Session(region_name=region).client("kms")
-                client.meta.events.register("before-send.kms", _bounded_send(client))
-                self._client = client
-            return self._client
+    def _made(self) -> Any:
+        try:
+            import boto3
+        except ImportError:
+            raise UnavailableError(f"{self.name}: needs boto3: pip install 'warpaes[keys]'") from None
+        part = self._key.split(":")
+        region = part[3] if part[0] == "arn" and len(part) > 5 else None
+        client = boto3.session.Session(region_name=region).client("kms")
+        client.meta.events.register("before-send.kms", _bounded_send(client))
+        return client
 
     def _ask(self, operation: str, answer_name: str, associated_data: bytes, **arguments: bytes) -> bytes:
         from botocore import exceptions
 
-        # As in Tink's libraries: empty associated data mean no context.
+        # As in Tink's libraries, empty associated data means no context.
         context = {"associatedData": associated_data.hex()} if associated_data else {}
         try:
-            answer = getattr(self._opened(), operation)(KeyId=self._key, EncryptionContext=context, **arguments)
+            asked = {"KeyId": self._key, "EncryptionContext": context, **arguments}
+            answer = self._client.ask(lambda client: getattr(client, operation)(**asked))
             content = answer[answer_name]
         except exceptions.ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", "?"))
@@ -94,38 +95,41 @@ class AwsKmsSource(KeySource):
             elif status in (400, 403) and code != "ValidationException":
                 kind = DeniedError
             said = printable(str(error.response.get("Error", {}).get("Message", "")))
+            if code == str(status):  # boto3 takes the whole of an answer without a code as its message
+                said = "the answer has no code of an error"
             raise kind(f"{self.name}: {operation} is refused: {printable(code)}: {said}") from None
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
-            raise DeniedError(f"{self.name}: {error}") from None
+            raise DeniedError(f"{self.name}: {printable(str(error))}") from None
         except (exceptions.ResponseStreamingError, exceptions.IncompleteReadError, KeyError) as error:
-            raise BadAnswerError(f"{self.name}: the answer is cut off or none: {error}") from None
+            raise BadAnswerError(f"{self.name}: the answer is cut off or none: {printable(str(error))}") from None
         except exceptions.BotoCoreError as error:
             kind = BadAnswerError if type(error).__name__ == "ResponseParserError" else UnavailableError
-            raise kind(f"{self.name}: {error}") from None
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:  # botocore's parser lets them through
+            raise kind(f"{self.name}: {printable(str(error))}") from None
+        except _TooLongError as error:
+            raise BadAnswerError(f"{self.name}: {error}") from None
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:  # botocore lets them through
+            # Their texts may repeat a credential that no header can have, or an answer.
             raise BadAnswerError(
-                f"{self.name}: the answer is cut off or is not JSON: {printable(str(error))}"
+                f"{self.name}: the answer is cut off or is not JSON, or a credential is malformed "
+                f"({type(error).__name__})"
             ) from None
         if not isinstance(content, bytes) or not content:
             raise BadAnswerError(f"{self.name}: the answer to {operation} has no {answer_name}")
         return content
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt by KMS' Encrypt."""
+        """Encrypt with KMS's Encrypt."""
         check_length(data_key)
-        self._opened()
+        self._client.get()
         return self._ask("encrypt", "CiphertextBlob", associated_data, Plaintext=data_key)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt with KMS' Decrypt, under this key only."""
-        self._opened()
+        """Decrypt with KMS's Decrypt, only under this key."""
+        self._client.get()
         if not wrapped:
             raise InvalidUnwrap(f"{self.name}: there is no wrapped key")
         return self._ask("decrypt", "Plaintext", associated_data, CiphertextBlob=wrapped)
 
     def close(self) -> None:
         """Close its connections."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-            self._client = None
+        self._client.close(lambda client: client.close())

@@ -1,8 +1,8 @@
-"""Azure Key Vault and Managed HSM: the key never leaves them. Needs azure-keyvault-keys and azure-identity
+"""Azure Key Vault and Managed HSM: the key never leaves the service. Needs azure-keyvault-keys and azure-identity
 (``warpaes[azure]``).
 
-A key of these wraps keys without associated data. So each wrapping makes a key of its own, which the vault wraps, and
-which encrypts the data key with AES-GCM, and with the associated data.
+These keys wrap keys without associated data. So each wrapping creates a new key, which the vault wraps, and which
+encrypts the data key with AES-GCM and the associated data.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ import base64
 import json
 import re
 import secrets
-import threading
+from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from .._fork_lock import ForkLock
 from ..exceptions import InvalidTag, InvalidUnwrap
+from ._client import Client
+from ._https import MOST_ANSWER
 from ._source import (
     BadAnswerError,
     DeniedError,
@@ -31,16 +35,81 @@ LABEL = b"warpaes azure-kv 1 "
 #: RSA keys of a vault; AES keys of a Managed HSM.
 ALGORITHMS = ("RSA-OAEP-256", "A256KW")
 UNKNOWN = ("KeyDisabled", "KeyNotYetValid", "KeyExpired", "KeyNotFound")
-TIMEOUTS = {"connection_timeout": 10, "read_timeout": 30, "retry_total": 0}
+OPTIONS = {"connection_timeout": 10, "read_timeout": 30, "retry_total": 0, "permit_redirects": False}
 _NONCE = bytes(12)  # each key encrypts once
 _HERE = ("127.0.0.1", "localhost")
 _VERSION = re.compile(r"[0-9A-Za-z]{1,64}")
+#: Clients that are kept, each for one version: a wrapped key may name any.
+MOST_CLIENTS = 16
+
+
+def _bounded(name: str) -> Any:
+    """Return a policy of Azure's pipelines that reads no more of an answer than a key manager has to say."""
+    from azure.core.pipeline.policies import HTTPPolicy
+
+    class Bounded(HTTPPolicy):  # type: ignore[type-arg]
+        def send(self, request: Any) -> Any:
+            request.context.options["stream"] = True
+            answer = self.next.send(request)
+            http, pieces = answer.http_response, answer.http_response.iter_bytes
+
+            def limited(**options: Any) -> Iterator[bytes]:
+                length = 0
+                for piece in pieces(**options):
+                    length += len(piece)
+                    if length > MOST_ANSWER:
+                        http.close()
+                        raise BadAnswerError(f"{name}: the answer is longer than {MOST_ANSWER} bytes")
+                    yield piece
+
+            http.iter_bytes = limited
+            http.read()
+            request.context.options["stream"] = False  # for the policies that decode it
+            return answer
+
+    return Bounded()
+
+
+class _Clients:
+    """Clients of one key's versions."""
+
+    def __init__(self, name: str, key: str, verify: bool) -> None:
+        from azure.identity import DefaultAzureCredential
+
+        self._name, self._key, self._verify = name, key, verify
+        self._credential = DefaultAzureCredential()
+        self._kept: OrderedDict[str, Any] = OrderedDict()
+        self._lock = ForkLock()
+
+    def get(self, version: str) -> Any:
+        from azure.keyvault.keys.crypto import CryptographyClient
+
+        with self._lock:
+            if version not in self._kept:
+                key = f"{self._key}/{version}" if version else self._key
+                self._kept[version] = CryptographyClient(
+                    key,
+                    self._credential,
+                    verify_challenge_resource=self._verify,
+                    per_retry_policies=[_bounded(self._name)],
+                    **OPTIONS,
+                )
+                if len(self._kept) > MOST_CLIENTS:
+                    self._kept.popitem(last=False)  # another thread may still use it: not closed here
+            self._kept.move_to_end(version)
+            return self._kept[version]
+
+    def close(self) -> None:
+        with self._lock:
+            for client in self._kept.values():
+                client.close()
+            self._credential.close()
 
 
 class AzureKeyVaultSource(KeySource):
     """``azure-kv://HOST/keys/NAME[/VERSION][?algorithm=A256KW]``; azure-identity finds the credentials.
 
-    A key without a version wraps by the newest one, and each wrapped key names the version that opens it.
+    A key without a version wraps with the newest one, and each wrapped key names the version that opens it.
     """
 
     def __init__(self, url: str) -> None:
@@ -57,39 +126,29 @@ class AzureKeyVaultSource(KeySource):
         self._host = parts.hostname
         self._key = f"https://{parts.netloc}/keys/{found[1]}"
         self._version = found[2] or ""
-        self._lock = threading.Lock()
-        self._clients: dict[str, Any] = {}
-        self._credential: Any = None
+        self._clients = Client(url, self._made)
 
-    def _client(self, version: str) -> Any:
-        with self._lock:
-            if version not in self._clients:
-                try:
-                    from azure.identity import DefaultAzureCredential
-                    from azure.keyvault.keys.crypto import CryptographyClient
-                except ImportError:
-                    raise UnavailableError(
-                        f"{self.name}: needs azure-keyvault-keys and azure-identity: pip install 'warpaes[azure]'"
-                    ) from None
-                self._credential = self._credential or DefaultAzureCredential()
-                key = f"{self._key}/{version}" if version else self._key
-                verify = self._host not in _HERE  # the challenge of a server on this machine names Azure's domain
-                self._clients[version] = CryptographyClient(
-                    key, self._credential, verify_challenge_resource=verify, **TIMEOUTS
-                )
-            return self._clients[version]
+    def _made(self) -> _Clients:
+        # The challenge of a server on this machine names Azure's domain.
+        try:
+            return _Clients(self.name, self._key, self._host not in _HERE)
+        except ImportError:
+            raise UnavailableError(
+                f"{self.name}: needs azure-keyvault-keys and azure-identity: pip install 'warpaes[azure]'"
+            ) from None
 
     def _ask(self, operation: str, version: str, data: bytes) -> Any:
-        client = self._client(version)
+        self._clients.get()
         from azure.core import exceptions
         from azure.keyvault.keys.crypto import KeyWrapAlgorithm
 
         try:
-            return getattr(client, operation)(KeyWrapAlgorithm(self._algorithm), data)
+            algorithm = KeyWrapAlgorithm(self._algorithm)
+            return self._clients.ask(lambda clients: getattr(clients.get(version), operation)(algorithm, data))
         except exceptions.ClientAuthenticationError as error:
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
-        except exceptions.DecodeError as error:
-            raise BadAnswerError(f"{self.name}: {printable(str(error))}") from None
+        except exceptions.DecodeError:  # its message repeats the answer, and with it the key
+            raise BadAnswerError(f"{self.name}: the answer to {operation} is cut off or is not JSON") from None
         except (exceptions.ServiceRequestError, exceptions.ServiceResponseError) as error:
             raise UnavailableError(f"{self.name}: {printable(str(error))}") from None
         except exceptions.HttpResponseError as error:
@@ -98,8 +157,10 @@ class AzureKeyVaultSource(KeySource):
             ) from None
         except exceptions.AzureError as error:
             raise KeySourceError(f"{self.name}: {printable(str(error))}") from None
-        except (AttributeError, KeyError, TypeError, ValueError) as error:  # what the client makes of other answers
-            raise BadAnswerError(f"{self.name}: the answer to {operation}: {printable(str(error))}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # the client's exceptions for other answers
+            raise BadAnswerError(
+                f"{self.name}: the answer to {operation} is not what the protocol says ({type(error).__name__})"
+            ) from None
 
     @staticmethod
     def _kind(operation: str, error: Any) -> type[Exception]:
@@ -160,9 +221,4 @@ class AzureKeyVaultSource(KeySource):
 
     def close(self) -> None:
         """Close its connections."""
-        with self._lock:
-            for client in self._clients.values():
-                client.close()
-            if self._credential is not None:
-                self._credential.close()
-            self._clients, self._credential = {}, None
+        self._clients.close(_Clients.close)

@@ -1,12 +1,12 @@
-"""Google Cloud KMS: the key never leaves it. Needs google-cloud-kms (``warpaes[gcp]``)."""
+"""Google Cloud KMS: the key never leaves the service. Needs google-cloud-kms (``warpaes[gcp]``)."""
 
 from __future__ import annotations
 
 import re
-import threading
 from typing import Any
 
 from ..exceptions import InvalidUnwrap
+from ._client import MOST_KEY_ANSWER, Client
 from ._source import (
     BadAnswerError,
     DeniedError,
@@ -18,14 +18,16 @@ from ._source import (
     printable,
 )
 
-#: Seconds that a request may take. A request is not repeated here.
+#: Timeout of a request in seconds. A request is not repeated here.
 TIMEOUT = 30
-_NAME = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
+_PART = r"[0-9A-Za-z][0-9A-Za-z._:-]{0,127}"
+_NAME = re.compile(f"projects/{_PART}/locations/{_PART}/keyRings/{_PART}/cryptoKeys/{_PART}")
+_HERE = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?")
 _POLYNOMIAL = 0x82F63B78
 
 
 def crc32c(data: bytes) -> int:
-    """Return the CRC-32C of a few bytes, which the service compares."""
+    """Return the CRC-32C of bytes, which the service compares."""
     value = 0xFFFFFFFF
     for byte in data:
         value ^= byte
@@ -35,7 +37,7 @@ def crc32c(data: bytes) -> int:
 
 
 class GcpKmsSource(KeySource):
-    """``gcp-kms://projects/…/cryptoKeys/NAME``, as Tink's URLs; Google's client finds the credentials.
+    """``gcp-kms://projects/…/cryptoKeys/NAME``, like Tink's URLs; Google's client finds the credentials.
 
     ``gcp-kms+http://HOST:PORT/projects/…`` is a server on this machine, without TLS and credentials.
     """
@@ -46,7 +48,7 @@ class GcpKmsSource(KeySource):
         self._host, name = "", rest
         if scheme == "gcp-kms+http":
             self._host, _, name = rest.partition("/")
-            if self._host.partition(":")[0] not in ("127.0.0.1", "localhost"):
+            if not _HERE.fullmatch(self._host):
                 raise ValueError("gcp-kms+http: works on this machine only: keys would cross the network in clear")
         if not _NAME.fullmatch(name):
             raise ValueError(
@@ -54,38 +56,34 @@ class GcpKmsSource(KeySource):
             )
         self.name = url
         self._key = name
-        self._lock = threading.Lock()
-        self._client: Any = None
+        self._client = Client(url, self._made)
 
-    def _opened(self) -> Any:
-        with self._lock:
-            if self._client is None:
-                try:
-                    from google.auth import exceptions
-                    from google.cloud import kms_v1
-                except ImportError:
-                    raise UnavailableError(f"{self.name}: needs google-cloud-kms: pip install 'warpaes[gcp]'") from None
-                try:
-                    if self._host:
-                        import grpc
-                        from google.cloud.kms_v1.services.key_management_service import transports
+    def _made(self) -> Any:
+        try:
+            from google.auth import exceptions
+            from google.cloud import kms_v1
+        except ImportError:
+            raise UnavailableError(f"{self.name}: needs google-cloud-kms: pip install 'warpaes[gcp]'") from None
+        try:
+            if self._host:
+                import grpc
+                from google.cloud.kms_v1.services.key_management_service import transports
 
-                        channel = grpc.insecure_channel(self._host)
-                        transport = transports.KeyManagementServiceGrpcTransport(channel=channel)
-                        self._client = kms_v1.KeyManagementServiceClient(transport=transport)
-                    else:
-                        self._client = kms_v1.KeyManagementServiceClient()
-                except exceptions.GoogleAuthError as error:
-                    raise DeniedError(f"{self.name}: {printable(str(error))}") from None
-            return self._client
+                channel = grpc.insecure_channel(self._host, options=[("grpc.enable_http_proxy", 0)])
+                transport = transports.KeyManagementServiceGrpcTransport(channel=channel)
+                return kms_v1.KeyManagementServiceClient(transport=transport)
+            return kms_v1.KeyManagementServiceClient()
+        except exceptions.GoogleAuthError as error:
+            raise DeniedError(f"{self.name}: {printable(str(error))}") from None
 
     def _ask(self, operation: str, request: dict[str, Any]) -> Any:
-        client = self._opened()
+        self._client.get()
         from google.api_core import exceptions as answers
         from google.auth import exceptions
 
         try:
-            return getattr(client, operation)(request={"name": self._key, **request}, timeout=TIMEOUT, retry=None)
+            asked = {"name": self._key, **request}
+            return self._client.ask(lambda client: getattr(client, operation)(asked, timeout=TIMEOUT, retry=None))
         except answers.GoogleAPICallError as error:
             kind: type[Exception] = KeySourceError
             if isinstance(error, (answers.Unauthenticated, answers.PermissionDenied, answers.Forbidden)):
@@ -103,7 +101,7 @@ class GcpKmsSource(KeySource):
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt by Cloud KMS' Encrypt. Checksums detect what is altered on the way."""
+        """Encrypt with Cloud KMS's Encrypt. Checksums detect alterations in transit."""
         check_length(data_key)
         answer = self._ask(
             "encrypt",
@@ -117,14 +115,14 @@ class GcpKmsSource(KeySource):
         wrapped = bytes(answer.ciphertext)
         if not answer.verified_plaintext_crc32c or not answer.verified_additional_authenticated_data_crc32c:
             raise BadAnswerError(f"{self.name}: the service did not get the key and the associated data that were sent")
-        if not wrapped or crc32c(wrapped) != answer.ciphertext_crc32c:
+        if not 0 < len(wrapped) <= MOST_KEY_ANSWER or crc32c(wrapped) != answer.ciphertext_crc32c:
             raise BadAnswerError(f"{self.name}: the answer to encrypt was altered on the way")
         return wrapped
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt with Cloud KMS' Decrypt."""
-        if not wrapped:
-            raise InvalidUnwrap(f"{self.name}: there is no wrapped key")
+        """Decrypt with Cloud KMS's Decrypt."""
+        if not 0 < len(wrapped) <= MOST_KEY_ANSWER:
+            raise InvalidUnwrap(f"{self.name}: a wrapped key has 1 to {MOST_KEY_ANSWER} bytes, this has {len(wrapped)}")
         answer = self._ask(
             "decrypt",
             {
@@ -135,13 +133,10 @@ class GcpKmsSource(KeySource):
             },
         )
         data_key = bytes(answer.plaintext)
-        if not data_key or crc32c(data_key) != answer.plaintext_crc32c:
+        if not 0 < len(data_key) <= MOST_KEY_ANSWER or crc32c(data_key) != answer.plaintext_crc32c:
             raise BadAnswerError(f"{self.name}: the answer to decrypt was altered on the way")
         return data_key
 
     def close(self) -> None:
         """Close its connections."""
-        with self._lock:
-            if self._client is not None:
-                self._client.transport.close()
-            self._client = None
+        self._client.close(lambda client: client.transport.close())

@@ -1,4 +1,4 @@
-"""JSON over HTTPS, for key managers: what is answered is bounded and complete, or an exception says why not."""
+"""JSON over HTTPS, for key managers: an answer is bounded and complete, or an exception is raised."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ MOST_ANSWER = 4 << 20
 def tls_context(
     ca: str | None = None, certificate: str | None = None, key: str | None = None, password: str | None = None
 ) -> ssl.SSLContext:
-    """Return a context for TLS 1.2 and newer that checks the server's certificate and name and may show one of ours."""
+    """Return a context for TLS 1.2 and later that checks the server's certificate and name, with an optional client
+    certificate."""
     try:
         context = ssl.create_default_context(cafile=ca)
     except (OSError, ssl.SSLError) as error:
@@ -40,7 +41,7 @@ def tls_context(
 
 
 class Client:
-    """Requests to one server, each on a connection of its own: they are few."""
+    """Requests to one server, each on a new connection, because they are few."""
 
     def __init__(self, name: str, url: str, context: ssl.SSLContext | None, timeout: float = 30) -> None:
         """Prepare requests.
@@ -64,7 +65,7 @@ class Client:
     def request(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """Return the status, and the JSON of the answer, or None where there is none."""
+        """Return the status, and the JSON of the answer or None."""
         connection: http.client.HTTPConnection
         if self._context is None:
             connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
@@ -81,7 +82,7 @@ class Client:
                 connection.request(method, self._prefix + path, sent, {**given, **(headers or {})})
                 answer = connection.getresponse()
                 content = answer.read(MOST_ANSWER + 1)
-                # A bounded read() takes a body that ends early for a whole one.
+                # A bounded read() mistakes a truncated body for a complete one.
                 cut = answer.length not in (None, 0) and len(content) <= MOST_ANSWER
             if late.is_set():
                 raise TimeoutError
@@ -118,7 +119,7 @@ class Client:
 
 @contextlib.contextmanager
 def _deadline(connection: socket.socket, seconds: float, late: threading.Event) -> Iterator[None]:
-    """End a connection after so many seconds: a socket's own timeout starts again with every byte that arrives."""
+    """Close a connection after this many seconds: a socket's own timeout restarts with every received byte."""
     # A copy of the descriptor: TLS objects must not be closed by another thread.
     copy = socket.socket(fileno=os.dup(connection.fileno()))
 

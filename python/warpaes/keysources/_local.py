@@ -1,4 +1,4 @@
-"""Key-encryption keys that are read into this process: from a file, or from what a program prints."""
+"""Key-encryption keys that are read into this process, from a file or a program's output."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import io
 import json
 import re
 import secrets
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from .. import aead
+from .._fork_lock import ForkLock
 from .._key_files import read_file
 from .._native import Keyset, Reader, Writer
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap, KeysetError
@@ -54,7 +54,7 @@ def _aes_key(value: Any) -> aead.AESGCM:
 
 
 class _Keks:
-    """AES-GCM keys, each with its prefix before its ciphertexts, as Tink's AEADs. The first encrypts."""
+    """AES-GCM keys, each with a prefix before its ciphertexts, like Tink's AEADs. The first encrypts."""
 
     def __init__(self, keys: list[tuple[bytes, aead.AESGCM]]) -> None:
         self._keys = keys
@@ -77,7 +77,7 @@ class _Keks:
 
 
 class StreamingKeys:
-    """Keys for files, as `warpaes keygen` makes them: what is wrapped is a small file."""
+    """Keys for files, made by `warpaes keygen`: a wrapped key is a small file."""
 
     def __init__(self, keyset: Keyset) -> None:
         self._keyset = keyset
@@ -164,7 +164,8 @@ def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
 
 
 def wraps_keys(content: bytes) -> bool:
-    """Say whether this is a key that only wraps keys: a keyset of Tink's AEAD or a raw key, and no keyset for files."""
+    """Return whether this is a key that only wraps keys: a keyset of Tink's AEAD or a raw key, not a keyset for
+    files."""
     try:
         return isinstance(_read("", content), _Keks)
     except KeysetError:
@@ -172,21 +173,21 @@ def wraps_keys(content: bytes) -> bool:
 
 
 class LocalSource(KeySource):
-    """Wraps with AES-GCM in this process, under a key that is read when it is first needed."""
+    """Wraps with AES-GCM in this process, under a key that is read at its first use."""
 
     def __init__(self, name: str, read: Callable[[], bytes]) -> None:
-        """``read``: gives a keyset of Tink's or a raw key."""
+        """``read``: returns a Tink keyset or a raw key."""
         self.name = name
         self._read = read
         self._keys: _Keks | StreamingKeys | None = None
         self._count = WrapCount()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     @property
     def wraps(self) -> int:
-        """How many keys this object has wrapped by AES-GCM with random nonces: at most 2^32 may be under one key.
+        """Number of keys that this object has wrapped by AES-GCM with random nonces: one key may wrap at most 2^32.
 
-        Always 0 under a keyset for files, which derives a new key from a random salt for each of them.
+        Always 0 under a keyset for files, which derives a new key from a random salt each time.
         """
         return self._count.value
 
@@ -197,7 +198,7 @@ class LocalSource(KeySource):
             return self._keys
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt as Tink's AEAD of the keyset; under keys for files as a small file."""
+        """Encrypt like Tink's AEAD with the keyset; under keys for files, as a small file."""
         check_length(data_key)
         keys = self._opened()
         if isinstance(keys, _Keks):
@@ -219,7 +220,7 @@ class LocalSource(KeySource):
 
 
 def file_source(path: str) -> LocalSource:
-    """Return a source whose key lies in a file."""
+    """Return a source with a key from a file."""
     name = f"file:{path}"
 
     def read() -> bytes:
@@ -232,7 +233,7 @@ def file_source(path: str) -> LocalSource:
 
 
 def program_source(command: str) -> LocalSource:
-    """Return a source whose key a program prints; run by the shell, once."""
+    """Return a source with a key that a program prints; the shell runs it once."""
     if not command.strip():
         raise ValueError("exec: is followed by no command")
     name = program_name(command)

@@ -1,14 +1,15 @@
-"""An AES key on a PKCS#11 token, by AES-GCM there: HSMs, cards, SoftHSM. Needs python-pkcs11 (``warpaes[keys]``)."""
+"""An AES key on a PKCS#11 token, which computes AES-GCM: HSMs, cards, SoftHSM. Needs python-pkcs11
+(``warpaes[keys]``)."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import secrets
-import threading
 from typing import Any
 from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
+from .._fork_lock import ForkLock
 from .._key_files import keep_from_programs, warn_if_others_can_read
 from ..exceptions import InvalidUnwrap
 from ._source import DeniedError, KeySourceError, ProvingSource, UnavailableError, UnknownKeyError, WrapCount
@@ -16,14 +17,15 @@ from ._source import DeniedError, KeySourceError, ProvingSource, UnavailableErro
 NONCE_BYTES, TAG_BYTES = 12, 16
 
 # A login belongs to the process: a logout ends every session, including those of other sources on the same token.
-_one_at_a_time = threading.Lock()
+_one_at_a_time = ForkLock()
 
 
 class Pkcs11Source(ProvingSource):
     """``pkcs11:token=…;object=…;id=…?module-path=…&pin-source=file:…``, as RFC 7512.
 
-    The PIN comes from ``pin-source`` (``file:PATH`` or ``env:NAME``) or from WARPAES_PKCS11_PIN; the module, where no
-    ``module-path`` says, from WARPAES_PKCS11_MODULE. A nonce of 12 random bytes stands in front, the tag at the end.
+    The PIN comes from ``pin-source`` (``file:PATH`` or ``env:NAME``) or from WARPAES_PKCS11_PIN; the module, without
+    ``module-path``, from WARPAES_PKCS11_MODULE. The output begins with a random nonce of 12 bytes and ends with the
+    tag.
     """
 
     def __init__(self, url: str) -> None:
@@ -54,7 +56,7 @@ class Pkcs11Source(ProvingSource):
 
     @property
     def wraps(self) -> int:
-        """How many keys this object has wrapped: at most 2^32 may be under one key."""
+        """Number of keys that this object has wrapped: one key may wrap at most 2^32."""
         return self._count.value
 
     def _pin(self) -> str:
@@ -73,7 +75,7 @@ class Pkcs11Source(ProvingSource):
 
     @contextlib.contextmanager
     def _key(self) -> Any:
-        """Open a session for one operation: a token that was pulled out is noticed, and no login is left open."""
+        """Open a session for one operation, so that a removed token is detected and no login stays open."""
         try:
             import pkcs11
             from pkcs11 import exceptions
@@ -134,7 +136,7 @@ class Pkcs11Source(ProvingSource):
                 )
             except (exceptions.EncryptedDataInvalid, exceptions.EncryptedDataLenRange, exceptions.GeneralError,
                     exceptions.FunctionFailed):  # fmt: skip
-                # Modules differ in what they call a tag that is wrong; SoftHSM's is GeneralError.
+                # Modules report a wrong tag differently; SoftHSM by GeneralError.
                 raise InvalidUnwrap(
                     f"{self.name}: does not open this wrapped key: another key, other associated data, or altered"
                 ) from None

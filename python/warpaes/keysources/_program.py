@@ -1,4 +1,4 @@
-"""Programs that print keys: their output is secret, and so are the words of their command lines."""
+"""Programs that print keys: their output and the words of their command lines are secret."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from .._key_files import MOST_BYTES, environment_of_programs
 from ._source import KeySourceError, UnavailableError
 
-# A variable set for the program: NAME=VALUE, of words that the shell does not expand.
+# A variable set for the program: NAME=VALUE, of text that the shell does not expand.
 _SETTING = r"""[A-Za-z_][A-Za-z0-9_]*=(?:[\w@%+=:,./-]|'[^']*'|"[^"$`\\!]*")*+"""
 _COMMAND = re.compile(rf"\s*+(?:{_SETTING}[ \t]++)*+([\w@%+:,./-]++)(?=[\s;&|]|$)", re.ASCII)
 _LONGEST_NAME = 40
@@ -25,11 +25,11 @@ def run_program(
     environment: Mapping[str, str] | None = None,
     quiet: bool = False,
 ) -> bytes:
-    """Return what a program prints, which a string of ``arguments`` starts by the shell.
+    """Return the output of a program; the shell runs ``arguments`` if it is a string.
 
-    Its standard error is passed on, or with ``quiet`` stands in the exception. Anything but exit status 0 is a
-    ``KeySourceError``, and its output is not used. It inherits no descriptor but standard error, and no variable that
-    holds a key. ``environment``: variables in addition.
+    Its standard error is passed on, or with ``quiet`` included in the exception. Any exit status except 0 raises
+    ``KeySourceError``, and the output is not used. It inherits no descriptor except standard error, and no variable
+    that contains a key. ``environment``: additional variables.
     """
     try:
         process = subprocess.Popen(
@@ -66,7 +66,7 @@ def run_program(
 def program_name(command: str) -> str:
     """Return the program of a shell command, as in ``NAME='A SECRET' program SECRET``; ``exec:`` if that is not sure.
 
-    Only this part of a command may stand in messages, manifests and records.
+    Messages, manifests and records may contain only this part of a command.
     """
     try:
         shlex.split(command)  # quotes that do not match

@@ -1,13 +1,13 @@
-"""What every key source is, and how it fails."""
+"""The interface and the exceptions of key sources."""
 
 from __future__ import annotations
 
 import abc
 import secrets
-import threading
 from types import TracebackType
 from typing import Self
 
+from .._fork_lock import ForkLock
 from ..exceptions import Error, InvalidUnwrap
 
 
@@ -16,23 +16,23 @@ class KeySourceError(Error):
 
 
 class DeniedError(KeySourceError):
-    """It knows us and says no, or does not know us: a token, a PIN, a certificate, a policy."""
+    """The source refused the caller: a token, a PIN, a certificate, a policy."""
 
 
 class UnavailableError(KeySourceError):
-    """It cannot be reached, is not installed, is sealed, or said that it is out of order: try again later."""
+    """The source is unreachable, not installed, sealed or out of order: try again later."""
 
 
 class UnknownKeyError(KeySourceError):
-    """It has no such key, or no longer: never made, expired, revoked, disabled, deleted, or handed out already."""
+    """The source has no such key: never created, expired, revoked, disabled, deleted, or already delivered."""
 
 
 class ExhaustedError(KeySourceError):
-    """It has no more keys now, or its key has wrapped as many as it may."""
+    """The source has no more keys now, or its key has reached its limit of wraps."""
 
 
 class BadAnswerError(KeySourceError):
-    """What it answered is cut off, or not what the protocol says."""
+    """The source's answer is truncated or violates the protocol."""
 
 
 class KeySource(abc.ABC):
@@ -43,7 +43,7 @@ class KeySource(abc.ABC):
 
     @abc.abstractmethod
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt a data key, or a keyset, of up to 4 KiB; ``associated_data`` have to be the same to unwrap it."""
+        """Encrypt a data key or a keyset of up to 4 KiB; unwrapping needs the same ``associated_data``."""
 
     @abc.abstractmethod
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
@@ -51,14 +51,14 @@ class KeySource(abc.ABC):
 
     @property
     def wraps(self) -> int:
-        """How many keys this object has wrapped, where a key may wrap only 2^32 (docs/keys.md); otherwise 0."""
+        """Number of keys that this object has wrapped, if a key may wrap only 2^32 (docs/keys.md); otherwise 0."""
         return 0
 
     def close(self) -> None:  # noqa: B027 (most have nothing to close)
         """Close sessions and connections."""
 
     def __enter__(self) -> Self:
-        """Use it in a ``with`` block, which closes it."""
+        """Return the source; the ``with`` block closes it."""
         return self
 
     def __exit__(
@@ -69,15 +69,15 @@ class KeySource(abc.ABC):
 
 
 class ProvingSource(KeySource):
-    """A source that passes associated data on, and could be answered as if there were none.
+    """A source that passes associated data on to a service that might ignore it.
 
-    Vault before 1.13 does not know them, and a token's module may leave them out. So the first use proves that a
-    wrapped key does not open under others.
+    Vault before 1.13 does not support it, and a token's module may ignore it. So the first use proves that a wrapped
+    key does not open under other associated data.
     """
 
     def __init__(self) -> None:
         """Start without proof."""
-        self._proof = threading.Lock()
+        self._proof = ForkLock()
         self._proven = False
 
     @abc.abstractmethod
@@ -89,7 +89,7 @@ class ProvingSource(KeySource):
         """Decrypt it."""
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
-        """Encrypt a data key; first, a probe."""
+        """Encrypt a data key, after a probe at the first use."""
         check_length(data_key)
         with self._proof:
             if not self._proven:
@@ -98,7 +98,7 @@ class ProvingSource(KeySource):
         return self._wrap(data_key, associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Decrypt a data key; the first one has to be refused under other associated data."""
+        """Decrypt a data key; at the first use the source must refuse it under other associated data."""
         data_key = self._unwrap(wrapped, associated_data)
         with self._proof:
             if not self._proven:
@@ -125,14 +125,14 @@ class ProvingSource(KeySource):
 
 
 class WrapCount:
-    """How often a key for AES-GCM with random nonces has wrapped, up to the limit of such keys (NIST SP 800-38D, 8.3).
+    """Counts the wraps of a key for AES-GCM with random nonces, up to the limit of such keys (NIST SP 800-38D, 8.3).
 
-    It counts for one source object. Several objects, processes and jobs with the same key add up.
+    It counts for one source object. Wraps by several objects, processes and jobs with the same key add up.
     """
 
     def __init__(self) -> None:
         """Start at 0."""
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self.value = 0
 
     def add(self, name: str) -> None:
@@ -147,7 +147,7 @@ class WrapCount:
 
 
 def printable(text: str, length: int = 300) -> str:
-    """Return the beginning of a text from a server, without what a terminal would not show as it is."""
+    """Return the beginning of a text from a server, safe for a terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:length])
 
 
@@ -156,6 +156,6 @@ MOST_WRAPS = 2**32
 
 
 def check_length(data_key: bytes) -> None:
-    """What AWS KMS takes is what all take, so that sources can be exchanged."""
+    """AWS KMS's limits apply to all sources, so that sources can be exchanged."""
     if not 0 < len(data_key) <= MOST_BYTES:
         raise ValueError(f"data_key: must have 1 to {MOST_BYTES} bytes, has {len(data_key)}; wrap a key, not the data")

@@ -14,7 +14,7 @@ from ._source import KeySource
 
 MATERIALS = ["UNKNOWN_KEYMATERIAL", "SYMMETRIC", "ASYMMETRIC_PRIVATE", "ASYMMETRIC_PUBLIC", "REMOTE"]
 STATES = ["UNKNOWN_STATUS", "ENABLED", "DISABLED", "DESTROYED"]
-#: As long as a keyset may be for the command and the library.
+#: The command's and the library's maximum length of a keyset.
 MOST_TEXT = 1 << 20
 PREFIXES = ["UNKNOWN_PREFIX", "TINK", "LEGACY", "RAW", "CRUNCHY"]
 
@@ -35,7 +35,7 @@ def _field(number: int, value: int | bytes) -> bytes:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and values of a protobuf message of integers and bytes."""
+    """Field numbers and values of a protobuf message of integers and bytes."""
     at = 0
 
     def varint() -> int:
@@ -135,7 +135,7 @@ def _info(keyset: dict[str, Any]) -> dict[str, Any]:
 
 
 def _agrees(info: Any, other: dict[str, Any]) -> bool:
-    """Compare two ``keysetInfo``. Writers differ in whether a destroyed key has a type."""
+    """Compare two ``keysetInfo``. Some writers omit the type of a destroyed key."""
     if not isinstance(info, dict) or not isinstance(info.get("keyInfo"), list):
         return False
 
@@ -171,7 +171,7 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
         return dict(pairs)
 
     try:
-        if isinstance(text, str):  # of bytes, json.loads removes it
+        if isinstance(text, str):  # json.loads removes it from bytes
             text = text.removeprefix("\ufeff")
         parsed = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
@@ -182,7 +182,7 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
 
 
 def decode_base64(text: Any) -> bytes:
-    """Decode base64 as it is written: the one text that gives these bytes; ``KeysetError`` otherwise."""
+    """Decode canonical base64; raise ``KeysetError`` for any other text."""
     with contextlib.suppress(ValueError, TypeError):
         content = base64.b64decode(text, validate=True)
         if base64.b64encode(content).decode() == text:

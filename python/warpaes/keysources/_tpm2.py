@@ -1,4 +1,4 @@
-"""A TPM 2.0, by tpm2-tools: what is wrapped opens on this machine alone, and with ``pcr`` only in this state of it."""
+"""A TPM 2.0, by tpm2-tools: wrapped keys open only on this machine, and with ``pcr`` only in its present state."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pathlib
 import secrets
 import struct
 import tempfile
-import threading
 from urllib.parse import parse_qsl
 
 from .. import aead
+from .._fork_lock import ForkLock
 from ..exceptions import InvalidTag, InvalidUnwrap
 from ._program import run_program
 from ._source import KeySource, KeySourceError, UnavailableError, check_length
@@ -21,9 +21,9 @@ NONCE_BYTES, TAG_BYTES, KEK_BYTES, MOST_PART = 12, 16, 32, 4096
 class Tpm2Source(KeySource):
     """``tpm2:[?pcr=sha256:0,7][&tcti=…][&flush=yes]``.
 
-    Each wrapped key has a key of its own, which the TPM seals under its storage hierarchy's primary key; that key
-    encrypts the data key by AES-256-GCM in this process. ``flush=yes``: for a TPM that no resource manager
-    (/dev/tpmrm0) looks after, and that nobody else uses.
+    For each wrapped key the TPM seals a new key under its storage hierarchy's primary key; the new key encrypts the
+    data key by AES-256-GCM in this process. ``flush=yes``: for a TPM without a resource manager (/dev/tpmrm0) and
+    without other users.
     """
 
     def __init__(self, url: str) -> None:
@@ -36,7 +36,7 @@ class Tpm2Source(KeySource):
         self._pcr = options.get("pcr")
         self._flush = "flush" in options
         self._environment = {"TPM2TOOLS_TCTI": options["tcti"]} if "tcti" in options else {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def _tpm(self, *arguments: str, stdin: bytes | None = None) -> bytes:
         try:
@@ -74,7 +74,7 @@ class Tpm2Source(KeySource):
         return head + nonce + aead.AESGCM(kek).encrypt(nonce, data_key, head + associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
-        """Let the TPM open the key that it has sealed, and decrypt with it."""
+        """Let the TPM unseal its key, and decrypt with it."""
         public, private, at = self._parts(wrapped)
         with self._lock, tempfile.TemporaryDirectory(prefix="warpaes-tpm2-") as name:
             folder = pathlib.Path(name)

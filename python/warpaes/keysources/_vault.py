@@ -1,4 +1,4 @@
-"""The transit engine of HashiCorp Vault, and of whatever has its interface (OpenBao): the key never leaves it."""
+"""The transit engine of HashiCorp Vault and compatible servers (OpenBao): the key never leaves the server."""
 
 from __future__ import annotations
 
@@ -27,22 +27,31 @@ class _RefusedTextError(KeySourceError):
 
 
 def _token() -> str:
-    """As Vault's own command: the environment, then the file of `vault login`."""
-    token = os.environ.get("VAULT_TOKEN", "").strip()
-    if token:
-        return token
-    try:
-        with open(os.path.expanduser("~/.vault-token")) as file:
-            warn_if_others_can_read("'~/.vault-token'", file.fileno())
-            return file.read(4096).strip()
-    except OSError:
-        raise DeniedError("vault-transit: no token: set VAULT_TOKEN, or log in with `vault login`") from None
+    """Like Vault's own command: the environment, then the file of `vault login`."""
+    token, place = os.environ.get("VAULT_TOKEN", "").strip(), "VAULT_TOKEN"
+    if not token:
+        place = "'~/.vault-token'"
+        try:
+            with open(os.path.expanduser("~/.vault-token"), encoding="ascii", errors="replace") as file:
+                warn_if_others_can_read(place, file.fileno())
+                token = file.read(4096).strip()
+        except OSError:
+            raise DeniedError("vault-transit: no token: set VAULT_TOKEN, or log in with `vault login`") from None
+    return _header(place, token)
+
+
+def _header(place: str, value: str) -> str:
+    """Return what a header of a request can have; http.client's own message would repeat the token."""
+    if not value.isascii() or not value.isprintable() or not value:
+        raise DeniedError(f"vault-transit: {place} is empty, or has characters that no header of a request can have")
+    return value
 
 
 class VaultTransitSource(ProvingSource):
-    """``vault-transit://HOST[:PORT]/MOUNT/keys/NAME``; VAULT_TOKEN, VAULT_CACERT, VAULT_NAMESPACE as Vault's command.
+    """``vault-transit://HOST[:PORT]/MOUNT/keys/NAME``; VAULT_TOKEN, VAULT_CACERT and VAULT_NAMESPACE as for Vault's
+    command.
 
-    ``vault-transit+http://`` is without TLS, for a server on this machine alone.
+    ``vault-transit+http://`` is without TLS, only for a server on this machine.
     """
 
     def __init__(self, url: str) -> None:
@@ -65,7 +74,7 @@ class VaultTransitSource(ProvingSource):
     def _ask(self, operation: str, body: dict[str, str], answer_name: str) -> str:
         headers = {"X-Vault-Token": _token(), "X-Vault-Request": "true"}
         if namespace := os.environ.get("VAULT_NAMESPACE"):
-            headers["X-Vault-Namespace"] = namespace
+            headers["X-Vault-Namespace"] = _header("VAULT_NAMESPACE", namespace)
         path = f"/v1/{self._mount}/{operation}/{self._key}"
         status, answer = self._client.request("POST", path, body, headers)
         if status == 200:
@@ -89,7 +98,7 @@ class VaultTransitSource(ProvingSource):
         raise kind(f"{self.name}: {operation} is refused ({status}){': ' if text else ''}{text}")
 
     def _check_warnings(self, answer: Any) -> None:
-        """Refuse an answer of a server that has left out associated data: versions from 1.11 to 1.12 say so."""
+        """Refuse the answer of a server that ignored associated data, which versions 1.11 and 1.12 report."""
         said = answer.get("warnings") if isinstance(answer, dict) else None
         for warning in said if isinstance(said, list) else [said]:
             if "associated_data" in str(warning) or "ignored" in str(warning):
@@ -99,7 +108,7 @@ class VaultTransitSource(ProvingSource):
         try:
             super()._prove_with_probe()
         except DeniedError:
-            # A token that may only encrypt: a server that reads associated data refuses invalid base64.
+            # For a token that may only encrypt: a server that reads associated data refuses invalid base64.
             try:
                 self._ask("encrypt", {"plaintext": "AAAA", "associated_data": "%"}, "ciphertext")
             except _RefusedTextError:
@@ -108,10 +117,13 @@ class VaultTransitSource(ProvingSource):
 
     def _wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
         """Encrypt; the result is Vault's own text, ``vault:v1:…``."""
-        return self._ask("encrypt", self._body("plaintext", data_key, associated_data), "ciphertext").encode()
+        text = self._ask("encrypt", self._body("plaintext", data_key, associated_data), "ciphertext")
+        if not text.startswith("vault:v"):
+            raise BadAnswerError(f"{self.name}: the answer to encrypt has a ciphertext that is not Vault's")
+        return text.encode()
 
     def _unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
-        """Decrypt, by whichever version of the key the text names."""
+        """Decrypt with the version of the key that the text names."""
         try:
             text = wrapped.decode("ascii")
         except UnicodeDecodeError:

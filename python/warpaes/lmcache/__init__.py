@@ -1,11 +1,12 @@
 """Encrypted KV caches of LMCache: the serde ``warpaes`` for its storage tiers.
 
-LMCache's own serde ``aesgcm`` encrypts objects before they leave the machine. This one encrypts straight into LMCache's
-buffers, and writes the same frame, or one that binds the object's key. Importing the module registers it:
+LMCache's own serde ``aesgcm`` encrypts objects before they leave the machine. This serde encrypts directly into
+LMCache's buffers, and writes the same frame, or one that binds the object's key. Importing the module registers it:
 
     {"type": "fs", "base_path": "/cache", "serde": {"type": "warpaes", "keyset": "/etc/kv.json"}}
 
-``python -m warpaes.lmcache MODULE ARGUMENTS`` registers it and runs a module of LMCache's. docs/kv-caches.md says more.
+``python -m warpaes.lmcache MODULE ARGUMENTS`` registers it and runs a module of LMCache. docs/kv-caches.md describes
+it.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from lmcache.v1.distributed.serde.async_processor import AsyncSerdeProcessor
 from lmcache.v1.distributed.serde.base import Deserializer, Serializer
 from lmcache.v1.distributed.serde.factory import get_registered_serde_types, register_serde_factory
 
-from .._key_files import warn_if_others_can_read
+from .._key_files import read_file
 from .._keyset_places import as_keyset
 from .._kv_frames import Frames, ObjectName
+from .._native import Keyset
 
 __all__ = ["WarpaesDeserializer", "WarpaesSerializer", "create_serde"]
 
 
 def _name(key: Any) -> ObjectName:
-    return ObjectName(bytes(key.chunk_hash), key.model_name, key.kv_rank, key.object_group_id, key.cache_salt)
+    return ObjectName(key.chunk_hash, key.model_name, key.kv_rank, key.object_group_id, key.cache_salt)
 
 
 class WarpaesSerializer(Serializer):  # type: ignore[misc]  # LMCache has no types
@@ -48,7 +50,7 @@ class WarpaesSerializer(Serializer):  # type: ignore[misc]  # LMCache has no typ
 
 
 class WarpaesDeserializer(Deserializer):  # type: ignore[misc]
-    """Decrypts what ``WarpaesSerializer`` has written. Any exception makes LMCache's load a miss."""
+    """Decrypts the output of ``WarpaesSerializer``. Any exception makes LMCache's load a miss."""
 
     def __init__(self, frames: Frames) -> None:
         """Use frames of one version and its keys."""
@@ -65,12 +67,12 @@ class WarpaesDeserializer(Deserializer):  # type: ignore[misc]
 
 
 def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
-    """Make the serde of an adapter's configuration.
+    """Create the serde of an adapter's configuration.
 
     Args:
         options: ``keyset``: the place of a keyset, for frames that bind the object's key. Or ``master_key_path`` and
-            ``aes_bits`` (128 or 256), for LMCache's own frame under its own keys. ``max_workers``: threads, by default
-            one for each core, at most 4.
+            ``aes_bits`` (128 or 256), for LMCache's own frame under its own keys; ``key_provider``, which may only be
+            ``hkdf``. ``max_workers``: threads, by default one for each core, at most 4.
 
     Raises:
         ValueError: An option is unknown or missing, or two contradict each other.
@@ -82,16 +84,25 @@ def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
     keyset, path = options.get("keyset"), options.get("master_key_path")
     if (keyset is None) == (path is None):
         raise ValueError("warpaes serde: give keyset, or master_key_path for LMCache's own frame")
+    workers = options.get("max_workers", min(4, len(os.sched_getaffinity(0))))
+    if type(workers) is not int or workers < 1:
+        raise ValueError("warpaes serde: max_workers must be an integer above 0")
     if keyset is not None:
-        if "aes_bits" in options:
-            raise ValueError("warpaes serde: aes_bits is for master_key_path; frames of a keyset have 256 bits")
+        for name in ("aes_bits", "key_provider"):
+            if name in options:
+                raise ValueError(f"warpaes serde: {name} is for master_key_path; frames of a keyset have 256 bits")
+        if not isinstance(keyset, (str, Keyset)):
+            raise ValueError("warpaes serde: keyset must be the place of a keyset")
         frames = Frames.of_keyset(as_keyset(keyset))
     else:
-        with open(str(path), "rb") as file:
-            warn_if_others_can_read(f"'{path}'", file.fileno())
-            secret = file.read()
-        frames = Frames(1, [(0, secret)], int(options.get("aes_bits", 128)) // 8)
-    workers = int(options.get("max_workers", min(4, len(os.sched_getaffinity(0)))))
+        if options.get("key_provider", "hkdf") != "hkdf":
+            raise ValueError("warpaes serde: key_provider must be hkdf")
+        if not isinstance(path, (str, os.PathLike)):
+            raise ValueError("warpaes serde: master_key_path must be a path")
+        bits = options.get("aes_bits", 128)
+        if bits not in (128, 256):
+            raise ValueError("warpaes serde: aes_bits must be 128 or 256")
+        frames = Frames(1, [(0, read_file(os.fspath(path)))], bits // 8)
     return AsyncSerdeProcessor(WarpaesSerializer(frames), WarpaesDeserializer(frames), max_workers=workers)
 
 

@@ -1,4 +1,4 @@
-"""Registers the serde, and runs a module of LMCache's as ``python -m MODULE`` does."""
+"""Registers the serde, and runs a module of LMCache like ``python -m MODULE``."""
 
 from __future__ import annotations
 

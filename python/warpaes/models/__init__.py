@@ -1,10 +1,11 @@
-"""Encrypted model folders: those of Hugging Face, with their shards, as one authenticated whole.
+"""Encrypted model folders in Hugging Face's layout, with all shards authenticated together.
 
-``encrypt`` makes one from a folder in clear, under a keyset instead of two JSON Web Keys: ``model*.safetensors`` become
-CryptoTensors under the same names, and ``warpaes-model.json`` names every file with its hash. ``load`` returns tensors.
-Within ``unlocked``, ``from_pretrained`` of transformers and diffusers loads such a folder as it loads one in clear.
+``encrypt`` creates one from a folder in clear, under a keyset instead of two JSON Web Keys: ``model*.safetensors``
+become CryptoTensors under the same names, and ``warpaes-model.json`` names every file with its hash. ``load`` returns
+tensors. Within ``unlocked``, ``from_pretrained`` of transformers and diffusers loads such a folder as it loads one in
+clear.
 
-docs/serving.md says what is encrypted, and what the host sees.
+docs/serving.md describes the encrypted parts, and what the host sees.
 """
 
 from ._encrypt import encrypt

@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, words in (
         ("encrypt", "encrypt the weights of a folder into a new folder"),
         ("verify", "authenticate every byte of an encrypted folder"),
-        ("inspect", "show which files are encrypted; without a key nothing is authenticated"),
+        ("inspect", "show which files are encrypted, without authentication"),
     ):
         each = commands.add_parser(name, help=words, description=words, epilog=EXAMPLES, formatter_class=raw)
         if name != "inspect":
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(given: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Carry out a command; return its report, and the same for people."""
+    """Run a command; return its report, and a readable form."""
     if given.command == "encrypt":
         in_clear = encrypt(given.folder, given.target, given.key, clear=given.in_clear)
         text = "".join(f"in clear: {printable(name)} ({size} bytes)\n" for name, size in in_clear.items())

@@ -16,12 +16,16 @@ _LABEL = b"warpaes model 1 "
 
 @dataclass(frozen=True)
 class ModelKeys:
-    """What one key of a keyset stands for."""
+    """The keys derived from one key of a keyset."""
 
     key_id: int
     enc: dict[str, str] = field(repr=False)  #: JSON Web Key that wraps tensors' keys
     sign: dict[str, str] = field(repr=False)  #: JSON Web Key of the headers' signatures
     mac: bytes = field(repr=False)  #: authenticates the manifest
+
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled, because the keys would be in the pickle."""
+        raise TypeError("the keys of a model are not pickled: open the folder in each process, by the keyset's place")
 
 
 def _derived(secret: bytes, purpose: bytes) -> bytes:
@@ -46,7 +50,7 @@ def _of_key(key: dict[str, Any]) -> ModelKeys:
 
 
 def keys_of(keyset: Keyset | str) -> dict[int, ModelKeys]:
-    """Return the keys of a keyset's enabled keys by their ids, the primary key first.
+    """Return the keys derived from a keyset's enabled keys by ID, the primary key first.
 
     ``keyset``: a Keyset, or its place as for ``Keyset.load``.
     """

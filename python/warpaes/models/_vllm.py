@@ -17,7 +17,7 @@ def register() -> None:
     from vllm.model_executor.model_loader.default_loader import DefaultModelLoader
 
     class WarpaesModelLoader(DefaultModelLoader):  # type: ignore[misc]  # vLLM has no types here
-        """Loads encrypted model folders as vLLM's own loader loads ``*.safetensors``."""
+        """Loads encrypted model folders like vLLM's own loader for ``*.safetensors``."""
 
         def __init__(self, load_config: Any) -> None:
             """Take ``keyset`` out of ``model_loader_extra_config``, or the environment's WARPAES_KEYSET.

@@ -25,7 +25,7 @@ _HEADER_BYTES = 8
 _NONCE_BYTES, _OVERHEAD = 12, 28
 _DEFAULT_BLOCK = 1 << 20
 _MAX_BLOCK = 1 << 28
-#: Bytes that are decrypted at a time, if blocks are shorter.
+#: Number of bytes to decrypt at a time, if blocks are shorter.
 _WINDOW_BYTES = 4 << 20
 
 
@@ -34,10 +34,10 @@ def _aad(prefix: bytes, block: int) -> bytes:
 
 
 class Ags1Reader(PlainFile):
-    """The plaintext of an AGS1 stream, read at any position. Nothing is returned that is not authentic.
+    """The plaintext of an AGS1 stream, read at any position. Only authentic bytes are returned.
 
-    Only the blocks under a read are fetched. The file's length must come from trusted metadata: blocks cut off at the
-    end are noticed only by it. One thread at a time uses the position; ``read_at`` is for any number of threads.
+    Only the blocks under a read are fetched. The file's length must come from trusted metadata: it alone reveals blocks
+    removed from the end. One thread at a time uses the position; ``read_at`` is for any number of threads.
     """
 
     def __init__(self, source: Source, metadata: IcebergKeyMetadata) -> None:
@@ -65,7 +65,7 @@ class Ags1Reader(PlainFile):
         self._read_blocks(self._blocks - 1, self._blocks)  # the key is right
 
     def close(self) -> None:
-        """Close the file object, and the file if ``open_ags1`` has opened it."""
+        """Close the file object, and the file if ``open_ags1`` opened it."""
         if not self.closed:
             self._source.close()
         super().close()
@@ -131,7 +131,7 @@ def open_ags1(file: Any, metadata: IcebergKeyMetadata) -> Ags1Reader:
 
 
 def _blocks_of(data: Any, block_size: int) -> Iterator[bytes]:
-    """Yield the blocks of bytes or of a file object: one at least."""
+    """Yield the blocks of bytes or of a file object, at least one."""
     file = data if hasattr(data, "read") else io.BytesIO(data)
     first = True
     while True:
@@ -148,7 +148,7 @@ def _blocks_of(data: Any, block_size: int) -> Iterator[bytes]:
 def write_ags1(
     data: Any, where: Any, key: bytes, aad_prefix: bytes = b"", block_size: int = _DEFAULT_BLOCK
 ) -> IcebergKeyMetadata:
-    """Write an AGS1 stream, and return the key metadata to record for it.
+    """Write an AGS1 stream, and return its key metadata to record.
 
     Args:
         data: Bytes, or a file object with ``read``.

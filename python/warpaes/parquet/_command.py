@@ -12,7 +12,6 @@ from typing import Any
 
 from .. import exceptions
 from .._command import failed, prepare_streams, print_report, secure_process
-from .._output import Output
 from .._places import read_key
 from .._printable import printable
 from . import _trees
@@ -52,7 +51,7 @@ examples:
   warpaes parquet encrypt -r --bind-names -k file:footer.key -o sealed/ trips/"""
 
 WORDS = {
-    "inspect": "show algorithm, keys and columns; without a key what is not encrypted",
+    "inspect": "show algorithm, keys and columns; without a key only the unencrypted parts",
     "verify": "authenticate every module, without output",
     "decrypt": "write the file in clear",
     "encrypt": "encrypt a file in clear",
@@ -94,9 +93,9 @@ def _parser() -> argparse.ArgumentParser:
         if writes:
             word.add_argument("-o", "--output", metavar="PATH", required=True, help="file, or directory for several")
             word.add_argument("-f", "--force", action="store_true", help="replace existing files")
-            word.add_argument("--resume", action="store_true", help="leave out files whose output exists: it is whole")
+            word.add_argument("--resume", action="store_true", help="skip files whose output exists")
         else:
-            word.add_argument("--json", action="store_true", help="print JSON, one object a line")
+            word.add_argument("--json", action="store_true", help="print JSON, one object per line")
         if name in ("encrypt", "rekey"):
             new = "new-" if name == "rekey" else ""
             if new:
@@ -104,7 +103,9 @@ def _parser() -> argparse.ArgumentParser:
                 word.add_argument("--new-column-key", metavar="COLUMN=PLACE", type=_pair, action="append", default=[])
                 word.add_argument("--new-aad-prefix", metavar="TEXT")
                 word.add_argument("--bind-new-names", action="store_true", help="bind names that were not bound before")
-            word.add_argument("--key-metadata", metavar="TEXT", default="", help="what readers find the key by")
+            word.add_argument(
+                "--key-metadata", metavar="TEXT", default="", help="metadata by which readers find the key"
+            )
             word.add_argument("--column-key-metadata", metavar="COLUMN=TEXT", type=_pair, action="append", default=[])
             word.add_argument("--supply-aad-prefix", action="store_true", help="do not store the prefix in the file")
             word.add_argument("--ctr", action="store_true", help="AES_GCM_CTR_V1: pages are not authenticated")
@@ -144,8 +145,8 @@ class _Progress:
             print(f"\r{self._name}: {percent} %", end=end, file=sys.stderr, flush=True)
 
 
-def _described(path: str) -> dict[str, Any]:
-    source = open_source(path)
+def _described(file: Any) -> dict[str, Any]:
+    source = open_source(file)
     try:
         return describe(source)
     finally:
@@ -166,26 +167,25 @@ def _write(options: argparse.Namespace, job: _trees.Job, keys: Keys | None, encr
         if options.resume:
             return
     clear = options.word == "encrypt"
-    if clear and _described(path)["algorithm"] is not None:
-        raise ValueError(f"'{path}' is encrypted already; `warpaes parquet rekey` changes its keys")
     if encryption is not None:
         bound = options.bind_names or (not clear and options.bind_new_names)
         text = options.aad_prefix if clear else options.new_aad_prefix
         encryption = dataclasses.replace(encryption, aad_prefix=_trees.prefix(text, job.name, bound) or b"")
-    if options.recursive:
-        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
-    with (
-        open_view(
-            path,
-            keys or Keys(None),
-            None if clear else _expected(options, job),
-            not clear and options.require_gcm,
-            clear,
-        ) as view,
-        Output(target, replace=options.force, secret=encryption is None) as output,
-        buffered(output) as sink,
-    ):
-        rewrite(view, sink, encryption, _Progress(path))
+    with job.opened() as file:
+        if clear and _described(file)["algorithm"] is not None:
+            raise ValueError(f"'{path}' is encrypted already; `warpaes parquet rekey` changes its keys")
+        with (
+            open_view(
+                file,
+                keys or Keys(None),
+                None if clear else _expected(options, job),
+                not clear and options.require_gcm,
+                clear,
+            ) as view,
+            job.result(replace=options.force, secret=encryption is None) as output,
+            buffered(output) as sink,
+        ):
+            rewrite(view, sink, encryption, _Progress(path))
 
 
 def _inspect(options: argparse.Namespace, path: str, keys: Keys | None) -> dict[str, Any]:
@@ -197,7 +197,10 @@ def _inspect(options: argparse.Namespace, path: str, keys: Keys | None) -> dict[
 
 
 def _verify(options: argparse.Namespace, job: _trees.Job, keys: Keys | None) -> dict[str, Any]:
-    with open_view(job.path, keys or Keys(None), _expected(options, job), options.require_gcm) as view:
+    with (
+        job.opened() as file,
+        open_view(file, keys or Keys(None), _expected(options, job), options.require_gcm) as view,
+    ):
         done = verify(view, _Progress(job.path))
         return {
             "file": job.path,
@@ -239,11 +242,14 @@ def _run(options: argparse.Namespace) -> int:
                 _write(options, job, keys, encryption)
         except (exceptions.InvalidTag, exceptions.FormatError, KeyError) as error:
             raise type(error)(f"'{job.path}': {error.args[0] if error.args else error}") from None
+        except ValueError as error:
+            said = str(error).replace("; with allow_plaintext=True it is opened as it is", "")
+            raise ValueError(said if job.path in said else f"'{job.path}': {said.removeprefix('file: ')}") from None
 
     _trees.each(work, found, 1 if options.word in ("inspect", "verify") else os.cpu_count() or 1)
     if others:
         some = ", ".join(printable(one) for one in others[:3]) + (", …" if len(others) > 3 else "")
-        print(f"warpaes: {len(others)} files that are not Parquet were left out: {some}", file=sys.stderr)
+        print(f"warpaes: {len(others)} files that are links or not Parquet were left out: {some}", file=sys.stderr)
     return 0
 
 

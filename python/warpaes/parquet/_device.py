@@ -12,7 +12,7 @@ from .. import _native
 from ._footer import Footer
 from ._pages import Pages
 
-#: Bytes that a thread moves at a time.
+#: Number of bytes that a thread copies at a time.
 _PIECE_BYTES = 4 << 20
 #: cuDF's decompressors read whole words at a span's end.
 _PADDING_BYTES = 256
@@ -21,7 +21,7 @@ _MOST_THREADS = 8
 
 
 class View(Protocol):
-    """What is asked of a plain view."""
+    """The interface of a plain view that this module uses."""
 
     footer: Footer
 
@@ -34,12 +34,12 @@ class View(Protocol):
 class DeviceSpan:
     """Bytes of the plain view in device memory, or in page-locked host memory.
 
-    It has ``ptr`` and ``size``, as pylibcudf's spans, and ``__cuda_array_interface__`` if it is device memory. It keeps
-    the memory alive.
+    It has ``ptr`` and ``size``, like pylibcudf's spans, and ``__cuda_array_interface__`` if it is device memory. It
+    keeps the memory alive.
     """
 
     def __init__(self, memory: _native.Memory, base: int, size: int, offset: int) -> None:
-        """Take memory that is filled from byte ``base`` on; ``offset``: of the bytes in the view."""
+        """Take memory that is filled from byte ``base`` on; ``offset``: the offset of the bytes in the view."""
         self._memory, self._base = memory, base
         self.size = size
         self.offset = offset
@@ -67,7 +67,7 @@ class DeviceSpan:
 
 
 class _Staging:
-    """Page-locked buffers that are used again: to allocate one takes longer than to fill it."""
+    """Page-locked buffers that are reused, because allocating one takes longer than filling it."""
 
     def __init__(self) -> None:
         self._free: list[_native.Memory] = []
@@ -83,7 +83,7 @@ class _Staging:
         return _native.Memory(size)
 
     def give(self, memory: _native.Memory) -> None:
-        """Wipe it, since page headers contain statistics, and keep it if there are not too many."""
+        """Wipe a buffer, since page headers contain statistics, and keep it unless there are too many."""
         with memoryview(memory) as view:
             view[:] = bytes(len(view))
         with self._lock:
@@ -142,14 +142,14 @@ def spans(view: View, ranges: Iterable[tuple[int, int]], device: int | str) -> l
         try:
             while True:
                 try:
-                    number = queue.pop()  # the lists of CPython need no lock for that
+                    number = queue.pop()  # CPython's lists need no lock for that
                 except IndexError:
                     return
                 pages = chunks[number]
                 if pages is not None:
                     pages.move(shared, bases[number], staging)
         finally:
-            queue.clear()  # after a failure nobody begins another chunk
+            queue.clear()  # after a failure no thread begins another chunk
             _staging.give(staging)
 
     threads = min(_MOST_THREADS, len(queue))

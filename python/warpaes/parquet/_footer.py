@@ -13,7 +13,7 @@ from ._keys import KeyRing, checked_key
 from ._modules import OVERHEAD, Place
 from ._thrift import BINARY, I32, I64, STRUCT, Struct
 
-#: Reads so many bytes of the file from an offset.
+#: Reads this many bytes of the file from an offset.
 ReadAt = Callable[[int, int], bytes]
 
 _MAX_ORDINALS = 1 << 15
@@ -33,7 +33,7 @@ DATA_OFFSET, INDEX_PAGE_OFFSET, DICTIONARY_OFFSET, BLOOM_OFFSET, BLOOM_LENGTH = 
 
 @dataclass(slots=True)
 class Chunk:
-    """A column chunk: its place in the file, and its key if it is encrypted."""
+    """A column chunk: its position in the file, and its key if it is encrypted."""
 
     place: Place
     encrypted: bool
@@ -47,7 +47,7 @@ class Chunk:
 
 @dataclass(slots=True)
 class Span:
-    """A module outside the chunks, or a pair of a Bloom filter's: where it lies, and its plain view."""
+    """A module outside the chunks, or a Bloom filter's pair of modules: its position and its plain view."""
 
     start: int
     length: int
@@ -74,7 +74,7 @@ class Footer:
 
 
 def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | None, allow_plaintext: bool) -> Footer:
-    """Read, decrypt and verify a footer, and rewrite it to the one of the plain view.
+    """Read, decrypt and verify a footer, and rewrite it to that of the plain view.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
@@ -93,7 +93,7 @@ def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | N
     if encrypted:
         _bind(footer, stored, unique or b"", supply, aad_prefix)
         key = _footer_key(footer, keys, key_metadata or b"")
-        # Objects are made from authentic bytes only: from others an attacker would have memory filled.
+        # Only authentic bytes are parsed into objects: otherwise an attacker could fill memory.
         text = _native.parquet_open_footer(key, footer.aad, data, length)
     else:
         text = data[:length]
@@ -141,16 +141,16 @@ def _footer_key(footer: Footer, keys: KeyRing, metadata: bytes) -> bytes:
 
 
 def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
-    """Find all chunks and their keys, and make the footer one of a file in clear."""
+    """Find all chunks and their keys, and convert the footer to that of a file in clear."""
     metadata = footer.metadata
     metadata.pop(ALGORITHM, None)
     metadata.pop(SIGNING_KEY_METADATA, None)
     leaves = _leaves(metadata)
     ordinals: set[int] = set()
     for index, group in enumerate(_thrift.structs(metadata, ROW_GROUPS, "the footer")):
-        stored = group.get(RG_ORDINAL)
-        ordinal = index if stored is None else stored[1]
-        taken = not isinstance(ordinal, int) or not 0 <= ordinal < _MAX_ORDINALS or ordinal in ordinals
+        stored = _thrift.get(group, RG_ORDINAL, _thrift.I16, f"row group {index}")
+        ordinal = index if stored is None else stored
+        taken = not 0 <= ordinal < _MAX_ORDINALS or ordinal in ordinals
         if taken and footer.encrypted:
             raise FormatError(f"row group {index}: its ordinal is {ordinal}, which repeats or is out of range")
         ordinals.add(ordinal)
@@ -213,6 +213,8 @@ class _Column:
             self._find_key(keys, crypto)
         if sealed is not None:
             if chunk.key is not None:
+                if sealed[0] != BINARY:
+                    raise FormatError(f"{place}: its encrypted metadata are damaged")
                 module = sealed[1]
                 text = _modules.open_module(chunk.key, footer.aad, module, _modules.COLUMN_META_DATA, place)
                 column[META_DATA] = (STRUCT, _thrift.Reader(text, f"{place}: the column metadata").struct())
@@ -306,7 +308,7 @@ HIDDEN_BYTES = 64
 
 
 def _hidden(group: Struct, place: Place, leaf: Struct) -> Struct:
-    """Return metadata for a column whose own are encrypted under a missing key."""
+    """Return metadata for a column whose own metadata is encrypted under a missing key."""
     rows = _thrift.get(group, RG_ROWS, I64, str(place)) or 0
     return {
         TYPE: (I32, _thrift.need(leaf, 1, I32, "the schema")),

@@ -1,4 +1,4 @@
-"""What an encrypted Parquet file is encrypted with, as far as that can be read without and with its keys."""
+"""Describes the encryption of a Parquet file, with and without its keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _shown(data: bytes | None) -> str | None:
 
 
 def describe(source: Source) -> dict[str, Any]:
-    """Return what can be read without keys; none of it is authenticated.
+    """Return facts that are readable without keys, unauthenticated.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.
@@ -41,7 +41,7 @@ def describe(source: Source) -> dict[str, Any]:
 
 
 def describe_view(view: PlainView) -> dict[str, Any]:
-    """Return what the footer contains about rows and columns."""
+    """Return the footer's facts about rows and columns."""
     footer = view.footer
     columns: dict[str, dict[str, Any]] = {}
     for row in footer.chunks:
@@ -59,7 +59,7 @@ def describe_view(view: PlainView) -> dict[str, Any]:
 
 
 def verify(view: PlainView, progress: Any = None) -> int:
-    """Decrypt all modules of all columns with keys; return how many bytes of the file they take.
+    """Decrypt all modules of all columns with keys; return their size in the file.
 
     Raises:
         InvalidTag: A module is not authentic.

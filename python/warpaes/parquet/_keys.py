@@ -1,4 +1,4 @@
-"""Where the keys of encrypted Parquet files come from."""
+"""Sources of the keys of encrypted Parquet files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol, Union
 from ..aead import AESGCM
 from ..exceptions import FormatError, InvalidTag
 
-#: Returns the key for a key metadata, or None if it has none.
+#: A function that returns the key for a key metadata, or None.
 KeyFunction = Callable[[bytes], "bytes | None"]
 
 
@@ -67,20 +67,20 @@ class MetadataKeys:
 
 
 class KmsClient(Protocol):
-    """Unwraps keys that a KMS has wrapped; pyarrow's ``KmsClient`` has the same method."""
+    """Unwraps keys that a KMS wrapped; pyarrow's ``KmsClient`` has the same method."""
 
     def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
         """Return the key that was wrapped by a master key."""
 
 
 class SourceKms:
-    """A KMS client over key sources of ``warpaes.keysources``, one for each master key.
+    """A KMS client that uses key sources of ``warpaes.keysources``, one for each master key.
 
     Wrapped keys are in base64, as pyarrow and parquet-mr store them.
     """
 
     def __init__(self, sources: Mapping[str, Any]) -> None:
-        """Take the sources by master key identifier."""
+        """Take a dictionary of sources by master key identifier."""
         self._sources = dict(sources)
 
     def _source(self, identifier: str) -> Any:
@@ -117,7 +117,7 @@ def _json(text: bytes, what: str) -> dict[str, Any]:
 
 
 class KeyMaterial:
-    """Keys from pyarrow's and parquet-mr's key material: wrapped keys in JSON, in the file or beside it.
+    """Keys from pyarrow's and parquet-mr's key material: wrapped keys in JSON, in the file or next to it.
 
     Each wrapped key is unwrapped once, by the KMS client.
     """
@@ -265,8 +265,7 @@ KeysLike = Union[bytes, KeyFunction, KeyRing]
 def key_ring(keys: KeysLike) -> KeyRing:
     """Return a key ring for an argument ``keys``: one key, a function of the key metadata, or a key ring.
 
-    Raises:
-        TypeError: It is none of these.
+    Raises: TypeError: The argument has another type.
     """
     if isinstance(keys, (bytes, bytearray, memoryview)):
         return Keys(bytes(keys))
@@ -278,10 +277,9 @@ def key_ring(keys: KeysLike) -> KeyRing:
 
 
 def checked_key(key: bytes | None, what: str) -> bytes | None:
-    """Return a key that a key ring gave.
+    """Check and return a key from a key ring.
 
-    Raises:
-        ValueError: It has no AES key's length.
+    Raises: ValueError: The length is not that of an AES key.
     """
     if key is not None and len(key) not in (16, 24, 32):
         raise ValueError(f"keys: the key of {what} has {len(key)} bytes; AES keys have 16, 24 or 32")

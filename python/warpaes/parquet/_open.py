@@ -26,9 +26,9 @@ def open(
         aad_prefix: The AAD prefix that the file was written with, unless it is stored in the file. A stored prefix must
             equal it. None with ``IcebergKeyMetadata`` takes the prefix that it contains.
         require_gcm: Refuse files whose pages are not authenticated (AES_GCM_CTR_V1).
-        allow_plaintext: Open files without encryption as they are. Otherwise they are refused: anyone could put one in
-            the place of an encrypted file.
-        drop_missing: Leave columns out of the view for which there is no key. Otherwise readers see them, and reading
+        allow_plaintext: Open files without encryption as they are. Otherwise they are refused: anyone could replace an
+            encrypted file by one.
+        drop_missing: Leave columns without a key out of the view. Otherwise readers see them, and reading
             one raises KeyError; a reader that reads the whole file, as Polars does with file objects, then fails.
 
     Raises:

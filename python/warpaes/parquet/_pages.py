@@ -1,4 +1,4 @@
-"""The pages of a column chunk: where they lie, and their plain view."""
+"""The pages of a column chunk: their positions and their plain view."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from ._source import Source
 _MAX_ORDINAL = 32767
 #: Bytes that usually hold a header module and the next length field.
 _HEADER_BYTES = 256
+#: Shorter reads are not worth a call that reads whole pages.
+_LEAST_STREAM = 4096
 #: The least header module: one byte of a header.
 _LEAST_HEADER = _modules.OVERHEAD + 1
 
 
 def copy(data: bytes | memoryview, to: memoryview) -> int:
-    """Copy as much as there is room for, and return how much."""
+    """Copy as many bytes as fit, and return their number."""
     count = min(len(data), len(to))
     to[:count] = data[:count]
     return count
@@ -47,7 +49,7 @@ class Pages:
     def move(self, to: Any, base: int, staging: Any) -> None:
         """Make the plain view of the whole chunk in host or device memory, from byte ``base`` of it on.
 
-        It goes through ``staging``, page-locked memory, as ciphertext; the plaintext of pages is nowhere else.
+        Ciphertext goes through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
 
         Raises:
             InvalidTag: A module is not authentic; ``to`` then holds no unauthentic byte.
@@ -88,13 +90,13 @@ class Pages:
         self._kept = None
 
     def starts(self) -> list[int]:
-        """Return where all pages begin, and the end of the last one."""
+        """Return the offsets of all pages, and the end of the last one."""
         with self._lock:
             self._find(self._chunk.length)
             return list(self._starts)
 
     def read(self, begin: int, to: memoryview) -> int:
-        """Write bytes of the view, of as many pages as are decrypted at a time; return how many: at least one."""
+        """Write bytes of the view, from as many pages as are decrypted at a time; return their number, at least one."""
         with self._lock:
             return self._read(begin, to)
 
@@ -105,10 +107,12 @@ class Pages:
         low = starts[page]
         if self._kept is not None and self._kept[0] == page:
             return copy(memoryview(self._kept[1])[begin - low :], to)
+        if begin == low and (count := self._stream(page, to)):
+            return count
         modules = self._from(page, end)
         last = bisect.bisect_right(starts, low + len(modules)) - 1  # pages page to last - 1 are in `modules`
         whole = last
-        if begin == low:  # pages that are read completely go to their place
+        if begin == low:  # completely read pages are written to their final place
             while whole > page and starts[whole] > end:
                 whole -= 1
             if whole > page:
@@ -122,10 +126,41 @@ class Pages:
         self._kept = (page, data)
         return copy(memoryview(data)[begin - low :], to)
 
+    def _stream(self, page: int, to: memoryview) -> int:
+        """Write as many whole pages as there is room for, of a local file, in one call; return their bytes."""
+        chunk, starts = self._chunk, self._starts
+        descriptor = self._source.descriptor()
+        low = starts[page]
+        fits = len(to) >= _LEAST_STREAM and (page + 1 == len(starts) or starts[page + 1] - low <= len(to))
+        if descriptor is None or not fits or self._ordinal(page) > _MAX_ORDINAL:
+            return 0
+        if self._footer.ctr and not self._checked:  # needs a page's ciphertext
+            return 0
+        sizes = _native.parquet_read(
+            chunk.key or b"",
+            self._footer.aad,
+            descriptor,
+            chunk.start + low,
+            chunk.length - low,
+            self._source.window(),
+            to,
+            self._footer.ctr,
+            chunk.dictionary and page == 0,
+            chunk.place.row_group,
+            chunk.place.column,
+            self._ordinal(page),
+        )
+        count = 0
+        for number, size in enumerate(sizes, page + 1):
+            count += size
+            if number == len(starts):
+                starts.append(low + count)
+        return count
+
     # ------------------------------------------------------------------------------------------- where pages lie
 
     def _find(self, begin: int) -> None:
-        """Make known where the pages up to a byte of the chunk begin."""
+        """Find the offsets of the pages up to a byte of the chunk."""
         starts = self._starts
         if starts[-1] >= begin:
             return
@@ -141,7 +176,7 @@ class Pages:
                 self._from(len(starts) - 1, begin)
 
     def _indexed(self, index: Span) -> list[int] | None:
-        """Return where pages begin, by the OffsetIndex; None if it does not list the whole chunk without gaps."""
+        """Return the offsets of pages from the OffsetIndex; None if it does not list the whole chunk without gaps."""
         chunk = self._chunk
         what = f"{chunk.place}: the offset index"
         module = self._source.read(index.start, index.length)
@@ -187,7 +222,7 @@ class Pages:
             self._walk(held[starts[-1] - low :])
             if starts[-1] >= limit:
                 return held[: starts[-1] - low]
-            # The rest of the page at the window's end, so that none of it is read again.
+            # Reads the rest of the page at the window's end, so that no byte is read twice.
             want = starts[-1] - low + self._needed(held[starts[-1] - low :])
             held = self._source.fetch(chunk.start + low, want, len(held))
 
@@ -216,7 +251,7 @@ class Pages:
         return max(page - 1, 0) if self._chunk.dictionary else page
 
     def _needed(self, held: memoryview) -> int:
-        """Return how many bytes the page at the front of ``held`` takes, as far as its length fields are there."""
+        """Return the size of the page at the beginning of ``held``, as far as its length fields are complete."""
         need = 4
         if len(held) >= 4:
             header = 4 + int.from_bytes(held[:4], "little")

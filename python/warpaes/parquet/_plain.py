@@ -12,7 +12,7 @@ class PlainFile(io.RawIOBase):
     """A file object over ``read_at``."""
 
     def __init__(self) -> None:
-        """Begin at the position 0."""
+        """Begin at position 0."""
         super().__init__()
         self._position = 0
         self._size = 0
@@ -50,7 +50,7 @@ class PlainFile(io.RawIOBase):
         return base + offset
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to ``size`` bytes from the position; all of the rest if it is negative or None."""
+        """Read up to ``size`` bytes from the position, or the whole rest if it is negative or None."""
         position = self.tell()
         data = self.read_at(position, self._size if size is None or size < 0 else size)
         self._position = position + len(data)
@@ -61,7 +61,7 @@ class PlainFile(io.RawIOBase):
         return self.read()
 
     def readinto(self, buffer: Buffer) -> int:
-        """Read into a buffer, and return how many bytes."""
+        """Read into a buffer, and return the number of bytes."""
         with memoryview(buffer).cast("B") as to:
             data = self.read(len(to))
             to[: len(data)] = data

@@ -1,4 +1,4 @@
-"""A footer without the columns that cannot be read."""
+"""Removes unreadable columns from a footer."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _LISTS = (b"ARROW:schema", b"pandas")
 
 
 def drop_missing(footer: Footer) -> None:
-    """Leave the columns without a key out of the schema and of all row groups.
+    """Remove the columns without a key from the schema and all row groups.
 
-    Raises:
-        KeyError: There is a key for no column.
+    Raises: KeyError: No column has a key.
     """
     missing = {chunk.place.column for row in footer.chunks for chunk in row if chunk.encrypted and chunk.key is None}
     if not missing:
@@ -51,7 +50,7 @@ def _items(struct: Struct, number: int) -> list[Struct]:
 
 
 def _tree(elements: list[Struct], missing: set[int]) -> list[Struct]:
-    """Return the elements of the schema without some leaves, and without groups of which nothing is left."""
+    """Return the elements of the schema without some leaves, and without groups that become empty."""
     position = leaf = 0
 
     def subtree() -> list[Struct]:

@@ -1,9 +1,11 @@
-"""The encrypted file beneath a view."""
+"""The encrypted file of a view."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
+import stat
 import threading
 from typing import Any
 
@@ -12,14 +14,14 @@ from .._file_objects import read_at as positional
 
 #: Bytes that are read and decrypted at a time, if pages are shorter: of a local file so many as stay in a processor's
 #: caches, of other files so many that a request's latency is paid seldom.
-_LOCAL_BYTES, _REMOTE_BYTES = 1 << 20, 16 << 20
+_LOCAL_BYTES, _REMOTE_BYTES = 256 << 10, 16 << 20
 
 
 class Source:
     """The encrypted file, read at any position, by any thread."""
 
-    def __init__(self, file: Any, owned: bool) -> None:
-        """Take a file object; ``owned``: ``close`` closes it."""
+    def __init__(self, file: Any, owned: bool, near: bool = False) -> None:
+        """Take a file object; ``owned``: ``close`` closes it; ``near``: its bytes are at hand, as those of a file."""
         check_binary(file, "read", "readinto")
         found = positional(file) if can_seek(file) else None
         if found is None:
@@ -27,11 +29,15 @@ class Source:
         self._read_at, self.size = found
         self._file, self._owned = file, owned
         self._own = threading.local()
-        self.local = isinstance(getattr(file, "raw", file), (io.FileIO, io.BytesIO))
+        self.local = near or isinstance(getattr(file, "raw", file), (io.FileIO, io.BytesIO))
+        # Without a file object's own buffer: this file's bytes are the descriptor's.
+        plain = file.raw if type(file) is io.BufferedReader else file
+        regular = type(plain) is io.FileIO and stat.S_ISREG(os.fstat(plain.fileno()).st_mode)
+        self._raw = plain if regular else None
         self.window_bytes = _LOCAL_BYTES if self.local else _REMOTE_BYTES
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read exactly so many bytes."""
+        """Read exactly this many bytes."""
         data = bytearray(length)
         with memoryview(data) as view:
             self.read_into(offset, view)
@@ -45,7 +51,7 @@ class Source:
     def fetch(self, offset: int, length: int, held: int = 0) -> memoryview:
         """Read into this thread's window, which the thread's next call overwrites.
 
-        ``held``: so many bytes from the offset are in the window already.
+        ``held``: this many bytes from the offset are already in the window.
         """
         window: bytearray | None = getattr(self._own, "window", None)
         if window is None or len(window) < length:
@@ -57,6 +63,17 @@ class Source:
         view = memoryview(window)[:length]
         self.read_into(offset + held, view[held:])
         return view
+
+    def descriptor(self) -> int | None:
+        """Return the descriptor of a regular file; None for other file objects."""
+        return None if self._raw is None else self._raw.fileno()
+
+    def window(self) -> bytearray:
+        """Return this thread's window."""
+        window: bytearray | None = getattr(self._own, "window", None)
+        if window is None:
+            window = self._own.window = bytearray(min(self.window_bytes, self.size) * 5 // 4)
+        return window
 
     def own(self) -> None:
         """Close the file with this object."""

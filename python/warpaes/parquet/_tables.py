@@ -54,8 +54,8 @@ def ParquetFile(  # noqa: N802 (pyarrow's name)
 def write_table(table: Any, where: Any, encryption: Encryption, **options: Any) -> None:
     """Write a ``pyarrow.Table`` as an encrypted Parquet file.
 
-    pyarrow makes the pages, in memory; plaintext is never written to a file. Unlike pyarrow's raw-key API, columns can
-    have keys of their own.
+    pyarrow makes the pages, in memory; plaintext is never written to a file. Unlike with pyarrow's raw-key API, columns
+    can have separate keys.
 
     Args:
         table: The table.

@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, read with hard bounds and written again with all fields, also unknown ones.
+"""Thrift's compact protocol, read with hard limits and written with all fields, including unknown ones.
 
 A struct is a dictionary from field numbers to ``(type, value)``. Integers are ``int``, bools ``bool``, doubles and
 binaries ``bytes``; lists are ``List``.
@@ -36,7 +36,7 @@ class Map:
 
 
 class Reader:
-    """Reads structs from bytes. It never reads beyond them, and makes at most one object for each byte."""
+    """Reads structs from bytes. It never reads past their end, and creates at most one object per byte."""
 
     def __init__(self, data: bytes | memoryview, what: str, at: int = 0) -> None:
         """Start at an offset; ``what`` names the bytes in errors."""

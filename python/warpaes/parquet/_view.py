@@ -21,7 +21,7 @@ from ._plain import PlainFile
 from ._source import Source
 
 #: Zeros before the view's footer. Readers read up to this many bytes from the end to find the footer; without the gap
-#: such a read would fetch and decrypt pages that nobody uses.
+#: such a read would fetch and decrypt unused pages.
 _GAP_BYTES = 64 << 10
 
 
@@ -34,15 +34,15 @@ class _Part:
     chunk: Chunk
     span: Span | None = None
     pages: Pages | None = None
-    #: The plain span, once it is decrypted.
+    #: The plain span, after decryption.
     plain: bytes | None = None
 
 
 class PlainView(PlainFile):
     """An encrypted Parquet file as the plain file that its readers expect.
 
-    Every page stays at its offset, so that a reader fetches and decrypts only what it reads. Nothing is returned that
-    is not authentic, except pages of AES_GCM_CTR_V1, which the format does not authenticate. Any thread may read.
+    Every page keeps its offset, so that a reader fetches and decrypts only the parts that it reads. Only authentic
+    bytes are returned, except pages of AES_GCM_CTR_V1, which the format does not authenticate. Any thread may read.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class PlainView(PlainFile):
     def _move_away(self, column: _thrift.Struct, chunk: Chunk, group_bytes: int) -> None:
         """Place a chunk without a key after all others, as a long one.
 
-        Readers of other columns read over small gaps, and DuckDB reads a whole row group if little of it is left out.
-        Nothing that they read over may be a column that cannot be read.
+        Readers of other columns read small gaps as well, and DuckDB reads a whole row group if it needs most of it.
+        Such a gap must not contain an unreadable column.
         """
         meta: _thrift.Struct = column[_footer.META_DATA][1]
         moved = self._data_end - chunk.start
@@ -130,7 +130,7 @@ class PlainView(PlainFile):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Set the position, for this thread if another one uses the file object at the same time.
 
-        Readers with several threads seek and read in two calls; so a thread that seeks keeps a position of its own.
+        Readers with several threads seek and read in two calls; so each thread that seeks has its own position.
         """
         self._own.at = at = super().seek(offset, whence)
         return at
@@ -259,13 +259,13 @@ class PlainView(PlainFile):
         Raises:
             InvalidTag: A module is not authentic.
             KeyError: There is no key for a column.
-            ValueError: There is no such row group or column, or ``device`` is no name of one.
+            ValueError: There is no such row group or column, or ``device`` is not a device name.
             Error: There is no such device.
         """
         return self.to_device(_device.chosen(self, row_groups, columns), device)
 
     def to_device(self, ranges: Iterable[tuple[int, int]], device: int | str = "cuda") -> list[DeviceSpan]:
-        """Fetch ranges of the plain file to the memory of a GPU: those that HybridScanReader asks for.
+        """Fetch ranges of the plain file, such as HybridScanReader's, to the memory of a GPU.
 
         A whole column chunk is decrypted there; other ranges are decrypted by the processor and copied. Raises as
         ``column_chunks``.
@@ -296,7 +296,7 @@ class PlainView(PlainFile):
 
 
 def _padded(header: _thrift.Struct, size: int, where: str) -> bytes:
-    """Return a struct of exactly ``size`` bytes: binary fields that no reader knows fill the rest."""
+    """Return a struct of exactly ``size`` bytes, filled up with binary fields that readers ignore."""
     last = max(header, default=0)
     plain = len(_thrift.write(header))
     if plain == size:

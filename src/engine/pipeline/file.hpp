@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -135,7 +136,8 @@ private:
     bool sequential_ = true;
     bool overwrite_ = false;
     bool durable_ = true;
-    bool paged_ = false;  ///< long pieces are written by write_pages()
+    bool paged_ = false;  ///< in memory, by many threads: long pieces by write_pages(), short ones one at a time
+    std::mutex turn_;
     std::uint64_t base_ = 0;
     std::atomic<std::uint64_t> end_{0};
     NewFile new_;  ///< not open if the place is written directly

@@ -29,7 +29,7 @@ public:
           j0_(j0),
           chunk_blocks_(ends.plan.chunk_bytes / block_bytes),
           digests_(static_cast<std::size_t>(chunks(group.length))),
-          owners_(digests_.size(), ends.plan.backend->is_gpu() ? engine.options().threads : ends.plan.lanes) {}
+          owners_(digests_.size(), ends.plan.lanes) {}
     GcmStage(const GcmStage&) = delete;
     GcmStage& operator=(const GcmStage&) = delete;
     /// The digests are wiped because, together with the ciphertext, they reveal H.
@@ -64,6 +64,8 @@ public:
             const MemoryBuffer& out = ends_.out;
             const auto bytes = static_cast<std::size_t>(out.bytes);
             if (out.device >= 0) return clear_memory(out.data, bytes, out.device);
+            // What a GPU has written lies in no core's cache.
+            if (ends_.plan.backend->is_gpu()) return clear_memory(engine_, out.data, bytes, out.device);
             owners_.wipe(engine_, {out.data, bytes}, static_cast<std::size_t>(ends_.plan.chunk_bytes),
                          bytes >= cached_bytes());
         });

@@ -60,7 +60,7 @@ def case(recipe, state, fds):
     elif recipe.reads and 0 not in fds:
         stdin = None
     more = {} if stdin is None else {"stdin": stdin}
-    # An empty input is one too, but not what the outputs are compared with.
+    # An empty input is valid as well, but outputs are not compared with it.
     outputs = {} if recipe.reads and 0 in fds else recipe.outputs
     names = ", ".join(str(fd) for fd in fds)
 

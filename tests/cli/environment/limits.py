@@ -10,12 +10,12 @@ from recipes import BY_NAME, RECIPES, WRITING
 from world import DOCUMENTED, NOBODY, WARPAES, WRITE, Case
 
 AS_ROOT = os.geteuid() == 0
-LOADER = {127}  # ld.so and the shell say so of what cannot be loaded
+LOADER = {127}  # ld.so and the shell report this if a library cannot be loaded
 
 
 def limit(which, value):
     def enter():
-        # The limit that is lifted by root is of no use here.
+        # Root is exempt from this limit.
         resource.setrlimit(which, (value, value))
 
     return enter
@@ -80,7 +80,7 @@ def seconds():
 
     slow = ("enc", "-aes-256-cfb8", "-pbkdf2", "-iter", "10", "-pass", "env:P", "-in", "/dev/zero", "-out")
     for output in ("out", "/dev/null"):
-        more = {"enter": enter, "allowed": {-signal.SIGXCPU}, "longest": 100}  # a second of its own, on a busy machine
+        more = {"enter": enter, "allowed": {-signal.SIGXCPU}, "longest": 100}  # an extra second, for a busy machine
         yield Case("limits", f"a second of time, to {output}", [*slow, output], **more)
 
 

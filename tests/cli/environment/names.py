@@ -1,4 +1,4 @@
-"""Names that are not UTF-8, begin with '-', are as long as names can be; links, pipes, devices and the like."""
+"""Names that are not UTF-8, that begin with '-', of maximum length; links, pipes, devices."""
 
 import json
 import os
@@ -30,7 +30,7 @@ NAMES = [
 
 
 def record_names(field, name):
-    """The record can be read, and tells the bytes of the name."""
+    """The record is readable and contains the bytes of the name."""
 
     def check(world, result):
         try:
@@ -92,7 +92,8 @@ def is_json(world, result):
     return []
 
 
-# ------------------------------------------------------------------------------------- what a name can lead to
+# ------------------------------------------------------------------------------------- kinds of files that a name can
+# denote
 
 
 def link(target):
@@ -108,7 +109,7 @@ def device(path):
     os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(240, 250))  # there is no such device
 
 
-#: How it is made; statuses as an output, without and with -f; as an input.
+#: How it is created; exit statuses as an output without and with -f, and as an input.
 KINDS = {
     "a dangling link": (link("nowhere"), {WRITE}, {WRITE}, {NOT_FOUND}),
     "a link to itself": (link("it"), {WRITE}, {WRITE}, {NOT_FOUND}),
@@ -185,7 +186,7 @@ def devices():
     for path, allowed in DEVICES.items():
         for force in ([], ["-f"]):
             shown = f"{path} {' '.join(force)}"
-            # Standard input is a pipe here, and /dev/stdin the end that is read.
+            # Standard input is a pipe here, and /dev/stdin its read end.
             yield Case("links", f"encrypt to {shown}", ["encrypt", *K, *force, "-o", path, "plain"], allowed=allowed)
             yield Case("links", f"enc to {shown}", [*ENC, *force, "-in", "plain", "-out", path], allowed=allowed)
         arguments = ["verify", "-k", path, "sealed"]

@@ -1,4 +1,4 @@
-"""Folders that cannot be read or written, file systems that are full, results that would be one file, another user."""
+"""Folders that cannot be read or written, full file systems, results with one name, another user."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def read_only():
 
 
 class Mounted:
-    """A file system of 256 KiB; nothing if it cannot be had."""
+    """A file system of 256 KiB, or None if it cannot be mounted."""
 
     def __init__(self, template):
         self.folder = template.base / "small"
@@ -176,7 +176,7 @@ def clashes():
 
 
 def unreadable():
-    """What cannot be read is told, and the rest is done."""
+    """Unreadable files are reported, and the rest is processed."""
 
     def prepare(world):
         tree(world, in__a=world.template.plain, in__b__c=b"x", in__d=world.template.plain)
@@ -239,7 +239,7 @@ def changing():
         return make
 
     def told(world, result):
-        found = [] if b"grew" in result.stderr else ["it is not told"]
+        found = [] if b"grew" in result.stderr else ["it is not reported"]
         return found if 3_000_000 <= world.received < 3_001_000 else [*found, f"{world.received} bytes"]
 
     for arguments in (["encrypt", *K, "-o", "fifo", "big"], [*ENC, "-in", "big", "-out", "fifo"]):
@@ -284,7 +284,7 @@ while True:
 
 
 def watched():
-    """Nobody else reads a byte before the output has its name."""
+    """No other user can read a byte before the output has its name."""
     if not AS_ROOT:
         return
 
@@ -312,7 +312,8 @@ def watched():
 
 
 def memory():
-    """It belongs to root, anyone who runs it: no other process of the user's may look into it, and nothing dumps it."""
+    """The process belongs to root, whoever runs it: no other process of the user may inspect it, and it leaves no core
+    dump."""
 
     def drive(world, process):
         feed(process, world.template.plain)

@@ -1,4 +1,4 @@
-"""The commands that are put into every environment."""
+"""The commands to run in every environment."""
 
 from dataclasses import dataclass, field
 

@@ -28,7 +28,7 @@ def wait_until_read(process):
 
 
 def wait_until_in(process, wanted, times=3):
-    """Until it is found in this state so many times: "S" asleep, "T" stopped."""
+    """Wait until the process was seen in this state that many times: "S" asleep, "T" stopped."""
     seen = 0
     deadline = time.monotonic() + 5
     while seen < times and time.monotonic() < deadline:
@@ -80,7 +80,7 @@ def stopped_and_continued(world, process):
     process.send_signal(signal.SIGCONT)
     process.stdin.write(world.template.plain[20_000:])
     process.stdin.close()
-    process.stdin = None  # which communicate() else would close
+    process.stdin = None  # which communicate() would otherwise close
 
 
 def fifos(*names):
@@ -104,7 +104,7 @@ def big_input(world):
     world.extra.add("big")
 
 
-#: What waits, for what, and how that is made.
+#: Commands that wait, the reason, and how to cause it.
 WAITING = [
     (Recipe("encrypt from a pipe", ("encrypt", *K, "-o", "out", "fifo"), {"out": "sealed"}), fifos("fifo")),
     (Recipe("encrypt into a pipe", ("encrypt", *K, "-o", "fifo", "plain")), fifos("fifo")),

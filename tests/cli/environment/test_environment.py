@@ -1,8 +1,8 @@
 """The command in every environment: standard descriptors, signals, limits, names, links, folders, other users.
 
 After each case: it neither crashed nor hung, the exit status is a documented one, inputs are unchanged, outputs are
-complete or unchanged, no other file remains, no secret is shown. `--all` runs every case; without it, as in CI,
-some of those that there are many of. `--only TEXT` runs those that have it in their names.
+complete or unchanged, no other file remains, no secret is shown. `--all` runs every case; without it, as in CI, a
+sample of the axes with many cases runs. `--only TEXT` runs the cases whose names contain TEXT.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main():
             started = time.monotonic()
             try:
                 wrong = run_case(template, case)
-            except Exception as error:  # of a check that found something else than it looks for
+            except Exception as error:  # a check that found a different fault
                 wrong = [repr(error)]
             taken[case.axis] += time.monotonic() - started
             for what in wrong:

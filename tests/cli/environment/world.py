@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Callable, Optional
 
 WARPAES = os.environ["WARPAES"]
-# What programs read that are built with sanitizers or mutants.
+# Variables that programs with sanitizers or mutants read.
 OF_THE_BUILD = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "WARPAES_MUTANT")
 MARKER = b"plaintext-that-nobody-may-see-7f3a"
 PASSPHRASE = "passphrase-that-nobody-may-see-5e1d"
 RAW_KEY = "5ec2e7" * 10 + "5ec2"
-OLD = b"what was there before"
+OLD = b"the previous content"
 NOBODY = 65534
 LONGEST = 10  # seconds
 DOCUMENTED = set(range(26))
 READ, WRITE, NOT_FOUND, EXISTS, SAME_FILE, ARGUMENT, FORMAT, CANCELLED = 19, 20, 16, 17, 18, 2, 21, 15
-#: What a process dies of that is broken.
+#: Signals that end a broken process.
 BROKEN = {-number for number in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)}
 
 
@@ -66,7 +66,7 @@ class Result:
 
 
 class Template:
-    """What every case finds in its folder; made once."""
+    """The initial contents of every case's folder, made once."""
 
     def __init__(self):
         parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -162,7 +162,7 @@ class World:
 
     def start(self, case, stdin):
         def enter():
-            os.setpgid(0, 0)  # not a session of its own, which could not be stopped from a terminal
+            os.setpgid(0, 0)  # not in a separate session, which could not be stopped from a terminal
             if case.user is not None:
                 os.setgroups([])
                 os.setgid(case.user)
@@ -186,7 +186,7 @@ class World:
             return content == self.template.plain[:100]
         if kind == "keyset":
             return bool(json.loads(content)["key"])
-        copy = self.template.base / (self.folder.name + "-copy")  # not where another user may watch
+        copy = self.template.base / (self.folder.name + "-copy")  # not where another user has access
         copy.write_bytes(content)
         how = (*ENC, "-d", "-in") if kind == "enc" else ("decrypt", "-k", "keys")
         opened = self.run(*how, copy)
@@ -268,7 +268,7 @@ class World:
 
 
 def run_case(template, case):
-    """What is wrong; with standard error, to understand it."""
+    """The fault, with standard error."""
     world = World(template)
     try:
         if case.replaces:

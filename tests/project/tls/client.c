@@ -1,5 +1,5 @@
 /* Loads libraries with dlopen, as plug-in hosts and interpreters do, and makes calls of warpaes in each of its copies.
-   client FILLERS LIBRARY…: first loads FILLERS/0, FILLERS/1, … until the room of one of them is left in static TLS,
+   client FILLERS LIBRARY…: first loads FILLERS/0, FILLERS/1, … until static TLS has room for just one more,
    unless FILLERS is "". A LIBRARY that begins with '+' is loaded into a namespace of its own. */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@ static void* load(const char* path) {
     return library;
 }
 
-/* Loads at most `most` fillers, and returns how many there was room for. */
+/* Loads at most `most` fillers, and returns the number that fitted. */
 static int load_fillers(const char* folder, int most) {
     char path[4096];
     for (int i = 0; i < most; ++i) {
@@ -33,7 +33,7 @@ static int load_fillers(const char* folder, int most) {
     return most;
 }
 
-/* Uses static TLS up, but for the room of one filler. A child process finds out how many there is room for. */
+/* Uses up static TLS except for the size of one filler. A child process finds the number that fits. */
 static void use_static_tls(const char* folder) {
     int status = 0;
     const pid_t child = fork();

@@ -19,12 +19,12 @@ def load_file(filename: Any, device: Any = "cpu", *, backend: str = "mmap") -> d
 
 
 def __getattr__(name: str) -> Any:
-    """Return safetensors' own function of what is neither read nor written here."""
+    """Return safetensors' own function, for those that neither read nor write files."""
     if name.startswith("__"):
         raise AttributeError(name)
     try:
         import safetensors.torch as theirs
-    except (ModuleNotFoundError, unittest.SkipTest):  # the latter of a module that stands for PyTorch
+    except (ModuleNotFoundError, unittest.SkipTest):  # the latter comes from a module that replaces PyTorch
         return skipped
     return getattr(theirs, name)
 

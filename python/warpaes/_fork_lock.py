@@ -1,0 +1,38 @@
+"""Locks that a child of ``fork`` finds open, whatever another thread of its parent held."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from types import TracebackType
+
+
+class ForkLock:
+    """A lock for a ``with`` block. What it guards must be whole after every statement of the block."""
+
+    def __init__(self) -> None:
+        """Make it, open."""
+        self._lock = threading.Lock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        """Wait for it."""
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Open it."""
+        self._lock.release()
+
+
+_locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for lock in _locks:
+        lock._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
