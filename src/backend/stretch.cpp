@@ -219,14 +219,14 @@ private:
         Secret<Block> tag(mac.value());
         *tag ^= pad;
         if (encrypt_) run(Mode::ctr, start.counter1, input_, output_);
-        settle_tag_in_group(g_, index_, *tag);
+        settle_tag(g_, index_, *tag);
     }
 
     void cmac() {
         const Secret<CmacSubkeys> subkeys(cmac_subkeys(encrypt_block(key_.encrypt(), key_.rounds(), Block{})));
         auto mac = this->mac(g_.length);
         mac.add({input_, static_cast<std::size_t>(g_.length)});
-        settle_tag_in_group(g_, index_, *Secret<Block>(mac.cmac(*subkeys)));
+        settle_tag(g_, index_, *Secret<Block>(mac.cmac(*subkeys)));
     }
 
     StretchLane& lane_;
@@ -252,23 +252,6 @@ bool continues(const MessageGroup& g, const MessageGroup& next) {
 }
 
 }  // namespace
-
-GcmMessageRun::GcmMessageRun(const MessageGroup& g, Block* tag)
-    : j0(pre_counter(g)),
-      run{.direction = g.direction,
-          .key = g.key,
-          .input = g.input.first,
-          .output = g.output.first,
-          .segment_bytes = g.length,
-          .last_bytes = g.length,
-          .input_stride = g.length,
-          .output_stride = g.length,
-          .j0 = &j0,
-          .public_counters = g.j0 == nullptr,
-          .result = GcmRun::Result::tag,
-          .aad_digest = g.aad_digest != nullptr ? *g.aad_digest : Block{},
-          .aad_bytes = g.aad_length,
-          .results = tag} {}
 
 Run run_of(const MessageGroup& g) {
     return {.mode = g.mode,

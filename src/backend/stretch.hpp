@@ -93,17 +93,6 @@ public:
                             std::span<const std::uint8_t> marks, bool beyond_caches);
 };
 
-/// A whole message of GCM that has its aad_digest, as a run.
-struct GcmMessageRun {
-    Block j0;
-    GcmRun run;
-
-    /// `tag`: receives the tag that the message has or should have.
-    GcmMessageRun(const MessageGroup& group, Block* tag);
-    GcmMessageRun(const GcmMessageRun&) = delete;
-    GcmMessageRun& operator=(const GcmMessageRun&) = delete;
-};
-
 /// The run of a message, or of a stretch of one, in any mode but GCM.
 [[nodiscard]] Run run_of(const MessageGroup& group);
 

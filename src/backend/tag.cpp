@@ -13,7 +13,7 @@ Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, 
                          load_element(*mask));
 }
 
-void settle_tag_in_group(const MessageGroup& group, std::uint64_t index, const Block& tag) {
+void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag) {
     const MessageGroup one = group.slice(index, 1);
     settle_tag(one, tag, [&](auto) { wipe({one.output.first, static_cast<std::size_t>(one.length)}); });
 }

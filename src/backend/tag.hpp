@@ -49,6 +49,6 @@ void settle_tag(const MessageGroup& one, const Block& tag, const Wipe& wipe) {
     }
 }
 /// The same for message `index` of a group whose outputs lie in host memory.
-void settle_tag_in_group(const MessageGroup& group, std::uint64_t index, const Block& tag);
+void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag);
 
 }  // namespace warpaes

@@ -106,7 +106,7 @@ void GcmBatch::run(const MessageGroup& g) {
                                    .aad_length = static_cast<std::size_t>(g.aad_length),
                                    .beyond_caches = g.beyond_caches && g.direction == Direction::encrypt,
                                    .tags = (*tags)[0].data()});
-        for (std::size_t i = 0; i < n; ++i) settle_tag_in_group(g, first + i, (*tags)[i]);
+        for (std::size_t i = 0; i < n; ++i) settle_tag(g, first + i, (*tags)[i]);
     }
 }
 

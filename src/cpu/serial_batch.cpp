@@ -260,7 +260,7 @@ private:
                 *tag ^= encrypted(m.keys, ccm_counter0({g.iv.at(m.index), g.iv_length}));
                 if (g.direction == Direction::encrypt) ccm_counter_mode(m);
             }
-            settle_tag_in_group(g, m.index, *tag);
+            settle_tag(g, m.index, *tag);
         } else if (const std::uint64_t rest = g.length % block_bytes; rest != 0) {
             std::memcpy(g.output.at(m.index) + (g.length - rest), m.tail, static_cast<std::size_t>(rest));
         }

@@ -68,7 +68,7 @@ public:
             return;
         }
         const bool decrypt = g.direction == Direction::decrypt;
-        const GcmMessageRun message(g, decrypt ? nullptr : reinterpret_cast<Block*>(g.tag.first));
+        const cuda::GcmMessageRun message(g, decrypt ? nullptr : reinterpret_cast<Block*>(g.tag.first));
         if (decrypt) {
             const bool on_device = cuda::place_of(g.tag.first).kind == Memory::device;
             return cuda::enqueue_open(message.run, {g.tag.first, g.tag_length}, on_device, g.statuses, limits(device),
@@ -82,7 +82,7 @@ public:
         cuda::DeviceCalls& calls = share(device).calls;
         if (g.mode != Mode::gcm) return calls.run(run_of(g), limits(device));
         Secret<Block> tag;
-        const GcmMessageRun message(g, &*tag);
+        const cuda::GcmMessageRun message(g, &*tag);
         if (g.direction == Direction::decrypt) {
             if (!calls.open(message.run, {g.tag.first, g.tag_length}, limits(device))) *g.failed = 1;
         } else {
