@@ -106,7 +106,7 @@ public:
         } else if (r.range && m.mode != Mode::xts) {
             cut(m, *r.range, may_wait);
         } else {
-            add({.offset = r.range ? r.range->offset : 0, .length = r.range ? r.range->length : m.length});
+            add({.offset = r.range ? r.range->offset : 0, .length = r.range ? r.range->length : m.length, .to = 0});
         }
     }
     operator std::span<const MessagePart>() const { return {parts_.data(), count_}; }
