@@ -1,8 +1,9 @@
-"""Encrypted Parquet in files on disk: whole pages are read and decrypted in one call."""
+"""Encrypted Parquet in regular files: whole pages are read and decrypted in one call."""
 
 from __future__ import annotations
 
 import io
+import os
 import tempfile
 import unittest
 import unittest.mock
@@ -17,7 +18,7 @@ pa = support.needed("pyarrow")
 
 
 class InFiles:
-    """The same with files on disk, whose pages are read and decrypted in one call."""
+    """The same with regular files, whose pages are read and decrypted in one call."""
 
     def setUp(self):
         super().setUp()
@@ -26,9 +27,15 @@ class InFiles:
         def opened(file, *args, **options):
             if type(file) is not io.BytesIO:
                 return real(file, *args, **options)
-            with tempfile.NamedTemporaryFile(buffering=0) as on_disk:
-                on_disk.write(file.getvalue())
-                return real(on_disk.name, *args, **options)
+            in_memory = io.FileIO(os.memfd_create("parquet"), "r+b")  # a regular file that needs no disk
+            try:
+                in_memory.write(file.getvalue())
+                view = real(in_memory, *args, **options)
+            except BaseException:
+                in_memory.close()
+                raise
+            view.own_source()
+            return view
 
         patch = unittest.mock.patch.object(wp, "open", opened)
         patch.start()
