@@ -322,7 +322,14 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--names", metavar="FILE", help="do not list, take these: Parquet (key, size, etag) or a name a line"
         )
-        each.add_argument("--encrypt-names", "--encrypted-names", action=_NoNames, nargs=0, help=argparse.SUPPRESS)
+        each.add_argument(
+            "--encrypt-names",
+            "--encrypted-names",
+            action=_NoNames,
+            nargs=0,
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS,
+        )
         each.add_argument(
             "-n", "--dry-run", action="store_true", help="report what the job would do, and write nothing"
         )
