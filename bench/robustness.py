@@ -221,8 +221,8 @@ def forged_text(records: list[dict]) -> str:
         files = record["files"]
         parts.append(
             f"\n{machine(record)}, {record['host']['cores']} threads of the host; {stamp(record)}. "
-            f"{len(calls)} cases, of which {len(slow)} take more than 1.5 times as long. Files in {len(files)} cases: at most "
-            f"{max(row['ratio'] for row in files):.2f} times.\n"
+            f"{len(calls)} cases, of which {len(slow)} take more than 1.5 times as long. "
+            f"Files in {len(files)} cases: at most {max(row['ratio'] for row in files):.2f} times.\n"
         )
         if rows:
             columns = ["way", "messages", "authentic, us", "forged, us", "ratio", "least"]

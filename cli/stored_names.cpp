@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <system_error>
 #include <tuple>
 
@@ -39,10 +40,11 @@ fs::path StoredNames::encrypt(const std::string& folder, const std::string& name
 fs::path StoredNames::place(const fs::path& root, const fs::path& plain) {
     fs::path at;
     std::string folder;
-    for (const fs::path& step : plain) {
-        const std::string& name = step.native();
+    for (auto step = plain.begin(); step != plain.end(); ++step) {
+        const std::string& name = step->native();
         const std::string whole = folder.empty() ? name : folder + "/" + name;
-        fs::path& known = places_[whole];
+        const auto found = places_.find(whole);
+        fs::path known = found != places_.end() ? found->second : fs::path();
         if (known.empty()) {
             fs::path chosen = at / encrypt(folder, name);
             struct stat status {};
@@ -53,8 +55,9 @@ fs::path StoredNames::place(const fs::path& root, const fs::path& plain) {
                 break;
             }
             known = std::move(chosen);
+            if (std::next(step) != plain.end()) places_.emplace(whole, known);
         }
-        at = known;
+        at = std::move(known);
         folder = whole;
     }
     return at;
@@ -75,7 +78,8 @@ void StoredNames::decrypt(StoredEntry& entry, const std::string& folder) const {
         if (entry.status != WARPAES_ERROR_AUTHENTICATION) break;
     }
     constexpr std::string_view subject = "stored: ";
-    if (entry.error.starts_with(subject)) entry.error.replace(0, subject.size(), "the name ");
+    if (entry.error.starts_with(subject)) entry.error.erase(0, subject.size());
+    if (!entry.error.starts_with("the name")) entry.error.insert(0, "the name ");
     if (entry.status == WARPAES_ERROR_AUTHENTICATION) {
         entry.error = "the name is not authentic: no key opens it in this folder";
     }
@@ -94,7 +98,13 @@ void StoredNames::list_part(std::vector<StoredEntry>& entries, const fs::path& d
         entry.folder = !link && each.is_directory(error);
         if (entry.folder && entry.parts.native().ends_with('-') &&
             entry.parts.native().size() < WARPAES_STORED_NAME_BYTES) {
-            list_part(entries, directory, folder, entry.parts);
+            try {
+                list_part(entries, directory, folder, entry.parts);
+            } catch (const Failure& failure) {
+                entry.status = failure.status();
+                entry.error = failure.what();
+                entries.push_back(std::move(entry));
+            }
             continue;
         }
         decrypt(entry, folder);

@@ -7,12 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <memory>
 #include <vector>
 
 #include "message.hpp"
 #include "module.hpp"
+#include "page_reader.hpp"
 #include "view.hpp"
 
 namespace warpaes::python {
@@ -88,163 +87,60 @@ Object parquet_decrypt(PyObject*, const Call& call) {
     return none();
 }
 
-/// Reads whole pages of a column chunk from a file, decrypts them, and puts their plain view into a buffer. One call
-/// does a whole chunk, without the interpreter's lock.
-class PageReader {
+/// An own descriptor of a file, which another thread may close.
+class Descriptor {
 public:
-    PageReader(int descriptor, std::uint64_t offset, std::uint64_t length, const View& window, const View& to)
-        : file_(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)),
-          at_(offset),
-          end_(offset + length),
-          to_(to.bytes()),
-          room_(to.size()),
-          window_(window.bytes()),
-          window_bytes_(window.size()),
-          batch_bytes_(window.size()) {
-        if (file_ < 0) {
-            PyErr_SetFromErrno(PyExc_OSError);
-            throw Raised();
-        }
+    explicit Descriptor(int descriptor) : own_(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) {
+        if (own_ >= 0) return;
+        PyErr_SetFromErrno(PyExc_OSError);
+        throw Raised();
     }
-    PageReader(const PageReader&) = delete;
-    PageReader& operator=(const PageReader&) = delete;
-    ~PageReader() { close(file_); }
-
-    /// Stops before a page that `to` has no room for, that is cut off, or whose length is wrong, and at the end of a
-    /// file that is shorter than it was. On failure, `to` is
-    /// wiped.
-    warpaes_status run(warpaes_engine* engine, warpaes_parquet_chunk chunk) {
-        warpaes_status status = WARPAES_OK;
-        try {
-            while (status == WARPAES_OK && step(engine, chunk, status)) {
-            }
-        } catch (const std::bad_alloc&) {
-            no_memory_ = true;
-        }
-        if (no_memory_ || status != WARPAES_OK || read_error_ != 0) std::memset(to_, 0, written_);
-        return status;
-    }
-    /// Raises errors that have no status: of reads and allocations.
-    void raise_others() const {
-        if (no_memory_) PyErr_NoMemory();
-        if (read_error_ != 0) {
-            errno = read_error_;
-            PyErr_SetFromErrno(PyExc_OSError);
-        }
-        if (no_memory_ || read_error_ != 0) throw Raised();
-    }
-    /// The bytes of each page, its header included.
-    [[nodiscard]] const std::vector<std::uint64_t>& sizes() const { return sizes_; }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() { close(own_); }
+    [[nodiscard]] int get() const { return own_; }
 
 private:
-    /// Bytes that usually hold a header module and the next length field.
-    static constexpr std::size_t ahead = 256;
-
-    /// The bytes of the module at `at`. The window holds its length field.
-    [[nodiscard]] std::uint64_t module_bytes(std::uint64_t at) const {
-        std::uint32_t length = 0;
-        for (int i = 3; i >= 0; --i) length = length << 8 | window_[at + static_cast<std::uint64_t>(i)];
-        return std::uint64_t{4} + length;
-    }
-
-    /// Makes the window hold so many bytes. Hostile lengths take no more memory than the rest of the column chunk.
-    bool fill(std::uint64_t bytes) {
-        if (bytes > window_bytes_) {
-            std::unique_ptr<std::uint8_t[]> larger(new std::uint8_t[bytes]);
-            std::memcpy(larger.get(), window_, held_);
-            grown_ = std::move(larger);
-            window_ = grown_.get();
-            window_bytes_ = bytes;
-        }
-        while (held_ < bytes) {
-            const ssize_t got = pread(file_, window_ + held_, bytes - held_, static_cast<off_t>(at_ + held_));
-            if (got > 0) {
-                held_ += static_cast<std::uint64_t>(got);
-            } else if (got == 0) {
-                return false;
-            } else if (errno != EINTR) {
-                read_error_ = errno;
-                return false;
-            }
-        }
-        return true;
-    }
-
-    /// Decrypts the pages of one window.
-    bool step(warpaes_engine* engine, warpaes_parquet_chunk& chunk, warpaes_status& status) {
-        const std::uint64_t left = std::min(end_ - at_, room_ - written_);
-        if (left < 4 || !fill(std::min<std::uint64_t>(ahead, left))) return false;
-        const std::uint64_t header = module_bytes(0);
-        if (header + 4 > left || !fill(header + 4)) return false;
-        const std::uint64_t page = header + module_bytes(header);
-        if (page > left) return false;
-        if (!fill(std::min(std::max<std::uint64_t>(batch_bytes_, page + ahead), left))) return false;
-        chunk.modules = window_;
-        chunk.modules_len = held_;
-        std::uint64_t count = 0, walked = 0;
-        status = warpaes_parquet_walk(&chunk, pages_.data(), pages_.size(), &count, &walked);
-        if (status == WARPAES_ERROR_BUFFER_TOO_SMALL) {
-            pages_.resize(count);
-            status = warpaes_parquet_walk(&chunk, pages_.data(), pages_.size(), &count, &walked);
-        }
-        while (count != 0 && walked > left) {
-            --count;
-            walked = pages_[count].offset;
-        }
-        if (status != WARPAES_OK || count == 0) return false;
-        status = warpaes_parquet_decrypt(engine, &chunk, pages_.data(), count, to_ + written_, walked);
-        if (status != WARPAES_OK) return false;
-        for (std::uint64_t i = 0; i < count; ++i) {
-            sizes_.push_back(std::uint64_t{pages_[i].header_bytes} + pages_[i].page_bytes);
-        }
-        const bool dictionary = (chunk.flags & WARPAES_PARQUET_DICTIONARY) != 0;
-        chunk.first_page += static_cast<std::uint32_t>(count) - (dictionary ? 1U : 0U);
-        chunk.flags &= ~static_cast<std::uint32_t>(WARPAES_PARQUET_DICTIONARY);
-        held_ -= walked;
-        std::memmove(window_, window_ + walked, held_);
-        at_ += walked;
-        written_ += walked;
-        return at_ < end_ && written_ < room_ && chunk.first_page < 32768;
-    }
-
-    int file_;
-    std::uint64_t at_, end_;
-    std::uint8_t* to_;
-    std::uint64_t room_, written_ = 0;
-    std::uint8_t* window_;
-    std::uint64_t window_bytes_, batch_bytes_, held_ = 0;
-    std::unique_ptr<std::uint8_t[]> grown_;
-    std::vector<warpaes_parquet_page> pages_ = std::vector<warpaes_parquet_page>(64);
-    std::vector<std::uint64_t> sizes_;
-    int read_error_ = 0;
-    bool no_memory_ = false;
+    int own_;
 };
 
 Object parquet_read(PyObject*, const Call& call) {
-    const auto [key_object, aad_object, descriptor, offset, length, window_object, to_object, ctr, dictionary,
+    const auto [key_object, aad_object, descriptor, offset, length, window_bytes, to_object, threads, ctr, dictionary,
                 row_group, column, first_page] =
         arguments(call, "parquet_read",
-                  {"key", "aad", "descriptor", "offset", "length", "window", "to", "ctr", "dictionary", "row_group",
-                   "column", "first_page"});
+                  {"key", "aad", "descriptor", "offset", "length", "window_bytes", "to", "threads", "ctr", "dictionary",
+                   "row_group", "column", "first_page"});
     const View key_bytes = host_view(key_object, "key"), aad = host_view(aad_object, "aad");
-    const View window = host_view(window_object, "window", Access::write);
     const View to = host_view(to_object, "to", Access::write);
     const Key key(key_bytes.bytes(), key_bytes.size());
-    warpaes_parquet_chunk chunk = chunk_of(window, dictionary, row_group, column, first_page);
+    warpaes_parquet_chunk chunk = chunk_of(View(), dictionary, row_group, column, first_page);
     if (PyObject_IsTrue(ctr) == 1) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
     chunk.key = key.get();
     chunk.aad = aad.data();
     chunk.aad_len = aad.size();
-    PageReader reader(static_cast<int>(to_u64(descriptor, "descriptor")), to_u64(offset, "offset"),
-                      to_u64(length, "length"), window, to);
+    const Descriptor file(static_cast<int>(to_u64(descriptor, "descriptor")));
+    const PagesInFile pages{file.get(),
+                            to_u64(offset, "offset"),
+                            to_u64(length, "length"),
+                            to.bytes(),
+                            to.size(),
+                            to_u64(window_bytes, "window_bytes")};
+    const auto most = static_cast<unsigned>(std::min<std::uint64_t>(to_u64(threads, "threads"), 64));
     warpaes_engine* with = engine();
-    const warpaes_status status = unlocked([&] { return reader.run(with, chunk); });
-    reader.raise_others();
-    check(status);
-    const auto& sizes = reader.sizes();
-    Object list(PyList_New(static_cast<Py_ssize_t>(sizes.size())));
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), number(sizes[i]).release()));
+    const PagesRead read = unlocked([&] { return read_pages(with, chunk, pages, most); });
+    if (read.no_memory) {
+        PyErr_NoMemory();
+        throw Raised();
+    }
+    if (read.read_error != 0) {
+        errno = read.read_error;
+        PyErr_SetFromErrno(PyExc_OSError);
+        throw Raised();
+    }
+    if (read.status != WARPAES_OK) raise_status(read.status, read.sentence.c_str());
+    Object list(PyList_New(static_cast<Py_ssize_t>(read.sizes.size())));
+    for (std::size_t i = 0; i < read.sizes.size(); ++i) {
+        check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), number(read.sizes[i]).release()));
     }
     return list;
 }
@@ -344,11 +240,12 @@ PyMethodDef parquet_functions[] = {
         "parquet_decrypt",
         "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"
         "Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages."),
-    method_def<parquet_read>("parquet_read",
-                             "parquet_read(key, aad, descriptor, offset, length, window, to, ctr, dictionary, "
-                             "row_group, column, first_page)\n--\n\n"
-                             "Read whole pages from a file and write their plain view into a buffer; return the bytes "
-                             "of each page."),
+    method_def<parquet_read>(
+        "parquet_read",
+        "parquet_read(key, aad, descriptor, offset, length, window_bytes, to, threads, ctr, dictionary, "
+        "row_group, column, first_page)\n--\n\n"
+        "Read whole pages from a file and write their plain view into a buffer; return the bytes "
+        "of each page."),
     method_def<parquet_move>(
         "parquet_move",
         "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"

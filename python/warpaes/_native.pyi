@@ -1398,8 +1398,9 @@ def parquet_read(
     descriptor: int,
     offset: int,
     length: int,
-    window: Buffer,
+    window_bytes: int,
     to: Buffer,
+    threads: int,
     ctr: bool,
     dictionary: bool,
     row_group: int,
@@ -1417,8 +1418,9 @@ def parquet_read(
         descriptor: The file's descriptor.
         offset: Where the first page begins in the file.
         length: The bytes from there to the end of the column chunk.
-        window: Memory for as much ciphertext as is read and decrypted at a time.
+        window_bytes: Bytes of ciphertext that are read and decrypted at a time, if pages are shorter.
         to: The output.
+        threads: The maximum number of threads.
         ctr: Whether pages are AES-CTR.
         dictionary: Whether the first page is the dictionary page.
         row_group: The ordinal of the row group.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "aes/types.hpp"
 #include "backend/launch_table.hpp"
 
 namespace warpaes {
@@ -39,14 +40,14 @@ struct GpuTransfers {
     unsigned lanes;                         ///< per device
     std::uint64_t pageable_chunk;
     unsigned pageable_lanes;
-    /// Up to this length one launch that reads and writes page-locked memory is faster than copies in both directions
-    /// at once.
-    std::uint64_t most_mapped, most_mapped_ctr;
 };
 
 class GpuTuning {
 public:
     [[nodiscard]] virtual const GpuTransfers& transfers() const noexcept = 0;
+    /// Up to this length, one launch that reads and writes page-locked memory is faster than copies in both directions
+    /// at once. 0: the kernels read some of it twice.
+    [[nodiscard]] virtual std::uint64_t most_mapped(Mode mode, Direction direction) const noexcept = 0;
     /// Sets the function that looks up stored launch tables. It is called once for each GPU, on first use; nothing is
     /// launched before that. Thread-safe.
     virtual void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept = 0;

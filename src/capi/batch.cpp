@@ -92,6 +92,14 @@ const char* sentence_of(const Batch& batch, std::uint64_t entry) {
 
 extern "C" {
 
+warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine) {
+    return guarded([&] {
+        require(engine, "engine");
+        if (!engine->impl.home().is_here()) return engine->batches->flush_keys_of_host();
+        engine->batches->flush_keys();
+    });
+}
+
 warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
                                     warpaes_arena** arena) {
     return created(arena, "arena", [&] {

@@ -65,14 +65,6 @@ void warpaes_engine_destroy(warpaes_engine* engine) {
     delete engine;
 }
 
-warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine) {
-    return guarded([&] {
-        require(engine, "engine");
-        if (!engine->impl.home().is_here()) return engine->batches->flush_keys_of_host();
-        engine->batches->flush_keys();
-    });
-}
-
 size_t warpaes_backend_count(void) {
     std::size_t count = 0;
     (void)guarded([&] {

@@ -45,6 +45,7 @@ struct warpaes_engine {
     explicit warpaes_engine(const warpaes::EngineOptions& options) : impl(options) {}
     warpaes_engine(const warpaes_engine&) = delete;
     warpaes_engine& operator=(const warpaes_engine&) = delete;
+#if !WARPAES_DEMO
     ~warpaes_engine() {
         if (impl.home().is_here()) {
             batches->stop();
@@ -53,10 +54,13 @@ struct warpaes_engine {
             (void)new auto(std::move(batches));  // not destroyed: the parent's threads may hold its locks
         }
     }
+#endif
 
     warpaes::Engine impl;
     warpaes::capi::HeldMemory memory;
+#if !WARPAES_DEMO  // the command of `make demo` makes no batches
     std::shared_ptr<warpaes::BatchEngine> batches = std::make_shared<warpaes::BatchEngine>(impl);
+#endif
 };
 
 struct warpaes_key {

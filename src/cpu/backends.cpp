@@ -131,8 +131,8 @@ ShortFunction short_gcm_of(Direction direction, int rounds) noexcept {
 
 template <RunFunction Run, const SimdShortCtrKernels& Ctr, const SimdShortGcmKernels& Gcm>
 ShortFunction short_simd(Mode mode, Direction direction, int rounds) noexcept {
-    if (mode == Mode::gcm) return short_gcm_of<Gcm>(direction, rounds);
-    if (mode == Mode::ctr) return Ctr.functions[static_cast<std::size_t>(rounds - 10) / 2];
+    if (mode == Mode::gcm && !WARPAES_DEMO) return short_gcm_of<Gcm>(direction, rounds);
+    if (mode == Mode::ctr && !WARPAES_DEMO) return Ctr.functions[static_cast<std::size_t>(rounds - 10) / 2];
     return uses_tag(mode) ? nullptr : short_run<Run>;
 }
 
@@ -141,7 +141,7 @@ void run_batch_simd(StretchLane& lane, std::span<const MessageGroup> groups) {
     run_batch(lane, Kernels, short_gcm_of<Gcm>, groups);
 }
 
-/// Null in the build of `make demo`, which has no kernels for batches.
+/// Null in the build of `make demo`, which processes files only and has no kernels for batches.
 template <const SimdBatchKernels& Kernels, const SimdShortGcmKernels& Gcm>
 constexpr BatchFunction batch_function() {
     if constexpr (WARPAES_DEMO) {
@@ -151,10 +151,12 @@ constexpr BatchFunction batch_function() {
     }
 }
 
+/// The build of `make demo` has no kernels for single messages either.
 template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), void (*GcmSiv)(const SimdGcmSiv&),
           const SimdShortCtrKernels& ShortCtr, const SimdShortGcmKernels& ShortGcm, const SimdBatchKernels& Batch>
 constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
-                                      batch_function<Batch, ShortGcm>(), run_gcm_siv_simd<GcmSiv>};
+                                      batch_function<Batch, ShortGcm>(),
+                                      WARPAES_DEMO ? nullptr : run_gcm_siv_simd<GcmSiv>};
 
 #endif
 

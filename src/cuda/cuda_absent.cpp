@@ -38,6 +38,7 @@ public:
     bool keeps_keys() noexcept override { return false; }
     void wipe_keys_before(std::chrono::steady_clock::time_point) override {}
     const GpuTransfers& transfers() const noexcept override { return cuda::gpu_transfers; }
+    std::uint64_t most_mapped(Mode, Direction) const noexcept override { return 0; }
     void find_launches_by(StoredLaunches (*)(const GpuShape&)) noexcept override {}
     GpuLaunches launches(int) override { refuse(); }
     void use_launches(int, const std::optional<LaunchTable>&) override { refuse(); }

@@ -67,26 +67,26 @@ public:
             cuda::enqueue(run_of(g), limits(device), on);
             return;
         }
-        const Block j0 = pre_counter(g);
-        if (g.direction == Direction::decrypt) {
+        const bool decrypt = g.direction == Direction::decrypt;
+        const cuda::GcmMessageRun message(g, decrypt ? nullptr : reinterpret_cast<Block*>(g.tag.first));
+        if (decrypt) {
             const bool on_device = cuda::place_of(g.tag.first).kind == Memory::device;
-            return cuda::enqueue_open(gcm_run_of(g, j0, nullptr), {g.tag.first, g.tag_length}, on_device, g.statuses,
-                                      limits(device), on, share(device).pieces);
+            return cuda::enqueue_open(message.run, {g.tag.first, g.tag_length}, on_device, g.statuses, limits(device),
+                                      on, share(device).pieces);
         }
-        cuda::enqueue(gcm_run_of(g, j0, reinterpret_cast<Block*>(g.tag.first)), limits(device), on);
+        cuda::enqueue(message.run, limits(device), on);
     }
 
     void run(const MessageGroup& g, int device) override {
         const CurrentDevice current(device);
         cuda::DeviceCalls& calls = share(device).calls;
         if (g.mode != Mode::gcm) return calls.run(run_of(g), limits(device));
-        const Block j0 = pre_counter(g);
         Secret<Block> tag;
-        const GcmRun run = gcm_run_of(g, j0, &*tag);
+        const cuda::GcmMessageRun message(g, &*tag);
         if (g.direction == Direction::decrypt) {
-            if (!calls.open(run, {g.tag.first, g.tag_length}, limits(device))) *g.failed = 1;
+            if (!calls.open(message.run, {g.tag.first, g.tag_length}, limits(device))) *g.failed = 1;
         } else {
-            calls.run(run, limits(device));
+            calls.run(message.run, limits(device));
             std::copy_n(tag->begin(), g.tag_length, g.tag.first);
         }
     }
@@ -198,6 +198,9 @@ public:
     }
 
     const GpuTransfers& transfers() const noexcept override { return cuda::gpu_transfers; }
+    std::uint64_t most_mapped(Mode mode, Direction direction) const noexcept override {
+        return cuda::PageLockedAccess::most_for(mode, direction);
+    }
     void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept override { find_launches_ = find; }
 
     GpuLaunches launches(int device) override {
@@ -240,23 +243,6 @@ private:
         cuda::require_no_capture(on);
         work(on);
         check(cudaStreamSynchronize(on), "waiting for the device");
-    }
-
-    static GcmRun gcm_run_of(const MessageGroup& g, const Block& j0, Block* tag) {
-        return {.direction = g.direction,
-                .key = g.key,
-                .input = g.input.first,
-                .output = g.output.first,
-                .segment_bytes = g.length,
-                .last_bytes = g.length,
-                .input_stride = g.length,
-                .output_stride = g.length,
-                .j0 = &j0,
-                .public_counters = g.j0 == nullptr,
-                .result = GcmRun::Result::tag,
-                .aad_digest = g.aad_digest != nullptr ? *g.aad_digest : Block{},
-                .aad_bytes = g.aad_length,
-                .results = tag};
     }
 
     struct Device {

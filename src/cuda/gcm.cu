@@ -259,8 +259,6 @@ public:
 
     [[nodiscard]] bool is_medium() const { return GcmMediumShape::takes(device_, whole()); }
 
-    /// H200, 2026-11, AES-128, device memory, from call to completion, microseconds in one launch and in two passes: 1
-    /// MiB 25.9 and 41.6, 8 MiB 40.4 and 52.1; an empty launch 8.7.
     unsigned enqueue_medium() {
         const GcmMediumShape shape = gcm_medium_shape(device_, whole());
         Secret<GcmPartsParams> p;

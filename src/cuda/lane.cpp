@@ -114,7 +114,9 @@ bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
 void CudaLane::run_stretch(const Run& run) {
     const std::uint64_t bytes = run.length;
     if (bytes == 0) return;
-    const std::uint64_t most = !accesses_once(run.mode, run.direction) ? 0 : run.zero_copy ? bytes : mapped_by_default;
+    const std::uint64_t most = !PageLockedAccess::is_once(run.mode, run.direction) ? 0
+                               : run.zero_copy                                     ? bytes
+                                                                                   : mapped_by_default;
     carry_out({run.input, bytes, most}, {run.output, bytes, most},
               [&](const std::uint8_t* input, std::uint8_t* output) {
                   Run on_device = run;

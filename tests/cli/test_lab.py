@@ -304,7 +304,7 @@ class Lab(CommandTest):
         self.assertRegex(text, r"^A: .*\d{4}-\d\d-\d\d, --quick, commit .*\nB: ")
 
     def test_compare_takes_any_number_of_records(self):
-        committed = str(next((ROOT / "bench/results/lab").glob("nvidia-*.json")))
+        committed = str(next((ROOT / "bench/results/lab").glob("nvidia-h200-*.json")))
         record = json.loads(Path(committed).read_text())
         (entry,) = (e for e in record["experiments"] if e["key"] == "N.implementations")
         (panel,) = (p for p in entry["result"]["panels"] if p["title"] == "Thirteen implementations")
@@ -339,7 +339,7 @@ class Lab(CommandTest):
         self.assertIn("<tr><td>N.constant-tables</td><td>yes</td><td>no</td></tr>", page)
 
     def test_submit(self):
-        committed = next((ROOT / "bench/results/lab").glob("nvidia-*.json"))
+        committed = next((ROOT / "bench/results/lab").glob("nvidia-h200-*.json"))
         record = json.loads(committed.read_text())
         self.write("record.json", committed.read_bytes())
         self.assertIn("bench/results/lab/submitted", self.lab("submit", "record.json"))

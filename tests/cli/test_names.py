@@ -71,7 +71,7 @@ class NamesTest(CommandTest):
         return self.warpaes("encrypt", *keys, "--encrypt-names", "--output-dir", to, "in/photos", "in/notes.txt", *more)
 
     def decrypt_all(self, *more, keys=("-k", "key"), of="out"):
-        """Decrypt into a new directory; return the exit status, what was made and the messages."""
+        """Decrypt into a new directory; return the exit status, the results and the messages."""
         shutil.rmtree(self.path("back"), ignore_errors=True)
         result = self.run_command(WARPAES, "decrypt", *keys, "--encrypted-names", "--output-dir", "back", of, *more)
         return result.returncode, files_below(self.path("back")), result.stderr
@@ -488,7 +488,7 @@ class Adversary(NamesTest):
                 self.assertEqual(content, FILES.get(name), (name, acts))
             missing_names = set(FILES) - set(made)
             if any(act != "delete" for act in acts if act) and status == 0:
-                # Nothing authentic lies in a wrong place, so the acts undid one another or hit what was deleted.
+                # Nothing authentic lies in a wrong place, so the acts undid one another or hit deleted entries.
                 self.assertEqual(self.run_command(WARPAES, "list", "-k", "key", "out").returncode, 0, messages)
             elif status == 0:
                 self.assertFalse(missing_names and not any(acts))

@@ -626,6 +626,13 @@ TEST(Summary, WithoutAGpuSaysWhatAnotherMachineFound) {
     ASSERT_GE(sentences.size(), 3u);
     EXPECT_EQ(sentences[0], "There is no GPU here.");
     EXPECT_NE(sentences[1].get<std::string>().find("another machine"), std::string::npos) << sentences[1];
+    const nlohmann::json elsewhere = summary_of(made.record)["worth"]["elsewhere"];
+    EXPECT_EQ(elsewhere["answers"].size(), elsewhere["sentences"].size());
+    for (const char* memory : {"device", "page-locked", "pageable"}) {
+        made.lines("W.worth", "Throughput by size and place", {1024, 1048576}, fmt::format("GPU, {} memory", memory),
+                   {1, 900});
+    }
+    EXPECT_TRUE(summary_of(made.record)["worth"]["elsewhere"].is_null()) << "it has its own";
 }
 
 TEST(Summary, CountsByPaperAndHasEveryClaim) {

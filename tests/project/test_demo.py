@@ -1,6 +1,7 @@
 """`make demo` builds only the kernels that the engine would choose on this CPU, and at least one set."""
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -61,6 +62,15 @@ class Kernels(unittest.TestCase):
         self.assertNotIn("CMAKE_BUILD_TYPE", variables)
         self.assertNotIn("CMAKE_CXX_FLAGS_RELEASE", variables)
         self.assertNotIn("-O", variables["CMAKE_CXX_FLAGS"])
+
+    def test_the_sources_that_it_lacks_exist(self):
+        lacking = {}
+        for room in ("capi", "engine", "format"):
+            rules = (ROOT / f"src/{room}/CMakeLists.txt").read_text()
+            lacking[room] = re.search(r"^demo_lacks\(([^)]*)\)", rules, re.MULTILINE)[1].split()
+            for name in lacking[room]:
+                self.assertTrue((ROOT / f"src/{room}/{name}").is_file(), name)
+        self.assertIn("batch.cpp", lacking["capi"])
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ class Tuning(unittest.TestCase):
             if not both:
                 self.assertRegex(row["because"], "not recorded", row["number"])
                 open_ones += 1
-        self.assertLessEqual(open_ones, 12)
+        self.assertLessEqual(open_ones, 11)
 
     def test_the_reader_of_numbers_reads(self):
         self.assertEqual(value_of("std::uint64_t{2} << 20"), 2 << 20)

@@ -12,6 +12,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
+import warpaes.parquet as wp
 from bulk_case import Case, StoreCase, bulk, refusal
 from support import needed
 from warpaes.bulk import keys, parquet
@@ -184,6 +185,30 @@ class Files(Case):
         other.write_bytes(first)
         status, report = bulk("verify", "-k", self.key, *accepted, self.target)
         self.assertEqual((status, report["errors"]), (1, 2), report)
+
+    def test_what_a_manifest_is_not_needed_for(self) -> None:
+        """Files in clear, of another algorithm, and of their own data key without a prefix or with another one."""
+        self.encrypt()
+        name = "v2.parquet"
+        key, sealed = self.data_key(name), self.sealed()[name]
+        at = sealed.index(b"\x1c\x1c", len(sealed) - 8 - int.from_bytes(sealed[-8:-4], "little"))
+        wrong = [self.content[name], sealed[: at + 1] + b"\x2c" + sealed[at + 2 :]]
+        for prefix in (b"", b"prefix", self.name_data(self.target, "day=2/part-0.parquet")):
+            for algorithm in ("AES_GCM_V1", "AES_GCM_CTR_V1"):
+                out = io.BytesIO()
+                wp.write_table(table(9), out, wp.Encryption(key, aad_prefix=prefix, algorithm=algorithm))
+                wrong.append(out.getvalue())
+        out = io.BytesIO()
+        prefix = self.name_data(self.target, name)
+        wp.write_table(table(9), out, wp.Encryption(key, aad_prefix=prefix, algorithm="AES_GCM_CTR_V1"))
+        wrong.append(out.getvalue())
+        accepted = self.without_manifest(self.target)
+        for data in wrong:
+            (self.target / name).write_bytes(data)
+            status, report = bulk("verify", "-k", self.key, *accepted, "--include", name, self.target)
+            self.assertEqual((status, report["errors"]), (1, 1), report)
+        (self.target / name).write_bytes(sealed)
+        self.assertEqual(bulk("verify", "-k", self.key, *accepted, "--include", name, self.target)[0], 0)
 
     def test_adopt(self) -> None:
         self.encrypt()

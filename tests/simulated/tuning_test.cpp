@@ -12,6 +12,7 @@
 #include "cuda/tuning/counters.hpp"
 #include "cuda/tuning/gcm.hpp"
 #include "cuda/tuning/ghash.hpp"
+#include "cuda/tuning/keys.hpp"
 #include "cuda/tuning/serial.hpp"
 #include "cuda/tuning/shapes.hpp"
 #include "cuda/tuning/xts.hpp"
@@ -93,7 +94,7 @@ void expect_to_fit(const DeviceLimits& device) {
         EXPECT_LE(piece_shape(device, direction, 100, 256).shared_bytes,
                   static_cast<std::size_t>(device.shared_bytes_per_block));
     }
-    EXPECT_LE(batch_keys_tables * table_bytes_each, static_cast<std::size_t>(device.shared_bytes_per_block));
+    EXPECT_LE(BatchKeysLaunch::tables * table_bytes_each, static_cast<std::size_t>(device.shared_bytes_per_block));
     EXPECT_LE(GhashMma::shared_bytes(device), static_cast<std::size_t>(device.shared_bytes_per_block));
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import os
 import threading
 from typing import Any
 
@@ -16,6 +17,8 @@ from ._source import Source
 _MAX_ORDINAL = 32767
 #: Bytes that usually hold a header module and the next length field.
 _HEADER_BYTES = 256
+#: Threads of one read. Readers in C++ call Python for one read at a time, so each should be short.
+_MOST_THREADS = 4
 #: Shorter reads are not worth a call that reads whole pages.
 _LEAST_STREAM = 4096
 #: The least header module: one byte of a header.
@@ -142,8 +145,9 @@ class Pages:
             descriptor,
             chunk.start + low,
             chunk.length - low,
-            self._source.window(),
+            self._source.window_bytes,
             to,
+            min(_MOST_THREADS, len(os.sched_getaffinity(0))),
             self._footer.ctr,
             chunk.dictionary and page == 0,
             chunk.place.row_group,

@@ -68,13 +68,6 @@ class Source:
         """Return the descriptor of a regular file; None for other file objects."""
         return None if self._raw is None else self._raw.fileno()
 
-    def window(self) -> bytearray:
-        """Return this thread's window."""
-        window: bytearray | None = getattr(self._own, "window", None)
-        if window is None:
-            window = self._own.window = bytearray(min(self.window_bytes, self.size) * 5 // 4)
-        return window
-
     def own(self) -> None:
         """Close the file with this object."""
         self._owned = True

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "aes/types.hpp"
 #include "backend/gpu_tuning.hpp"
 
 namespace warpaes::cuda {
@@ -12,6 +13,16 @@ namespace warpaes::cuda {
 struct PageLockedAccess {
     static constexpr std::uint64_t by_default = 1 << 20;     ///< up to this length, without having been asked to
     static constexpr std::uint64_t least_wiped = 512 << 10;  ///< from this length on, the device wipes it
+    /// Up to this length, one launch is faster than copies in both directions at once.
+    static constexpr std::uint64_t most = std::uint64_t{16} << 20, most_ctr = std::uint64_t{8} << 20;
+
+    /// Whether kernels read and write nearly every byte only once. (GCM's read the ciphertext again, for GHASH.)
+    static constexpr bool is_once(Mode mode, Direction direction) {
+        return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::cfb8 && mode != Mode::cfb1;
+    }
+    static constexpr std::uint64_t most_for(Mode mode, Direction direction) {
+        return !is_once(mode, direction) ? 0 : mode == Mode::ctr ? most_ctr : most;
+    }
 };
 
 /// Copies between host and device.
@@ -50,8 +61,6 @@ inline constexpr GpuTransfers gpu_transfers{
     .lanes = 3,
     .pageable_chunk = std::uint64_t{2} << 20,
     .pageable_lanes = 16,
-    .most_mapped = std::uint64_t{16} << 20,
-    .most_mapped_ctr = std::uint64_t{8} << 20,
 };
 
 }  // namespace warpaes::cuda
