@@ -25,16 +25,25 @@ def name_of(record: dict) -> str:
 
 
 def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """The newest record of each machine, with its path: those with a GPU first. `folder`/submitted contains records
-    from others (`warpaes lab submit`)."""
+    """The newest record of each machine, with its path: those with a GPU first, and whole runs before quick ones.
+    `folder`/submitted contains records from others (`warpaes lab submit`)."""
+
+    def rank(record: dict) -> tuple:
+        return not record["options"]["quick"], record["date"]
+
     found = {}
     for path in sorted([*folder.glob("*.json"), *folder.glob("submitted/*.json")]):
         if not path.name.startswith("profile-"):
             record = json.loads(path.read_text())
             name = name_of(record)
-            if name not in found or record["date"] > found[name][1]["date"]:
+            if name not in found or rank(record) > rank(found[name][1]):
                 found[name] = (path, record)
-    return dict(sorted(found.items(), key=lambda item: item[1][1]["machine"]["gpu"] is None))
+
+    def order(item: tuple[str, tuple[Path, dict]]) -> tuple:
+        _, record = item[1]
+        return record["machine"]["gpu"] is None, record["options"]["quick"]
+
+    return dict(sorted(found.items(), key=order))
 
 
 def load(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
@@ -461,15 +470,14 @@ ELSEWHERE = ROOT / "lab/report/elsewhere.json"
 
 
 def elsewhere() -> dict | None:
-    """When the GPU is worth it, by the newest GPU record; the lab prints this on machines without a GPU."""
+    """When the GPU is worth it, by the newest whole run on a GPU; the lab prints this on machines without a GPU."""
     of_gpus = [record for _, record in load().values() if record["machine"]["gpu"] and summary_of(record)]
     if not of_gpus:
         return None
-    newest = max(of_gpus, key=lambda record: record["date"])
-    return {
-        "machine": f"{name_of(newest)}, {newest['date'][:10]}",
-        "sentences": summary_of(newest)["worth"]["sentences"],
-    }
+    newest = max(of_gpus, key=lambda record: (not record["options"]["quick"], record["date"]))
+    worth = summary_of(newest)["worth"]
+    machine = f"{name_of(newest)}, {newest['date'][:10]}"
+    return {"machine": machine, "sentences": worth["sentences"], "answers": worth["answers"]}
 
 
 def write_elsewhere() -> None:

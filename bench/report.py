@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
-docs/planner.md, docs/python.md, docs/bulk.md, docs/scale.md, docs/comparison.md and docs/lab.md from bench/results.
+docs/planner.md, docs/python.md, docs/parquet.md, docs/bulk.md, docs/scale.md, docs/comparison.md and docs/lab.md from
+bench/results.
 
 report.py          writes them
 report.py --check  fails if they differ from the records
@@ -20,6 +21,7 @@ import comparison
 import demo_svg
 import first_screen
 import lab_pages
+import parquet_page
 import paths
 import planner
 import plots
@@ -438,6 +440,7 @@ def everything() -> dict[str, str]:
     screen = first_screen.block(next(iter(of_lab), None), plot, lab_pages.verdict(of_lab, summaries))
     files["README.md"] = with_figures((ROOT / "README.md").read_text(), screen)
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
+    files |= parquet_page.render((ROOT / parquet_page.PAGE).read_text())
     files |= bulk_page.render((ROOT / bulk_page.PAGE).read_text())
     files |= scale_page.render((ROOT / scale_page.PAGE).read_text())
     files |= provider_page.render((ROOT / provider_page.PAGE).read_text())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/robustness.md from the records in bench/results/robustness.
+"""Makes docs/robustness.md from the records in bench/results/robustness and bench/results/hostile.
 
 robustness.py          writes it
 robustness.py --check  fails if it differs from the records
@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from records import RESULTS, ROOT, read
-from text import stamp, table
+from text import human_bytes, machine, stamp, table
 
 sys.path.append(str(ROOT / "tools"))
 import mutant_table
@@ -22,7 +22,7 @@ PAGE = ROOT / "docs/robustness.md"
 INTRODUCTION = """# Faults and fuzzing
 
 How warpaes behaves when system calls, CUDA calls, inputs or signals go wrong, and what the tests of it find. Generated
-from `bench/results/robustness` by `bench/robustness.py`; edits belong there.
+from `bench/results/robustness` and `bench/results/hostile` by `bench/robustness.py`; edits belong there.
 """
 
 FAULTS = """
@@ -111,6 +111,17 @@ that no earlier draw contained.
 | survived | No test failed, and one should. |
 """
 
+FORGED = """
+## What a forged message costs
+
+Anyone can send a forged message. A message is decrypted before its tag is known, and if the tag is wrong, the output is
+overwritten with zeros. `tools/hostile_cost.py` measures both: every way of calling, every mode with a tag and every
+format, forged beside authentic in turns. From 64 KiB on a forged message should take at most 1.5 times as long. The
+table has every case that takes longer, and the least ratio that decrypting first allows: the time of the authentic
+message, and of writing zeros over its output with threads that are already running. Where decryption runs at the rate
+of memory, that pass of writes alone takes more than half as long.
+"""
+
 RULE = (" --- ", " ---: ")
 
 
@@ -190,6 +201,35 @@ def mutants_text(records: list[dict]) -> str:
     return f"\n{stamp(record)}, {drawn}. {share}.\n\n{found}\n{draws_text()}"
 
 
+def forged_text(records: list[dict]) -> str:
+    """The newest record of each machine."""
+    parts = []
+    for record in {machine(record): record for record in records}.values():
+        calls = [row for row in record["calls"] if row["bytes"] >= 65536]
+        slow = sorted((row for row in calls if row["ratio"] > 1.5), key=lambda row: -row["ratio"])
+        rows = [
+            [
+                f"{row['mode']}, {row['way']}, {row['backend']}",
+                f"{row['messages']} x {human_bytes(row['bytes'])}",
+                f"{row['authentic_us']:,.0f}",
+                f"{row['forged_us']:,.0f}",
+                f"{row['ratio']:.2f}",
+                f"{1 + row['zeros_us'] / row['authentic_us']:.2f}" if row.get("zeros_us") else "",
+            ]
+            for row in slow
+        ]
+        files = record["files"]
+        parts.append(
+            f"\n{machine(record)}, {record['host']['cores']} threads of the host; {stamp(record)}. "
+            f"{len(calls)} cases, of which {len(slow)} take more than 1.5 times as long. "
+            f"Files in {len(files)} cases: at most {max(row['ratio'] for row in files):.2f} times.\n"
+        )
+        if rows:
+            columns = ["way", "messages", "authentic, us", "forged, us", "ratio", "least"]
+            parts.append("\n" + table(columns, rows, RULE) + "\n")
+    return "".join(parts)
+
+
 def draws_text() -> str:
     """All earlier draws."""
     draws: dict[tuple, dict] = {}
@@ -206,12 +246,13 @@ def draws_text() -> str:
 def page() -> str:
     text = INTRODUCTION
     parts = (
-        (FAULTS, "faults", lambda records: faults_text(records) + ENVIRONMENT),
-        (FUZZING, "fuzz", fuzz_text),
-        (MUTANTS, "mutants", mutants_text),
+        (FAULTS, "robustness/faults-*.json", lambda records: faults_text(records) + ENVIRONMENT),
+        (FUZZING, "robustness/fuzz-*.json", fuzz_text),
+        (MUTANTS, "robustness/mutants-*.json", mutants_text),
+        (FORGED, "hostile/*.json", forged_text),
     )
-    for introduction, kind, describe in parts:
-        records = read(RESULTS / "robustness", f"{kind}-*.json")
+    for introduction, pattern, describe in parts:
+        records = read(RESULTS, pattern)
         text += introduction + (describe(records) if records else "\nNo record yet.\n")
     return text
 

@@ -139,6 +139,7 @@ int run_decrypt(int argc, char** argv);
 int run_verify(int argc, char** argv);
 int run_cat(int argc, char** argv);
 int run_reencrypt(int argc, char** argv);
+int run_list(int argc, char** argv);
 int run_inspect(int argc, char** argv);
 int run_keygen(int argc, char** argv);
 int run_keys(int argc, char** argv);

@@ -31,6 +31,7 @@
 #include "progress.hpp"
 #include "record.hpp"
 #include "reencrypt.hpp"
+#include "stored_names.hpp"
 #include "templates.hpp"
 
 namespace cli {
@@ -121,7 +122,8 @@ public:
           keys_(options.own ? Keys{} : load_keys(options.keys)),
           to_(options.to.keys.empty() ? Keys{} : load_keys(options.to)),
           aad_(read_aad(options.aad, options.aad_file)),
-          list_(list_files(options, is_raw_only(keys_.format))),
+          names_(stored_names(options, keysets_of_names())),
+          list_(list_files(options, is_raw_only(keys_.format), names_.get())),
           tasks_(list_.files),
           outcomes_(tasks_.size()),
           progress_(options.progress.value_or(::isatty(STDERR_FILENO) != 0), tasks_) {
@@ -146,6 +148,7 @@ public:
         const mode_t before = o_.output_dir ? ::umask(0077) : 0;
         std::vector<MadeDirectory> places;
         for (const DirectoryTask& directory : list_.directories) {
+            if (directory.output.empty()) continue;
             make_directory(directory.output);
             places.push_back(made_directory(directory.output));
             open_to_owner(places.back().path);
@@ -174,6 +177,7 @@ public:
                 for (const std::size_t i : large) run_one(engine.get(), i);
             }
         }
+        if (o_.action == Action::reencrypt && names_ != nullptr) rename_under_new_key();
         // The deepest directories first: making a file in a directory changes the directory's time.
         for (std::size_t i = places.size(); i-- > 0;) keep_attributes(list_.directories[i].input, places[i]);
         if (o_.output_dir) ::umask(before);
@@ -185,7 +189,7 @@ public:
         for (const Outcome& outcome : outcomes_) {
             if (outcome.status != WARPAES_OK) return outcome.status;
         }
-        return WARPAES_OK;
+        return rename_failures_.empty() ? WARPAES_OK : rename_failures_.front().status();
     }
 
     void report() const {
@@ -215,7 +219,8 @@ public:
                             o_.action == Action::reencrypt ? "had the new key already" : "results were there already"));
         }
         if (tasks_.size() == 1) {
-            if (status() != WARPAES_OK) throw Failure(status(), named_error(0));
+            if (outcomes_[0].status != WARPAES_OK) throw Failure(status(), named_error(0));
+            if (!rename_failures_.empty()) throw rename_failures_.front();
             return;
         }
         std::size_t failed = 0;
@@ -227,6 +232,7 @@ public:
             }
         }
         if (failed != 0) throw Failure(status(), fmt::format("{} of {} files failed", failed, tasks_.size()));
+        if (!rename_failures_.empty()) throw rename_failures_.front();
     }
 
 private:
@@ -252,13 +258,13 @@ private:
     }
 
     [[nodiscard]] std::string name_of(std::size_t i) const {
-        return tasks_[i].input.empty() ? "standard input" : tasks_[i].input;
+        return tasks_[i].input.empty() ? "standard input" : tasks_[i].called();
     }
 
     /// The error with the name of the file in it.
     [[nodiscard]] std::string named_error(std::size_t i) const {
         const std::string& error = outcomes_[i].error;
-        const std::string name = tasks_[i].input.empty() ? "standard input" : "'" + tasks_[i].input + "'";
+        const std::string name = tasks_[i].input.empty() ? "standard input" : "'" + tasks_[i].called() + "'";
         if (error.find(name) != std::string::npos) return error;
         const warpaes_status status = outcomes_[i].status;
         const bool of_process = status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_OUT_OF_MEMORY;
@@ -315,6 +321,16 @@ private:
         make_directory(*o_.output_dir);
     }
 
+    /// Those whose first key encrypts names.
+    [[nodiscard]] std::vector<const warpaes_keyset*> keysets_of_names() const {
+        if (o_.to.keys.empty()) return {keys_.keyset.get()};
+        return {to_.keyset.get(), keys_.keyset.get()};
+    }
+
+    [[nodiscard]] std::string aad_of(const FileTask& task) const {
+        return names_ == nullptr ? aad_ : bound_aad(task.plain, aad_);
+    }
+
     /// One after the other, up to the first failure: the output must have no gap.
     void run_in_order() {
         const Engine engine = engine_with(o_.threads);
@@ -339,6 +355,27 @@ private:
         }
     }
 
+    /// Encrypts the names of files that are under the new key, and then those of directories, the deepest first.
+    void rename_under_new_key() {
+        for (std::size_t i = 0; i < tasks_.size() && caught_signal() == 0; ++i) {
+            if (outcomes_[i].status != WARPAES_OK) continue;
+            try {
+                names_->rename(tasks_[i].root, tasks_[i].below, tasks_[i].plain);
+            } catch (const Failure& failure) {
+                outcomes_[i].status = failure.status();
+                outcomes_[i].error = failure.what();
+            }
+        }
+        for (std::size_t i = list_.directories.size(); i-- > 0 && caught_signal() == 0;) {
+            const DirectoryTask& directory = list_.directories[i];
+            try {
+                names_->rename(directory.root, directory.below, directory.plain);
+            } catch (const Failure& failure) {
+                rename_failures_.push_back(failure);
+            }
+        }
+    }
+
     void reencrypt(warpaes_engine* engine, const FileTask& task, Outcome& outcome) {
         refuse_needed_file(task.input);
         std::string opened = task.input, path = task.input;
@@ -351,13 +388,14 @@ private:
             path = fmt::format("{}/{}", path_of(listed->folder), listed->name);
         }
         outcome.key_id = new_id_;
-        if (!o_.force && opens(engine, new_key_, opened, aad_)) {
+        const std::string aad = aad_of(task);
+        if (!o_.force && opens(engine, new_key_, opened, aad)) {
             outcome.skipped = true;
             return;
         }
         std::uint64_t before = 0;
         const Reencryption how{
-            engine, keys_.keyset.get(), new_key_, aad_, !o_.no_sync, [&](std::uint64_t done, std::uint64_t total) {
+            engine, keys_.keyset.get(), new_key_, aad, !o_.no_sync, [&](std::uint64_t done, std::uint64_t total) {
                 progress_.update(before, done, total);
                 return caught_signal() == 0;
             }};
@@ -365,8 +403,9 @@ private:
             outcome.bytes_written = reencrypt_file(how, opened, path);
             outcome.bytes_read = task.bytes;
         } catch (const Failure& failure) {
-            const std::string sentence = with_name(with_name(failure.what(), path, task.input), opened, task.input);
-            throw with_hint(failure.status(), sentence, false, engine, task.input);
+            const std::string sentence =
+                with_name(with_name(failure.what(), path, task.called()), opened, task.called());
+            throw with_hint(failure.status(), sentence, false, engine, task);
         }
     }
 
@@ -397,8 +436,9 @@ private:
         job.format = WARPAES_FORMAT_STREAMING_AEAD;
         job.direction = o_.action == Action::encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
         job.keyset = keys_.keyset.get();
-        job.aad = aad_.data();
-        job.aad_len = aad_.size();
+        const std::string aad = aad_of(task);
+        job.aad = aad.data();
+        job.aad_len = aad.size();
         job.input_fd = STDIN_FILENO;
         job.output_fd = STDOUT_FILENO;
         std::optional<ListedFile> listed;
@@ -445,12 +485,12 @@ private:
         outcome.backend = result.backend;
         outcome.device = result.device;
         if (status != WARPAES_OK) {
-            std::string sentence = with_name(warpaes_last_error(), path, task.input);
+            std::string sentence = with_name(warpaes_last_error(), path, task.called());
             if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
             const bool key_opens = (result.notes & WARPAES_NOTE_KEY_OPENS) != 0;
             if (status == WARPAES_ERROR_HOLES) note_of(task, result);
             if (o_.own) throw Failure(status, sentence);
-            throw with_hint(status, std::move(sentence), key_opens, engine, task.input);
+            throw with_hint(status, std::move(sentence), key_opens, engine, task);
         }
         note_of(task, result);
     }
@@ -467,29 +507,33 @@ private:
     void note_of(const FileTask& task, const warpaes_file_result& result) {
         output_notes_.add(result.notes, task.output);
         if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
-            warn(
-                fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
+            warn(fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete",
+                             task.called()));
         }
-        if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.input, result.bytes_read);
+        if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.called(), result.bytes_read);
     }
 
     /// The failure of a file that no key opens, with other facts about the file.
     [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, bool key_opens, warpaes_engine* engine,
-                                    const std::string& path) const {
+                                    const FileTask& task) const {
+        const std::string &path = task.input, aad = aad_of(task);
         // The library's messages begin with "input: …"; reports name the file instead.
         constexpr std::string_view subject = "input: ";
         if (sentence.starts_with(subject)) sentence.erase(0, subject.size());
         const bool no_key = status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION;
-        if (no_key && !key_opens && can_be_read_again(path) && !opens(engine, keys_.keyset.get(), path, aad_)) {
-            const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad_);
+        if (no_key && !key_opens && can_be_read_again(path) && !opens(engine, keys_.keyset.get(), path, aad)) {
+            const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad);
             const Look look = look_at(path);
             if (status == WARPAES_ERROR_FORMAT && !id && !look.encrypted) {
                 return {status, fmt::format("does not look encrypted: {}", sentence)};
             }
             sentence +=
                 id ? fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id)
-                : status == WARPAES_ERROR_FORMAT
-                    ? look.hint
+                : status == WARPAES_ERROR_FORMAT ? look.hint
+                : task.stored
+                    ? "; files that were moved within the storage do not open, and --aad must be that of the encryption"
+                : names_ == nullptr && looks_like_stored_name(std::filesystem::path(path).filename())
+                    ? "; its name seems to be encrypted: give --encrypted-names and the whole directory"
                     : "; repeat -k to try several keys, and give the --aad of the encryption";
         }
         if (status == WARPAES_ERROR_NOT_FOUND && ::access(path.c_str(), F_OK) != 0) sentence += did_you_mean_file(path);
@@ -525,6 +569,7 @@ private:
             json file = {{"status", outcome.status}};
             put_name(file, "input", without_keys(tasks_[i].input));
             if (makes_files(o_.action)) put_name(file, "output", tasks_[i].output);
+            if (!tasks_[i].plain.empty()) put_name(file, "name", tasks_[i].plain);
             for (const Hole& hole : outcome.holes) {
                 const json length = hole.length == WARPAES_UNKNOWN ? json() : json(hole.length);
                 file["holes"].push_back({{"first", hole.first}, {"length", length}});
@@ -558,9 +603,11 @@ private:
     const warpaes_keyset* new_key_ = nullptr;  ///< reencrypt
     std::uint32_t new_id_ = 0;
     std::string aad_;
+    std::unique_ptr<StoredNames> names_;  ///< if they are encrypted
     FileList list_;
     const std::vector<FileTask>& tasks_;
     std::vector<Outcome> outcomes_;
+    std::vector<Failure> rename_failures_;  ///< reencrypt: of directories
     SharedProgress progress_;
     OutputNotes output_notes_;
     double seconds_ = 0;

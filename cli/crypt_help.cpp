@@ -18,8 +18,8 @@ Data
   --output-dir DIR       encrypt files, and directories with everything below
                          them, into DIR. Each result keeps its path,
                          permissions and times and gets the suffix .warpaes.
-                         Owners, links and attributes are not kept; tar keeps
-                         them
+                         It has no owner, links and attributes: tar keeps them
+  --encrypt-names        also encrypt names in DIR (with -k): see `warpaes list`
   --include PATTERN, --exclude PATTERN
                          in directories take only, or skip, what has such a
                          name ('*.tmp', .git) or path ('photos/raw/*')
@@ -72,6 +72,8 @@ Data
                          permissions and times and loses the suffix .warpaes.
                          Files in directories that do not look encrypted are
                          skipped
+  --encrypted-names      FILE is a directory of `encrypt --encrypt-names`
+  --name PATH            of it, only this file, by its plain path
   --include PATTERN, --exclude PATTERN, --skip-existing, -n, --dry-run
                          as for `warpaes encrypt`
   -r, --range FIRST:LAST only these bytes of the plaintext, both included; LAST
@@ -110,6 +112,9 @@ that it has received all of them. The first failure ends the command.
 
 Data
   FILE                   one or more files; '-': standard input
+  --encrypted-names --name PATH
+                         FILE is a directory with encrypted names, and PATH the
+                         plain path of a file in it; may be repeated
   -r, --range FIRST:LAST only these bytes of a single file, as for
                          `warpaes decrypt`
   --aad TEXT, --aad-file FILE
@@ -132,6 +137,8 @@ Data
   FILE                   files, and directories with everything below them that
                          looks encrypted. Without FILE, or with '-': standard
                          input
+  --encrypted-names, --name PATH
+                         as for `warpaes decrypt`; also authenticates every name
   --include PATTERN, --exclude PATTERN
                          as for `warpaes encrypt`
   --aad TEXT, --aad-file FILE
@@ -156,6 +163,8 @@ unchanged. Files that the new key opens are skipped.
 Data
   FILE                   files, and directories with everything below them that
                          looks encrypted
+  --encrypted-names      FILE is a directory with encrypted names; they are
+                         encrypted under the new key, after the files
   --include PATTERN, --exclude PATTERN
                          as for `warpaes encrypt`
   --aad TEXT, --aad-file FILE

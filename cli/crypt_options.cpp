@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "command.hpp"
 #include "descriptor.hpp"
@@ -99,6 +100,45 @@ std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
     return own;
 }
 
+void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
+    if (!o.names.empty() && !o.encrypted_names) throw UsageError("--name: is for --encrypted-names, which is missing");
+    if (!o.encrypted_names) return;
+    const bool encrypts = o.action == Action::encrypt;
+    const std::string option = encrypts ? "--encrypt-names: " : "--encrypted-names: ";
+    if (encrypts && !o.output_dir) {
+        throw UsageError(option + "is for --output-dir DIRECTORY, whose names are encrypted");
+    }
+    if (o.own) {
+        throw UsageError(
+            option +
+            "needs a keyset in a file of its own (-k KEYSET), because names are read before the files that "
+            "have theirs in front; `warpaes keygen --passphrase -o keyset.json` makes one");
+    }
+    if (reads_stdin) throw UsageError(option + "standard input has no name");
+    if (encrypts) return;
+    if (!o.names.empty() && o.files.size() != 1) throw UsageError("--name: takes one FILE, the directory");
+    if (!o.names.empty() && !(o.include.empty() && o.exclude.empty())) {
+        throw UsageError("--name: contradicts --include and --exclude");
+    }
+    for (const std::string& name : o.names) {
+        const std::filesystem::path path(name);
+        if (name.empty() || name.back() == '/' || path.is_absolute() || path.lexically_normal().native() != name) {
+            throw UsageError(
+                fmt::format("--name: '{}' is not the plain path of a file as `warpaes list` prints it", name));
+        }
+    }
+    const bool one_output = o.action == Action::cat || (o.action == Action::decrypt && !o.output_dir);
+    if (one_output && o.names.empty()) {
+        throw UsageError(option + (o.action == Action::cat
+                                       ? "give --name PATH: which file of the directory?"
+                                       : "give --output-dir DIRECTORY for the results, or --name PATH for one file"));
+    }
+    if (o.action == Action::decrypt && !o.output_dir && o.names.size() != 1) {
+        throw UsageError("--name: several files: give --output-dir DIRECTORY to put the results in");
+    }
+    if (o.range && o.names.size() != 1) throw UsageError("--range: takes one --name");
+}
+
 void check_options(const CryptOptions& o) {
     const auto refuse_empty = [](const char* what) {
         throw UsageError(fmt::format("{}: the name is empty, as of a variable that is not set", what));
@@ -116,6 +156,7 @@ void check_options(const CryptOptions& o) {
         return takes_stdin(place.location) || takes_stdin(place.passphrase.value_or("")) ||
                takes_stdin(place.kek.value_or(""));
     };
+    check_encrypted_names(o, reads_stdin);
     if (reads_stdin && std::any_of(o.keys.keys.begin(), o.keys.keys.end(), keyset_takes_stdin)) {
         throw UsageError("-k: standard input cannot be both the keys and the data");
     }
@@ -183,6 +224,12 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     if (makes_files(action) || action == Action::reencrypt) {
         app.add_flag("-f,--force", o.force);
         app.add_flag("--no-sync", o.no_sync);
+    }
+    if (action == Action::encrypt) {
+        app.add_flag("--encrypt-names", o.encrypted_names);
+    } else {
+        app.add_flag("--encrypted-names", o.encrypted_names);
+        if (action != Action::reencrypt) app.add_option("--name", o.names)->allow_extra_args(false);
     }
     if (action != Action::cat) {
         app.add_option("--include", o.include)->allow_extra_args(false);

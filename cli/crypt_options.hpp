@@ -29,6 +29,8 @@ struct CryptOptions {
     std::optional<KeyOptions> own;  ///< the files have their own keyset, which is opened so
     std::optional<std::string> output;
     std::optional<std::string> output_dir;
+    bool encrypted_names = false;      ///< --encrypt-names, --encrypted-names
+    std::vector<std::string> names;    ///< of them only these files, by their plain paths
     std::vector<std::string> include;  ///< patterns
     std::vector<std::string> exclude;  ///< patterns, which count more
     bool dry_run = false;

@@ -42,11 +42,23 @@ void print_backend(const warpaes_backend_info& info) {
     fmt::print("\n");
 }
 
+/// Locks a page, as for the first batch, so that a driver that refuses this is known. A failure is another command's.
+void try_page_locking() {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    options.backend = "cuda";
+    warpaes_engine* engine = nullptr;
+    if (warpaes_engine_create(&options, &engine) != WARPAES_OK) return;
+    void* memory = nullptr;
+    if (warpaes_alloc(engine, WARPAES_MEMORY_PAGE_LOCKED, 0, 1, &memory) == WARPAES_OK) warpaes_free(engine, memory);
+    warpaes_engine_destroy(engine);
+}
+
 }  // namespace
 
 int run_devices(int argc, char** argv) {
     const auto as_json = parse_json_option(argc, argv, devices_help);
     if (!as_json) return 0;
+    try_page_locking();
     json list = json::array();
     if (!*as_json) fmt::print("{:<10}  {:<3}  {}\n", "backend", "can", "what it is");
     for (const warpaes_backend_info& info : list_backends()) {

@@ -14,6 +14,7 @@
 #include "own_keyset.hpp"
 #include "progress.hpp"
 #include "record.hpp"
+#include "stored_names.hpp"
 #include "templates.hpp"
 
 namespace cli {
@@ -52,7 +53,8 @@ Planned plan(const CryptOptions& o, const FileTask& task, const std::string& raw
 void dry_run(const CryptOptions& o) {
     const Keys keys = o.own ? Keys{} : load_keys(o.keys);
     const std::string raw_template = is_raw_only(keys.format) ? keys.format : "";
-    const FileList list = list_files(o, !raw_template.empty());
+    const auto names = stored_names(o, {keys.keyset.get()});
+    const FileList list = list_files(o, !raw_template.empty(), names.get());
     json files = json::array();
     std::uint64_t bytes = 0;
     std::size_t planned = 0, skipped = 0, failed = 0;
@@ -64,6 +66,7 @@ void dry_run(const CryptOptions& o) {
             json file = {{"status", one.status}};
             put_name(file, "input", without_keys(task.input));
             put_name(file, "output", task.output);
+            if (!task.plain.empty()) put_name(file, "name", task.plain);
             file["bytes"] = task.bytes;
             if (one.skipped) file["skipped"] = true;
             if (one.status != WARPAES_OK) file["error"] = one.error;
@@ -72,13 +75,13 @@ void dry_run(const CryptOptions& o) {
         if (one.status != WARPAES_OK) {
             if (failed++ == 0) first = one;
             if (list.files.size() > 1)
-                say(one_line(without_keys(fmt::format("warpaes: '{}': {}", task.input, one.error))) + "\n");
+                say(one_line(without_keys(fmt::format("warpaes: '{}': {}", task.called(), one.error))) + "\n");
         } else if (one.skipped) {
             ++skipped;
         } else {
             ++planned;
             bytes += task.bytes;
-            if (!o.json) fmt::print("{}\n", one_line(without_keys(fmt::format("{} -> {}", task.input, output))));
+            if (!o.json) fmt::print("{}\n", one_line(without_keys(fmt::format("{} -> {}", task.called(), output))));
         }
     }
     if (o.json) {
@@ -90,7 +93,7 @@ void dry_run(const CryptOptions& o) {
                      skipped));
     if (failed == 0) return;
     throw Failure(first.status, list.files.size() == 1
-                                    ? fmt::format("'{}': {}", list.files[0].input, first.error)
+                                    ? fmt::format("'{}': {}", list.files[0].called(), first.error)
                                     : fmt::format("{} of {} files would fail", failed, list.files.size()));
 }
 

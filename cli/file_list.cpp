@@ -67,12 +67,15 @@ bool looks_encrypted(const fs::path& path) {
 
 class Lister {
 public:
-    Lister(const CryptOptions& options, bool unmarked) : options_(options), unmarked_(unmarked) {}
+    Lister(const CryptOptions& options, bool unmarked, StoredNames* names)
+        : options_(options), unmarked_(unmarked), names_(names) {}
 
     void add(const std::string& argument) {
         const fs::path path(argument);
         std::error_code error;
-        if (argument == "-") {
+        if (names_ != nullptr && options_.action != Action::encrypt) {
+            add_tree(path);
+        } else if (argument == "-") {
             list_.files.push_back({.output = options_.output.value_or("-")});
             if (list_.files.back().output == "-") list_.files.back().output.clear();
         } else if (fs::is_directory(path, error)) {
@@ -102,7 +105,11 @@ private:
             task.root = root_;
             task.below = path.lexically_relative(root_);
         }
-        if (makes_files(options_.action) && options_.output_dir) {
+        if (names_ != nullptr) {
+            task.plain = name.string();
+            const fs::path folder = path.parent_path();
+            task.output = place_of(folder.empty() ? "." : folder, name).string();
+        } else if (makes_files(options_.action) && options_.output_dir) {
             task.output = (fs::path(*options_.output_dir) / result_name(name, options_.action)).string();
         } else if (makes_files(options_.action) && options_.output) {
             if (*options_.output != "-") task.output = *options_.output;
@@ -120,10 +127,12 @@ private:
         constexpr std::size_t always_fits = 128;
         if (length <= always_fits || options_.output || length <= longest_name(output)) return;
         task.status = WARPAES_ERROR_WRITE;
+        const bool has_suffix = names_ == nullptr && options_.action == Action::encrypt;
         task.error = fmt::format(
-            "output: the name is too long for {}: it has {} bytes, and its file system takes {}. Give this file and -o "
-            "with a shorter name, or encrypt a tar archive",
-            suffix, length, longest_name(output));
+            "output: the name is too long{}: it has {} bytes, and its file system takes {}. Give this file and -o "
+            "with a shorter name, or {}",
+            has_suffix ? fmt::format(" for {}", suffix) : "", length, longest_name(output),
+            has_suffix ? "encrypt a tar archive, or use --encrypt-names" : "another file system");
     }
 
     /// Adds a directory of the command line, or below `root_` of it. `whole`: everything in it is included.
@@ -138,7 +147,9 @@ private:
                                    .status = WARPAES_ERROR_NOT_FOUND,
                                    .error = fmt::format("cannot read the directory: {}", error.message())});
         } else if (options_.output_dir && makes_files(options_.action) && !name.empty()) {
-            list_.directories.push_back({directory.string(), (fs::path(*options_.output_dir) / name).string()});
+            const std::string output = names_ == nullptr ? (fs::path(*options_.output_dir) / name).string()
+                                                         : place_of(directory, name).string();
+            list_.directories.push_back({directory.string(), output});
         }
         std::sort(entries.begin(), entries.end());
         for (const auto& entry : entries) {
@@ -164,7 +175,101 @@ private:
         if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
-    /// Whether it is the output directory, which may lie in one of the inputs and contain results of an earlier run.
+    /// The place of a result with an encrypted name. The directories that hold the parts of a long name get the
+    /// attributes of `folder`.
+    fs::path place_of(const fs::path& folder, const fs::path& name) {
+        const fs::path root(*options_.output_dir), parent = name.parent_path();
+        const fs::path place = names_->place(root, name);
+        const std::size_t above = parent.empty() ? 0 : names_->place(root, parent).native().size() + 1;
+        for (std::size_t slash = above; (slash = place.native().find('/', slash)) != std::string::npos; ++slash)
+            list_.directories.push_back({folder.string(), (root / place.native().substr(0, slash)).string()});
+        return root / place;
+    }
+
+    /// Adds a directory with encrypted names, or some files in it.
+    void add_tree(const fs::path& root) {
+        std::error_code error;
+        if (!fs::is_directory(root, error)) {
+            throw Failure(WARPAES_ERROR_NOT_FOUND,
+                          fmt::format("'{}': --encrypted-names takes the directory that was the --output-dir; --name "
+                                      "chooses a file in it",
+                                      root.string()));
+        }
+        root_ = root;
+        if (options_.names.empty()) add_stored({}, "", options_.include.empty());
+        for (const std::string& name : options_.names) {
+            const fs::path below = names_->place(root, name);
+            if (fs::is_directory(fs::symlink_status(root / below, error))) {
+                throw Failure(WARPAES_ERROR_ARGUMENT,
+                              fmt::format("--name: '{}' is a folder; --include '{}/' takes its content", name, name));
+            }
+            if (!fs::exists(fs::symlink_status(root / below, error))) {
+                throw Failure(
+                    WARPAES_ERROR_NOT_FOUND,
+                    fmt::format("--name: there is no '{}' in '{}' under these keys; `warpaes list` prints the "
+                                "names",
+                                name, root.string()));
+            }
+            add_stored_file(below, name);
+        }
+        root_.clear();
+    }
+
+    void add_stored_file(const fs::path& below, const std::string& plain) {
+        const fs::path path = root_ / below;
+        FileTask task{.input = path.string(),
+                      .root = root_,
+                      .below = below,
+                      .plain = plain,
+                      .stored = true,
+                      .bytes = size_of(path)};
+        if (makes_files(options_.action) && options_.output_dir) {
+            task.output = (fs::path(*options_.output_dir) / plain).string();
+        } else if (makes_files(options_.action) && options_.output && *options_.output != "-") {
+            task.output = *options_.output;
+        }
+        refuse_long_name(task);
+        list_.files.push_back(std::move(task));
+    }
+
+    /// Adds the content of the directory `below` the root, whose plain path is `folder`.
+    void add_stored(const fs::path& below, const std::string& folder, bool whole) {
+        const std::size_t files = list_.files.size(), directories = list_.directories.size();
+        const fs::path directory = root_ / below;
+        if (!folder.empty()) {
+            const fs::path output = makes_files(options_.action) ? fs::path(*options_.output_dir) / folder : fs::path();
+            list_.directories.push_back({directory.string(), output.string(), folder, root_, below});
+        }
+        std::vector<StoredEntry> entries;
+        try {
+            entries = names_->list(directory, folder);
+        } catch (const Failure& failure) {
+            list_.files.push_back({.input = directory.string(), .status = failure.status(), .error = failure.what()});
+        }
+        for (const StoredEntry& entry : entries) {
+            const fs::path place = below / entry.parts;
+            const std::string plain = folder.empty() ? entry.name : folder + "/" + entry.name;
+            // A name that does not decrypt is matched as it is stored.
+            const fs::path name = entry.name.empty() ? place : fs::path(plain);
+            if (is_matched(options_.exclude, name, entry.folder)) continue;
+            const bool wanted = whole || is_matched(options_.include, name, entry.folder);
+            if (entry.status != WARPAES_OK) {
+                if (!wanted) continue;
+                list_.files.push_back({.input = (root_ / place).string(),
+                                       .plain = entry.name.empty() ? "" : plain,
+                                       .stored = true,
+                                       .status = entry.status,
+                                       .error = entry.error});
+            } else if (entry.folder) {
+                if (!is_output_directory(root_ / place)) add_stored(place, plain, wanted);
+            } else if (wanted) {
+                add_stored_file(place, plain);
+            }
+        }
+        if (!whole && list_.files.size() == files) list_.directories.resize(directories);
+    }
+
+    /// Whether it is the output directory, which may lie in one of the inputs with results of an earlier run.
     [[nodiscard]] bool is_output_directory(const fs::path& path) const {
         std::error_code error;
         return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
@@ -174,7 +279,7 @@ private:
     /// only. For encrypted files it may also match the name of the result.
     [[nodiscard]] bool is_matched(const std::vector<std::string>& patterns, const fs::path& below,
                                   bool directory) const {
-        const fs::path plain = directory ? below : result_name(below, Action::decrypt);
+        const fs::path plain = directory || names_ != nullptr ? below : result_name(below, Action::decrypt);
         return std::any_of(patterns.begin(), patterns.end(), [&](std::string_view pattern) {
             while (pattern.starts_with("./")) pattern.remove_prefix(2);
             const bool only_directories = pattern.ends_with('/');
@@ -191,6 +296,7 @@ private:
 
     const CryptOptions& options_;
     const bool unmarked_;
+    StoredNames* const names_;
     fs::path root_;  ///< the directory of the command line that is being listed
     FileList list_;
 };
@@ -250,8 +356,8 @@ void refuse_clashes(const std::vector<FileTask>& tasks) {
 
 }  // namespace
 
-FileList list_files(const CryptOptions& options, bool unmarked) {
-    Lister lister(options, unmarked);
+FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* names) {
+    Lister lister(options, unmarked, names);
     for (const std::string& file : options.files) lister.add(file);
     FileList list = lister.take();
     if (list.files.empty() && list.foreign == 0 && (!options.include.empty() || !options.exclude.empty())) {

@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "crypt_options.hpp"
 #include "descriptor.hpp"
+#include "stored_names.hpp"
 
 namespace cli {
 
@@ -17,15 +18,23 @@ struct FileTask {
     std::string output{};                ///< empty: standard output, or none
     std::filesystem::path root{};        ///< for a file found in a directory: that directory of the command line
     std::filesystem::path below{};       ///< the path below it
+    std::string plain{};                 ///< with encrypted names: the plain path below the root of the tree
+    bool stored = false;                 ///< the name of the input is encrypted
     std::uint64_t bytes = 0;             ///< size of a regular file
     warpaes_status status = WARPAES_OK;  ///< otherwise nothing is done; `error` says why
     std::string error{};
+
+    /// What messages call it.
+    [[nodiscard]] const std::string& called() const { return stored && !plain.empty() ? plain : input; }
 };
 
 /// A directory that gets the permissions and times of another.
 struct DirectoryTask {
     std::string input;
     std::string output;
+    std::string plain{};            ///< with encrypted names: its plain path
+    std::filesystem::path root{};   ///< of the tree
+    std::filesystem::path below{};  ///< the stored path below the root
 };
 
 struct FileList {
@@ -34,10 +43,11 @@ struct FileList {
     std::size_t foreign = 0;                 ///< files in directories that are not encrypted files
 };
 
-/// Files in the order of the command line, directories sorted. `unmarked`: the files to decrypt have no mark that
-/// distinguishes them from others. Throws Failure if there is nothing to do, if two results would be one file, or if a
-/// result would replace an input. Warns of everything that it skips.
-FileList list_files(const CryptOptions& options, bool unmarked);
+/// Files in the order of the command line, directories sorted. `unmarked`: the files to decrypt have no mark that tells
+/// them from others. Throws Failure: nothing there, nothing to do, two results that would be one file, a result that
+/// would replace an input. Warns of everything that it skips. `names`: of --encrypt-names and --encrypted-names, or
+/// null.
+FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* names);
 
 struct ListedFile {
     Descriptor folder, file;

@@ -46,6 +46,7 @@ constexpr Command commands[] = {
     {"cat", "write the plaintext of files to standard output", cli::run_cat, true},
     {"verify", "authenticate files, without output", cli::run_verify, true},
     {"reencrypt", "replace encrypted files by ones under another key", cli::run_reencrypt, true},
+    {"list", "print the plain names where names are encrypted", cli::run_list},
     {"inspect", "show an encrypted file's format and key", cli::run_inspect},
     {"keygen", "make a keyset", cli::run_keygen},
     {"keys", "list and rotate the keys of a keyset", cli::run_keys},

@@ -40,8 +40,12 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
     } catch (const std::system_error& error) {
         // A reader such as `head` has read enough: end as if the signal had not been ignored.
         if (std::ferror(stdout) != 0 && error.code() == std::errc::broken_pipe) end_by(SIGPIPE);
-        if (std::ferror(stdout) != 0) code = WARPAES_ERROR_WRITE;
-        tell(one_line(error.what()));
+        if (std::ferror(stdout) != 0) {
+            code = WARPAES_ERROR_WRITE;
+            tell(fmt::format("cannot write to standard output: {}", error.code().message()));
+        } else {
+            tell(one_line(error.what()));
+        }
     } catch (const std::bad_alloc&) {
         code = WARPAES_ERROR_OUT_OF_MEMORY;
         tell("out of memory");

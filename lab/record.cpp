@@ -1,10 +1,13 @@
 #include "lab/record.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -206,25 +209,53 @@ void finish(int descriptor, const std::string& text, bool to_disk, const std::fi
     if (error != 0) throw_system_error(error, path.string());
 }
 
+/// The descriptor that the name of an open file stands for: /dev/stdout, /dev/fd/3, /proc/self/fd/3.
+std::optional<int> descriptor_of(const std::filesystem::path& path) {
+    if (path == "/dev/stdout") return STDOUT_FILENO;
+    if (path == "/dev/stderr") return STDERR_FILENO;
+    const std::filesystem::path folder = path.parent_path();
+    if (folder != "/dev/fd" && folder != "/proc/self/fd") return std::nullopt;
+    const std::string name = path.filename();
+    int descriptor = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), descriptor);
+    if (error != std::errc() || end != name.data() + name.size() || descriptor < 0) return std::nullopt;
+    return descriptor;
+}
+
 }  // namespace
+
+bool is_standard_output(const std::filesystem::path& path) {
+    return path == "-" || descriptor_of(path) == STDOUT_FILENO;
+}
 
 void replace_file(const std::filesystem::path& path, const std::string& text) {
     std::error_code none;
-    const std::filesystem::file_status status = std::filesystem::status(path, none);
-    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-        // A FIFO or a device gets the text; there is nothing to replace.
-        finish(open(path.c_str(), O_WRONLY | O_CLOEXEC), text, false, path);
-        return;
-    }
     // A link stays, and leads to the new file.
     std::filesystem::path target = path;
-    for (int links = 0; links < 40 && std::filesystem::is_symlink(target, none); ++links) {
+    for (int links = 0; !descriptor_of(target) && std::filesystem::is_symlink(target, none); ++links) {
+        if (links == 40) throw_system_error(ELOOP, path.string());
         const std::filesystem::path next = std::filesystem::read_symlink(target, none);
         target = next.is_absolute() ? next : target.parent_path() / next;
     }
+    if (const std::optional<int> descriptor = descriptor_of(target)) {
+        // Its file may have contents, and others that write to it.
+        finish(fcntl(*descriptor, F_DUPFD_CLOEXEC, 0), text, false, path);
+        return;
+    }
+    struct stat before {};
+    const bool exists = stat(target.c_str(), &before) == 0;
+    if (exists && !S_ISREG(before.st_mode)) {
+        // A FIFO or a device gets the text; there is nothing to replace.
+        finish(open(target.c_str(), O_WRONLY | O_CLOEXEC), text, false, path);
+        return;
+    }
     const std::filesystem::path temporary = target.string() + ".new";
     try {
-        finish(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), text, true, path);
+        // Others may have put a link there.
+        unlink(temporary.c_str());
+        const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (descriptor >= 0 && exists) (void)fchmod(descriptor, before.st_mode & 0777);
+        finish(descriptor, text, true, path);
         if (rename(temporary.c_str(), target.c_str()) != 0) throw_system_error(errno, path.string());
     } catch (const std::system_error&) {
         unlink(temporary.c_str());

@@ -106,8 +106,10 @@ Record record_from_json(const nlohmann::json& json);
 Record load(const std::filesystem::path& path);
 /// Replaces the file atomically. Throws std::system_error.
 void save(const Record& record, const std::filesystem::path& path);
-/// Replaces a file's contents by `text` in the same way. A link stays and leads to the new file; a FIFO or a device is
-/// written to.
+/// "-", /dev/stdout, /dev/fd/1 or /proc/self/fd/1.
+bool is_standard_output(const std::filesystem::path& path);
+/// Replaces a file's contents by `text` in the same way; the new file has the permissions of the old one. A link stays
+/// and leads to the new file. FIFOs, devices and open files by the name of their descriptor are written to.
 void replace_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace lab

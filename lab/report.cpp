@@ -1,5 +1,6 @@
 #include "lab/report.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <stdexcept>
 #include <string_view>
@@ -88,8 +89,12 @@ std::string plain_part(const nlohmann::json& summary) {
     out.append("<h2>Do the published conclusions hold?</h2>\n<ul>\n");
     for (const auto& tally : summary["tallies"]) {
         const auto count = [&](const char* how) { return std::to_string(tally[how].get<unsigned>()); };
-        out.append("<li>[" + text(tally["paper"]) + "] " + count("yes") + " hold, " + count("partly") + " in part, " +
-                   count("no") + " do not, " + count("open") + " are open</li>\n");
+        const auto& sources = summary["sources"];
+        const auto source = std::find_if(sources.begin(), sources.end(),
+                                         [&](const auto& one) { return one["paper"] == tally["paper"]; });
+        const std::string authors = tally["paper"] == "W" ? "ours" : text((*source)["authors"]);
+        out.append("<li>[" + text(tally["paper"]) + "] " + authors + ": " + count("yes") + " hold, " + count("partly") +
+                   " in part, " + count("no") + " do not, " + count("open") + " are open</li>\n");
     }
     out.append("</ul>\n<dl>\n");
     for (const auto& claim : summary["claims"]) {

@@ -157,6 +157,7 @@ def main() -> int:
     calls, calls_fine = run_calls(build, environment, options.library, options.seconds)
     files, files_fine = run_files(build, environment, options.mib << 20, 5)
     record = {
+        "schema": 1,
         **stamp(),
         "gpu": gpu,
         "host": {"cpu": processor(), "cores": os.cpu_count(), "os": f"{platform.system()} {platform.release()}"},

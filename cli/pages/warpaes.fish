@@ -6,6 +6,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l backend -x -a 'a
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l decrypt -d 'decrypt, as `warpaes decrypt` does; for'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l device -d 'use this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l dry-run -d 'only print which files would be made'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l encrypt-names -d 'also encrypt names in DIR (with -k); see `warpaes list`'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l force -d 'overwrite results; write ciphertext to a terminal'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help -d 'print the help and exit'
@@ -46,6 +47,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l device -d 'use this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l dry-run
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l encrypted-names -d 'FILE is a directory of `encrypt --encrypt-names`'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l force -d 'overwrite results'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help -d 'print the help and exit'
@@ -56,6 +58,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l json -d 'print a
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l keys -d 'a keyset, whose enabled keys are tried, or a raw key; a'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l name -d 'of it, only this file, by its plain path'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-sync -d 'do not wait for the disk; a power failure can lose'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l output -d 'name of the result. Default, or -; standard output'
@@ -85,6 +88,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from cat' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l device -d 'use this CUDA device; default; all'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l encrypted-names
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l jobs -d 'small files at a time; default; one per processor'
@@ -92,6 +96,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from cat' -l json -d 'print a rec
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l keys
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l name
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l no-sync -d 'do not wait for the disk; a power failure can lose'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l passphrase
@@ -114,6 +119,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l device -d 'use this CUDA device; default; all'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l encrypted-names
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help-all -d 'print all of it and exit'
@@ -123,6 +129,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -l json -d 'print a 
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l keys
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l name
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l no-sync -d 'do not wait for the disk; a power failure can lose'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l passphrase
@@ -143,6 +150,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l device -d 'use this CUDA device; default; all'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l encrypted-names -d 'FILE is a directory with encrypted names; they are'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l force -d 'also replace files that the new key opens'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l help -d 'print the help and exit'
@@ -170,6 +178,18 @@ complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s q -d 'print no progress, notes and warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s v -d 'print a line for each file; result, key, backend'
+complete -c warpaes -n __fish_use_subcommand -a list -d 'print the plain names where names are encrypted'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l help -d 'print the help and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l json -d 'print a record; each plain name with its stored path'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l kek
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l kek-aad
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l keys -d 'keys as for `warpaes decrypt`'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l passphrase-from
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l raw -d 'a key of 16 or 32 bytes is raw even if it is text'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -s k
+complete -c warpaes -n '__fish_seen_subcommand_from list' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key'
 complete -c warpaes -n __fish_use_subcommand -a inspect -d 'show an encrypted files format and key'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l aad-file

@@ -215,7 +215,8 @@ typedef struct warpaes_backend_info {
     uint32_t struct_size;
     int32_t usable;          /**< 1 if it can run here. */
     const char* name;        /**< "libcrypto", "aesni", "vaes", "armv8", "cuda" */
-    const char* description; /**< "OpenSSL 3.0.19", the instruction sets in use, the GPU's name, … */
+    const char* description; /**< "OpenSSL 3.0.19", the instruction sets in use, the GPU's name, …; changes if CUDA
+                                  turns out not to lock pages, as in confidential computing. */
     const char* reason;      /**< Why it cannot run here; "" if it can. */
     int32_t device;          /**< CUDA device number; -1 for a CPU backend or if there is no device. */
     int32_t multiprocessors; /**< CUDA: streaming multiprocessors; else 0. */
@@ -235,7 +236,8 @@ typedef enum warpaes_memory {
     WARPAES_MEMORY_PAGEABLE = 0,    /**< Ordinary memory. */
     WARPAES_MEMORY_PAGE_LOCKED = 1, /**< Copies to and from a GPU at full speed. Pageable on machines without a GPU. */
     WARPAES_MEMORY_DEVICE = 2,      /**< Memory of a CUDA device. */
-    WARPAES_MEMORY_SHARED = 3       /**< As PAGE_LOCKED, and other processes may map it. For arenas only. */
+    WARPAES_MEMORY_SHARED = 3       /**< As PAGE_LOCKED, and other processes may map it. For arenas only. Pageable
+                                         where CUDA locks no pages of ordinary memory (confidential computing). */
 } warpaes_memory;
 
 /** Allocates `bytes` of zeroed memory, aligned to 4096 (DEVICE: to 256). `device`: device number, for DEVICE only. Not

@@ -31,10 +31,6 @@ struct Surface {
           ni(figures.row("D.surfaces", title, ni_name)),
           cuda(figures.row("D.surfaces", title, cuda_name)) {}
     [[nodiscard]] Ratio small_against(const Row& other) const { return over(best_of(other, 0), best_of(cuda, 0)); }
-    /// The ratio for the largest file and the smallest buffer.
-    [[nodiscard]] Ratio buffer_against(const Row& other) const {
-        return over(other.at(last_file(other), 0), cuda.at(last_file(cuda), 0));
-    }
     [[nodiscard]] Ratio large_against(const Row& other) const {
         return over(best_of(cuda, last_file(cuda)), best_of(other, last_file(other)));
     }
@@ -50,14 +46,17 @@ struct Surface {
 Holds badly(const Ratio& r) {
     return at_both_ends(r, [](double x) { return x >= 2 ? Holds::yes : x >= 1 + tie ? Holds::partly : Holds::no; });
 }
-Holds close(const Ratio& r) {
-    return at_both_ends(r, [](double x) {
-        return x >= 0.5 && x < 1 + tie ? Holds::yes : x < 0.5 ? Holds::no : Holds::partly;
-    });
+constexpr double slightly = 0.85;  ///< of AES-NI's speed: "tek neznatno zaostaju"
+bool is_close(double x) {
+    return x >= slightly && x < 1 + tie;
 }
-Holds less_of(Holds a, Holds b) {
-    if (a == Holds::open || b == Holds::open) return Holds::open;
-    return std::max(a, b);  // the enumerators are ordered yes, partly, no
+/// Whether the range of the ratio has parts on both sides of what is close.
+bool is_around(const Ratio& r) {
+    return r.low < slightly && r.high >= 1 + tie;
+}
+Holds close(const Ratio& r) {
+    if (is_around(r)) return Holds::open;
+    return at_both_ends(r, [](double x) { return is_close(x) ? Holds::yes : x < 0.5 ? Holds::no : Holds::partly; });
 }
 
 Verdict small_data(const Figures& figures) {
@@ -70,14 +69,30 @@ Verdict small_data(const Figures& figures) {
                     size_of(s.cuda.x()[0]), times(cpp.value), times(ni.value)));
 }
 
+/// Nanoseconds that the smallest buffer takes more than the best, for one file.
+Figure lost_by_small_buffer(const Surface& s, std::size_t file) {
+    const Figure small = s.cuda.at(file, 0), best = best_of(s.cuda, file);
+    const double bytes = s.cuda.x()[file];
+    return {bytes / small.value - bytes / best.value, bytes / small.high - bytes / best.low,
+            bytes / small.low - bytes / best.high};
+}
+
 Verdict small_buffers(const Figures& figures) {
     const Surface s(figures, surfaces[0]);
-    const Ratio cpp = s.buffer_against(s.cpp), ni = s.buffer_against(s.ni);
+    if (s.cuda.columns() < 2) throw Missing("there are no longer files");
+    Count grows;
+    Figure less = lost_by_small_buffer(s, 0);
+    for (std::size_t file = 1; file < s.cuda.columns(); ++file) {
+        const Figure more = lost_by_small_buffer(s, file);
+        grows.add(more.low > less.high, more.low <= less.high && more.high > less.low);
+        less = more;
+    }
     return verdict(
-        less_of(badly(cpp), badly(ni)),
-        fmt::format("The largest file through the smallest buffer takes the GPU {} as long as plain C++ and {} as "
-                    "long as AES-NI.",
-                    times(cpp.value), times(ni.value)));
+        by_count(grows),
+        fmt::format("Through a buffer of {} the GPU takes longer than through the best, by {:.2g} ms with a "
+                    "file of {} and by {:.2g} s with one of {}; that grows at {} of {} steps.",
+                    size_of(s.buffer_bytes(0)), lost_by_small_buffer(s, 1).value / 1e6, size_of(s.cuda.x()[1]),
+                    less.value / 1e9, size_of(s.cuda.x().back()), grows.is, grows.of));
 }
 
 Verdict large_against_cpp(const Figures& figures) {
@@ -123,7 +138,8 @@ Verdict other_keys(const Figures& figures) {
         const Surface s(figures, title);
         const Ratio ratio = s.largest_against(s.ni);
         least = std::min(least, ratio.value), most = std::max(most, ratio.value);
-        alike.add_at_both_ends(ratio, [](double x) { return x >= 0.5 && x < 1 + tie; });
+        const bool surely = is_close(ratio.low) && is_close(ratio.high);
+        alike.add(surely, !surely && (is_close(ratio.low) || is_close(ratio.high) || is_around(ratio)));
     }
     return verdict(
         by_count(alike),
@@ -224,15 +240,9 @@ Verdict cheap_machines(const Figures& figures) {
     }
     const Surface s(figures, surfaces[0]);
     const Ratio cpp = s.largest_against(s.cpp), ni = s.largest_against(s.ni);
-    const auto order = [&](const Row& other) {
-        return order_of(s.cuda.at(last_file(s.cuda), s.last_buffer()), other.at(last_file(other), s.last_buffer()));
-    };
-    const Order of_cpp = order(s.cpp), of_ni = order(s.ni);
-    const Holds holds = of_cpp == Order::unclear || of_ni == Order::unclear ? Holds::open
-                        : of_cpp == Order::ahead && of_ni == Order::ahead   ? Holds::yes
-                        : of_cpp == Order::ahead                            ? Holds::partly
-                                                                            : Holds::no;
-    return verdict(holds,
+    const Holds of_cpp = by_gain(cpp);
+    const Holds of_ni = at_both_ends(ni, [](double x) { return x >= slightly ? Holds::yes : Holds::partly; });
+    return verdict(of_cpp == Holds::yes ? of_ni : of_cpp,
                    fmt::format("With the largest file and buffer {} is {} as fast as plain C++ and {} as fast as "
                                "AES-NI, on one thread each.",
                                gpu->name, times(cpp.value), times(ni.value)));

@@ -165,15 +165,14 @@ constexpr const char *transfers_title = "From host memory to host memory, by inp
 Verdict mapped(const Figures& figures) {
     const Row mapped = figures.row("G.transfers", transfers_title, mapped_name),
               plain = figures.row("G.transfers", transfers_title, plain_name);
+    const auto sizes = sizes_of_the_paper(mapped);
     Count ahead;
-    for (std::size_t i = 0; i < mapped.size(); ++i) {
-        if (mapped.has(i) && plain.has(i)) ahead.add_ahead(order_of(mapped[i], plain[i]));
-    }
-    const std::size_t last = mapped.size() - 1;
+    for (const auto& [i, unused] : sizes) ahead.add_ahead(order_of(mapped[i], plain[i]));
+    const std::size_t last = sizes.back().first;
     return verdict(
         by_count(ahead),
-        fmt::format("Mapped, write-combined memory is ahead of copies without streams at {} of {} sizes, at {} "
-                    "with {} against {}.",
+        fmt::format("Mapped, write-combined memory is ahead of copies without streams at {} of {} of the paper's "
+                    "sizes, at {} with {} against {}.",
                     ahead.is, ahead.of, size_of(mapped.x()[last]), gb_per_s(mapped[last]), gb_per_s(plain[last])));
 }
 

@@ -12,16 +12,19 @@ namespace harrison = published::harrison;
 
 constexpr const char* reads_title = "Reads a clock and multiprocessor";
 
+/// For "much faster than both": yes if at least twice as fast, in part if ahead.
+Holds by_large_margin(const Ratio& a, const Ratio& b) {
+    return at_both_ends({std::min(a.value, b.value), std::min(a.low, b.low), std::min(a.high, b.high)}, [](double x) {
+        return x >= 2 ? Holds::yes : x >= 1 + tie ? Holds::partly : Holds::no;
+    });
+}
+
 Verdict random_reads(const Figures& figures) {
     const Row random = figures.row("H.reads", reads_title, "random");
     const Figure shared = random.at(std::string("shared")), constant = random.at(std::string("constant")),
                  texture = random.at(std::string("texture"));
-    const Ratio a = over(shared, constant), b = over(shared, texture);
     return verdict(
-        at_both_ends({std::min(a.value, b.value), std::min(a.low, b.low), std::min(a.high, b.high)},
-                     [](double x) { return x >= 2         ? Holds::yes
-                                           : x >= 1 + tie ? Holds::partly
-                                                          : Holds::no; }),
+        by_large_margin(over(shared, constant), over(shared, texture)),
         fmt::format("A multiprocessor answers {:.3g} random reads a clock from shared memory, {:.2g} from constant "
                     "memory and {:.2g} from textures.",
                     shared.value, constant.value, texture.value));
@@ -288,15 +291,36 @@ Verdict serial_collapse(const Figures& figures) {
                     panel.y.values.back(), gb_per_s(longest.back()), gb_per_s(best_figure(longest))));
 }
 
+/// The model's serial and parallel messages of 2,048 blocks, by their number.
+struct SerialAndParallel {
+    explicit SerialAndParallel(const Figures& figures)
+        : panel(figures.panel_like("H.modes", "Serial beside parallel messages")),
+          serial(Figures::row(panel, "[H]'s model, CBC (serial)")),
+          parallel(Figures::row(panel, "[H]'s model, CTR (parallel)")) {}
+    [[nodiscard]] std::string messages(std::size_t i) const {
+        return fmt::format("{} messages of 2,048 blocks", fmt::group_digits(static_cast<unsigned>(panel.x.values[i])));
+    }
+    const Panel& panel;
+    Row serial, parallel;
+};
+
 Verdict serial_exceeds(const Figures& figures) {
-    const Panel& panel = figures.panel_like("H.modes", "Serial beside parallel messages");
-    const Row serial = Figures::row(panel, "[H]'s model, CBC (serial)"),
-              parallel = Figures::row(panel, "[H]'s model, CTR (parallel)");
-    const std::size_t last = serial.size() - 1;
-    const Ratio r = over(serial[last], parallel[last]);
-    return verdict(by_gain(r), fmt::format("With {} messages of 2,048 blocks the model's CBC, {}, is {} its CTR, {}.",
-                                           fmt::group_digits(static_cast<unsigned>(panel.x.values[last])),
-                                           gb_per_s(serial[last]), compared(r), gb_per_s(parallel[last])));
+    const SerialAndParallel of(figures);
+    const std::size_t last = of.serial.size() - 1;
+    const Ratio r = over(of.serial[last], of.parallel[last]);
+    return verdict(by_gain(r), fmt::format("With {} the model's CBC, {}, is {} its CTR, {}.", of.messages(last),
+                                           gb_per_s(of.serial[last]), compared(r), gb_per_s(of.parallel[last])));
+}
+
+Verdict parallel_few(const Figures& figures) {
+    const SerialAndParallel of(figures);
+    const Ratio r = over(of.parallel[0], of.serial[0]);
+    return verdict(
+        at_both_ends(r, [](double x) { return x >= 2         ? Holds::yes
+                                              : x >= 1 + tie ? Holds::partly
+                                                             : Holds::no; }),
+        fmt::format("With {} the model's CTR, {}, is {} its CBC, {}.", of.messages(0), gb_per_s(of.parallel[0]),
+                    compared(r), gb_per_s(of.serial[0])));
 }
 
 Verdict serial_alike(const Figures& figures) {
@@ -347,12 +371,9 @@ struct Orders {
 
 Verdict packed(const Figures& figures) {
     const Orders of(figures);
-    const Order first = order_of(of(3), of(1)), second = order_of(of(3), of(2));
-    const Holds holds = first == Order::unclear || second == Order::unclear
-                            ? Holds::open
-                            : both(first == Order::ahead, second == Order::ahead);
-    return verdict(holds, fmt::format("Order 3, {}, is {} order 1 and {} order 2.", gb_per_s(of(3)),
-                                      compared(over(of(3), of(1))), compared(over(of(3), of(2)))));
+    const Ratio first = over(of(3), of(1)), second = over(of(3), of(2));
+    return verdict(by_large_margin(first, second), fmt::format("Order 3, {}, is {} order 1 and {} order 2.",
+                                                               gb_per_s(of(3)), compared(first), compared(second)));
 }
 Verdict step(const Figures& figures, int better, int worse) {
     const Orders of(figures);
@@ -432,6 +453,7 @@ std::vector<Rule> rules_of_harrison() {
         {"H.striping", striping},
         {"H.rekeying", rekeying},
         {"H.serial-counts", serial_counts},
+        {"H.parallel-few", parallel_few},
         {"H.serial-alike", serial_alike},
         {"H.serial-exceeds", serial_exceeds},
         {"H.serial-collapse", serial_collapse},

@@ -73,18 +73,6 @@ Verdict ten_times(const Figures& figures) {
                                gb_per_s(worst)));
 }
 
-Verdict three_times(const Figures& figures) {
-    const Thirteen of(figures);
-    const Figure best = of.row[of.row.best()],
-                 theirs =
-                     figures.row("N.baselines", "The paper's baselines", "here").at(std::string("Di Biagio, 128 MB"));
-    const Ratio r = over(best, theirs);
-    return verdict(by_gain(r, gibadullin::implementations[2].gbit_per_s / 12.5),
-                   fmt::format("On one GPU the best of the thirteen, {}, is {} Di Biagio's way, {}, which is the same "
-                               "kernel: what was published is the difference of two GPUs.",
-                               gb_per_s(best), compared(r), gb_per_s(theirs)));
-}
-
 Verdict constant_tables(const Figures& figures) {
     const Thirteen of(figures);
     return by_pair("A kernel with tables in shared memory", of(2), "one with tables in constant memory", of(1), 2, 1);
@@ -238,7 +226,6 @@ std::vector<Rule> rules_of_gibadullin() {
         {"N.overlap", overlap_gain},
         {"N.hidden", overlap_hidden},
         {"N.chunk-size", chunk_size},
-        {"N.three-times", three_times},
     };
 }
 

@@ -84,7 +84,7 @@ Verdict small_files(const Figures& figures) {
     const auto rule = [](double r) { return r > 1.25 ? Holds::yes : r > 1 + tie ? Holds::partly : Holds::no; };
     const Holds of_e = at_both_ends(e, rule), of_d = at_both_ends(d, rule);
     return verdict(
-        of_e == of_d ? of_e : Holds::open,
+        less_of(of_e, of_d),
         fmt::format("A file of {} on a disk takes the GPU {} as long as openssl to encrypt, and {} to decrypt.",
                     size_of(on_a_disk(figures, "P.encryption", gpu_name).x()[0]), times(e.value), times(d.value)));
 }

@@ -66,7 +66,17 @@ struct Worth {
     json series = json::array(), crossings = json::array();
     std::vector<Answer> answers;
     std::vector<std::string> sentences;
+    json elsewhere;  ///< without a GPU: another machine and its answers
 
+    /// Adds the answers of the newest committed record, for machines without a GPU.
+    void add_elsewhere() {
+        sentences.emplace_back("There is no GPU here.");
+        elsewhere = json::parse(elsewhere::answer);
+        const std::string machine = elsewhere.at("machine");
+        for (const std::string sentence : elsewhere.at("sentences")) {
+            sentences.push_back(fmt::format("On another machine, {}: {}", machine, sentence));
+        }
+    }
     void add(const std::string& name, const char* place, const Row& row) {
         series.push_back({{"name", name}, {"place", place}, {"values", figures_of(row)}});
     }
@@ -156,16 +166,7 @@ void add_files(const Figures& figures, Worth& worth, const F& f) {
     }
 }
 
-/// Adds figures of the newest committed record, for machines without a GPU.
-void add_elsewhere(std::vector<std::string>& sentences) {
-    const json there = json::parse(elsewhere::answer);
-    for (const std::string sentence : there.at("sentences")) {
-        sentences.push_back(
-            fmt::format("On another machine, {}: {}", there.at("machine").get<std::string>(), sentence));
-    }
-}
-
-/// A series of W.worth without the names of backends: "CPU with VAES, one thread".
+/// A series of W.worth for readers who do not know the names of backends: "CPU with VAES, one thread".
 std::string in_words(const std::string& series) {
     constexpr std::pair<std::string_view, std::string_view> instructions[] = {
         {"aesni,", "CPU with AES-NI,"}, {"vaes,", "CPU with VAES,"}, {"armv8,", "CPU with Arm's AES,"}};
@@ -187,8 +188,7 @@ Worth of_memory(const Figures& figures) {
     try {
         worth.add(in_device_memory(Figures::row(panel, "GPU, device memory")));
     } catch (const Missing&) {
-        worth.sentences.emplace_back("There is no GPU here.");
-        add_elsewhere(worth.sentences);
+        worth.add_elsewhere();
         return worth;
     }
     const auto all = fastest(panel, ", all threads"), one = fastest(panel, ", one thread");
@@ -291,6 +291,12 @@ std::vector<std::string> findings(const Record& record) {
     return said;
 }
 
+/// "R. Gibadullin and others": the beginning of a citation.
+std::string authors_of(Paper paper) {
+    const std::string citation = citation_of(paper), authors = citation.substr(0, citation.find(':'));
+    return authors.size() > 40 ? authors.substr(0, authors.find(',')) + " and others" : authors;
+}
+
 }  // namespace
 
 json summary_of(const Record& record) {
@@ -312,8 +318,7 @@ json summary_of(const Record& record) {
             worth.sentences.emplace_back(
                 "This record has no figures of it: W.worth has not run, or others used the CPU.");
         } else {
-            worth.sentences.emplace_back("There is no GPU here.");
-            add_elsewhere(worth.sentences);
+            worth.add_elsewhere();
         }
     }
     json answers = json::array();
@@ -321,6 +326,7 @@ json summary_of(const Record& record) {
     json sources = json::array();
     for (const Source& source : all_sources()) {
         sources.push_back({{"paper", letter_of(source.paper)},
+                           {"authors", authors_of(source.paper)},
                            {"reference", source.reference},
                            {"language", source.language},
                            {"link", source.link},
@@ -334,6 +340,7 @@ json summary_of(const Record& record) {
               {"series", worth.series},
               {"crossings", worth.crossings},
               {"answers", answers},
+              {"elsewhere", worth.elsewhere},
               {"sentences", worth.sentences}}},
             {"findings", findings(record)},
             {"tallies", tallies},

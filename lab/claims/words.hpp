@@ -39,6 +39,11 @@ inline Verdict verdict(Holds holds, std::string sentence) {
 inline Holds all_or_most(std::size_t with, std::size_t of) {
     return with == of ? Holds::yes : 2 * with > of ? Holds::partly : Holds::no;
 }
+/// For a statement about two things that both have to be as it says.
+inline Holds less_of(Holds a, Holds b) {
+    if (a == Holds::open || b == Holds::open) return Holds::open;
+    return std::max(a, b);  // the enumerators are ordered yes, partly, no
+}
 inline Holds both(bool one, bool other) {
     return one && other ? Holds::yes : one || other ? Holds::partly : Holds::no;
 }

@@ -78,7 +78,10 @@ Result run_implementations(const Context& context) {
 
     Result result;
     Panel panel = bars("Thirteen implementations", categories("implementation", labels), throughput(),
-                       how(bytes) + " Published: GeForce GTX 285. One part of the text a thread, as published.");
+                       how(bytes) +
+                           " Published: GeForce GTX 285. One part of the text a thread, as published. A name has "
+                           "the bytes a thread, the memory and number of tables, the memory of keys, and "
+                           "the place of the state.");
     panel.series = {published("speed, published", published_speeds), series};
     result.panels.push_back(panel);
     Panel relative = bars("Of the best implementation", categories("implementation", labels),

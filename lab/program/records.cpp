@@ -138,9 +138,13 @@ lab::Record load_record(const std::string& path) {
 
 namespace {
 
-/// Writes a whole file; "-" and /dev/stdout are the standard output.
+void refuse_empty(const CLI::Option& output, const std::string& name) {
+    if (output.count() != 0 && name.empty()) throw UsageError("-o: the name is empty; '-' is standard output");
+}
+
+/// Writes a whole file, or to the standard output.
 void write_output(const std::filesystem::path& path, const std::string& text) {
-    if (path == "-" || path == "/dev/stdout") {
+    if (lab::is_standard_output(path)) {
         fmt::print("{}", text);
         return;
     }
@@ -181,8 +185,9 @@ int run_report(int argc, char** argv) {
     std::vector<std::string> inputs;
     std::string output;
     app.add_option("RECORD", inputs)->required();
-    app.add_option("-o,--output", output);
+    const CLI::Option& named = *app.add_option("-o,--output", output);
     if (!parse_options(app, argc, argv, report_help)) return 0;
+    refuse_empty(named, output);
     const std::filesystem::path in_its_folder = std::filesystem::path(inputs[0]).replace_filename("report.html");
     write_page(load_records(inputs), output.empty() ? in_its_folder : std::filesystem::path(output));
     return 0;
@@ -246,8 +251,9 @@ int run_submit(int argc, char** argv) {
     CLI::App app{"", "warpaes lab submit"};
     std::string input, output;
     app.add_option("RECORD", input)->required();
-    app.add_option("-o,--output", output);
+    const CLI::Option& named = *app.add_option("-o,--output", output);
     if (!parse_options(app, argc, argv, submit_help)) return 0;
+    refuse_empty(named, output);
     lab::Record submission;
     try {
         submission = lab::submission_of(load_record(input));
@@ -257,7 +263,7 @@ int run_submit(int argc, char** argv) {
     const std::string text = lab::text_of_submission(submission);
     if (output.empty()) output = lab::submission_file_name(submission);
     write_output(output, text);
-    if (output == "-" || output == "/dev/stdout") return 0;
+    if (lab::is_standard_output(output)) return 0;
     fmt::print(
         "'{}' has {:.0f} kB. Add it to the folder bench/results/lab/submitted of warpaes' repository; README.md there "
         "says how to describe it.\n",

@@ -217,7 +217,7 @@ function machinesTable({records}, conclusions) {
                              html("span", {class: "under"}, quick ? `${date}, quick` : date)));
   const row = ({id, says, holds}) =>
     html("tr", null, html("th", {scope: "row"}, html("code", null, id), " ", prose(says)),
-      holds.map(one => html("td", {class: one}, holdsMark(one), " ", HOLDS[one])));
+      holds.map(one => html("td", {class: one}, holdsMark(one), html("span", {class: "word"}, ` ${HOLDS[one]}`))));
   return scrolling("The conclusions by machine",
     html("table", null, html("thead", null, html("tr", null, html("th", {scope: "col"}, "conclusion"), head)),
       html("tbody", null, conclusions.map(row))));
@@ -256,8 +256,9 @@ function aboutOf(record) {
     html("p", null,
       `warpaes ${record.warpaes}${commit}: Published experiments with AES on GPUs, measured again, on ${of}, ` +
         `${record.date.slice(0, 10)}. CITATION.cff of the repository has this for programs. Licence: Apache 2.0.`),
-    html("p", null, html("a", {href: address, download: "record.json"}, "Download the record"),
-      "; `warpaes lab judge` and `warpaes lab report` make these verdicts and this page of it again."),
+    html("p", null, html("a", {href: address, download: "record.json"}, "Download the record"), "; ",
+      html("code", null, "warpaes lab judge"), " and ", html("code", null, "warpaes lab report"),
+      " make these verdicts and this page of it again."),
     html("h3", {id: "corrections"}, "What earlier versions of this page said wrongly"),
     html("details", {class: "words"}, html("summary", null, `${SUMMARY.corrections.length} corrections`),
       html("ul", null,
@@ -331,16 +332,12 @@ function contentsOf(papers) {
     html("h2", {id: "contents-title"}, "Contents"),
     html("p", {class: "legend holds-key"},
       Object.keys(HOLDS).map(holds => html("span", null, holdsMark(holds), HOLDS[holds]))),
-    papers.map(
-      ({letter, experiments}) => [html("h3", null, html("a", {href: `#paper-${letter}`}, shortNameOf(experiments[0]))),
-        html("ul", null, experiments.map(entry))]));
+    papers.map(({letter, experiments}) => [html("h3", null, html("a", {href: `#paper-${letter}`}, shortNameOf(letter))),
+                 html("ul", null, experiments.map(entry))]));
 }
 
-/** "[N] R. Gibadullin, …": the letter and the authors. */
-function shortNameOf({paper, citation}) {
-  const authors = citation.split(":")[0].trim();
-  return `[${paper}] ${authors.length > 40 ? `${authors.split(",")[0]} and others` : authors}`;
-}
+/** "[N] R. Gibadullin and others": the letter and the authors. */
+function shortNameOf(letter) { return `[${letter}] ${SUMMARY.sources.find(({paper}) => paper === letter).authors}`; }
 
 // The head
 
@@ -386,14 +383,22 @@ function runOf({date, seconds, warpaes, commit, options, experiments}) {
 }
 
 /** One line for each place of the text; sentences, if the record has no figures to answer from. */
-function answersOf({answers, sentences}) {
+function answersOf({answers, sentences, elsewhere}) {
+  if (elsewhere) {
+    return html("div", {class: "regions"}, html("p", null, `${sentences[0]} On another machine, ${elsewhere.machine}:`),
+      answersTable(elsewhere.answers));
+  }
   if (!answers.length || answers.length < sentences.length) {
     return html("ul", {class: "regions"}, sentences.map(sentence => html("li", null, prose(sentence))));
   }
+  return answersTable(answers);
+}
+
+function answersTable(answers) {
   const names = [...new Set(answers.flatMap(({against}) => against.map(({name}) => name)))];
   const cell = (against, name) => {
     const one = against.find(other => other.name === name);
-    if (!one) return html("td", null, NONE);
+    if (!one) return html("td", {class: "unknown"}, "not measured");
     return html("td", null, html("b", null, one.from ? `from ${prose(one.from)} on` : "at no size"),
       html("span", {class: "under"}, `CPU: ${prose(one.speed)}`));
   };
@@ -441,11 +446,8 @@ function findingsOf({findings}) {
     html("ul", null, findings.map(finding => html("li", null, prose(finding)))));
 }
 
-function talliesOf({tallies}, papers) {
-  const nameOf = letter => {
-    const paper = papers.find(one => one.letter === letter);
-    return letter === "W" ? "Ours" : paper ? shortNameOf(paper.experiments[0]) : `[${letter}]`;
-  };
+function talliesOf({tallies}) {
+  const nameOf = letter => letter === "W" ? "Ours" : shortNameOf(letter);
   const hows = Object.keys(HOLDS);
   const total = hows.map(how => tallies.filter(one => one.paper !== "W").reduce((sum, one) => sum + one[how], 0));
   const row = (name, counts, attributes) => html("tr", attributes, html("th", {scope: "row"}, name),
@@ -493,7 +495,7 @@ function show(record) {
     html("header", null, html("p", {class: "over"}, "warpaes lab"),
       html("h1", null, "Published experiments with AES on GPUs, measured again"),
       html("p", {class: "where"}, `on ${where}`), worthOf(SUMMARY, record.options.quick),
-      html("div", {class: "second"}, findingsOf(SUMMARY), talliesOf(SUMMARY, papers)),
+      html("div", {class: "second"}, findingsOf(SUMMARY), talliesOf(SUMMARY)),
       html("section", {"aria-label": "Summary", class: "summary"}, summaryOf(record)),
       html("section", {"aria-label": "Machine and options", class: "machine"}, machineOf(machine), runOf(record))),
     html("div", {class: "columns"}, contentsOf(papers),

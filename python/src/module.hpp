@@ -15,6 +15,7 @@ void add_cmac(PyObject* module);
 void add_keywrap(PyObject* module);
 void add_files(PyObject* module);
 void add_batches(PyObject* module);
+void add_names(PyObject* module);
 void add_random(PyObject* module);
 void add_parquet(PyObject* module);
 

@@ -1,12 +1,17 @@
 // Column chunks of encrypted Parquet files (warpaes/parquet.h).
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
 #include <warpaes/parquet.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "message.hpp"
 #include "module.hpp"
+#include "page_reader.hpp"
 #include "view.hpp"
 
 namespace warpaes::python {
@@ -80,6 +85,64 @@ Object parquet_decrypt(PyObject*, const Call& call) {
         return warpaes_parquet_decrypt(with, &chunk, pages.data(), pages.size(), view.data(), view.size());
     }));
     return none();
+}
+
+/// An own descriptor of a file, which another thread may close.
+class Descriptor {
+public:
+    explicit Descriptor(int descriptor) : own_(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) {
+        if (own_ >= 0) return;
+        PyErr_SetFromErrno(PyExc_OSError);
+        throw Raised();
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() { close(own_); }
+    [[nodiscard]] int get() const { return own_; }
+
+private:
+    int own_;
+};
+
+Object parquet_read(PyObject*, const Call& call) {
+    const auto [key_object, aad_object, descriptor, offset, length, window_bytes, to_object, threads, ctr, dictionary,
+                row_group, column, first_page] =
+        arguments(call, "parquet_read",
+                  {"key", "aad", "descriptor", "offset", "length", "window_bytes", "to", "threads", "ctr", "dictionary",
+                   "row_group", "column", "first_page"});
+    const View key_bytes = host_view(key_object, "key"), aad = host_view(aad_object, "aad");
+    const View to = host_view(to_object, "to", Access::write);
+    const Key key(key_bytes.bytes(), key_bytes.size());
+    warpaes_parquet_chunk chunk = chunk_of(View(), dictionary, row_group, column, first_page);
+    if (PyObject_IsTrue(ctr) == 1) chunk.flags |= WARPAES_PARQUET_CTR_PAGES;
+    chunk.key = key.get();
+    chunk.aad = aad.data();
+    chunk.aad_len = aad.size();
+    const Descriptor file(static_cast<int>(to_u64(descriptor, "descriptor")));
+    const PagesInFile pages{file.get(),
+                            to_u64(offset, "offset"),
+                            to_u64(length, "length"),
+                            to.bytes(),
+                            to.size(),
+                            to_u64(window_bytes, "window_bytes")};
+    const auto most = static_cast<unsigned>(std::min<std::uint64_t>(to_u64(threads, "threads"), 64));
+    warpaes_engine* with = engine();
+    const PagesRead read = unlocked([&] { return read_pages(with, chunk, pages, most); });
+    if (read.no_memory) {
+        PyErr_NoMemory();
+        throw Raised();
+    }
+    if (read.read_error != 0) {
+        errno = read.read_error;
+        PyErr_SetFromErrno(PyExc_OSError);
+        throw Raised();
+    }
+    if (read.status != WARPAES_OK) raise_status(read.status, read.sentence.c_str());
+    Object list(PyList_New(static_cast<Py_ssize_t>(read.sizes.size())));
+    for (std::size_t i = 0; i < read.sizes.size(); ++i) {
+        check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), number(read.sizes[i]).release()));
+    }
+    return list;
 }
 
 /// Whole pages of an image of modules, through host memory as ciphertext, to where the view lies.
@@ -177,6 +240,12 @@ PyMethodDef parquet_functions[] = {
         "parquet_decrypt",
         "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"
         "Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages."),
+    method_def<parquet_read>(
+        "parquet_read",
+        "parquet_read(key, aad, descriptor, offset, length, window_bytes, to, threads, ctr, dictionary, "
+        "row_group, column, first_page)\n--\n\n"
+        "Read whole pages from a file and write their plain view into a buffer; return the bytes "
+        "of each page."),
     method_def<parquet_move>(
         "parquet_move",
         "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"

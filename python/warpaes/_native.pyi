@@ -1270,6 +1270,37 @@ class Writer:
         A file that was already at the path stays.
         """
 
+@final
+class Names:
+    """Keys for names, from the enabled keys of a keyset. ``len()`` returns their number."""
+
+    def __new__(cls, keyset: Keyset) -> Self: ...
+    def __len__(self) -> int: ...
+    def encrypt(self, folder: bytes, name: bytes, key: int) -> str:
+        """Return the stored form of a name.
+
+        It is one part, or several joined by ``/``.
+
+        Args:
+            folder: The plain path of the folder; empty for the root.
+            name: The plain name.
+            key: The number of the key; 0 is the primary.
+
+        Raises:
+            ValueError: The name cannot be one of a file, or there is no such key.
+        """
+    def decrypt(self, folder: bytes, stored: bytes) -> bytes:
+        """Return the plain name.
+
+        Args:
+            folder: The plain path of the folder.
+            stored: The stored form.
+
+        Raises:
+            FormatError: It is not the form of an encrypted name.
+            InvalidTag: No key opens it in this folder.
+        """
+
 def numbers(
     kind: int,
     key: Buffer,
@@ -1359,6 +1390,47 @@ def parquet_decrypt(
         InvalidTag: A module is not authentic; the sentence names row group, column and page.
         FormatError: A module or a page header is damaged.
         ValueError: The key or the buffer has another length, an ordinal is above 32,767, or the last module is cut off.
+    """
+
+def parquet_read(
+    key: Buffer,
+    aad: Buffer,
+    descriptor: int,
+    offset: int,
+    length: int,
+    window_bytes: int,
+    to: Buffer,
+    threads: int,
+    ctr: bool,
+    dictionary: bool,
+    row_group: int,
+    column: int,
+    first_page: int,
+) -> list[int]:
+    """Read whole pages from a file and write their plain view into a buffer; return the bytes of each page.
+
+    It stops before a page that the buffer has no room for, that is cut off or has a wrong length. If the call fails,
+    the buffer is wiped.
+
+    Args:
+        key: The column's key.
+        aad: AAD prefix and aad_file_unique.
+        descriptor: The file's descriptor.
+        offset: Where the first page begins in the file.
+        length: The bytes from there to the end of the column chunk.
+        window_bytes: Bytes of ciphertext that are read and decrypted at a time, if pages are shorter.
+        to: The output.
+        threads: The maximum number of threads.
+        ctr: Whether pages are AES-CTR.
+        dictionary: Whether the first page is the dictionary page.
+        row_group: The ordinal of the row group.
+        column: The ordinal of the column.
+        first_page: The ordinal of the first data page.
+
+    Raises:
+        InvalidTag: A module is not authentic.
+        FormatError: A module or a page header is damaged.
+        OSError: The file cannot be read.
     """
 
 def parquet_move(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable
 
+from ._fork_lock import ForkLock
 from ._keyset_places import AskPassphrase, KeysetPlace, ask_passphrase, key_source
 from ._native import Keyset
+from ._once import KEPT_SECONDS, Kept
 from .exceptions import FormatError, InvalidTag, InvalidUnwrap, KeysetError
-from .keysources import KeySource, read_keyset, write_keyset
+from .keysources import read_keyset, write_keyset
 
 MARK = b"warpaes-own-1 "
 FIRST_LINE = len(MARK) + 7
@@ -20,7 +21,7 @@ MOST_SLOTS = 16
 #: The work of one keyset at the library's limit, 128 n r p bytes: the total limit of a front, whatever its number of
 #: slots.
 MOST_WORK = 8 << 30
-#: Maximum number of opened keysets that are kept.
+#: How many opened keysets are kept, for a time.
 MOST_KEPT = 1024
 
 
@@ -42,9 +43,10 @@ class OwnKeysets:
                 "before it"
             )
         self._place, self._ask = place, ask
-        self._lock = threading.Lock()
+        self._lock = ForkLock()  #: of the passphrase, the work that it takes, and of new keysets
         self._passphrase: bytes | None = None
-        self._opened: dict[bytes, Keyset] = {}
+        # The passphrase stays, so that its work need not be done again.
+        self._opened: Kept[Keyset] = Kept(MOST_KEPT, KEPT_SECONDS if place.kek is not None else float("inf"))
         self._made: tuple[Keyset, bytes] | None = None
 
     def open(self, front: bytes) -> Keyset:
@@ -56,43 +58,38 @@ class OwnKeysets:
             KeySourceError: The key manager refused, or could not be reached.
         """
         slots = _slots(front)
-        with self._lock:
-            for slot, _ in slots:
-                if slot in self._opened:
-                    return self._opened[slot]
-            under_passphrase = self._place.kek is None
-            mine = [slot for slot, has_passphrase in slots if has_passphrase == under_passphrase]
-            if not mine:
-                what, other = ("passphrase", "kek=") if under_passphrase else ("key-encryption key", "passphrase:")
-                raise KeysetError(f"the keyset in front of the file is not under a {what}: write {other} before own:")
-            if under_passphrase:
-                slot, keyset = self._by_passphrase(mine)
-            else:
-                with key_source(self._place.kek or "") as source:
-                    slot, keyset = self._by_source(mine, source)
-            if len(self._opened) >= MOST_KEPT:
-                self._opened.clear()
-            self._opened[slot] = keyset
-            return keyset
+        under_passphrase = self._place.kek is None
+        mine = [slot for slot, has_passphrase in slots if has_passphrase == under_passphrase]
+        if not mine:
+            what, other = ("passphrase", "kek=") if under_passphrase else ("key-encryption key", "passphrase:")
+            raise KeysetError(f"the keyset in front of the file is not under a {what}: write {other} before own:")
+        for slot in mine:
+            if (kept := self._opened.kept(slot)) is not None:
+                return kept
+        return self._by_passphrase(mine) if under_passphrase else self._by_source(mine)
 
-    def _by_passphrase(self, slots: list[bytes]) -> tuple[bytes, Keyset]:
-        if self._passphrase is None:
-            self._passphrase = ask_passphrase(self._place, self._ask, "Passphrase of the file")
-        for slot in slots:
-            try:
-                return slot, Keyset._unwrap(slot, self._passphrase)
-            except InvalidTag:
-                continue
-        if self._place.passphrase is None:
-            self._passphrase = None  # it may have been a typing error: the next file asks again
+    def _by_passphrase(self, slots: list[bytes]) -> Keyset:
+        with self._lock:  # several at once would take the memory of all
+            if self._passphrase is None:
+                self._passphrase = ask_passphrase(self._place, self._ask, "Passphrase of the file")
+            passphrase = self._passphrase
+            for slot in slots:
+                try:
+                    return self._opened.get(slot, lambda: Keyset._unwrap(slot, passphrase))  # noqa: B023
+                except InvalidTag:
+                    continue
+            if self._place.passphrase is None:
+                self._passphrase = None  # it may have been a slip: the next file asks again
         raise InvalidTag("passphrase: wrong, or the keyset in front of the file was altered")
 
-    def _by_source(self, slots: list[bytes], source: KeySource) -> tuple[bytes, Keyset]:
-        for slot in slots:
-            try:
-                return slot, read_keyset(slot, source, (self._place.kek_aad or "").encode())
-            except (InvalidTag, InvalidUnwrap):
-                continue
+    def _by_source(self, slots: list[bytes]) -> Keyset:
+        associated_data = (self._place.kek_aad or "").encode()
+        with key_source(self._place.kek or "") as source:
+            for slot in slots:
+                try:
+                    return self._opened.get(slot, lambda: read_keyset(slot, source, associated_data))  # noqa: B023
+                except (InvalidTag, InvalidUnwrap):
+                    continue
         raise InvalidTag(
             "kek: does not open the keyset in front of the file: another key, other associated data, or altered"
         )

@@ -135,8 +135,13 @@ def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any],
 
     others = start(threading.Thread(target=go, name="warpaes") for _ in range(threads - 1))
     go()
-    for thread in others:
-        thread.join()
+    try:
+        for thread in others:
+            thread.join()
+    except BaseException as error:  # such as KeyboardInterrupt: they stop after the piece that they have
+        failed.append((-1, error))
+        for thread in others:
+            thread.join()
     # Threads take pieces in order, so every piece before the first failure has been processed.
     if failed:
         raise min(failed, key=lambda failure: failure[0])[1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import binascii
+import copy
+import hashlib
 import io
 import json
 import os
@@ -59,35 +61,94 @@ def take_signature(text: bytearray) -> bytes:
     return signature
 
 
+class Ranges:
+    """A local file that any number of threads read at any offset. Others override ``_read`` and ``close``."""
+
+    #: Bytes that are worth a read of their own, and the threads that are worth it whatever the number of processors.
+    piece_bytes, threads = 0, 0
+
+    def __init__(self, filename: str | os.PathLike[str]) -> None:
+        """Open a file."""
+        self.name = os.fspath(filename)
+        self._file: io.FileIO | None = io.FileIO(filename, "rb")
+        self.size = os.fstat(self._file.fileno()).st_size
+
+    def check_open(self) -> None:
+        """Raise ValueError if the file is closed."""
+        if self._file is None:
+            raise ValueError("I/O operation on closed file")
+
+    def fill(self, at: int, *rooms: memoryview) -> None:
+        """Read from offset ``at`` of the file into one buffer after the other, until all are full."""
+        left = [room for room in rooms if room.nbytes]
+        while left:
+            self.check_open()
+            got = self._read(at, left)
+            if got == 0:
+                raise FormatError(f"the file ends at byte {at}: it was cut off")
+            at += got
+            while left and got >= left[0].nbytes:
+                got -= left.pop(0).nbytes
+            if got:
+                left[0] = left[0][got:]
+
+    def _read(self, at: int, rooms: list[memoryview]) -> int:
+        """Read into the beginning of buffers; return the number of bytes, 0 at the end of the file."""
+        assert self._file is not None
+        return os.preadv(self._file.fileno(), rooms, at)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
 class SealedFile:
     """A file of encrypted tensors, for ``safe_open`` and for code that reads the tensors into memory."""
 
     def __init__(
-        self, filename: str | os.PathLike[str], framework: str, device: Any, *, enc_key: Key, sign_key: Key
+        self,
+        file: str | os.PathLike[str] | Ranges,
+        framework: str,
+        device: Any,
+        *,
+        enc_key: Key,
+        sign_key: Key,
+        header_sha256: str | None = None,
     ) -> None:
         """Open a file and verify the signature of its header; exceptions are those of ``safe_open``.
 
         Args:
-            filename: The path.
+            file: The path, or the open file, which is closed with this one.
             framework: ``numpy`` or ``torch``, of the tensors that will be read.
             device: The device of PyTorch's tensors.
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key of the signature.
+            header_sha256: The hash that the header must have, with its length in front; None: any.
         """
         self.is_torch, self.device = framework == "torch", device
         self._framework = framework
         self._wrapping = _jwk.wrapping_key(enc_key)
         self._key_bytes = _jwk.KEY_BYTES[enc_key["alg"]]
-        self._name = os.fspath(filename)
-        self._file: io.FileIO | None = io.FileIO(filename, "rb")
+        self._ranges = file if isinstance(file, Ranges) else Ranges(file)
+        self._name = self._ranges.name
+        self.fill, self.close, self.check_open = self._ranges.fill, self._ranges.close, self._ranges.check_open
+        self.piece_bytes, self.threads = self._ranges.piece_bytes, self._ranges.threads
         try:
-            self._read_header(sign_key)
+            self._read_header(sign_key, header_sha256)
         except BaseException:
             self.close()
             raise
 
-    def _read_header(self, sign_key: Key) -> None:
-        size = os.fstat(self.descriptor()).st_size
+    def on(self, device: Any) -> SealedFile:
+        """Return the same open file, for tensors on another device."""
+        other = copy.copy(self)
+        other.device = device
+        return other
+
+    def _read_header(self, sign_key: Key, header_sha256: str | None) -> None:
+        size = self._ranges.size
         start = bytearray(8)
         self.fill(0, memoryview(start)[: min(size, 8)])
         length = struct.unpack("<Q", start)[0] if size >= 8 else size
@@ -97,7 +158,9 @@ class SealedFile:
             raise FormatError(f"the header has {length} bytes, and the format allows {MAX_HEADER_BYTES}")
         text = bytearray(length)
         self.fill(8, memoryview(text))
-        # Verifies the bytes before anything parses them: an unsigned header costs less than a file of its length.
+        if header_sha256 is not None and hashlib.sha256(start + text).hexdigest() != header_sha256:
+            raise InvalidTag(f"{self._name} was altered or exchanged: it is not the file that the manifest has")
+        # Over the bytes, before anything interprets them: an unsigned header costs less than a file of its length.
         try:
             signature = take_signature(text)
         except _InClear:
@@ -144,25 +207,6 @@ class SealedFile:
             raise FormatError("chunk_size must be a number above 0 and below 2^64")
         self.chunk = min(chunk, _END >> 2)  # longer than any file
 
-    def descriptor(self) -> int:
-        """Return the descriptor; ValueError if the file is closed."""
-        if self._file is None:
-            raise ValueError("I/O operation on closed file")
-        return self._file.fileno()
-
-    def fill(self, at: int, *rooms: memoryview) -> None:
-        """Read from offset ``at`` of the file into consecutive buffers, until all are full."""
-        left = [room for room in rooms if room.nbytes]
-        while left:
-            got = os.preadv(self.descriptor(), left, at)
-            if got == 0:
-                raise FormatError(f"the file ends at byte {at}: it was cut off")
-            at += got
-            while left and got >= left[0].nbytes:
-                got -= left.pop(0).nbytes
-            if got:
-                left[0] = left[0][got:]
-
     def sealed(self, name: str, data: Any) -> Tensor:
         """Return a tensor of the file that will be read into ``data``."""
         first, end = self.entries[name]["data_offsets"]
@@ -190,9 +234,3 @@ class SealedFile:
         if len(tags) != TAG_BYTES * chunks_of(end - first, self.chunk):
             raise FormatError(f"{name}: it has tags for another number of chunks")
         return key, base, tags
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None

@@ -43,7 +43,12 @@ def load(file: SealedFile, names: list[str]) -> Iterator[tuple[str, torch.Tensor
         room = memoryview(staging.numpy())
         return lambda piece: _fill(file, piece, room, staging)
 
-    share(make_work, pieces, workers(MOST_THREADS))
+    try:
+        share(make_work, pieces, max(workers(MOST_THREADS), min(file.threads, len(pieces))))
+    except BaseException:
+        for _, made in results:
+            made.zero_()
+        raise
     yield from results
 
 
@@ -51,14 +56,17 @@ def _fill(file: SealedFile, piece: list[Part], room: memoryview, staging: torch.
     begin = piece[0].at
     file.fill(begin, room[: piece[-1].at + piece[-1].size - begin])
     begun: list[tuple[Part, Batch]] = []
-    for part in piece:
-        here = slice(part.at - begin, part.at - begin + part.size)
-        if part.tensor.key:
-            begun.append((part, _begin(part, file.chunk, room[here])))
-        else:
-            part.data.copy_(staging[here])
-    for part, batch in begun:
-        for chunk, error in enumerate(batch.result(return_exceptions=True)):
+    try:
+        for part in piece:
+            here = slice(part.at - begin, part.at - begin + part.size)
+            if part.tensor.key:
+                begun.append((part, _begin(part, file.chunk, room[here])))
+            else:
+                part.data.copy_(staging[here])
+    finally:  # when this returns or raises, nothing writes to the tensors any more
+        ended = [(part, batch.result(return_exceptions=True)) for part, batch in begun]
+    for part, outcomes in ended:
+        for chunk, error in enumerate(outcomes):
             if isinstance(error, InvalidTag):
                 raise part.refused(part.first + chunk) from None
             if error is not None:

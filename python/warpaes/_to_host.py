@@ -6,6 +6,7 @@ cache.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -44,17 +45,28 @@ def _load(file: SealedFile, names: list[str]) -> list[tuple[str, Any]]:
         tensor, data = _empty(file, name, rooms)
         results.append((name, tensor))
         tensors.append(file.sealed(name, data))
-    pieces = list(cut(tensors, file.chunk, PIECE_BYTES, TOGETHER_BYTES))
-    share(lambda: lambda piece: _fill(file, piece), pieces, workers(-(-sum(sizes) // (2 * PIECE_BYTES))))
+    _decrypt(file, tensors, sum(sizes))
     return results
 
 
 def authenticate(file: SealedFile, name: str) -> None:
     """Decrypt a tensor of any dtype, without returning it; exceptions are those of ``load``."""
     first, end = file.entries[name]["data_offsets"]
-    tensor = file.sealed(name, memoryview(bytearray(end - first)))
-    pieces = list(cut([tensor], file.chunk, PIECE_BYTES, TOGETHER_BYTES))
-    share(lambda: lambda piece: _fill(file, piece), pieces, workers(-(-(end - first) // (2 * PIECE_BYTES))))
+    _decrypt(file, [file.sealed(name, memoryview(bytearray(end - first)))], end - first)
+
+
+def _decrypt(file: SealedFile, tensors: list[Tensor], size: int) -> None:
+    """Read and decrypt tensors of ``size`` bytes in all. If one is refused, all of their memory is wiped."""
+    length = max(PIECE_BYTES, file.piece_bytes)
+    pieces = list(cut(tensors, file.chunk, length, max(TOGETHER_BYTES, file.piece_bytes)))
+    threads = max(workers(-(-size // (2 * length))), min(file.threads, len(pieces)))
+    try:
+        share(lambda: lambda piece: _fill(file, piece), pieces, threads)
+    except BaseException:
+        for tensor in tensors:
+            if tensor.size:
+                ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(tensor.data)), 0, tensor.size)
+        raise
 
 
 def _fill(file: SealedFile, piece: list[Part]) -> None:

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
 from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
 from torch.distributed.checkpoint.filesystem import FileSystemBase
 
 from ._file_objects import named
 from ._keyset_places import as_keyset, dataset_place, lasting_keyset_place, parse
 from ._native import Keyset
+from ._open import open
 from ._torch_checkpoints import watched
 from .exceptions import FormatError, InvalidTag
 from .fs import WarpaesFileSystem
@@ -57,6 +59,11 @@ class _Files(FileSystemBase):
         parts = (name.encode(), self.numbers.get(name, "").encode(), self._associated_data)
         return b"".join([_LABEL, *(len(part).to_bytes(8, "big") + part for part in parts)])
 
+    def _open(self, path: str, name: str, mode: str) -> Any:
+        if isinstance(self._below, LocalFileSystem):  # without a file object of fsspec's between
+            return open(self._below._strip_protocol(path), mode, keyset=self._keyset, associated_data=self._bound(name))
+        return WarpaesFileSystem(self._keyset, self._bound(name), self._below).open(path, mode)
+
     @contextlib.contextmanager
     def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
         """Open a file; one that is written appears when the block ends."""
@@ -64,9 +71,8 @@ class _Files(FileSystemBase):
         name = path.rpartition("/")[2].removesuffix(_PARTIAL)
         if mode == "wb" and not name.endswith(_METADATA):
             self.numbers[name] = os.urandom(16).hex()
-        files = WarpaesFileSystem(self._keyset, self._bound(name), self._below)
         try:
-            with files.open(path, mode) as stream:
+            with self._open(path, name, mode) as stream:
                 if mode == "wb":
                     yield stream
                 else:
@@ -112,7 +118,11 @@ class _Files(FileSystemBase):
 
 
 class StorageWriter(FileSystemWriter):
-    """Writes encrypted checkpoints of ``torch.distributed.checkpoint``; each rank makes one."""
+    """Writes encrypted checkpoints of ``torch.distributed.checkpoint``; each rank makes one.
+
+    Give each checkpoint a folder of its own. A save over another checkpoint that is interrupted leaves neither: the old
+    ``.metadata`` does not open the new files.
+    """
 
     def __init__(
         self,
@@ -176,7 +186,10 @@ class StorageWriter(FileSystemWriter):
 
 
 class StorageReader(FileSystemReader):
-    """Reads the checkpoints of ``StorageWriter``; each rank makes one."""
+    """Reads the checkpoints of ``StorageWriter``; each rank makes one.
+
+    Values other than tensors are unpickled as PyTorch's planner does it: the holder of the keyset can run code.
+    """
 
     def __init__(
         self,

@@ -26,10 +26,12 @@ from fsspec.utils import isfilelike, stringify_path
 
 from ._fs_files import ClosingReader, ClosingWriter, Compressed, LocalFile, MemoryFile
 from ._fs_listing import Listing
+from ._fs_names import NamedFileSystem
 from ._keyset_places import OWN, dataset_place, lasting_keyset_place, load_keyset, parse
 from ._native import Keyset
 from ._output import Output
 from ._own_keysets import OwnKeysets
+from .names import EncryptedNames
 
 __all__ = ["WarpaesFileSystem"]
 
@@ -58,6 +60,7 @@ class WarpaesFileSystem(Listing):
         target_options: dict[str, Any] | None = None,
         fo: str = "",
         kek: str | None = None,
+        encrypted_names: str | None = None,
         **options: Any,
     ) -> None:
         """Create a file system on top of ``fs``, or of a protocol with its options.
@@ -75,6 +78,9 @@ class WarpaesFileSystem(Listing):
             target_options: The options of that protocol.
             fo: Ignored; fsspec passes it for chained URLs.
             kek: The place of the key-encryption key of the keyset, if ``keyset`` does not name it.
+            encrypted_names: The path or URL of a folder whose names are encrypted, as ``warpaes encrypt
+                --encrypt-names`` does. Paths are plain paths below it, and each file is bound to its own. Listing a
+                folder raises InvalidTag or FormatError if a name in it is not authentic.
             options: Further options of fsspec.
 
         Raises:
@@ -114,7 +120,8 @@ class WarpaesFileSystem(Listing):
                 stacklevel=3,
             )
             self.keyset = Keyset.parse(keyset)
-        self.associated_data = associated_data
+        if encrypted_names is not None and (datasets is not None or self.own is not None):
+            raise ValueError("encrypted_names: needs a keyset of its own, apart from the files and not of a dataset")
         if fs is None:
             if target_protocol is None:
                 raise ValueError("the file system beneath is missing: fs, or target_protocol")
@@ -122,6 +129,9 @@ class WarpaesFileSystem(Listing):
         if getattr(fs, "asynchronous", False):
             raise ValueError("the file system beneath is asynchronous: make it without asynchronous=True")
         self._below_fs, self._process = fs, os.getpid()
+        if encrypted_names is not None:
+            associated_data = self._use_names(encrypted_names, fs, associated_data)
+        self.associated_data = associated_data
         if datasets is not None:
             from .bulk.reading import Datasets  # which needs pyarrow
 
@@ -140,13 +150,24 @@ class WarpaesFileSystem(Listing):
         self.root_marker = fs.root_marker
         self._sizes: dict[str, tuple[Any, int | None]] = {}
 
+    def _use_names(self, root: str, fs: AbstractFileSystem, more: Any) -> Callable[[str], bytes]:
+        """Put a file system of plain paths between this one and ``fs``; return the associated data of its files."""
+        named = self._below_fs = NamedFileSystem(fs, root, EncryptedNames(self.keyset))
+
+        def bound(path: str) -> bytes:
+            return named.names.associated_data(named.plain(path), more(path) if callable(more) else more)
+
+        return bound
+
     @property
     def fs(self) -> AbstractFileSystem:
         """The underlying file system. An asynchronous one belongs to a process: a child of ``fork`` creates its own."""
         if self._process != os.getpid():
-            self._process = os.getpid()
-            if getattr(self._below_fs, "async_impl", False):
+            if isinstance(self._below_fs, NamedFileSystem):
+                self._below_fs = self._below_fs.again()
+            elif getattr(self._below_fs, "async_impl", False):
                 self._below_fs = pickle.loads(pickle.dumps(self._below_fs))
+            self._process = os.getpid()  # last: another thread of the child may be here
         return self._below_fs
 
     # fsspec sets the arguments that it pickles once the object is made. They must not contain a keyset in clear.
@@ -232,12 +253,15 @@ class WarpaesFileSystem(Listing):
     def _innermost(self, path: str) -> tuple[Any, str]:
         """Return the file system below all wrappers that only prepend a folder, and the path there."""
         below = self.fs
-        while isinstance(below, DirFileSystem):
-            below, path = below.fs, below._join(path)
+        while isinstance(below, (DirFileSystem, NamedFileSystem)):
+            path = below.stored(path) if isinstance(below, NamedFileSystem) else below._join(path)
+            below = below.fs
         return below, path
 
     def _create(self, path: str, exclusive: bool = False) -> Any:
         """Begin a file of the underlying file system that appears by ``commit``."""
+        if isinstance(self.fs, NamedFileSystem):
+            self.fs.make_parts(self.fs.stored(path))
         below, inner = self._innermost(path)
         if isinstance(below, LocalFileSystem):
             inner = below._strip_protocol(inner)

@@ -40,7 +40,7 @@ from ._jwk import Key, b64, compact
 from ._output import Output
 from ._pieces import TAG_BYTES, Ahead, Part, chunks_of, cut, workers
 from ._pieces import Tensor as Sealed
-from ._sealed_file import SealedFile
+from ._sealed_file import Ranges, SealedFile
 from ._slices import Slice
 from .exceptions import FormatError
 
@@ -269,13 +269,14 @@ class safe_open:  # noqa: N801 (safetensors' name)
 
     def __init__(
         self,
-        filename: str | os.PathLike[str],
+        filename: str | os.PathLike[str] | Ranges,
         framework: str = "numpy",
         device: Any = "cpu",
         *,
         enc_key: Key,
         sign_key: Key,
         allow_clear: bool = False,
+        _header_sha256: str | None = None,
     ) -> None:
         """Open a file and verify the signature of its header.
 
@@ -301,7 +302,9 @@ class safe_open:  # noqa: N801 (safetensors' name)
         if framework == "numpy" and device != "cpu":
             raise ValueError("NumPy's arrays are on the cpu: another device needs framework='torch'")
         self._allow_clear = allow_clear
-        self._file = SealedFile(filename, framework, device, enc_key=enc_key, sign_key=sign_key)
+        self._file = SealedFile(
+            filename, framework, device, enc_key=enc_key, sign_key=sign_key, header_sha256=_header_sha256
+        )
 
     def keys(self) -> list[str]:
         """Return the names of the tensors, in the order of the header."""
@@ -343,8 +346,8 @@ class safe_open:  # noqa: N801 (safetensors' name)
         """
         return Slice(partial(self.get_tensor, name), self._file.entries[name])
 
-    def _tensors(self, names: list[str]) -> Iterator[tuple[str, Any]]:
-        """Read and decrypt tensors with several threads."""
+    def _tensors(self, names: list[str], device: Any = None) -> Iterator[tuple[str, Any]]:
+        """Read and decrypt tensors with several threads. ``device``: another one than the file was opened for."""
         for name in names:
             if name not in self._file.entries:
                 raise KeyError(name)
@@ -355,11 +358,12 @@ class safe_open:  # noqa: N801 (safetensors' name)
                     f"{name}: is in clear, so nothing authenticates it; allow_clear=True reads such tensors, which "
                     "clear_keys() lists"
                 )
-        if self._file.is_torch and _decrypts_there(self._file.device):
+        file = self._file if device is None else self._file.on(device)
+        if file.is_torch and _decrypts_there(file.device):
             from ._to_gpu import load
         else:
             from ._to_host import load
-        yield from load(self._file, names)
+        yield from load(file, names)
 
     def close(self) -> None:
         """Close the file."""

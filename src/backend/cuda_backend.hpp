@@ -24,12 +24,6 @@ struct NumbersRun {
     std::uint64_t bytes;
 };
 
-/// Whether kernels read and write nearly every byte only once, so that it may lie in page-locked memory. (GCM's read
-/// the ciphertext again, for GHASH.)
-constexpr bool accesses_once(Mode mode, Direction direction) {
-    return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::cfb8 && mode != Mode::cfb1;
-}
-
 class CudaBackend : public Backend, public GpuMemory, public GpuTuning {
 public:
     [[nodiscard]] bool is_gpu() const noexcept final { return true; }

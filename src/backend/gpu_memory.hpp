@@ -49,8 +49,14 @@ public:
     /// Writes zeros. Complete on return, after earlier work on `stream`.
     virtual void clear(void* memory, std::size_t bytes, int device, void* stream) = 0;
     /// Locks the pages of the caller's memory. Every device can copy from and to them until they are unregistered.
-    virtual void host_register(void* pointer, std::size_t bytes) = 0;
+    /// False: the driver locks only pages that it allocates itself, as in NVIDIA's confidential computing.
+    [[nodiscard]] virtual bool host_register(void* pointer, std::size_t bytes) = 0;
     virtual void host_unregister(void* pointer) noexcept = 0;
+    /// Page-locked memory of the driver, not zeroed and not aligned to pages; nullptr if the driver has none to give.
+    [[nodiscard]] virtual void* host_alloc(std::size_t bytes) = 0;
+    virtual void host_free(void* pointer) noexcept = 0;
+    /// False once host_register has returned false.
+    [[nodiscard]] virtual bool registers() const noexcept = 0;
     [[nodiscard]] virtual void* device_alloc(int device, std::size_t bytes) = 0;
     /// Overwrites the memory first.
     virtual void device_free(void* pointer) noexcept = 0;

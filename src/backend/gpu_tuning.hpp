@@ -1,10 +1,11 @@
-// The launch figures of GPUs, which can be changed.
+// The launch figures of GPUs, which can be changed, and those of transfers to them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "aes/types.hpp"
 #include "backend/launch_table.hpp"
 
 namespace warpaes {
@@ -32,8 +33,21 @@ struct StoredLaunches {
     std::string note;
 };
 
+/// How messages in host memory reach a GPU (cuda/tuning/host.hpp has the numbers).
+struct GpuTransfers {
+    std::uint64_t least_chunk, most_chunk;  ///< of page-locked memory
+    std::uint64_t chunks;                   ///< so many of a message, within these limits
+    unsigned lanes;                         ///< per device
+    std::uint64_t pageable_chunk;
+    unsigned pageable_lanes;
+};
+
 class GpuTuning {
 public:
+    [[nodiscard]] virtual const GpuTransfers& transfers() const noexcept = 0;
+    /// Up to this length, one launch that reads and writes page-locked memory is faster than copies in both directions
+    /// at once. 0: the kernels read some of it twice.
+    [[nodiscard]] virtual std::uint64_t most_mapped(Mode mode, Direction direction) const noexcept = 0;
     /// Sets the function that looks up stored launch tables. It is called once for each GPU, on first use; nothing is
     /// launched before that. Thread-safe.
     virtual void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept = 0;

@@ -1,5 +1,5 @@
-// The tunable figures of GPU launches. Each architecture has a row of them (cuda/architectures.hpp), which `warpaes
-// tune` replaces by what it measures. No figure changes a byte of any result.
+// The tunable figures of GPU launches. Each architecture has a row of them (cuda/tuning/architectures.hpp), which
+// `warpaes tune` replaces by what it measures. No figure changes a byte of any result.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,7 @@ inline constexpr std::size_t table_bytes_each = 32 * 1024;
 /// As a threshold: the limit is never reached.
 inline constexpr std::uint32_t never = ~std::uint32_t{0};
 
-/// The defaults are the H200's values. Where and when they were measured is documented in cuda/launch_table.hpp, where
-/// they are used.
+/// The defaults are the H200's values; bench/results/launches has their measurements.
 struct LaunchTable {
     std::uint32_t tables = 4;
     std::uint32_t threads = 1024;

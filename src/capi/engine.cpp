@@ -1,10 +1,14 @@
 #include "engine/engine.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
+#include "engine/memory.hpp"
 #include "engine/pipeline/memory.hpp"
 
 namespace {
@@ -34,6 +38,16 @@ const BackendInfo& capi::backend_at(std::size_t index) {
     }
     throw Error(WARPAES_ERROR_ARGUMENT,
                 "index: there are " + std::to_string(index - rest) + " entries, got " + std::to_string(index));
+}
+
+/// The description, with the driver's refusal to lock pages, once that is known.
+const char* description_of(const BackendInfo& entry) {
+    if (entry.device < 0 || !entry.usable() || locks_ordinary_memory()) return entry.description.c_str();
+    static std::mutex mutex;
+    static std::map<const BackendInfo*, std::string> longer;
+    const std::lock_guard lock(mutex);
+    const auto at = longer.emplace(&entry, entry.description + ", page-locks only the driver's own memory").first;
+    return at->second.c_str();
 }
 
 extern "C" {
@@ -67,7 +81,7 @@ warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info) {
         out = {.struct_size = size,
                .usable = entry.usable() ? 1 : 0,
                .name = entry.name.c_str(),
-               .description = entry.description.c_str(),
+               .description = description_of(entry),
                .reason = entry.reason.c_str(),
                .device = entry.device,
                .multiprocessors = entry.multiprocessors,

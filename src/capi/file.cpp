@@ -13,7 +13,14 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-PassphraseSecret to_passphrase(const warpaes_file_job& j) {
+/// A job's enumerators and byte strings, checked before anything else. Those that its format does not have are empty.
+struct Fields {
+    std::span<const std::uint8_t> prefix, passphrase, salt, aad, iv;
+    Direction direction{};
+    Mode mode{};
+};
+
+PassphraseSecret to_passphrase(const warpaes_file_job& j, const Fields& fields) {
     PassphraseSecret secret;
     if (j.kdf != WARPAES_KDF_PBKDF2 && j.kdf != WARPAES_KDF_EVP_BYTESTOKEY) {
         throw Error(WARPAES_ERROR_ARGUMENT, "kdf: there is no derivation " + std::to_string(static_cast<int>(j.kdf)));
@@ -24,16 +31,16 @@ PassphraseSecret to_passphrase(const warpaes_file_job& j) {
     if (j.iterations > INT32_MAX) throw Error(WARPAES_ERROR_ARGUMENT, "iterations: must be below 2^31");
     if (j.iterations != 0) secret.how.iterations = j.iterations;
     if (j.digest != nullptr) secret.how.digest = j.digest;
-    secret.text = checked_bytes(j.passphrase, j.passphrase_len, "passphrase");
+    secret.text = fields.passphrase;
     secret.salted = (j.flags & WARPAES_FILE_NO_SALT) == 0;
-    secret.salt = checked_bytes(j.salt, j.salt_len, "salt");
+    secret.salt = fields.salt;
     if (!secret.salted && !secret.salt.empty()) {
         throw Error(WARPAES_ERROR_ARGUMENT, "salt: contradicts WARPAES_FILE_NO_SALT");
     }
     return secret;
 }
 
-Place to_place(const char* path, int fd, const char* name) {
+FilePlace to_place(const char* path, int fd, const char* name) {
     if (path == nullptr && fd < 0)
         throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": no path and no descriptor");
     if (path != nullptr && *path == '\0')
@@ -56,7 +63,7 @@ void check_flags(const warpaes_file_job& j) {
 }
 
 /// The options that all formats have.
-FileJob to_job(const warpaes_file_job& j) {
+FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
     check_flags(j);
     const auto has = [&](std::uint32_t flag) { return (j.flags & flag) != 0; };
     FileJob job;
@@ -80,13 +87,8 @@ FileJob to_job(const warpaes_file_job& j) {
     if (has(WARPAES_FILE_RANGE)) job.range = ByteRange{j.range_first, j.range_last};
     job.input = to_place(j.input_path, j.input_fd, "input");
     if (!job.verify) job.output = to_place(j.output_path, j.output_fd, "output");
-    if (j.progress != nullptr) {
-        job.progress = [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {
-            return call_back([&] { return call(user, done, total); }) == 0;
-        };
-    }
-    job.direction = checked_direction(j.direction);
-    job.prefix = checked_bytes(j.prefix, j.prefix_len, "prefix");
+    job.direction = fields.direction;
+    job.prefix = fields.prefix;
     if (!job.prefix.empty() && (j.format != WARPAES_FORMAT_STREAMING_AEAD || j.direction != WARPAES_ENCRYPT)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "prefix: is for encryption as STREAMING_AEAD");
     }
@@ -95,30 +97,40 @@ FileJob to_job(const warpaes_file_job& j) {
     return job;
 }
 
-AeadOptions to_aead_options(const warpaes_file_job& j) {
-    require(j.keyset, "keyset");
-    return {&j.keyset->impl, checked_bytes(j.aad, j.aad_len, "aad")};
-}
-
-EncOptions to_enc_options(const warpaes_file_job& j) {
+EncOptions to_enc_options(const warpaes_file_job& j, const Fields& fields) {
     EncOptions options;
     if (j.key != nullptr) options.key = &j.key->impl;
     if (j.format == WARPAES_FORMAT_OPENSSL_ENC) {
-        options.passphrase = to_passphrase(j);
+        options.passphrase = to_passphrase(j, fields);
     } else if (j.format != WARPAES_FORMAT_RAW) {
         throw Error(WARPAES_ERROR_ARGUMENT, "format: there is no format " + std::to_string(static_cast<int>(j.format)));
     } else {
         require(j.key, "key");
     }
-    if (j.iv != nullptr || j.format == WARPAES_FORMAT_RAW) options.iv = checked_bytes(j.iv, j.iv_len, "iv");
+    if (j.iv != nullptr || j.format == WARPAES_FORMAT_RAW) options.iv = fields.iv;
     options.pkcs7 = (j.flags & WARPAES_FILE_PKCS7) != 0;
-    options.mode = checked_mode(j.mode);
+    options.mode = fields.mode;
     return options;
 }
 
-std::unique_ptr<FileFormat> to_format(const warpaes_file_job& j, const FileJob& job) {
-    if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return enc_format(job, to_enc_options(j));
-    return job.salvage ? salvage_format(job, to_aead_options(j)) : aead_format(job, to_aead_options(j));
+std::unique_ptr<FileFormat> to_format(const warpaes_file_job& j, const Fields& fields, const FileJob& job) {
+    if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return enc_format(job, to_enc_options(j, fields));
+    require(j.keyset, "keyset");
+    const AeadOptions options{&j.keyset->impl, fields.aad};
+    return job.salvage ? salvage_format(job, options) : aead_format(job, options);
+}
+
+/// The caller's functions that are called while the job runs. `holes`: counts the calls of `hole`.
+void set_callbacks(FileJob& job, const warpaes_file_job& j, std::uint64_t& holes) {
+    if (j.progress != nullptr) {
+        job.progress = [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {
+            return call_back([&] { return call(user, done, total); }) == 0;
+        };
+    }
+    job.hole = [&holes, call = j.hole, user = j.hole_user](std::uint64_t first, std::uint64_t length) {
+        ++holes;
+        if (call != nullptr) call_back([&] { return call(user, first, length), 0; });
+    };
 }
 
 }  // namespace
@@ -133,13 +145,22 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
         const warpaes_file_job j = read_struct(job, "job");
-        FileJob common = to_job(j);
-        std::uint64_t holes = 0;
-        common.hole = [&](std::uint64_t first, std::uint64_t length) {
-            ++holes;
-            if (j.hole != nullptr) call_back([&] { return j.hole(j.hole_user, first, length), 0; });
+        const bool raw = j.format == WARPAES_FORMAT_RAW, enc = j.format == WARPAES_FORMAT_OPENSSL_ENC;
+        const auto bytes = [](bool used, const auto* pointer, std::uint64_t length, const char* name) {
+            return used ? checked_bytes(pointer, length, name) : std::span<const std::uint8_t>();
         };
-        const std::unique_ptr<FileFormat> format = to_format(j, common);
+        const Fields fields{
+            .prefix = bytes(true, j.prefix, j.prefix_len, "prefix"),
+            .passphrase = bytes(enc && j.passphrase != nullptr, j.passphrase, j.passphrase_len, "passphrase"),
+            .salt = bytes(enc, j.salt, j.salt_len, "salt"),
+            .aad = bytes(!raw && !enc, j.aad, j.aad_len, "aad"),
+            .iv = bytes(raw || j.iv != nullptr, j.iv, j.iv_len, "iv"),
+            .direction = checked_direction(j.direction),
+            .mode = raw || enc ? checked_mode(j.mode) : Mode{}};
+        FileJob common = to_job(j, fields);
+        const std::unique_ptr<FileFormat> format = to_format(j, fields, common);
+        std::uint64_t holes = 0;
+        set_callbacks(common, j, holes);
         const FileResult done = [&] {
             try {
                 return run_file(engine->impl, common, *format);

@@ -242,7 +242,7 @@ WARPAES_INLINE void gcm_end(const std::uint8_t* keys, Counter& counter, Digest& 
     if constexpr (Encrypt) hash.add(text, blocks);
 }
 
-/// Processes less than V::unroll vectors, and hashes the `Behind` vectors before `output`.
+/// Processes at most V::unroll vectors, and hashes the `Behind` vectors before `output`.
 template <class V, int Rounds, bool Encrypt, std::size_t Behind, class Counter, class Digest>
 WARPAES_INLINE void gcm_ends(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {
@@ -271,11 +271,13 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
                                 std::uint8_t* output, std::size_t bytes) {
     constexpr std::size_t n = V::unroll, step = n * V::bytes;
     constexpr bool masked = End == GcmEnd::masked;
+    // The end takes up to a step, and hashes it from registers.
+    constexpr std::size_t least = Encrypt && masked ? step + 1 : step;
     NearOutput<V> sink;
-    if (bytes >= step) {
+    if (bytes >= least) {
         if constexpr (Encrypt) {
             gcm_step<V, Rounds, n, false>(keys, counter, hash, input, output, nullptr, sink);
-            for (input += step, output += step, bytes -= step; bytes >= step;
+            for (input += step, output += step, bytes -= step; bytes >= least;
                  input += step, output += step, bytes -= step) {
                 gcm_step<V, Rounds, n, true>(keys, counter, hash, input, output, output - step, sink);
             }

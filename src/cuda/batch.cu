@@ -7,20 +7,12 @@
 #include "cuda/batch_merge.hpp"
 #include "cuda/batch_rows.hpp"
 #include "cuda/batch_work.hpp"
+#include "cuda/tuning/host.hpp"
+#include "cuda/tuning/keys.hpp"
 
 namespace warpaes::cuda {
 
 namespace {
-
-/// Most keys of single messages that are expanded at a time: 256 MiB of slots.
-constexpr std::uint64_t most_raw_keys = std::uint64_t{1} << 20;
-
-/// Number of groups for which another thread to prepare them is worthwhile, and the maximum number of threads. On an
-/// H200's host (2026-11) one thread took 147 ns a group, mostly waiting for memory.
-struct BatchThreads {
-    static constexpr std::size_t groups = 32768;
-    static constexpr unsigned most = 8;
-};
 
 template <typename Work>
 void for_each_part(const BatchContext& context, std::size_t parts, const Work& work) {
@@ -49,9 +41,9 @@ void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
 
 /// Merges neighbouring messages. Very many groups are split into a few parts.
 std::vector<MergedGroups> merge(const BatchContext& context, std::span<const MessageGroup> groups) {
-    static const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, BatchThreads::most);
+    static const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, Preparation::most_threads);
     const std::size_t most = context.pool != nullptr ? threads : 1;
-    const std::size_t parts = std::clamp<std::size_t>(groups.size() / BatchThreads::groups, 1, most);
+    const std::size_t parts = std::clamp<std::size_t>(groups.size() / Preparation::groups_of_thread, 1, most);
     std::vector<MergedGroups> merged(parts);
     for_each_part(context, parts, [&](std::size_t i) {
         const std::size_t first = groups.size() * i / parts, end = groups.size() * (i + 1) / parts;
@@ -79,7 +71,8 @@ void BatchMemory::release() noexcept {
 void run_batch(const BatchContext& context, std::span<const MessageGroup> groups) {
     std::vector<MergedGroups> parts = merge(context, groups);
     const auto raw_keys = [](const MessageGroup& g) { return g.key != nullptr ? 0 : rows_of(g, g.keys); };
-    if (std::all_of(parts.begin(), parts.end(), [](const auto& p) { return p.raw_keys() <= most_raw_keys; })) {
+    if (std::all_of(parts.begin(), parts.end(),
+                    [](const auto& p) { return p.raw_keys() <= BatchKeysLaunch::most_at_a_time; })) {
         return run_parts(context, parts);
     }
 
@@ -96,15 +89,15 @@ void run_batch(const BatchContext& context, std::span<const MessageGroup> groups
         if (raw_keys(g) <= 1) {
             part.push_back(g);
             in_part += raw_keys(g);
-            if (in_part == most_raw_keys) run_part();
+            if (in_part == BatchKeysLaunch::most_at_a_time) run_part();
             continue;
         }
         for (std::uint64_t first = 0; first < g.count;) {
-            const std::uint64_t n = std::min(g.count - first, most_raw_keys - in_part);
+            const std::uint64_t n = std::min(g.count - first, BatchKeysLaunch::most_at_a_time - in_part);
             part.push_back(g.slice(first, n));
             first += n;
             in_part += n;
-            if (in_part == most_raw_keys) run_part();
+            if (in_part == BatchKeysLaunch::most_at_a_time) run_part();
         }
     }
     if (!part.empty()) run_part();

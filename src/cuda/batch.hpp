@@ -13,8 +13,8 @@
 #include "base/pool.hpp"
 #include "cuda/batch_data.hpp"
 #include "cuda/key_table.hpp"
-#include "cuda/launch_table.hpp"
 #include "cuda/resources.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

@@ -6,16 +6,11 @@
 
 #include "cuda/batch_rows.hpp"
 #include "cuda/rows.hpp"
+#include "cuda/tuning/host.hpp"
 
 namespace warpaes::cuda {
 
 namespace {
-
-/// Smaller copies are gathered if there are more than `few_copies`.
-constexpr std::uint64_t least_copy = 64 * 1024;
-constexpr std::size_t few_copies = 64;
-/// Shortest rows that a copy engine copies at its full rate.
-constexpr std::uint64_t least_row = 256;
 
 std::uint64_t extent_of(const MessageGroup& g, const Elements& e) {
     return (rows_of(g, e) - 1) * e.stride + g.length;
@@ -31,9 +26,8 @@ bool is_in_place(const MessageGroup& g) {
 /// copies more slowly than the link to the device.
 void copy_many_rows(Pool* pool, std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from,
                     std::uint64_t from_stride, std::uint64_t bytes, std::uint64_t rows) {
-    constexpr std::uint64_t least = 512 * 1024, most_parts = 8;
     static const std::uint64_t threads = std::max(std::thread::hardware_concurrency(), 1u);
-    const std::uint64_t parts = std::min({rows, rows * bytes / least, most_parts, threads});
+    const std::uint64_t parts = std::min({rows, rows * bytes / Copies::least_of_thread, Copies::most_threads, threads});
     if (pool == nullptr || parts < 2) return copy_rows(to, to_stride, from, from_stride, bytes, rows);
     pool->for_each(parts, [&](std::size_t i) {
         const std::uint64_t first = rows * i / parts, end = rows * (i + 1) / parts;
@@ -91,7 +85,7 @@ void BatchData::survey(std::size_t index, const MessageGroup& g) {
 void BatchData::reserve() {
     std::uint64_t staged = gathered_;
     for (Stretch& s : stretches_) {
-        s.gathered = !s.foreign && s.end - s.begin < least_copy && stretches_.size() > few_copies;
+        s.gathered = !s.foreign && s.end - s.begin < Copies::least_alone && stretches_.size() > Copies::few;
         if (s.gathered) {
             // Keeps the address modulo 16.
             s.offset = staged + s.begin % 16;
@@ -163,7 +157,7 @@ void BatchData::place_output(const MessageGroup& g, Placed& placed) {
         output_at_ = offset + (g.count - 1) * placed.output_stride + g.length;
     }
     const bool foreign = place.kind == Memory::device;
-    const bool worth_rows = !gaps || (g.length >= least_row && g.output.stride <= most_pitch);
+    const bool worth_rows = !gaps || (g.length >= Copies::least_row && g.output.stride <= most_pitch);
     if (place.kind == Memory::pageable || (!foreign && !worth_rows)) {
         through_output_staging(g.output.first, g.output.stride, placed.output, placed.output_stride, g.length, g.count);
     } else if (!gaps) {
@@ -207,10 +201,10 @@ void BatchData::through_output_staging(std::uint8_t* host, std::uint64_t host_st
 }
 
 void BatchData::finish_placing() {
-    if (out_.size() > few_copies) {
+    if (out_.size() > Copies::few) {
         std::vector<Copy> kept;
         for (const Copy& c : out_) {
-            if (c.foreign || c.rows > 1 || c.bytes >= least_copy) {
+            if (c.foreign || c.rows > 1 || c.bytes >= Copies::least_alone) {
                 kept.push_back(c);
             } else {
                 through_output_staging(static_cast<std::uint8_t*>(c.to), 0, static_cast<const std::uint8_t*>(c.from), 0,

@@ -6,6 +6,10 @@
 #include "cuda/batch_launch.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/counters.hpp"
+#include "cuda/tuning/serial.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -101,7 +105,9 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
     const LaunchShape shape = BatchBlocks::shape(device, bucket.keys_are_parameters(), bucket.units);
     if (bucket.scratch_bytes != 0) {
         p->boundaries = reinterpret_cast<uint4*>(bucket.scratch);
-        launch(batch_boundaries_kernel(), thread_each(device, shape.warps(), 256, 16), stream, *p, shape.warps());
+        launch(batch_boundaries_kernel(),
+               thread_each(device, shape.warps(), ThreadEach::threads, ThreadEach::blocks_each), stream, *p,
+               shape.warps());
     }
     if (!bucket.few_keys.empty()) {
         launch(batch_blocks_few_kernel_for(bucket.mode, bucket.direction, bucket.rounds, shape.tables), shape, stream,
@@ -186,7 +192,7 @@ void enqueue_segments(const Bucket& bucket, const DeviceLimits& device, cudaStre
     p->ciphertext = bucket.scratch;
     p->bits = bucket.mode == Mode::cfb1 ? 1 : 0;
     const LaunchShape shape = shape_for(device, bucket.units);
-    launch(batch_copy_kernel_for(), {shape.grid, 256}, stream, *p);
+    launch(batch_copy_kernel_for(), {shape.grid, ThreadEach::threads}, stream, *p);
     launch(batch_segments_kernel_for(bucket.mode, bucket.rounds, shape.tables, bucket.one_key != nullptr), shape,
            stream, *p);
 }

@@ -8,6 +8,10 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/batch_gcm.hpp"
+#include "cuda/tuning/ghash.hpp"
+#include "cuda/tuning/shapes.hpp"
+#include "cuda/tuning/wipe.hpp"
 
 namespace warpaes::cuda {
 
@@ -192,7 +196,8 @@ public:
 
 private:
     void a_thread_each(Kernel<GcmBatchParams> kernel, const GcmBatchParams& p) const {
-        launch(kernel, thread_each(device_, p.end - p.first, GcmBatch::other_threads, 16), stream_, p);
+        launch(kernel, thread_each(device_, p.end - p.first, GcmBatch::other_threads, GcmBatch::other_blocks_each),
+               stream_, p);
     }
 
     /// `parts`: several warps share the wiping of a message.
@@ -238,7 +243,8 @@ private:
     }
 
     void launch_ghash(Kernel<GcmBatchParams> kernel, const GcmBatchParams& part, std::uint64_t threads) const {
-        launch(kernel, thread_each(device_, threads, GcmBatch::ghash_threads, 2), stream_, part);
+        launch(kernel, thread_each(device_, threads, GcmBatch::ghash_threads, GcmBatch::ghash_blocks_each), stream_,
+               part);
     }
 
     void hash_short(const GcmBatchParams& part) const {
@@ -265,8 +271,9 @@ private:
             const KeyRun& last = bucket_.runs.back();
             p->tiles = last.first_tile + static_cast<std::uint32_t>(GcmRows::tiles_of(last.messages));
             launch(ghash_run_powers_kernel_for(),
-                   thread_each(device_, std::uint64_t{8} * p->run_count, GcmBatch::ghash_threads, 2), stream_,
-                   RunPowersParams{p->runs, p->run_count, powers_});
+                   thread_each(device_, std::uint64_t{8} * p->run_count, GhashKeys::power_threads,
+                               GhashKeys::power_blocks_each),
+                   stream_, RunPowersParams{p->runs, p->run_count, powers_});
         }
         const LaunchShape shape = GcmRows::shape(device_, p->tiles);
         p->tiles_at_once = GcmRows::tiles_at_once(p->tiles, p->run_count, shape.grid);
@@ -298,14 +305,17 @@ private:
             p.end = std::min(p.first + at_once, part.end);
             const std::uint64_t messages = p.end - p.first;
             const int lanes = GhashKeys::lanes(messages);
-            launch(ghash_powers_kernel_for(), thread_each(device_, 8 * messages, GcmBatch::ghash_threads, 2), stream_,
+            launch(ghash_powers_kernel_for(),
+                   thread_each(device_, 8 * messages, GhashKeys::power_threads, GhashKeys::power_blocks_each), stream_,
                    p);
             launch(ghash_keys_kernel_for(wide, run.aligned),
                    {static_cast<int>(messages * (shape.rows / GhashKeys::rows_of_block)), GhashKeys::threads,
                     GhashMma::shared_bytes(device_)},
                    stream_, p);
             launch(ghash_keys_sum_kernel_for(lanes),
-                   thread_each(device_, messages * static_cast<unsigned>(lanes), GhashKeys::threads, 3), stream_, p);
+                   thread_each(device_, messages * static_cast<unsigned>(lanes), GhashKeys::threads,
+                               GhashKeys::blocks_each),
+                   stream_, p);
         }
         a_thread_each(gcm_finish_kernel_for(), part);
     }

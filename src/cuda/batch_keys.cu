@@ -4,6 +4,9 @@
 #include "cuda/batch_keys.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/keys.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -127,8 +130,8 @@ void BatchKeys::enqueue(std::span<const BucketPlan> plans, const DeviceLimits& l
 void BatchKeys::expand(const BucketPlan& plan, const DeviceLimits& limits, cudaStream_t stream) const {
     const auto expand = [&](const KeyParams& p) {
         if (p.count == 0) return;
-        LaunchShape shape = thread_each(limits, p.count, 256, 3);
-        shape.shared_bytes = batch_keys_tables * table_bytes_each;
+        LaunchShape shape = thread_each(limits, p.count, BatchKeysLaunch::threads, BatchKeysLaunch::blocks_each);
+        shape.shared_bytes = BatchKeysLaunch::tables * table_bytes_each;
         launch(batch_keys_kernel_for(plan.bucket.rounds), shape, stream, p);
     };
     const auto expand_handles = [&](const Handles& handles, bool inverse) {

@@ -15,8 +15,8 @@
 #include "cuda/batch_launch.hpp"
 #include "cuda/batch_side.hpp"
 #include "cuda/key_table.hpp"
-#include "cuda/launch_table.hpp"
 #include "cuda/resources.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

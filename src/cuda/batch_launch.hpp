@@ -14,7 +14,8 @@
 
 #include "backend/backend.hpp"
 #include "cuda/kernels/batch_params.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/counters.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

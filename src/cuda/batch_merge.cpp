@@ -1,13 +1,11 @@
 #include "cuda/batch_merge.hpp"
 
 #include "cuda/batch_rows.hpp"
+#include "cuda/tuning/host.hpp"
 
 namespace warpaes::cuda {
 
 namespace {
-
-/// Messages farther apart than this gain nothing from being one group.
-constexpr std::uint64_t most_distance = std::uint64_t{1} << 20;
 
 bool same_shape(const MessageGroup& a, const MessageGroup& b) {
     return a.length == b.length && a.unused_bits == b.unused_bits && a.mode == b.mode && a.direction == b.direction &&
@@ -53,7 +51,7 @@ bool MergedGroups::continues(const Run& run, const MessageGroup& next) {
     for (std::size_t i = 0; i < kinds; ++i) {
         const Elements &a = first.*each_kind[i], &b = second.*each_kind[i], &here = next.*each_kind[i];
         const std::uint64_t stride = distance(a, b);
-        if (stride > most_distance || distance(a, here) != stride * run.count) return false;
+        if (stride > Preparation::most_distance || distance(a, here) != stride * run.count) return false;
         const std::uint64_t least = i == 1 ? first.length : i == 4 ? first.tag_length : 0;
         if (a.first != nullptr && stride < least) return false;
         if (first.device < 0 && a.first != nullptr && !lies_with(i, a.first, here.first)) return false;

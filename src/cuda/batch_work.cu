@@ -6,6 +6,9 @@
 #include "cuda/batch_work.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
+#include "cuda/tuning/counters.hpp"
+#include "cuda/tuning/ghash.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -90,7 +93,8 @@ bool BatchWork::leave() {
 }
 
 void BatchWork::tell(const Bucket& bucket) const {
-    launch(statuses_kernel_for(), thread_each(context_.limits, bucket.messages, 256, 16), context_.stream,
+    launch(statuses_kernel_for(),
+           thread_each(context_.limits, bucket.messages, ThreadEach::threads, ThreadEach::blocks_each), context_.stream,
            StatusParams{bucket.on_device, static_cast<std::uint32_t>(bucket.groups.size()),
                         WARPAES_ERROR_AUTHENTICATION, bucket.messages});
 }

@@ -1,6 +1,7 @@
 // The `cuda` backend of a build without a CUDA compiler: it is listed, with the reason why it cannot run.
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
+#include "cuda/tuning/host.hpp"
 
 namespace warpaes {
 
@@ -27,12 +28,17 @@ public:
         refuse();
     }
     void clear(void*, std::size_t, int, void*) override { refuse(); }
-    void host_register(void*, std::size_t) override { refuse(); }
+    bool host_register(void*, std::size_t) override { refuse(); }
     void host_unregister(void*) noexcept override {}
+    void* host_alloc(std::size_t) override { refuse(); }
+    void host_free(void*) noexcept override {}
+    bool registers() const noexcept override { return true; }
     void* device_alloc(int, std::size_t) override { refuse(); }
     void device_free(void*) noexcept override {}
     bool keeps_keys() noexcept override { return false; }
     void wipe_keys_before(std::chrono::steady_clock::time_point) override {}
+    const GpuTransfers& transfers() const noexcept override { return cuda::gpu_transfers; }
+    std::uint64_t most_mapped(Mode, Direction) const noexcept override { return 0; }
     void find_launches_by(StoredLaunches (*)(const GpuShape&)) noexcept override {}
     GpuLaunches launches(int) override { refuse(); }
     void use_launches(int, const std::optional<LaunchTable>&) override { refuse(); }

@@ -10,11 +10,13 @@
 #include "base/error.hpp"
 #include "base/loaded_library.hpp"
 #include "base/process.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/rows.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/host.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes {
 
@@ -65,26 +67,26 @@ public:
             cuda::enqueue(run_of(g), limits(device), on);
             return;
         }
-        const Block j0 = pre_counter(g);
-        if (g.direction == Direction::decrypt) {
+        const bool decrypt = g.direction == Direction::decrypt;
+        const cuda::GcmMessageRun message(g, decrypt ? nullptr : reinterpret_cast<Block*>(g.tag.first));
+        if (decrypt) {
             const bool on_device = cuda::place_of(g.tag.first).kind == Memory::device;
-            return cuda::enqueue_open(gcm_run_of(g, j0, nullptr), {g.tag.first, g.tag_length}, on_device, g.statuses,
-                                      limits(device), on, share(device).pieces);
+            return cuda::enqueue_open(message.run, {g.tag.first, g.tag_length}, on_device, g.statuses, limits(device),
+                                      on, share(device).pieces);
         }
-        cuda::enqueue(gcm_run_of(g, j0, reinterpret_cast<Block*>(g.tag.first)), limits(device), on);
+        cuda::enqueue(message.run, limits(device), on);
     }
 
     void run(const MessageGroup& g, int device) override {
         const CurrentDevice current(device);
         cuda::DeviceCalls& calls = share(device).calls;
         if (g.mode != Mode::gcm) return calls.run(run_of(g), limits(device));
-        const Block j0 = pre_counter(g);
         Secret<Block> tag;
-        const GcmRun run = gcm_run_of(g, j0, &*tag);
+        const cuda::GcmMessageRun message(g, &*tag);
         if (g.direction == Direction::decrypt) {
-            if (!calls.open(run, {g.tag.first, g.tag_length}, limits(device))) *g.failed = 1;
+            if (!calls.open(message.run, {g.tag.first, g.tag_length}, limits(device))) *g.failed = 1;
         } else {
-            calls.run(run, limits(device));
+            calls.run(message.run, limits(device));
             std::copy_n(tag->begin(), g.tag_length, g.tag.first);
         }
     }
@@ -129,18 +131,28 @@ public:
         with_stream(device, stream, [&](cudaStream_t on) { check(cudaMemsetAsync(memory, 0, bytes, on), "clearing"); });
     }
 
-    void host_register(void* pointer, std::size_t bytes) override {
+    bool host_register(void* pointer, std::size_t bytes) override {
         const RelaxedCapture relaxed;
-        const cudaError_t error = cudaHostRegister(pointer, bytes, cudaHostRegisterPortable);
-        if (error != cudaErrorMemoryAllocation) return check(error, "page-locking memory");
-        try_to(error);
-        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+        return locked(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable), bytes);
     }
 
     void host_unregister(void* pointer) noexcept override {
         const RelaxedCapture relaxed;
         try_to(cudaHostUnregister(pointer));
     }
+
+    void* host_alloc(std::size_t bytes) override {
+        const RelaxedCapture relaxed;
+        void* pointer = nullptr;
+        return locked(cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable), bytes) ? pointer : nullptr;
+    }
+
+    void host_free(void* pointer) noexcept override {
+        const RelaxedCapture relaxed;
+        try_to(cudaFreeHost(pointer));
+    }
+
+    bool registers() const noexcept override { return registers_.load(std::memory_order_relaxed); }
 
     void* device_alloc(int device, std::size_t bytes) override {
         (void)limits(device);
@@ -185,6 +197,10 @@ public:
         if (!done) throw Error(WARPAES_ERROR_DEVICE, "wiping keys in device memory failed");
     }
 
+    const GpuTransfers& transfers() const noexcept override { return cuda::gpu_transfers; }
+    std::uint64_t most_mapped(Mode mode, Direction direction) const noexcept override {
+        return cuda::PageLockedAccess::most_for(mode, direction);
+    }
     void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept override { find_launches_ = find; }
 
     GpuLaunches launches(int device) override {
@@ -229,23 +245,6 @@ private:
         check(cudaStreamSynchronize(on), "waiting for the device");
     }
 
-    static GcmRun gcm_run_of(const MessageGroup& g, const Block& j0, Block* tag) {
-        return {.direction = g.direction,
-                .key = g.key,
-                .input = g.input.first,
-                .output = g.output.first,
-                .segment_bytes = g.length,
-                .last_bytes = g.length,
-                .input_stride = g.length,
-                .output_stride = g.length,
-                .j0 = &j0,
-                .public_counters = g.j0 == nullptr,
-                .result = GcmRun::Result::tag,
-                .aad_digest = g.aad_digest != nullptr ? *g.aad_digest : Block{},
-                .aad_bytes = g.aad_length,
-                .results = tag};
-    }
-
     struct Device {
         GpuShape shape;
         DeviceLimits built_in;
@@ -275,9 +274,6 @@ private:
         }
     }
 
-    /// Opt-in shared memory that the smaller of the two table layouts needs (kernels/cipher.cuh).
-    static constexpr int least_shared_bytes = 64 * 1024;
-
     static bool driver_loaded() noexcept {
 #if defined(WARPAES_SIMT)
         return true;
@@ -300,6 +296,22 @@ private:
                 if (info.usable()) info.reason = "CUDA serves the process that forked this one, and no child of it";
             }
         });
+    }
+
+    /// Whether a call has locked pages; false if the driver does not do so for such memory.
+    bool locked(cudaError_t error, std::size_t bytes) {
+        if (error == cudaErrorNotSupported) {
+            try_to(error);
+            registers_.store(false, std::memory_order_relaxed);
+            return false;
+        }
+        if (error == cudaErrorMemoryAllocation) {
+            try_to(error);
+            throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
+                        "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+        }
+        check(error, "page-locking memory");
+        return true;
     }
 
     static BackendInfo no_device(const std::string& reason) {
@@ -334,7 +346,7 @@ private:
             info.multiprocessors = properties.multiProcessorCount;
             info.memory_bytes = properties.totalGlobalMem;
             const auto shared = static_cast<int>(properties.sharedMemPerBlockOptin);
-            if (shared < least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
+            if (shared < cuda::least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
             const int capability = 10 * properties.major + properties.minor;
             const int code = cuda::code_for(properties.major, properties.minor);
             if (code == 0) {
@@ -404,6 +416,7 @@ private:
     }
 
     std::atomic<bool> awake_{false};
+    std::atomic<bool> registers_{true};
     mutable std::once_flag detected_;
     mutable Home
         home_;  ///< the process that CUDA serves; its locks may be held in a child, and its context is not there

@@ -8,6 +8,10 @@
 
 #include "backend/tag.hpp"
 #include "base/secret.hpp"
+#include "cuda/tuning/gcm.hpp"
+#include "cuda/tuning/host.hpp"
+#include "cuda/tuning/shapes.hpp"
+#include "cuda/tuning/wipe.hpp"
 
 namespace warpaes::cuda {
 
@@ -32,8 +36,7 @@ Word load(Word& word) noexcept {
 /// take; a kernel that fails never writes what is polled.
 template <typename HasCome>
 void wait(cudaStream_t stream, bool polls, const HasCome& has_come) {
-    constexpr int looks = 2000;
-    for (int i = 0; polls && i < looks; ++i) {
+    for (int i = 0; polls && i < Polling::looks; ++i) {
         if (has_come()) return;
         relax();
     }

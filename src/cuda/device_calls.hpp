@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "backend/stretch.hpp"
-#include "cuda/launch_table.hpp"
 #include "cuda/resources.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

@@ -12,6 +12,9 @@
 #include "cuda/launch.hpp"
 #include "cuda/resources.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/gcm.hpp"
+#include "cuda/tuning/ghash.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -165,8 +168,10 @@ private:
                 *factor = square(*factor);
             }
             *factor = power(p->squares[p->log_lanes], p->steps);
-            launch(ghash_combine_kernel_for(),
-                   thread_each(device_, run_.count * p->outputs * lanes, GhashCombine::threads, 16), stream_, *p);
+            launch(
+                ghash_combine_kernel_for(),
+                thread_each(device_, run_.count * p->outputs * lanes, GhashCombine::threads, GhashCombine::blocks_each),
+                stream_, *p);
         }
     }
 
@@ -254,8 +259,6 @@ public:
 
     [[nodiscard]] bool is_medium() const { return GcmMediumShape::takes(device_, whole()); }
 
-    /// H200, 2026-11, AES-128, device memory, from call to completion, microseconds in one launch and in two passes: 1
-    /// MiB 25.9 and 41.6, 8 MiB 40.4 and 52.1; an empty launch 8.7.
     unsigned enqueue_medium() {
         const GcmMediumShape shape = gcm_medium_shape(device_, whole());
         Secret<GcmPartsParams> p;

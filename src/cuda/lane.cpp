@@ -5,16 +5,15 @@
 
 #include "cuda/rows.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/batch_gcm.hpp"
+#include "cuda/tuning/host.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
 namespace {
 
-/// So many bytes kernels access in page-locked memory without having been asked to.
-constexpr std::uint64_t mapped_by_default = 1 << 20;
-/// From this length on the device wipes page-locked memory: one thread takes 43 us for 1 MiB that it has not in its
-/// caches.
-constexpr std::uint64_t wiped_by_device = 512 << 10;
+constexpr std::uint64_t mapped_by_default = PageLockedAccess::by_default;
 
 Block* blocks_of(PageLockedBuffer& buffer, std::uint64_t count) {
     return reinterpret_cast<Block*>(buffer.reserve(count * sizeof(Block)));
@@ -102,24 +101,22 @@ void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::ui
     }
 }
 
-/// Long messages of GCM under one key: a batch's kernels are made for many short ones, and take 60 us more. H200,
-/// 2026-11, GB/s with launches of their own and with a batch's kernels: 64 MiB in segments of 1 MiB 468 and 319, of 16
-/// KiB 340 and 315; 1 GiB in segments of 1 MiB 701 and 682, of 16 KiB 500 and 536.
+/// Long messages of GCM under one key.
 bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
-    constexpr std::uint64_t long_message = 64 << 10, message = 4 << 10, few_bytes = 128 << 20;
     const auto on_host = [](const std::uint8_t* pointer) {
         return pointer == nullptr || place_of(pointer).kind != Memory::device;
     };
-    const bool is_long = g.length >= long_message || (g.length >= message && g.count * g.length <= few_bytes);
-    return g.mode == Mode::gcm && g.key != nullptr && is_long && is_here(g.input.first) && is_here(g.output.first) &&
-           g.iv_length == gcm_nonce_bytes && on_host(g.iv.first) &&
+    return g.mode == Mode::gcm && g.key != nullptr && OwnLaunches::take(g.count, g.length) && is_here(g.input.first) &&
+           is_here(g.output.first) && g.iv_length == gcm_nonce_bytes && on_host(g.iv.first) &&
            (g.aad_length == 0 || (g.aad.stride == 0 && on_host(g.aad.first)));
 }
 
 void CudaLane::run_stretch(const Run& run) {
     const std::uint64_t bytes = run.length;
     if (bytes == 0) return;
-    const std::uint64_t most = !accesses_once(run.mode, run.direction) ? 0 : run.zero_copy ? bytes : mapped_by_default;
+    const std::uint64_t most = !PageLockedAccess::is_once(run.mode, run.direction) ? 0
+                               : run.zero_copy                                     ? bytes
+                                                                                   : mapped_by_default;
     carry_out({run.input, bytes, most}, {run.output, bytes, most},
               [&](const std::uint8_t* input, std::uint8_t* output) {
                   Run on_device = run;
@@ -184,7 +181,7 @@ void CudaLane::copy_rows(void* to, std::size_t to_stride, const void* from, std:
 void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes,
                           std::span<const std::uint8_t> marks, bool beyond_caches) {
     const std::size_t extent = marks.empty() ? 0 : (marks.size() - 1) * stride + bytes;
-    const std::size_t mapped = extent < wiped_by_device ? 0 : mapped_by_default;
+    const std::size_t mapped = extent < PageLockedAccess::least_wiped ? 0 : mapped_by_default;
     if (place_of(memory).kind != Memory::device && !is_in_reach(End<std::uint8_t>{memory, extent, mapped})) {
         return StretchLane::clear_rows(memory, stride, bytes, marks, beyond_caches);
     }

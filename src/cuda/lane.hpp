@@ -9,10 +9,10 @@
 #include "cuda/batch.hpp"
 #include "cuda/device_calls.hpp"
 #include "cuda/key_table.hpp"
-#include "cuda/launch_table.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/resources.hpp"
 #include "cuda/stream_batch.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

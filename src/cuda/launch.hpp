@@ -11,7 +11,7 @@
 #include "backend/backend.hpp"
 #include "base/error.hpp"
 #include "base/stack_depth.hpp"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

@@ -14,6 +14,7 @@
 
 #include "base/secret.hpp"
 #include "cuda/launch.hpp"
+#include "cuda/tuning/host.hpp"
 
 namespace warpaes::cuda {
 
@@ -215,8 +216,7 @@ inline void require_no_capture(cudaStream_t stream) {
 
 /// The two copy queues of a device, one per direction, which all of its lanes share. Chunks go in and out in one order,
 /// one at a time in each direction. With copies on the lanes' own streams, at times both copy engines work in the same
-/// direction and the other direction idles (H200, 2026-11, page-locked 1 GiB in chunks of 12 and 16 MiB, 3 lanes, two
-/// runs of each: 47.9 to 49.2 GB/s on the lanes' streams, 49.0 to 49.2 with the queues).
+/// direction and the other direction idles.
 struct CopyQueues {
     std::mutex mutex;  ///< held while a chunk is enqueued, so that both queues have the same order
     Stream in, out;
@@ -231,8 +231,7 @@ struct CopyQueues {
 /// its kernels are.
 struct CopyOrder {
     CopyOrder(CopyQueues& queues, cudaStream_t stream, std::uint64_t bytes) : in(stream), out(stream) {
-        // A smaller chunk is not worth the order of the queues, and its memory may be pageable.
-        if (bytes < std::uint64_t{1} << 20) return;
+        if (bytes < Copies::least_queued) return;
         in = queues.in.get();
         out = queues.out.get();
         lock = std::unique_lock(queues.mutex);

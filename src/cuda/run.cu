@@ -5,6 +5,11 @@
 #include "cuda/launch.hpp"
 #include "cuda/resources.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/counters.hpp"
+#include "cuda/tuning/serial.hpp"
+#include "cuda/tuning/shapes.hpp"
+#include "cuda/tuning/wipe.hpp"
 
 namespace warpaes::cuda {
 
@@ -74,8 +79,8 @@ bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, co
     const StreamScratch boundaries(saves ? warps * block_bytes : 0, stream);
     if (saves) {
         params->boundaries = static_cast<const uint4*>(boundaries.get());
-        launch(save_boundaries_kernel(), thread_each(device, warps, 256, 16), stream, params->input, params->length,
-               params->alignment, warps, static_cast<uint4*>(boundaries.get()));
+        launch(save_boundaries_kernel(), thread_each(device, warps, ThreadEach::threads, ThreadEach::blocks_each),
+               stream, params->input, params->length, params->alignment, warps, static_cast<uint4*>(boundaries.get()));
     }
     return start(blocks_kernel_for(run.mode, run.direction, rounds, shape.tables));
 }

@@ -9,8 +9,8 @@
 #include "backend/cuda_backend.hpp"
 #include "backend/stretch.hpp"
 #include "cuda/kernels/arrival.hpp"
-#include "cuda/launch_table.hpp"
 #include "cuda/resources.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -54,6 +54,31 @@ struct GcmScratch {
     DeviceBuffer& buffer;
     GcmSum* sum;  ///< zeros, and zeros again when the stream has passed the run
     HostShares shares{};
+};
+/// A whole message of GCM with its `aad_digest`, as a run.
+struct GcmMessageRun {
+    Block j0;
+    GcmRun run;
+
+    /// `tag`: receives the tag that the message has or should have.
+    GcmMessageRun(const MessageGroup& g, Block* tag)
+        : j0(pre_counter(g)),
+          run{.direction = g.direction,
+              .key = g.key,
+              .input = g.input.first,
+              .output = g.output.first,
+              .segment_bytes = g.length,
+              .last_bytes = g.length,
+              .input_stride = g.length,
+              .output_stride = g.length,
+              .j0 = &j0,
+              .public_counters = g.j0 == nullptr,
+              .result = GcmRun::Result::tag,
+              .aad_digest = g.aad_digest != nullptr ? *g.aad_digest : Block{},
+              .aad_bytes = g.aad_length,
+              .results = tag} {}
+    GcmMessageRun(const GcmMessageRun&) = delete;
+    GcmMessageRun& operator=(const GcmMessageRun&) = delete;
 };
 /// The same for GCM. `results` is memory that the device can write. With `scratch`, the caller keeps `j0` until the
 /// stream has passed the run. Without it, the scratch memory is allocated in stream order, and `j0` has been read when

@@ -6,6 +6,9 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/shapes.hpp"
+#include "cuda/tuning/xts.hpp"
 
 namespace warpaes::cuda {
 

@@ -6,6 +6,7 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

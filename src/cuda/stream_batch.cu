@@ -6,6 +6,7 @@
 #include "cuda/batch_work.hpp"
 #include "cuda/kernels/key_slot.hpp"
 #include "cuda/stream_batch.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/batch.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

@@ -15,6 +15,8 @@ namespace warpaes {
 
 namespace {
 
+constexpr std::uint64_t page_bytes = 4096;
+
 /// `fd`: -1 for private memory.
 std::uint8_t* map_memory(std::uint64_t bytes, int fd) {
     const int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
@@ -49,12 +51,23 @@ Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::
     map(shared);  // whole pages, which cudaHostAlloc does not guarantee
     if (!may_use_gpu) return;
     try {
-        gpus.host_register(data_, bytes);
-        registered_ = true;
+        lock_pages(shared);
     } catch (...) {
         close();
         throw;
     }
+}
+
+void Arena::lock_pages(bool shared) {
+    registered_ = gpu_memory().host_register(data_, bytes_);
+    if (registered_ || shared) return;
+    of_driver_ = gpu_memory().host_alloc(bytes_ + page_bytes);
+    if (of_driver_ == nullptr) return;
+    (void)::munmap(data_, bytes_);
+    mapped_ = false;
+    const auto begin = reinterpret_cast<std::uintptr_t>(of_driver_);
+    data_ = static_cast<std::uint8_t*>(of_driver_) + (page_bytes - begin % page_bytes) % page_bytes;
+    std::memset(data_, 0, bytes_);
 }
 
 void Arena::map(bool shared) {
@@ -85,6 +98,12 @@ void Arena::close() noexcept {
     const bool here = home_.is_here();
     if (device_ >= 0) {
         if (here) gpu_memory().device_free(data_);
+    } else if (of_driver_ != nullptr) {
+        // In a child the driver's memory is the parent's, or is not there.
+        if (here) {
+            wipe({data_, bytes_});
+            gpu_memory().host_free(of_driver_);
+        }
     } else if (mapped_) {
         if (registered_ && here) gpu_memory().host_unregister(data_);
         if (descriptor_ < 0 || here) wipe({data_, bytes_});

@@ -13,24 +13,10 @@ namespace warpaes {
 
 namespace {
 
-/// Chunks for a GPU: large enough to hide a copy's fixed cost, and small enough that the first and the last copy, which
-/// overlap with nothing, hardly matter: a 32nd of the message, within limits.
-/// H200, 2026-11, page-locked 1 GiB, CTR-128, chunks of 8 / 12 / 16 MiB: 3 lanes 48.6 / 49.0 / 49.1, 4 lanes 48.2 /
-/// 48.6 / 48.8, 5 lanes 48.3 / 48.5 / 48.4 GB/s, where copies alone reached 49.9 in both directions.
-/// GCM-128, 8 / 16 / 32 MiB in chunks of 1 MiB: 28.1 / 33.3 / 35.9, of 2 MiB: 31.4 / 36.3 / 41.0 GB/s. With several
-/// GPUs half of it: their kernels take chunks of up to 1 MiB where they lie.
-constexpr std::uint64_t gpu_chunk_page_locked_least = std::uint64_t{2} << 20;
-constexpr std::uint64_t gpu_chunk_page_locked_most = std::uint64_t{16} << 20;
-constexpr unsigned gpu_lanes_page_locked = 3;
-/// Pageable memory and files need more host threads, because the threads copy to and from page-locked staging buffers.
-/// The chunks are smaller to speed up the first call, which allocates the staging buffers. The same machine, 16 cores:
-/// 8, 12, 16 lanes of 2 MiB: 22, 30, 32 GB/s.
-constexpr std::uint64_t gpu_chunk_pageable = std::uint64_t{2} << 20;
-constexpr unsigned gpu_lanes_pageable = 16;
-
-std::uint64_t gpu_chunk_page_locked(std::uint64_t bytes, std::size_t gpus) {
-    const std::uint64_t share = (bytes / 32 + 4095) / 4096 * 4096;
-    return std::clamp(share, gpu_chunk_page_locked_least / (gpus > 1 ? 2 : 1), gpu_chunk_page_locked_most);
+/// Several GPUs take shorter chunks: their kernels read and write chunks of up to 1 MiB where they lie.
+std::uint64_t page_locked_chunk(const GpuTransfers& transfers, std::uint64_t bytes, std::size_t gpus) {
+    const std::uint64_t share = (bytes / transfers.chunks + 4095) / 4096 * 4096;
+    return std::clamp(share, transfers.least_chunk / (gpus > 1 ? 2 : 1), transfers.most_chunk);
 }
 
 std::string names_of_backends() {
@@ -217,9 +203,10 @@ Plan Engine::choose(const Work& work, bool counts) const {
 void Engine::shape(Plan& plan, std::uint64_t bytes, Memory memory) const {
     if (plan.backend->is_gpu()) {
         const bool fast = memory != Memory::pageable;
-        const unsigned per_device = fast ? gpu_lanes_page_locked : std::min(gpu_lanes_pageable, options_.threads + 2);
+        const GpuTransfers& transfers = gpu_.transfers();
+        const unsigned per_device = fast ? transfers.lanes : std::min(transfers.pageable_lanes, options_.threads + 2);
         plan.devices = gpus();
-        plan.chunk_bytes = fast ? gpu_chunk_page_locked(bytes, plan.devices.size()) : gpu_chunk_pageable;
+        plan.chunk_bytes = fast ? page_locked_chunk(transfers, bytes, plan.devices.size()) : transfers.pageable_chunk;
         plan.lanes = per_device * static_cast<unsigned>(plan.devices.size());
     } else {
         plan.devices = no_device;

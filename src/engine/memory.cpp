@@ -42,6 +42,10 @@ void clear_memory(void* memory, std::size_t bytes, int device) {
     }
 }
 
+bool locks_ordinary_memory() noexcept {
+    return gpu_memory().registers();
+}
+
 void wait_for_device(int device) {
     if (device >= 0) gpu_memory().synchronize(device, nullptr);
 }

@@ -27,6 +27,8 @@ void copy_anywhere(void* to, const void* from, std::size_t bytes);
 void gather_rows(void* to, const void* from, std::size_t from_stride, std::size_t bytes, std::size_t rows, int device);
 /// Overwrites `memory`, which lies on `device` or in host memory, with zeros. No work may be using it.
 void clear_memory(void* memory, std::size_t bytes, int device);
+/// False once the driver has refused to lock pages of memory that it did not allocate: confidential computing.
+[[nodiscard]] bool locks_ordinary_memory() noexcept;
 /// Waits for the work on the default stream of `device`; host memory needs no wait.
 void wait_for_device(int device);
 

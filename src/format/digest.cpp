@@ -1,6 +1,7 @@
 #include "format/digest.hpp"
 
 #include <new>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/library_context.hpp"
@@ -45,8 +46,13 @@ void DigestSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes
     sink_.write(offset, bytes);
 }
 
-DigestSource::DigestSource(Source& source, std::span<const std::uint8_t> before) : source_(source) {
-    digest_.update(before);
+DigestSource::DigestSource(Source& source, Source& file, std::uint64_t before) : source_(source) {
+    if (file.size() == Engine::unknown_length) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: SHA256_INPUT is for files, and the input is a pipe");
+    }
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(before));
+    (void)file.read(0, bytes);
+    digest_.update(bytes);
 }
 
 std::size_t DigestSource::read(std::uint64_t offset, std::span<std::uint8_t> buffer) {

@@ -45,8 +45,9 @@ private:
 /// again are hashed once.
 class DigestSource final : public Source {
 public:
-    /// `before`: hashed first; the bytes in front of `source` in its file.
-    DigestSource(Source& source, std::span<const std::uint8_t> before);
+    /// Hashes the first `before` bytes of `file` first, which are in front of `source`. Throws Error{ARGUMENT} if the
+    /// file is a pipe.
+    DigestSource(Source& source, Source& file, std::uint64_t before);
     std::uint64_t size() const noexcept override { return source_.size(); }
     bool is_sequential() const noexcept override { return true; }
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;

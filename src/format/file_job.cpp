@@ -5,34 +5,19 @@
 
 #include "base/error.hpp"
 #include "base/pool.hpp"
-#include "engine/pipeline/file.hpp"
 #include "format/base64.hpp"
 
 namespace warpaes {
 
 namespace {
 
-/// Returns a hook that asks the job's progress callback whether to continue while a pipe has no data or room.
-WaitHook hook_of(const FileJob& job, std::uint64_t size) {
+/// Returns a hook that asks the job's progress callback whether to continue while a pipe has no data or room. `size`: of
+/// the input, as far as it is known then.
+WaitHook hook_of(const FileJob& job, const std::uint64_t& size) {
     if (!job.progress) return {};
-    return [&job, size] {
+    return [&job, &size] {
         if (!job.progress(0, size)) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
     };
-}
-
-FileSource open_source(const FileJob& job) {
-    const Place& place = job.input;
-    const WaitHook hook = hook_of(job, Engine::unknown_length);
-    if (!place.path.empty()) return FileSource(place.path, hook);
-    return FileSource(place.fd, place.fd == 0 ? "standard input" : "the input descriptor", hook);
-}
-
-std::unique_ptr<FileSink> open_sink(const FileJob& job, const FileSource& input) {
-    const Place& place = job.output;
-    const WaitHook hook = hook_of(job, input.size());
-    if (!place.path.empty()) return std::make_unique<FileSink>(place.path, job.overwrite, input, hook);
-    return std::make_unique<FileSink>(place.fd, place.fd == 1 ? "standard output" : "the output descriptor", input,
-                                      hook);
 }
 
 /// A lower bound of the output's length: tags and padding take less than a 64th. 0 if the input is a pipe.
@@ -60,7 +45,10 @@ Plan FileFormat::fitted(const Engine& engine, Plan plan, const FileJob& job, std
 
 FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     const bool encrypt = job.direction == Direction::encrypt;
-    FileSource file = open_source(job);
+    std::uint64_t input_size = Engine::unknown_length;
+    const WaitHook hook = hook_of(job, input_size);
+    FileSource file = FileSource::at(job.input, hook);
+    input_size = file.size();
     std::optional<Base64Source> decoded;
     Source* input = &file;
     if (!encrypt && job.base64) input = &decoded.emplace(file);
@@ -69,18 +57,15 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     SourceSlice content(*input, opening.begin, opening.size);
 
     std::optional<DigestSource> hashed;
-    if (job.sha256_input) {
-        if (file.size() == Engine::unknown_length)
-            throw Error(WARPAES_ERROR_ARGUMENT, "flags: SHA256_INPUT is for files, and the input is a pipe");
-        std::vector<std::uint8_t> before(static_cast<std::size_t>(opening.begin));
-        (void)file.read(0, before);
-        hashed.emplace(content, before);
-    }
+    if (job.sha256_input) hashed.emplace(content, file, opening.begin);
 
-    const std::unique_ptr<FileSink> output = job.verify ? nullptr : open_sink(job, file);
-    if (output != nullptr) output->set_durable(job.durable);
-    if (output != nullptr && job.keep_attributes) output->keep_attributes(file.status());
-    if (output != nullptr) output->require_space(least_output(opening, content));
+    std::unique_ptr<FileSink> output;
+    if (!job.verify) {
+        output = FileSink::at(job.output, job.overwrite, file, hook);
+        output->require_space(least_output(opening, content));
+        output->set_durable(job.durable);
+        if (job.keep_attributes) output->keep_attributes(file.status());
+    }
     Sink* sink = output.get();
     std::optional<DigestSink> digested;
     if (job.sha256) sink = &digested.emplace(*sink);

@@ -11,16 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/pipeline/file.hpp"
 #include "engine/pipeline/pipeline.hpp"
 #include "format/digest.hpp"
 
 namespace warpaes {
-
-/// A file given by its path, or, if that is empty, by a descriptor.
-struct Place {
-    std::string path;
-    int fd = -1;
-};
 
 /// Bytes first to last of the result, both included.
 struct ByteRange {
@@ -42,8 +37,8 @@ struct FileJob {
     unsigned threads = std::numeric_limits<unsigned>::max();
     std::optional<ByteRange> range;
     std::span<const std::uint8_t> prefix;  ///< of encryption: written in front of the file
-    Place input;
-    Place output;
+    FilePlace input;
+    FilePlace output;
     Progress progress;
     /// With `salvage`: a range of the output that is zeros, in order. Engine::unknown_length: the end is missing.
     std::function<void(std::uint64_t first, std::uint64_t length)> hole;

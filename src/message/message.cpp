@@ -1,15 +1,15 @@
 #include "message/message.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <string>
 
 #include "aes/counter.hpp"
 #include "aes/ghash.hpp"
-#include "aes/pkcs7.hpp"
 #include "aes/siv.hpp"
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
-#include "engine/chain.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "engine/run/executor.hpp"
 #include "engine/run/tagged.hpp"
@@ -86,102 +86,65 @@ std::uint64_t output_length(const Request& r) {
     return round_up(m.length, mode.sealed_unit) + mode.growth;
 }
 
-/// The message without its IV; `chain` must outlive it.
-MessageGroup whole(const Request& r, const Block& chain) {
-    MessageGroup message = r.message;
-    message.iv = Elements::of(chain.data());
-    return message;
-}
-
-/// Processes a whole message of ECB or CBC with PKCS#7 padding.
-void encrypt_padded(Executor& executor, const Request& r, const Block& iv, MessageResult& result) {
-    const MessageGroup& m = r.message;
-    const std::uint64_t body = m.length / block_bytes * block_bytes;
-    const auto rest = static_cast<std::size_t>(m.length - body);
-    std::uint8_t* const output = m.output.first;
-    Secret<Block> chain(iv), last, out;
-    MessageGroup run = whole(r, *chain);
-    run.length = body;
-    executor.read(last->data(), m.input.first + body, rest);
-    pkcs7_pad(*last, rest);
-    executor.run(run);
-    if (body != 0 && m.mode == Mode::cbc) executor.read(chain->data(), output + body - block_bytes, block_bytes);
-    executor.run_local(run, *last, *out);
-    executor.write(output + body, out->data(), block_bytes);
-    result.output_length = body + block_bytes;
-}
-
-/// The last block is decrypted first: with wrong padding nothing else is decrypted, so that a forged message costs no
-/// more than the zeros over its output.
-void decrypt_padded(Executor& executor, const Request& r, const Block& iv, MessageResult& result) {
-    const MessageGroup& m = r.message;
-    const std::uint64_t body = m.length - block_bytes;
-    const std::uint8_t* const input = m.input.first;
-    std::uint8_t* const output = m.output.first;
-    Secret<Block> last, out;
-    Block chain(iv);
-    if (body != 0 && m.mode == Mode::cbc) executor.read(chain.data(), input + body - block_bytes, block_bytes);
-    executor.read(last->data(), input + body, block_bytes);
-    executor.run_local(whole(r, chain), *last, *out);
-    const std::size_t kept = pkcs7_unpad(*out);
-    if (kept == block_bytes) {
-        executor.clear(output, m.length);
-        result.refusal = wrong_padding;
-        return;
+/// The parts of a message, in the order in which they are processed. A range is whole blocks, and at either end bytes
+/// of one. With padding, the last block is such a part; it is decrypted first: if its padding is wrong, nothing else is
+/// decrypted, so that a forged message costs no more than the zeros over its output.
+class Parts {
+public:
+    Parts(const Request& r, bool may_wait) {
+        const MessageGroup& m = r.message;
+        const std::uint64_t body = m.length / block_bytes * block_bytes;
+        if (r.pkcs7 && m.direction == Direction::encrypt) {
+            add({.offset = 0, .length = body});
+            add({.offset = body, .length = m.length - body, .local = true, .padding = MessagePart::Padding::add});
+        } else if (r.pkcs7) {
+            add({.offset = body - block_bytes,
+                 .length = block_bytes,
+                 .local = true,
+                 .padding = MessagePart::Padding::remove});
+            add({.offset = 0, .length = body - block_bytes});
+        } else if (r.range && m.mode != Mode::xts) {
+            cut(m, *r.range, may_wait);
+        } else {
+            add({.offset = r.range ? r.range->offset : 0, .length = r.range ? r.range->length : m.length, .to = 0});
+        }
     }
-    MessageGroup run = whole(r, iv);
-    run.length = body;
-    executor.run(run);
-    executor.write(output + body, out->data(), kept);
-    result.output_length = body + kept;
-}
+    operator std::span<const MessagePart>() const { return {parts_.data(), count_}; }
 
-/// Produces bytes [offset, offset + length) of the result: whole blocks go straight to the output, the partial block at
-/// either end goes through a local block.
-void crypt_range(Executor& executor, const Request& r, const Block& iv, bool may_wait) {
-    const MessageGroup& m = r.message;
-    const std::uint64_t unit = (m.mode == Mode::cfb8 || m.mode == Mode::cfb1) ? 1 : block_bytes;
-    std::uint64_t at = r.range->offset;
-    const std::uint64_t end = at + r.range->length;
-    std::uint8_t* out = m.output.first;
+private:
+    void add(const MessagePart& part) { parts_[count_++] = part; }
 
-    const auto chain_for = [&](std::uint64_t offset) {
-        std::array<std::uint8_t, block_bytes> before{};
-        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(offset, block_bytes));
-        if (chains_on_ciphertext(m.mode, m.direction)) executor.read(before.data(), m.input.first + offset - n, n);
-        return chain_at(m.mode, iv, offset, {before.data(), n});
-    };
-    Block chain{};
-    const auto partial_block = [&](std::uint64_t start, std::uint64_t stop) {
-        const std::uint64_t block_at = start / block_bytes * block_bytes;
-        const auto available = static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, m.length - block_at));
-        Secret<Block> in, plain;
-        executor.read(in->data(), m.input.first + block_at, available);
-        chain = chain_for(block_at);
-        executor.run_local(whole(r, chain), *in, *plain);
-        executor.write(out, plain->data() + (start - block_at), static_cast<std::size_t>(stop - start));
-        out += stop - start;
-    };
+    void cut(const MessageGroup& m, const Range& range, bool may_wait) {
+        const std::uint64_t unit = (m.mode == Mode::cfb8 || m.mode == Mode::cfb1) ? 1 : block_bytes;
+        std::uint64_t at = range.offset;
+        const std::uint64_t end = at + range.length;
+        const bool ends_in_block = needs_whole_blocks(m.mode) && end % unit != 0;
+        if (!may_wait && (at % unit != 0 || ends_in_block)) {
+            throw Error(WARPAES_ERROR_RANGE, "range: an asynchronous call takes ranges of whole 16-byte blocks");
+        }
+        const auto partial = [&](std::uint64_t stop) {
+            const std::uint64_t block = at / block_bytes * block_bytes;
+            add({.offset = block,
+                 .length = std::min<std::uint64_t>(block_bytes, m.length - block),
+                 .to = at - range.offset,
+                 .local = true,
+                 .skip = at - block,
+                 .keep = stop - at});
+            at = stop;
+        };
+        const std::uint64_t first_whole = std::min((at + unit - 1) / unit * unit, end);
+        if (at < first_whole) partial(first_whole);
+        const std::uint64_t whole_end = ends_in_block ? end / unit * unit : end;
+        if (at < whole_end) {
+            add({.offset = at, .length = whole_end - at, .to = at - range.offset});
+            at = whole_end;
+        }
+        if (at < end) partial(end);
+    }
 
-    const std::uint64_t first_whole = (at + unit - 1) / unit * unit;
-    const bool ends_in_block = needs_whole_blocks(m.mode) && end % unit != 0;
-    if (!may_wait && (at % unit != 0 || ends_in_block)) {
-        throw Error(WARPAES_ERROR_RANGE, "range: an asynchronous call takes ranges of whole 16-byte blocks");
-    }
-    if (at < first_whole && at < end) {
-        const std::uint64_t stop = std::min(first_whole, end);
-        partial_block(at, stop);
-        at = stop;
-    }
-    const std::uint64_t whole_end = ends_in_block ? end / unit * unit : end;
-    if (at < whole_end) {
-        chain = chain_for(at);
-        executor.run(stretch_of(m.mode, m.direction, *m.key, chain, m.input.first + at, out, whole_end - at));
-        out += whole_end - at;
-        at = whole_end;
-    }
-    if (at < end) partial_block(at, end);
-}
+    std::array<MessagePart, 3> parts_;
+    std::size_t count_ = 0;
+};
 
 }  // namespace
 
@@ -300,19 +263,15 @@ void crypt_any(Engine& engine, const Request& r, MessageResult& result, std::opt
         if (!ran.authentic) result.refusal = wrong_tag;
         return result.add(ran);
     }
-    const Block iv = checked_iv(m.mode, {m.iv.first, static_cast<std::size_t>(m.iv_length)});
+    Block iv{};
+    std::copy_n(m.iv.first, m.iv_length, iv.begin());
+    MessageGroup message = m;
+    if (m.mode == Mode::xts) message.data_units = xts_units_of(m);
+    const Parts parts(r, !stream);
     Executor executor(engine, m.input.first, m.output.first, stream, r.input_device);
-    if (r.pkcs7) {
-        m.direction == Direction::encrypt ? encrypt_padded(executor, r, iv, result)
-                                          : decrypt_padded(executor, r, iv, result);
-    } else if (m.mode == Mode::xts) {
-        const Block number = xts_chain_at(iv, r.range ? r.range->offset : 0, xts_units_of(m));
-        executor.run(xts_units(r, number));
-    } else if (r.range) {
-        crypt_range(executor, r, iv, !stream);
-    } else {
-        executor.run(whole(r, iv));
-    }
+    const std::optional<std::uint64_t> written = executor.run_parts(message, iv, parts);
+    if (!written) result.refusal = wrong_padding;
+    result.output_length = written.value_or(result.output_length);
     result.add(executor.ran());
 }
 

@@ -24,6 +24,24 @@ bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
            on_host(m.tag, m.tag_length);
 }
 
+/// The way of all short messages to a kernel. `input_device`: where the input lies, if that is known. The outcome has
+/// no way if a buffer lies in device memory.
+[[gnu::always_inline]] inline PlainOutcome carry_out(const ShortWay& way, const ShortMessage& m, int input_device) {
+    if (!all_memory_is_the_hosts() && (input_device >= 0 || !lies_in_host_memory(m, input_device))) {
+        return {nullptr, true, input_device};
+    }
+    const bool right = clean_after(way.function, m);
+    if (!right) wipe({m.output, static_cast<std::size_t>(m.length)});
+    return {&way, right};
+}
+
+bool note(const PlainOutcome& outcome, MessageResult& result) {
+    if (outcome.way == nullptr) return false;
+    result.backend = outcome.way->backend;
+    if (!outcome.tag_is_right) result.refusal = wrong_tag;
+    return true;
+}
+
 std::uintptr_t address(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
@@ -72,11 +90,7 @@ template <ShortWay::Plain Kind>
                                .aad_length = m.aad_len,
                                .tag = static_cast<std::uint8_t*>(m.tag),
                                .tag_length = m.tag_len};
-    int input_device = -1;
-    if (!all_memory_is_the_hosts() && !lies_in_host_memory(message, input_device)) return {nullptr, true, input_device};
-    const bool right = clean_after(way.function, message);
-    if (!right) wipe({message.output, static_cast<std::size_t>(message.length)});
-    return {&way, right};
+    return carry_out(way, message, -1);
 }
 
 }  // namespace
@@ -86,11 +100,8 @@ PlainOutcome crypt_plain(Engine& engine, const warpaes_message& m, const Expande
 }
 
 bool crypt_plain_or_fail(Engine& engine, const warpaes_message& m, const ExpandedKey& key, MessageResult& result) {
-    const PlainOutcome outcome = crypt_if_plain<ShortWay::Plain::may_fail>(engine, m, key);
-    if (outcome.way == nullptr) return false;
+    if (!note(crypt_if_plain<ShortWay::Plain::may_fail>(engine, m, key), result)) return false;
     result.output_length = m.input_len;
-    result.backend = outcome.way->backend;
-    if (!outcome.tag_is_right) result.refusal = wrong_tag;
     return true;
 }
 
@@ -118,13 +129,7 @@ bool crypt_short(Engine& engine, const Request& r, MessageResult& result) {
                                .tweak_key = m.tweak_key,
                                .data_units = m.mode == Mode::xts ? xts_units_of(m) : DataUnits{},
                                .unused_bits = m.unused_bits};
-    int input_device = r.input_device;
-    if (!all_memory_is_the_hosts() && (input_device >= 0 || !lies_in_host_memory(message, input_device))) return false;
-    result.backend = way.backend;
-    if (clean_after(way.function, message)) return true;
-    wipe({m.output.first, static_cast<std::size_t>(m.length)});
-    result.refusal = wrong_tag;
-    return true;
+    return note(carry_out(way, message, r.input_device), result);
 }
 
 }  // namespace warpaes

@@ -6,7 +6,6 @@
 
 #include "aes/xts.hpp"
 #include "base/error.hpp"
-#include "engine/chain.hpp"
 
 namespace warpaes {
 
@@ -62,17 +61,6 @@ void check_xts_range(const Request& r) {
                                              " bytes; got bytes " + std::to_string(r.range->offset) + " + " +
                                              std::to_string(r.range->length));
     }
-}
-
-MessageGroup xts_units(const Request& r, const Block& number) {
-    MessageGroup units = r.message;
-    units.iv = Elements::of(number.data());
-    units.data_units = xts_units_of(r.message);
-    if (r.range) {
-        units.input = Elements::of(r.message.input.first + r.range->offset);
-        units.length = r.range->length;
-    }
-    return units;
 }
 
 }  // namespace warpaes

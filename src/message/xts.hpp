@@ -27,7 +27,4 @@ void check_xts_step(std::uint64_t step);
     return given_xts_units(m.data_units.bytes, m.data_units.step, m.length);
 }
 
-/// The data units of a checked message, or of its range; the first has the number `number`.
-[[nodiscard]] MessageGroup xts_units(const Request& request, const Block& number);
-
 }  // namespace warpaes

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 #include <vector>
 
@@ -187,6 +188,14 @@ KeyProgram::~KeyProgram() {
     close_output();
     if (process_ < 0) return;
     ::kill(process_, SIGTERM);
+    // One that ignores the signal would otherwise run, and be waited for, for ever.
+    for (int i = 0; i < 100; ++i) {
+        const pid_t ended = ::waitpid(process_, nullptr, WNOHANG);
+        if (ended == process_ || (ended < 0 && errno != EINTR)) return;
+        constexpr timespec ten_milliseconds{0, 10'000'000};
+        ::nanosleep(&ten_milliseconds, nullptr);
+    }
+    ::kill(process_, SIGKILL);
     while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 

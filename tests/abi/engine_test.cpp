@@ -107,7 +107,26 @@ TEST(Backends, AreListedInOrder) {
     EXPECT_EQ(query(0).usable, 1) << "libcrypto runs everywhere";
 }
 
-/// A device that the build has no code for is listed with the reason, and never chosen.
+/// A driver that locks no pages of ordinary memory is named once that is known, and strings that were returned stay.
+TEST(Backends, ADriverThatLocksNoPages) {
+    const char* const wanted = std::getenv("WARPAES_SIMT_CONFIDENTIAL");
+    const auto last = [] { return query(warpaes_backend_count() - 1); };
+    const warpaes_backend_info before = last();
+    if (before.usable == 0) return;
+    const std::string said = before.description;
+    const Engine engine = make_engine("cuda");
+    void* memory = nullptr;
+    ASSERT_EQ(warpaes_alloc(engine.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 1, &memory), WARPAES_OK);
+    warpaes_free(engine.get(), memory);
+    const std::string refused = ", page-locks only the driver's own memory";
+    const bool known = said.find(refused) != std::string::npos;
+    const std::string longer = wanted != nullptr && !known ? said + refused : said;
+    EXPECT_EQ(last().description, longer);
+    EXPECT_EQ(last().description, longer);
+    EXPECT_EQ(before.description, said);
+}
+
+/// A device that the build has no code for is there to see, with the reason, and is never chosen.
 TEST(UnknownGpu, IsListedAndRefused) {
     if (std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY") == nullptr) {
         GTEST_SKIP() << "needs a GPU that the build has no code for; the test simulated.unknown_gpu runs this on any "

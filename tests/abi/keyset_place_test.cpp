@@ -246,6 +246,8 @@ TEST_F(KeysetPlaces, WhatIsNoPlaceOrDoesNotOpenIsRefused) {
         {"/dev/null", WARPAES_ERROR_KEYSET, "'/dev/null'"},
         {"/dev/zero", WARPAES_ERROR_KEYSET, "is longer than"},
         {"exec:yes", WARPAES_ERROR_KEYSET, "is longer than"},
+        {"exec:trap '' TERM PIPE; while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done 2>/dev/null",
+         WARPAES_ERROR_KEYSET, "is longer than"},
     };
     for (const auto& each : cases) refused(each.place, each.status, each.words);
     warpaes_keyset* keyset = nullptr;

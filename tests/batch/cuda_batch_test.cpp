@@ -594,7 +594,7 @@ TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
     void* const mapped = mmap(nullptr, 4 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(mapped, MAP_FAILED);
     auto* const memory = static_cast<std::uint8_t*>(mapped);
-    for (std::size_t i = 0; i < 4; ++i) cuda_backend().host_register(memory + i * half, half);
+    for (std::size_t i = 0; i < 4; ++i) ASSERT_TRUE(cuda_backend().host_register(memory + i * half, half));
     std::mt19937 random(9);
     const oracle::Bytes key_bytes(16, 5);
     const ExpandedKey key(key_bytes);

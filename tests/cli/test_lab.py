@@ -144,6 +144,31 @@ class Lab(CommandTest):
                 self.lab("report", "out/record.json", "-o", "link.html")
                 self.assertTrue(os.path.islink(self.path("link.html")))
                 self.assertEqual(self.read("elsewhere/page.html").decode(), page)
+        with self.subTest("open files"):
+            # As with `(echo before; warpaes lab report … -o NAME) > page.html`
+            os.symlink("/dev/fd/1", self.path("link to the descriptor"))
+            for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "stdout", "link to the descriptor"):
+                with open(self.path("both.html"), "wb") as both:
+                    both.write(b"before")
+                    both.flush()
+                    command = [WARPAES, "lab", "report", "out/record.json", "-o", name]
+                    subprocess.run(command, cwd=self.directory, stdout=both, check=True, timeout=60)
+                self.assertEqual(self.read("both.html").decode(), "before" + page, name)
+        with self.subTest("a name that another user could plant"):
+            self.write("victim", b"kept")
+            os.symlink("victim", self.path("page.html.new"))
+            self.write("page.html", b"before")
+            os.chmod(self.path("page.html"), 0o600)
+            self.lab("report", "out/record.json", "-o", "page.html")
+            self.assertEqual((self.read("victim"), self.read("page.html").decode()), (b"kept", page))
+            self.assertEqual(stat.S_IMODE(os.stat(self.path("page.html")).st_mode), 0o600)
+        with self.subTest("a link to itself"):
+            os.symlink("circle", self.path("circle"))
+            self.refused(WRITE, "circle", "lab", "report", "out/record.json", "-o", "circle")
+            self.assertTrue(os.path.islink(self.path("circle")))
+        with self.subTest("no name"):
+            for command in ("report", "submit"):
+                self.refused(ARGUMENT, "-o: the name is empty", "lab", command, "out/record.json", "-o", "")
         with self.subTest("a FIFO"):
             os.mkfifo(self.path("fifo"))
             with open(self.path("read"), "wb") as read:
@@ -279,7 +304,7 @@ class Lab(CommandTest):
         self.assertRegex(text, r"^A: .*\d{4}-\d\d-\d\d, --quick, commit .*\nB: ")
 
     def test_compare_takes_any_number_of_records(self):
-        committed = str(next((ROOT / "bench/results/lab").glob("nvidia-*.json")))
+        committed = str(next((ROOT / "bench/results/lab").glob("nvidia-h200-*.json")))
         record = json.loads(Path(committed).read_text())
         (entry,) = (e for e in record["experiments"] if e["key"] == "N.implementations")
         (panel,) = (p for p in entry["result"]["panels"] if p["title"] == "Thirteen implementations")
@@ -314,7 +339,7 @@ class Lab(CommandTest):
         self.assertIn("<tr><td>N.constant-tables</td><td>yes</td><td>no</td></tr>", page)
 
     def test_submit(self):
-        committed = next((ROOT / "bench/results/lab").glob("nvidia-*.json"))
+        committed = next((ROOT / "bench/results/lab").glob("nvidia-h200-*.json"))
         record = json.loads(committed.read_text())
         self.write("record.json", committed.read_bytes())
         self.assertIn("bench/results/lab/submitted", self.lab("submit", "record.json"))

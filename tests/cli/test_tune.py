@@ -23,8 +23,8 @@ FIGURES = [
 RIGHT = r"(?m)^cuda\[0\] +(\d+) of \1 right$"
 
 
-class Tune(CommandTest):
-    text = None
+class Simulated(CommandTest):
+    """The command with the simulated GPU's library."""
 
     def setUp(self):
         super().setUp()
@@ -34,6 +34,27 @@ class Tune(CommandTest):
         os.symlink(os.environ["WARPAES_LIBRARY"], os.path.join(libraries, "libwarpaes.so.1"))
         self.file = self.path("calibration.json")
         self.env = {"LD_LIBRARY_PATH": libraries, "WARPAES_CALIBRATION": self.file}
+
+
+class Devices(Simulated):
+    def test_confidential_computing(self):
+        """A driver that locks no pages of ordinary memory is named, and the commands work."""
+        said = "page-locks only the driver's own memory"
+        self.assertNotIn(said, self.warpaes("devices", env=self.env).decode())
+        confidential = self.env | {"WARPAES_SIMT_CONFIDENTIAL": "1"}
+        self.assertIn(said, self.warpaes("devices", env=confidential).decode())
+        *_, record = json.loads(self.warpaes("devices", "--json", env=confidential))
+        self.assertIn(said, record["description"])
+        self.warpaes("keygen", "-o", "keyset")
+        self.write("in", bytes(range(256)) * 1000)
+        gpu = ("--backend", "cuda", "-k", "keyset")
+        self.warpaes("encrypt", *gpu, "-o", "sealed", "in", env=confidential)
+        self.warpaes("decrypt", *gpu, "-o", "out", "sealed", env=confidential)
+        self.assertEqual(self.read("out"), self.read("in"))
+
+
+class Tune(Simulated):
+    text = None
 
     def tune(self, *options, **variables):
         return json.loads(self.warpaes("tune", *options, "--json", env=self.env | variables))

@@ -248,10 +248,11 @@ TEST(Claims, FromThirtyTwoKilobytesOnTransfersBeginToBeTheMainPart) {
 TEST(Claims, MappedMemoryIsJudgedAgainstCopiesWithoutStreams) {
     MadeRecord made;
     const char* title = "From host memory to host memory, by input size";
-    made.lines("G.transfers", title, {2048, 1 << 30}, "mapped, write-combined", {2, 40});
-    made.lines("G.transfers", title, {2048, 1 << 30}, "page-locked, one step after the other", {1, 26});
-    made.lines("G.transfers", title, {2048, 1 << 30}, "page-locked, overlapped", {1, 46});
-    EXPECT_EQ(made.holds("G.mapped"), Holds::yes);
+    const std::vector<double> x{2048, 8388608, 1 << 30};
+    made.lines("G.transfers", title, x, "mapped, write-combined", {2, 20, 20});
+    made.lines("G.transfers", title, x, "page-locked, one step after the other", {1, 10, 26});
+    made.lines("G.transfers", title, x, "page-locked, overlapped", {1, 15, 46});
+    EXPECT_EQ(made.holds("G.mapped"), Holds::yes) << "1 GiB is none of its sizes";
     EXPECT_EQ(made.holds("W.overlapped"), Holds::yes);
 }
 
@@ -347,6 +348,31 @@ TEST(Claims, SurfacesAreComparedThroughTheSameBuffer) {
     EXPECT_EQ(made.holds("D.cheap"), Holds::open) << "no such GPU";
     made.record.machine.gpu.emplace().name = "NVIDIA GeForce GT 740M";
     EXPECT_EQ(made.holds("D.cheap"), Holds::yes);
+    const auto largest = [&](double cuda) {
+        made.panel("D.surfaces", "AES-128 encryption").series[2].values[3] = cuda;
+    };
+    largest(1.5);
+    EXPECT_EQ(made.holds("D.large-aes-ni"), Holds::yes) << "1.5 of 1.7 GB/s";
+    EXPECT_EQ(made.holds("D.cheap"), Holds::yes) << "the paper's own were slightly behind";
+    largest(1.2);
+    EXPECT_EQ(made.holds("D.large-aes-ni"), Holds::partly) << "more than slightly";
+    EXPECT_EQ(made.holds("D.cheap"), Holds::partly);
+    largest(0.2);
+    EXPECT_EQ(made.holds("D.large-aes-ni"), Holds::no);
+    EXPECT_EQ(made.holds("D.cheap"), Holds::no);
+}
+
+TEST(Claims, WhatASmallBufferCostsHasToGrowWithTheFile) {
+    MadeRecord made;
+    const auto cuda = [&](std::vector<double> values) {
+        for (const char* name : {"C++ with T-tables", "AES-NI", "CUDA"}) {
+            made.surface("D.surfaces", "AES-128 encryption", {1024, 65536, 67108864}, {1024, 1048576}, name, values);
+        }
+        return made.holds("D.small-buffers");
+    };
+    EXPECT_EQ(cuda({0.05, 0.05, 0.05, 0.05, 2, 2}), Holds::yes);
+    made = {};
+    EXPECT_EQ(cuda({0.05, 1, 2, 0.05, 1, 2}), Holds::no) << "it costs nothing";
 }
 
 TEST(Claims, OccupancyIsOursAndJudgedByWhatHalfOfItLoses) {
@@ -405,6 +431,22 @@ TEST(Claims, OrdersAreJudgedStripedAndWhereNoChainHidesThem) {
     for (const char* id : {"H.mixing-packed", "H.mixing-groups", "H.mixing-spread", "H.mixing-size"}) {
         EXPECT_EQ(made.holds(id), Holds::yes) << id;
     }
+    made.panel("H.mixing", title).series[1].values[2] = 1.5;
+    made.panel("H.mixing", title).series[1].spread[2] = {1.5, 1.5};
+    EXPECT_EQ(made.holds("H.mixing-packed"), Holds::partly) << "faster, but not much";
+}
+
+TEST(Claims, ParallelModesAreFastWithFewMessages) {
+    MadeRecord made;
+    const char* title = "Serial beside parallel messages of 2,048 blocks";
+    made.lines("H.modes", title, {32, 32768}, "[H]'s model, CTR (parallel)", {90, 200});
+    made.lines("H.modes", title, {32, 32768}, "[H]'s model, CBC (serial)", {0.5, 210});
+    EXPECT_EQ(made.holds("H.parallel-few"), Holds::yes);
+    EXPECT_EQ(made.holds("H.serial-exceeds"), Holds::yes) << "with the most";
+    made.panel("H.modes", title).series[1].values[0] = 60;
+    EXPECT_EQ(made.holds("H.parallel-few"), Holds::partly);
+    made.panel("H.modes", title).series[1].values[0] = 90;
+    EXPECT_EQ(made.holds("H.parallel-few"), Holds::no);
 }
 
 TEST(Claims, RegistersAreComparedModeByMode) {
@@ -584,6 +626,13 @@ TEST(Summary, WithoutAGpuSaysWhatAnotherMachineFound) {
     ASSERT_GE(sentences.size(), 3u);
     EXPECT_EQ(sentences[0], "There is no GPU here.");
     EXPECT_NE(sentences[1].get<std::string>().find("another machine"), std::string::npos) << sentences[1];
+    const nlohmann::json elsewhere = summary_of(made.record)["worth"]["elsewhere"];
+    EXPECT_EQ(elsewhere["answers"].size(), elsewhere["sentences"].size());
+    for (const char* memory : {"device", "page-locked", "pageable"}) {
+        made.lines("W.worth", "Throughput by size and place", {1024, 1048576}, fmt::format("GPU, {} memory", memory),
+                   {1, 900});
+    }
+    EXPECT_TRUE(summary_of(made.record)["worth"]["elsewhere"].is_null()) << "it has its own";
 }
 
 TEST(Summary, CountsByPaperAndHasEveryClaim) {

@@ -69,12 +69,6 @@ def hidden(r: Record):
     return both_ends(again(share), steps(lambda x: x >= 65 * 2 / 3, lambda x: x >= 5))
 
 
-def three_times(r: Record):
-    """35.2 against 12.5 Gbit/s."""
-    theirs = r.series("N.baselines", "The paper's baselines", "here")["Di Biagio, 128 MB"]
-    return gain(over(max(r.series("N.implementations", TITLE, "speed").figures), theirs), 35.2 / 12.5)
-
-
 RULES = {
     "N.ten-times": ten_times,
     "N.granularity": lambda r: gain(over(thirteen(r)(2, 3), thirteen(r)(*range(7, 14))), published(3, 7)),
@@ -92,5 +86,4 @@ RULES = {
     "N.overlap": overlap,
     "N.hidden": hidden,
     "N.chunk-size": lambda r: ends_behind(r.series("N.overlap", CHUNKS, ITS_BEST)),
-    "N.three-times": three_times,
 }

@@ -327,7 +327,7 @@ class Drawn(unittest.TestCase):
                 self.assertLessEqual(len(re.findall(rb"/Type\s*/Page\b", window.pdf())), 30)
 
     def test_the_first_screen_answers_in_a_line_each_and_marks_where_lines_cross(self):
-        source = max(RECORDS.glob("nvidia-*.json"))
+        source = max(RECORDS.glob("nvidia-h200-*.json"))
         page = page_of(json.loads(source.read_text()), Path(self.folder.name), "answers")
         worth = embedded(page, "summary")["worth"]
         self.assertGreaterEqual(len(worth["answers"]), 3)
@@ -357,6 +357,31 @@ class Drawn(unittest.TestCase):
         self.assertIn("A quick run: texts up to 1 GiB.", text, "of the sizes that the record has")
         names = {series["name"] for series in worth["series"]}
         self.assertFalse({n for n in names if n.startswith(("aesni", "vaes", "armv8"))}, "words, not backends")
+
+    def test_without_a_gpu_the_first_screen_has_another_machines_answers(self):
+        record = copy.deepcopy(self.sample)
+        record["machine"]["gpu"] = None
+        record["experiments"] = [one for one in record["experiments"] if one["key"] != "W.worth"]
+        page = page_of(record, Path(self.folder.name), "no_gpu")
+        there = embedded(page, "summary")["worth"]["elsewhere"]
+        for width in WIDTHS:
+            window = self.opened(width, page)
+            self.well(window, width)
+            text = window.value("document.querySelector('.regions p').textContent")
+            self.assertEqual(text, f"There is no GPU here. On another machine, {there['machine']}:")
+            rows = window.value("document.querySelectorAll('.regions tbody tr:not(.note)').length")
+            self.assertEqual(rows, len(there["answers"]))
+            self.assertGreaterEqual(rows, 3)
+
+    def test_the_tally_names_the_authors_of_every_paper(self):
+        page = page_of(self.sample, Path(self.folder.name), "tally")
+        rows = self.opened(1440, page).value(
+            "[...document.querySelectorAll('.tallies tbody th')].map(one => one.textContent)"
+        )
+        self.assertEqual(len(rows), 11)  # nine papers, their sum, and ours
+        for row in rows[:9]:
+            self.assertRegex(row, r"^\[[A-Z]\] \w")
+        self.assertRegex(page.read_text(), r"<li>\[B\] O\. Hajihassani and others: \d+ hold")
 
     def test_several_records_are_a_table_of_machines(self):
         others = []

@@ -9,7 +9,9 @@
 #include "../page_locked.hpp"
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
+#include "engine/arena.hpp"
 #include "engine/chain.hpp"
+#include "engine/memory.hpp"
 #include "engine/run/executor.hpp"
 #include "simt.hpp"
 
@@ -170,6 +172,91 @@ TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
         }
     }
     EXPECT_EQ(encrypt(200000), right);
+}
+
+/// A machine that does not support cudaHostRegister.
+class ConfidentialMemory : public GpuMemory {
+protected:
+    ConfidentialMemory() {
+        simt::Machine machine = simt::Machine::from_environment();
+        machine.confidential = true;
+        simt::reset(machine);
+    }
+
+    /// What a message of the arena's bytes becomes, with its last part in the place of its first.
+    void expect_to_work(const Arena& arena, Memory kind) {
+        ASSERT_EQ(place_of(arena.data()).kind, kind);
+        ASSERT_EQ(place_of(arena.data() + arena.bytes() - 1).kind, kind);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arena.data()) % 4096, 0U);
+        EXPECT_TRUE(std::all_of(arena.data(), arena.data() + arena.bytes(), [](std::uint8_t b) { return b == 0; }));
+        const std::size_t bytes = arena.bytes() / 16 * 16;
+        std::copy_n(plaintext_.begin(), bytes, arena.data());
+        const Block iv{1, 2, 3};
+        Bytes expected(bytes);
+        for (const Mode mode : {Mode::ctr, Mode::cfb8}) {
+            std::copy_n(arena.data(), bytes, expected.data());
+            libcrypto_backend().open_lane(-1, 0)->run(
+                stretch_of(mode, Direction::decrypt, key_, iv, arena.data(), expected.data(), bytes));
+            run_group(engine_, stretch_of(mode, Direction::decrypt, key_, iv, arena.data(), arena.data(), bytes), kind);
+            EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arena.data())) << static_cast<int>(mode);
+        }
+    }
+
+    Engine engine_{{.backend = "cuda", .device = 0, .threads = 2, .depth = 2, .chunk_bytes = 65536}};
+};
+
+TEST_F(ConfidentialMemory, AnArenaIsTheDriversMemory) {
+    for (const std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{4096}, std::uint64_t{300001}}) {
+        std::size_t freed = 0;
+        bool clean = true;
+        {
+            const Arena arena(engine_, Memory::page_locked, false, -1, bytes);
+            EXPECT_FALSE(locks_ordinary_memory());
+            expect_to_work(arena, Memory::page_locked);
+            simt::on_free([&](cudaMemoryType type, std::span<const std::uint8_t> memory) {
+                if (type != cudaMemoryTypeHost) return;
+                freed += memory.size();
+                clean = clean && !holds(memory, std::span(plaintext_).subspan(0, 16));
+            });
+        }
+        simt::on_free({});
+        EXPECT_GE(freed, bytes);
+        EXPECT_TRUE(clean) << "freed without having been wiped";
+    }
+}
+
+TEST_F(ConfidentialMemory, ASharedArenaIsPageable) {
+    const Arena arena(engine_, Memory::page_locked, true, -1, 300001);
+    EXPECT_GE(arena.descriptor(), 0);
+    expect_to_work(arena, Memory::pageable);
+}
+
+TEST_F(ConfidentialMemory, WithoutMemoryOfTheDriverAnArenaIsPageable) {
+    simt::fail_call("cudaHostAlloc", 1, cudaErrorNotSupported);
+    const Arena arena(engine_, Memory::page_locked, false, -1, 300001);
+    expect_to_work(arena, Memory::pageable);
+}
+
+TEST_F(ConfidentialMemory, OtherFailuresAreErrorsAndLeaveNothing) {
+    { const Arena first(engine_, Memory::page_locked, false, -1, 100); }
+    const simt::Usage before = simt::usage();
+    for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorUnknown}) {
+        for (const char* function : {"cudaHostRegister", "cudaHostAlloc"}) {
+            simt::fail_call(function, 1, error);
+            try {
+                const Arena arena(engine_, Memory::page_locked, false, -1, 100);
+                ADD_FAILURE() << function;
+            } catch (const Error& e) {
+                const bool memory = error == cudaErrorMemoryAllocation;
+                EXPECT_EQ(e.status(), memory ? WARPAES_ERROR_OUT_OF_MEMORY : WARPAES_ERROR_DEVICE) << e.what();
+            }
+            EXPECT_EQ(simt::usage(), before) << function;
+        }
+    }
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "an error of ours is left to the caller";
+    encrypt(200000);
+    const Arena arena(engine_, Memory::page_locked, false, -1, 100);
+    EXPECT_EQ(place_of(arena.data()).kind, Memory::page_locked);
 }
 
 TEST_F(GpuMemory, TooLittleDeviceMemoryIsAnErrorOfItsOwn) {

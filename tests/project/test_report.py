@@ -12,6 +12,7 @@ import bulk_page
 import comparison
 import demo_svg
 import first_screen
+import parquet_page
 import paths
 import planner
 import python_page
@@ -469,6 +470,15 @@ PYTHON_RECORD = {
     "commit": "0123456789abcdef",
     "dirty": False,
 }
+
+
+class ParquetPage(unittest.TestCase):
+    def test_one_core_and_several(self):
+        row = {"what": "numbers", "bytes": 10**9, "clear_seconds": 0.25, "pyarrow_seconds": 1.0, "view_seconds": 0.5}
+        text = parquet_page.figures(PYTHON_RECORD | {"rows": [row | {"cores": 2}, row | {"cores": 1}]})
+        line = "| numbers | 1,000,000,000 B | 4.00 GB/s | 1.00 GB/s | 2.00 GB/s | 2.00 | 4.00 | 50 % |"
+        self.assertEqual(text.count(line), 2)
+        self.assertLess(text.index("On one core:"), text.index("On 2 cores:"))
 
 
 class PythonPage(unittest.TestCase):

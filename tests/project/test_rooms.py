@@ -53,6 +53,31 @@ class Rooms(unittest.TestCase):
             found["gpu_memory"], {"src/backend/gpu_memory.hpp", "src/engine/memory.cpp", "src/engine/arena.cpp"}
         )
 
+    def test_the_ways_to_a_kernel_are_listed(self):
+        """Files that call kernels of a backend, by the table of docs/architecture.md."""
+        calls = {
+            "a short function": r"clean_after\(way\.function|\.short_function\([^;]*\)\(\{",
+            "`CudaBackend::run`": r"\bgpu(?:_|\(\))?\.(?:run|enqueue)\(",
+            "`Lane::run`": r"\blane(?:->|\.)run\((?!\[)",
+        }
+        text = (ROOT / "docs/architecture.md").read_text()
+        listed: dict[str, set[str]] = {way: set() for way in calls}
+        rows = re.findall(r"^\| (.*) \| .* \| (`.*`) \|$", text[text.index("| way to a kernel") :], re.MULTILINE)
+        self.assertEqual(len(rows), 6)
+        for way, files in rows:
+            for name in calls:
+                if way.startswith(name):
+                    listed[name] |= set(re.findall(r"`([^`]*)`", files))
+        found: dict[str, set[str]] = {way: set() for way in calls}
+        for room in ("capi", "message", "format", "engine"):
+            for path in (ROOT / "src" / room).glob("**/*.cpp"):
+                code = re.sub(r"\s+", " ", path.read_text())
+                for way, pattern in calls.items():
+                    if re.search(pattern, code):
+                        found[way].add(str(path.relative_to(ROOT / "src")))
+        self.maxDiff = None
+        self.assertEqual(found, listed)
+
     def test_the_command_calls_places_and_nothing_below_it(self):
         found = set()
         for path in (ROOT / "cli").glob("*.[ch]pp"):

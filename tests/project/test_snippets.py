@@ -243,7 +243,7 @@ class Snippets(Session):
     @with_command
     def test_formats_in_python(self):
         self.require_tink()
-        (block,) = blocks("docs/formats.md", "python")
+        block = blocks("docs/formats.md", "python")[0]
         (self.dir / "read.py").write_text(block)
         (self.dir / "notes.txt").write_text("some notes")
         (self.dir / "passphrase").write_text("correct horse\n")
@@ -254,6 +254,20 @@ class Snippets(Session):
             ]
         )
         self.assertEqual(self.run_here(TINK, "read.py").stdout, b"some notes")
+
+    @with_command
+    def test_encrypted_names_in_python(self):
+        self.require_tink()  # which comes with cryptography's package
+        (self.dir / "list.py").write_text(blocks("docs/formats.md", "python")[1])
+        (self.dir / "key").write_bytes(hashlib.shake_128(b"key").digest(32))
+        (self.dir / "key").chmod(0o600)
+        names = sorted(["in", "in/a", "in/b", "in/b/" + "n" * 255, "in/c", "in/\u00e4 b"])
+        for name in ("in", "in/b", "in/c"):
+            (self.dir / name).mkdir()
+        for name in ("in/a", "in/b/" + "n" * 255, "in/\u00e4 b"):
+            (self.dir / name).write_text("text")
+        self.session(["warpaes encrypt -k key --encrypt-names --output-dir out in"])
+        self.assertEqual(self.run_here(TINK, "list.py", "out").stdout.decode().splitlines(), names)
 
     @with_command
     def test_tutorial_as_a_session(self):

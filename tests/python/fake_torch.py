@@ -81,6 +81,10 @@ class Tensor:
     def copy_(self, other: Tensor) -> None:
         warpaes.copy(self, other)
 
+    def zero_(self) -> None:
+        if self.nbytes:
+            warpaes.copy(self, bytes(self.nbytes))
+
     def numpy(self) -> Any:
         return self.owner
 

@@ -92,6 +92,38 @@ class S3(abstract.AbstractFixtures):
         return False
 
 
+class NamedLocal(Local):
+    """With encrypted names."""
+
+    @pytest.fixture
+    def fs(self, tmpdir: Any) -> Any:
+        options = {"auto_mkdir": True}
+        return WarpaesFileSystem(KEYSET, target_protocol="file", target_options=options, encrypted_names=str(tmpdir))
+
+
+class NamedMemory(Memory):
+    """With encrypted names."""
+
+    @pytest.fixture
+    def fs(self) -> Iterator[Any]:
+        yield WarpaesFileSystem(KEYSET, target_protocol="memory", encrypted_names="memory://folder")
+        MemoryFileSystem.store.clear()
+        MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
+class NamedS3(S3):
+    """With encrypted names."""
+
+    @pytest.fixture
+    def fs(self, endpoint: str) -> Iterator[Any]:
+        options = {"anon": False, "client_kwargs": {"endpoint_url": endpoint}}
+        files = WarpaesFileSystem(KEYSET, target_protocol="s3", target_options=options, encrypted_names="s3://bucket")
+        files.invalidate_cache()
+        files.fs.fs.mkdir("bucket")
+        yield files
+        files.fs.fs.rm("bucket", recursive=True)
+
+
 SUITES = [
     abstract.AbstractCopyTests,
     abstract.AbstractGetTests,
@@ -99,8 +131,9 @@ SUITES = [
     abstract.AbstractPipeTests,
     abstract.AbstractPutTests,
 ]
-for below in (Local, Memory, S3):
-    for suite in SUITES:  # in separate classes: some tests have the same name in two suites
+for below in (Local, Memory, S3, NamedLocal, NamedMemory, NamedS3):
+    # In classes of their own: some tests have the same name in two suites.
+    for suite in SUITES if below is not NamedS3 else SUITES[2:4]:
         name = f"Test{below.__name__}{suite.__name__}"
         globals()[name] = type(name, (below, suite), {})
 

@@ -3,20 +3,24 @@ URL of an object and the place of a key."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import pickle
 import shutil
+import signal
 import sys
 import threading
 import unittest
 import unittest.mock
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import warpaes
 from bulk_case import Case, bulk
 from support import needed
+from warpaes._once import Kept
 from warpaes.bulk import keys, reading, storage
 from warpaes.exceptions import InvalidTag, KeysetError
 from warpaes.fs import WarpaesFileSystem
@@ -119,11 +123,125 @@ class Local(Case):
                 files.cat_file(f"{target}/planted0")
             self.assertEqual(unwrap.call_count, 1 + 2)
 
+    @contextlib.contextmanager
+    def unwraps(self, act: Callable[[bytes], None] = lambda _: None) -> Iterator[list[bytes]]:
+        """Collect what the key is asked to unwrap; ``act`` is called before each."""
+        asked: list[bytes] = []
+        real = keys.KeysetSource.unwrap
+
+        def unwrap(source: keys.KeysetSource, wrapped: bytes, associated_data: bytes) -> bytes:
+            asked.append(wrapped)
+            act(wrapped)
+            return real(source, wrapped, associated_data)
+
+        with unittest.mock.patch.object(keys.KeysetSource, "unwrap", unwrap):
+            yield asked
+
+    def reader(self) -> WarpaesFileSystem:
+        return WarpaesFileSystem(self.place(), target_protocol="file", skip_instance_cache=True)
+
+    def test_altered_shards_and_planted_manifests_cost_no_requests(self) -> None:
+        content = self.write([10] * 8)
+        target = self.encrypt("object")
+        for shard in (target / ".warpaes-bulk/shards").iterdir():
+            shard.write_bytes(shard.read_bytes()[:-1] + b"\0")
+        with self.unwraps() as asked:
+            files = self.reader()
+            for name in content:
+                with self.assertRaisesRegex(InvalidTag, "not authentic"):
+                    files.cat_file(f"{target}/{name}")
+            self.assertEqual(len(asked), 1)
+        shutil.rmtree(target)
+        target = self.encrypt("object")
+        root = target / ".warpaes-bulk/manifest.jsonl"
+        nearer = target / "a/.warpaes-bulk"
+        nearer.mkdir()
+        (nearer / "manifest.jsonl").write_bytes(root.read_bytes().replace(b'"save":', b'"save": '))
+        with self.unwraps() as asked:
+            files = self.reader()
+            for name in content:
+                with self.assertRaisesRegex(InvalidTag, "was altered"):
+                    files.cat_file(f"{target}/{name}")
+            self.assertEqual(len(asked), 1)
+
+    def test_a_dataset_within_another(self) -> None:
+        self.write([10])
+        target = self.encrypt("object")
+        inner = target / "inner"
+        self.assertEqual(bulk("encrypt", "-k", self.key, "--envelope", "object", self.source, inner)[0], 0)
+        files = self.reader()
+        for _ in range(2):
+            for folder in (target, inner):
+                self.assertEqual(len(files.cat_file(f"{folder}/a/0/o b.10")), 10)
+
+    def test_keys_are_kept_for_a_time(self) -> None:
+        self.write([10, 20])
+        now = [1000.0]
+        clock = unittest.mock.patch("time.monotonic", lambda: now[0])
+        clock.start()
+        self.addCleanup(clock.stop)
+        for envelope, first, again in (("object", 3, 3), ("job", 2, 2)):
+            target = self.encrypt(envelope)
+            with self.unwraps() as asked:
+                files = self.reader()
+                found = files.find(str(target))
+                for _ in range(2):
+                    files.cat(found)
+                now[0] += reading.KEPT_SECONDS - 1
+                files.cat(found)
+                self.assertEqual(len(asked), first)
+                now[0] += 2
+                files.cat(found)
+                self.assertEqual(len(asked), first + again)
+            with self.unwraps(lambda _: self.denied()):
+                files.cat(found)
+                now[0] += reading.KEPT_SECONDS + 1
+                with self.assertRaises(PermissionError):  # the key was disabled
+                    files.cat_file(found[0])
+                self.assertEqual((len(files.datasets._kept), len(files.datasets._found)), (0, 0))
+
+    @staticmethod
+    def denied() -> None:
+        raise storage.CredentialsError("the key is disabled")
+
+    def test_a_slow_key_manager_holds_up_only_who_needs_it(self) -> None:
+        content = self.write([10, 20, 30])
+        target = self.encrypt("object")
+        first, second, third = (f"{target}/{name}" for name in content)
+        files = self.reader()
+        files.cat_file(first)
+        waits, goes_on = threading.Event(), threading.Event()
+
+        def wait(_: bytes) -> None:
+            if not waits.is_set():
+                waits.set()
+                goes_on.wait(60)
+
+        results: list[bytes] = []
+        with self.unwraps(wait) as asked:
+            threads = [threading.Thread(target=lambda: results.append(files.cat_file(second))) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            self.assertTrue(waits.wait(60))
+            self.assertEqual(len(files.cat_file(first)), 10)  # kept
+            self.assertEqual(len(files.cat_file(third)), 30)  # another key
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                os._exit(len(files.cat_file(second)))
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 20)
+            self.assertEqual(results, [])
+            goes_on.set()
+            for thread in threads:
+                thread.join()
+            self.assertEqual([len(each) for each in results], [20] * 3)
+            self.assertEqual(len(asked), 2, "one request for three threads")
+
     def test_keys_that_are_kept_are_bounded(self) -> None:
         self.write([10] * 5)
         target = self.encrypt("object")
-        files = WarpaesFileSystem(self.place(), target_protocol="file")
         with unittest.mock.patch.object(reading, "MOST_KEPT", 2):
+            files = WarpaesFileSystem(self.place(), target_protocol="file", skip_instance_cache=True)
             files.cat(files.find(str(target)))
             self.assertEqual(len(files.datasets._kept), 2)
 
@@ -271,6 +389,74 @@ class Local(Case):
         with self.assertRaises(ValueError):
             WarpaesFileSystem(self.place(), target_protocol="file").pipe_file(str(path), b"x")
         self.assertEqual(len(self.read(path)), 1)
+
+
+class KeptValues(unittest.TestCase):
+    def test_errors_are_raised_for_all_and_not_kept(self) -> None:
+        kept: Kept[int] = Kept(3)
+        begun, goes_on, failed = threading.Event(), threading.Event(), []
+
+        def fail() -> int:
+            begun.set()
+            goes_on.wait(60)
+            raise OSError("no")
+
+        def get() -> None:
+            try:
+                kept.get("a", fail)
+            except OSError:
+                failed.append(1)
+
+        threads = [threading.Thread(target=get) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        self.assertTrue(begun.wait(60))
+        goes_on.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((len(failed), len(kept)), (4, 0))
+        self.assertEqual(kept.get("a", lambda: 5), 5)
+
+    def test_who_waits_for_one_that_is_interrupted_makes_it(self) -> None:
+        kept: Kept[int] = Kept(3)
+        begun, goes_on, results = threading.Event(), threading.Event(), []
+
+        def interrupted() -> int:
+            begun.set()
+            goes_on.wait(60)
+            raise KeyboardInterrupt
+
+        def first() -> None:
+            with contextlib.suppress(KeyboardInterrupt):
+                kept.get("a", interrupted)
+
+        threads = [threading.Thread(target=first)]
+        threads[0].start()
+        self.assertTrue(begun.wait(60))
+        threads.append(threading.Thread(target=lambda: results.append(kept.get("a", lambda: 7))))
+        threads[1].start()
+        goes_on.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(results, [7])
+
+    def test_those_used_last_stay(self) -> None:
+        kept: Kept[str] = Kept(3)
+        made: list[str] = []
+
+        def get(name: str) -> None:
+            kept.get(name, lambda: made.append(name) or name)  # type: ignore[func-returns-value]
+
+        for name in "abcadaebxa":
+            get(name)
+        self.assertEqual("".join(made), "abcdebxa")
+        self.assertEqual(len(kept), 3)
+        self.assertEqual((kept.kept("a"), kept.kept("c")), ("a", None))
+        kept.forget("a", "another" + "a")
+        self.assertEqual(kept.get("a", str), "a")
+        kept.forget("a", kept.get("a", str))
+        self.assertIsNone(kept.kept("a"))
+        self.assertEqual(kept.get("b", lambda: "new", lambda value: value == "new"), "new")
 
 
 class Store(Case):

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 from typing import Any
 
 import fake_torch
@@ -546,6 +547,47 @@ class Weights(unittest.TestCase):
             self.path.write_bytes(file)
             with self.assertRaisesRegex(exceptions.InvalidTag, f"^{name}: message {chunk}: "):
                 self.load()
+
+    def test_a_refusal_wipes_all_tensors(self) -> None:
+        file = bytearray(self.path.read_bytes())
+        file[-1] ^= 1
+        self.path.write_bytes(file)
+        torch, made = sys.modules["torch"], []
+
+        def empty(*arguments: Any, **options: Any) -> Any:
+            made.append(fake_torch.empty(*arguments, **options))
+            return made[-1]
+
+        with unittest.mock.patch.object(torch, "empty", empty), self.assertRaises(exceptions.InvalidTag):
+            self.load()
+        on_gpu = [tensor for tensor in made if tensor.is_cuda and tensor.nbytes]
+        self.assertGreater(len(on_gpu), 140)
+        for tensor in on_gpu:
+            self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), bytes(tensor.nbytes))
+
+
+class Confidential(unittest.TestCase):
+    def test_memory_that_cannot_be_page_locked(self) -> None:
+        """cudaHostRegister is not supported, and everything that page-locks does without it."""
+        said = run_python(
+            "import tempfile, warpaes\n"
+            "from warpaes.aead import AESGCM\n"
+            "text, gcm = bytes(range(256)) * 1000, AESGCM(bytes(32))\n"
+            "warpaes.configure(backend='cuda')\n"
+            "plain, sealed = warpaes.Memory(len(text)), warpaes.Memory(len(text) + 16)\n"
+            "assert bytes(plain) == bytes(len(text))\n"
+            "memoryview(plain)[:] = text\n"
+            "gcm.encrypt_into(bytes(12), plain, None, sealed)\n"
+            "assert bytes(sealed) == gcm.encrypt(bytes(12), text, None)\n"
+            "gcm.decrypt_into(bytes(12), sealed, None, plain)\n"
+            "assert bytes(plain) == text\n"
+            "keyset, name = warpaes.Keyset.generate(), tempfile.mktemp()\n"
+            "with warpaes.open(name, 'wb', keyset=keyset) as file: file.write(plain)\n"
+            "with warpaes.open(name, keyset=keyset) as file: assert file.read() == text\n"
+            "print([backend['description'] for backend in warpaes.backends()][-1])",
+            WARPAES_SIMT_CONFIDENTIAL="1",
+        )
+        self.assertIn("page-locks only the driver's own memory", said)
 
 
 class NoDevice(unittest.TestCase):

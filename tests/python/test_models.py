@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib
 import io
 import json
 import os
 import pathlib
+import pickle
 import shutil
 import struct
 import sys
@@ -98,12 +100,31 @@ class Folders(Case):
 
     def test_links_of_a_cache(self) -> None:
         tensors = self.make()
-        real = self.folder / "blob"
-        (self.source / "config.json").rename(real)
-        (self.source / "config.json").symlink_to(real)
-        self.models.encrypt(self.source, self.target, self.keyset)
+        cache = self.folder / "hub/models--a"
+        (cache / "snapshots").mkdir(parents=True)
+        (cache / "blobs").mkdir()
+        snapshot = self.source.rename(cache / "snapshots/0123")
+        for number, path in enumerate(sorted(path for path in snapshot.rglob("*") if path.is_file())):
+            path.rename(cache / f"blobs/{number}")
+            path.symlink_to(os.path.relpath(cache / f"blobs/{number}", path.parent))
+        self.models.encrypt(snapshot, self.target, self.keyset)
         self.assertFalse((self.target / "config.json").is_symlink())
         self.assertEqual(self.load().keys(), tensors.keys())
+
+    def test_links_to_files_of_others(self) -> None:
+        """A model that was cloned may link to a key of the user, which would be copied in clear."""
+        self.make()
+        (self.folder / "id_rsa").write_text("secret")
+        (self.source / "README.md").symlink_to("../id_rsa")
+        with self.assertRaisesRegex(FormatError, "README.md is a link to a file outside"):
+            self.models.encrypt(self.source, self.target, self.keyset)
+        self.assertFalse(self.target.exists())
+        self.models.encrypt(self.source, self.target, self.keyset, clear=["README.md"])
+        shutil.rmtree(self.target)
+        (self.source / "README.md").unlink()
+        (self.source / "README.md").symlink_to("config.json")
+        self.models.encrypt(self.source, self.target, self.keyset)
+        self.assertFalse((self.target / "README.md").is_symlink())
 
     def test_a_part_of_the_tensors(self) -> None:
         tensors = self.encrypt()
@@ -126,6 +147,20 @@ class Folders(Case):
             (folder / ".gitattributes").write_text("*")
             (folder / "odd.dat").write_text("0")
         self.assertEqual(self.load().keys(), tensors.keys())
+        for name in (".gitattributes.safetensors", ".gitignore.py", ".cache.py"):  # names that only begin so
+            (self.target / name).write_text("x")
+            with self.assertRaisesRegex(FormatError, "was added"):
+                self.load()
+            (self.target / name).unlink()
+
+    def test_keys_are_in_no_pickle(self) -> None:
+        self.encrypt()
+        there = self.models.Folder(self.target, str(self.key))
+        for each in (there, there.keys, there.open(there.shards[0], "numpy")):
+            for save in (pickle.dumps, copy.deepcopy):
+                with self.assertRaisesRegex(TypeError, "pickle"):
+                    save(each)
+        self.assertNotIn(there.keys.enc["k"], repr(there.keys) + str(vars(there)))
 
     def test_a_shard_that_is_exchanged_while_it_is_opened(self) -> None:
         """The manifest is compared with the opened file, not with the file at its path."""
@@ -134,18 +169,18 @@ class Folders(Case):
         self.models.encrypt(self.source, other, str(self.key))
         folder = self.models.Folder(self.target, self.keyset)
         name = folder.shards[1]
-        module = importlib.import_module("warpaes.models._folder")
-        real = module.safe_open
+        module = importlib.import_module("warpaes.models._places")
+        real = module.Ranges
 
-        def exchanged(path: str, *arguments: Any, **options: Any) -> Any:
+        def exchanged(path: str) -> Any:
             kept = pathlib.Path(path).read_bytes()
             shutil.copy(other / name, path)
-            file = real(path, *arguments, **options)
+            file = real(path)
             os.unlink(path)
             pathlib.Path(path).write_bytes(kept)
             return file
 
-        with mock.patch.object(module, "safe_open", exchanged), self.assertRaises(InvalidTag):
+        with mock.patch.object(module, "Ranges", exchanged), self.assertRaises(InvalidTag):
             folder.open(name, "numpy")
 
     def test_parts_with_equal_names(self) -> None:
@@ -213,11 +248,11 @@ class Folders(Case):
                 (lambda: (self.target / "link").symlink_to(first), "not a regular file"),
                 (lambda: os.mkfifo(self.target / "pipe"), "not a regular file"),
                 (lambda: swap(first, third), "altered or exchanged"),
-                (plain, "altered or exchanged"),
+                (plain, "bytes"),
                 (other_model, "altered or exchanged"),
                 (lambda: first.write_bytes(first.read_bytes()[:-1]), "bytes"),
-                (lambda: first.write_bytes(first.read_bytes()[:20]), "cut off"),
-                (lambda: first.write_bytes(b""), "not a file of tensors"),
+                (lambda: first.write_bytes(first.read_bytes()[:20]), "has 20 bytes"),
+                (lambda: first.write_bytes(b""), "has 0 bytes"),
                 (lambda: first.write_bytes(first.read_bytes() + b"x"), "bytes"),
                 (lambda: rewrite(first, b"[31,17]", b"[17,31]"), "altered or exchanged"),
                 (lambda: rewrite(first, b'"F32"', b'"I32"'), "altered or exchanged"),
@@ -302,6 +337,19 @@ class Folders(Case):
         self.assertEqual((status, "config.json" in err), (22, True))
         self.assertEqual(run("verify", "-k", self.folder / "none", self.target)[0], 16)
         self.assertEqual(run("inspect", self.source)[0], 16)
+        # Nothing of this is authenticated, and it goes to a terminal.
+        place = self.target / "warpaes-model.json"
+        about = json.loads(place.read_text().partition("\n")[0])
+        name = "model-00001-of-00003.safetensors"
+        shard, escape = about["files"][name], "\x1b[2J"
+        changes: list[dict[str, Any]] = [{"key_id": escape}]
+        changes += [{"files": {"a": each}} for each in (shard | {"bytes": escape}, shard | {"encrypted": escape}, [])]
+        for change in changes:
+            place.write_text(json.dumps(about | change) + "\n")
+            self.assertEqual(run("inspect", self.target)[0], 21, change)
+        place.write_text(json.dumps(about | {"files": {"\x1b[2J": about["files"][name]}}) + "\n")
+        status, out, _ = run("inspect", self.target)
+        self.assertEqual((status, "\x1b" in out, "x1b[2J" in out), (0, False, True))
 
 
 class Vllm(Case):
@@ -372,10 +420,14 @@ class Vllm(Case):
 class Unlocked(Case):
     def test_safetensors_itself(self) -> None:
         safetensors = needed("safetensors")
-        optional("torch")
+        torch = optional("torch")
         loaded = importlib.import_module("safetensors.torch")
         tensors = self.encrypt()
         original = safetensors.safe_open
+        by_another_name: Any = types.ModuleType("by_another_name")
+        by_another_name.its = torch.load
+        sys.modules["by_another_name"] = by_another_name
+        self.addCleanup(sys.modules.pop, "by_another_name")
         path = str(self.target / "model-00001-of-00003.safetensors")
         with self.models.unlocked(str(self.key)):
             with safetensors.safe_open(path, framework="pt", device="cpu") as file:
@@ -388,6 +440,16 @@ class Unlocked(Case):
                 loaded.load_file(str(self.source / "model-00001-of-00003.safetensors"))
             with self.assertRaisesRegex(RuntimeError, "another block"), self.models.unlocked(str(self.key)):
                 pass
+            content = (self.source / "model-00001-of-00003.safetensors").read_bytes()
+            for read in (loaded.load, self.plain.load, safetensors.deserialize):
+                with self.assertRaisesRegex(FormatError, "deserialize: nothing authenticates"):
+                    read(content)
+            for read in (torch.load, torch.serialization.load, by_another_name.its):
+                with self.assertRaisesRegex(FormatError, r"torch\.load: nothing"):
+                    read(self.folder / "any.pt")
+        self.assertEqual(len(loaded.load(content)), 5)
+        self.assertIs(by_another_name.its, torch.load)
+        self.assertIs(torch.serialization.load, torch.load)
         self.assertIs(safetensors.safe_open, original)
         self.assertIs(loaded.safe_open, original)
         with self.assertRaises(safetensors.SafetensorError):

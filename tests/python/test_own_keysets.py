@@ -7,8 +7,10 @@ import os
 import pathlib
 import pickle
 import re
+import signal
 import subprocess
 import tempfile
+import threading
 import unittest
 from typing import Any
 from unittest import mock
@@ -17,7 +19,8 @@ import warpaes
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 from warpaes import Keyset, _own_keysets, exceptions
-from warpaes._own_keysets import PAGE
+from warpaes._keyset_places import parse
+from warpaes._own_keysets import PAGE, OwnKeysets, read_front
 from warpaes.fs import WarpaesFileSystem
 
 TEXT = b"some text " * 5000
@@ -155,6 +158,76 @@ class Files(Case):
         self.assertEqual(again.cat_file(self.folder + "/a"), TEXT)
         with self.assertRaises(TypeError):
             pickle.dumps(WarpaesFileSystem(keyset="passphrase:own:", fs=LocalFileSystem()))
+
+
+class Kept(Case):
+    """The keysets of many files, which one object opens."""
+
+    def files(self) -> tuple[OwnKeysets, list[Any]]:
+        """Return an object, and a function for each of three files that opens its front."""
+        fronts = []
+        for _ in range(3):
+            content = io.BytesIO(self.sealed())
+            fronts.append(read_front(content.read))
+        keysets = OwnKeysets(parse(KEK))
+        return keysets, [lambda front=front: keysets.open(front) for front in fronts]
+
+    def asked(self, act: Any = lambda _: None) -> list[bytes]:
+        """Collect the keysets that a key is asked to open."""
+        slots: list[bytes] = []
+        real = _own_keysets.read_keyset
+
+        def read(slot: bytes, *rest: Any) -> Any:
+            slots.append(slot)
+            act(slot)
+            return real(slot, *rest)
+
+        patch = mock.patch.object(_own_keysets, "read_keyset", read)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return slots
+
+    def test_for_a_time(self) -> None:
+        _, files = self.files()
+        now = [1000.0]
+        clock = mock.patch("time.monotonic", lambda: now[0])
+        clock.start()
+        self.addCleanup(clock.stop)
+        slots = self.asked()
+        for seconds, count in ((0, 3), (899, 3), (2, 6)):
+            now[0] += seconds
+            for _ in range(2):
+                for each in files:
+                    each()
+            self.assertEqual(len(slots), count)
+
+    def test_a_slow_key_manager_holds_up_only_who_needs_it(self) -> None:
+        _, (first, second, third) = self.files()
+        first()
+        waits, goes_on = threading.Event(), threading.Event()
+
+        def wait(_: bytes) -> None:
+            if not waits.is_set():
+                waits.set()
+                goes_on.wait(60)
+
+        slots = self.asked(wait)
+        threads = [threading.Thread(target=second) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        self.assertTrue(waits.wait(60))
+        first()
+        third()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            second()
+            os._exit(0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        goes_on.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(slots), 2)
 
 
 class Altered(Case):

@@ -869,7 +869,7 @@ class Command(unittest.TestCase):
             cwd=self.folder.name, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertIn("1 files that are not Parquet were left out: in/_SUCCESS", said.stderr)
+        self.assertIn("1 files that are links or not Parquet were left out: in/_SUCCESS", said.stderr)
         self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
         self.run_command("verify", *common, "out")
         self.run_command("encrypt", *common, "-o", "out", "in", status=17)
@@ -890,6 +890,67 @@ class Command(unittest.TestCase):
         self.run_command(
             "rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "x", "out", status=2
         )
+
+    def test_links_below_folders_are_not_followed(self):
+        """Who writes the folders would choose what is read, and where plaintext appears."""
+        for name in ("in/sub", "elsewhere", "out", "plain"):
+            os.makedirs(self.path(name))
+        for name in ("in/sub/a.parquet", "other.parquet"):
+            pq.write_table(table(20), self.path(name))
+        os.symlink("../../other.parquet", self.path("in/sub/link.parquet"))
+        os.symlink("../elsewhere", self.path("out/sub"))
+        common = ["-r", "-k", "file:key"]
+        said = self.run_command("encrypt", *common, "-o", "out", "in", status=20)
+        self.assertIn("'out/sub/a.parquet': a folder of this path is a link", said)
+        os.unlink(self.path("out/sub"))
+        self.run_command("encrypt", *common, "-o", "out", "in")
+        self.assertEqual(os.listdir(self.path("out/sub")), ["a.parquet"])
+        os.symlink("../elsewhere", self.path("plain/sub"))
+        self.assertIn("is a link", self.run_command("decrypt", *common, "-o", "plain", "out", status=20))
+        os.rename(self.path("out/sub"), self.path("moved"))
+        os.symlink("../moved", self.path("out/sub"))
+        self.run_command("verify", *common, "out")  # a link to a folder is not entered
+        os.unlink(self.path("out/sub"))
+        os.rename(self.path("moved"), self.path("out/sub"))
+        # Links that are planted after the folder was listed.
+        from warpaes.parquet import _trees
+
+        (job,), _ = _trees.jobs([self.path("out")], self.path("new"), True)
+        os.rename(self.path("out/sub"), self.path("moved"))
+        os.symlink("../moved", self.path("out/sub"))
+        with self.assertRaisesRegex(OSError, "is a link"), job.opened():
+            pass
+        os.unlink(self.path("out/sub"))
+        os.makedirs(self.path("out/sub"))
+        os.symlink("../../moved/a.parquet", self.path("out/sub/a.parquet"))
+        with self.assertRaises(OSError), job.opened():
+            pass
+        os.unlink(self.path("out/sub/a.parquet"))
+        os.mkfifo(self.path("out/sub/a.parquet"))
+        with self.assertRaisesRegex(OSError, "not a regular file"), job.opened():
+            pass
+        self.assertEqual(os.listdir(self.path("elsewhere")), [])
+
+    def test_a_row_group_s_number_of_another_type(self):
+        from warpaes.parquet import _thrift
+
+        pq.write_table(table(20), self.path("clear.parquet"))
+        with open(self.path("clear.parquet"), "rb") as file:
+            data = file.read()
+        start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+        for odd in ((_thrift.STRUCT, {}), (_thrift.LIST, _thrift.List(_thrift.I32, [])), (_thrift.BINARY, b"0")):
+            metadata = _thrift.Reader(data[start:-8], "the footer").struct()
+            _thrift.structs(metadata, 4, "the footer")[0][7] = odd
+            text = _thrift.write(metadata)
+            self.put("odd.parquet", data[:start] + text + len(text).to_bytes(4, "little") + b"PAR1")
+            said = self.run_command("encrypt", "-k", "file:key", "-o", "x", "odd.parquet", status=21)
+            self.assertIn("row group 0: field 7 has the wrong type", said)
+
+    def test_a_file_in_clear_is_refused_by_its_name(self):
+        pq.write_table(table(20), self.path("clear.parquet"))
+        for word in (["verify"], ["decrypt", "-o", "x"], ["rekey", "--new-key", "file:key", "-o", "x"]):
+            said = self.run_command(*word, "-k", "file:key", "clear.parquet", status=2)
+            self.assertIn("'clear.parquet': it is not encrypted\n", said)
 
     def test_altered(self):
         self.run_command("encrypt", "-k", "file:key", "-o", "enc", "one.parquet")

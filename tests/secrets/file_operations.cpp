@@ -81,6 +81,42 @@ void World::keysets_into(std::vector<Operation>& all) {
                    }});
 }
 
+void World::names_into(std::vector<Operation>& all) {
+    all.push_back(
+        {"names: encrypted and decrypted",
+         [this] {
+             warpaes_keyset* keyset = nullptr;
+             warpaes_names* names = nullptr;
+             char stored[64];
+             std::size_t length = 0, bytes = 0;
+             expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
+             expect(warpaes_names_create(engine_, keyset, &names), "names_create");
+             warpaes_keyset_destroy(keyset);
+             const char* const name = reinterpret_cast<const char*>(plain_);
+             char* const out = reinterpret_cast<char*>(out_);
+             expect(warpaes_names_encrypt(names, 0, "a", 1, name, 16, stored, sizeof stored, &length), "names_encrypt");
+             expect(warpaes_names_decrypt(names, "a", 1, stored, length, out, 16, &bytes, nullptr), "names_decrypt");
+             stored[3] = stored[3] == '0' ? '1' : '0';
+             expect(warpaes_names_decrypt(names, "a", 1, stored, length, out, 16, &bytes, nullptr),
+                    "names_decrypt, altered", WARPAES_ERROR_AUTHENTICATION);
+             warpaes_names_destroy(names);
+         },
+         [this] {
+             if (!apart([&] {
+                     const auto bytes = [](std::string_view text) {
+                         return Bytes{reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+                     };
+                     const std::vector<std::uint8_t> derived =
+                         hkdf("SHA256", false, {keys_ + 64, 32}, bytes("warpaes encrypted names, version 1"),
+                              bytes("AES-256-SIV"), 64);
+                     look_for_key(Bytes(derived).first(32), "K1 of names", {});
+                     look_for_key(Bytes(derived).subspan(32), "K2 of names", {});
+                 })) {
+                 std::abort();
+             }
+         }});
+}
+
 void World::passphrases_into(std::vector<Operation>& all) {
     all.push_back({"keyset: under a passphrase",
                    [this] {

@@ -150,6 +150,7 @@ std::vector<Operation> World::operations(warpaes_engine* engine, warpaes_engine*
     batches_into(all);
     contexts_into(all);
     keysets_into(all);
+    if (!on_gpu) names_into(all);
     passphrases_into(all);
     keks_into(all);
     files_into(all);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "warpaes/files.h"
+#include "warpaes/names.h"
 #include "warpaes/numbers.h"
 
 namespace secrets {
@@ -60,6 +61,7 @@ private:
     void batches_into(std::vector<Operation>& all);
     void contexts_into(std::vector<Operation>& all);
     void keysets_into(std::vector<Operation>& all);
+    void names_into(std::vector<Operation>& all);
     void passphrases_into(std::vector<Operation>& all);
     void keks_into(std::vector<Operation>& all);
     void files_into(std::vector<Operation>& all);

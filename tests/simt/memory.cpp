@@ -446,6 +446,7 @@ cudaError_t cudaFreeHost(void* pointer) {
 
 cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned int) {
     return call("cudaHostRegister", [&](Runtime& r) {
+        if (r.machine.confidential) return cudaErrorNotSupported;
         if (pointer == nullptr || bytes == 0) return cudaErrorInvalidValue;
         const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
         const auto next = r.allocations.lower_bound(begin);

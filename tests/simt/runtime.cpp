@@ -105,6 +105,7 @@ Machine Machine::from_environment() {
     m.memory = number_from("WARPAES_SIMT_MEMORY", m.memory);
     m.backwards = number_from("WARPAES_SIMT_BACKWARDS", 0) != 0;
     m.guarded = number_from("WARPAES_SIMT_GUARDED", 0) != 0;
+    m.confidential = number_from("WARPAES_SIMT_CONFIDENTIAL", 0) != 0;
     m.late = static_cast<unsigned>(number_from("WARPAES_SIMT_LATE", 0));
     int major = 0, minor = 0;
     const char* text = std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY");

@@ -16,7 +16,7 @@ namespace simt {
 ///
 /// Environment variables set the properties; the process reads them at the first use: WARPAES_SIMT_DEVICES,
 /// _MULTIPROCESSORS, _COMPUTE_CAPABILITY (for example "9.0"; also sets the shared memory and the threads),
-/// _SHARED_MEMORY, _MEMORY (bytes), _BACKWARDS (1), _GUARDED (1), _LATE (1, or a seed).
+/// _SHARED_MEMORY, _MEMORY (bytes), _BACKWARDS (1), _GUARDED (1), _CONFIDENTIAL (1), _LATE (1, or a seed).
 struct Machine {
     /// With 0 devices every call fails with `absence`, for example as without a GPU or with an old driver.
     int devices = 1;
@@ -38,6 +38,8 @@ struct Machine {
     /// Device memory lies on pages that only kernels and copies can access. A host that dereferences a device pointer
     /// gets a segmentation fault, as on a real machine. Applies to later allocations.
     bool guarded = false;
+    /// As in NVIDIA's confidential computing, cudaHostRegister is not supported: error 801.
+    bool confidential = false;
     /// 0: streams run their work at once. 1: streams run their work only when something waits for it, so a consumer
     /// without the required wait does not find it done. 2 and more: additionally, randomly selected streams run ahead,
     /// with this number as the seed, so work that should have waited comes first.

@@ -9,9 +9,11 @@
 
 #include "aes/ghash.hpp"
 #include "backend/cuda_backend.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/device_calls.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/gcm.hpp"
+#include "cuda/tuning/shapes.hpp"
 #include "evp_oracle.hpp"
 #include "launch_text.hpp"
 

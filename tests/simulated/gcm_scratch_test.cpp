@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "backend/cuda_backend.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/device_calls.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/shapes.hpp"
 #include "simt.hpp"
 
 namespace warpaes {

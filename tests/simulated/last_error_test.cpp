@@ -7,8 +7,8 @@
 
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
 #include "simt.hpp"
 
 namespace warpaes {
@@ -90,7 +90,7 @@ TEST_F(LastError, IsTheCallersAlone) {
         {"device memory", [&] { backend_.device_free(backend_.device_alloc(0, 100)); }},
         {"registered memory",
          [&] {
-             backend_.host_register(on_host_.data(), on_host_.size());
+             EXPECT_TRUE(backend_.host_register(on_host_.data(), on_host_.size()));
              backend_.host_unregister(on_host_.data());
          }},
         {"a copy", [&] { backend_.copy(on_host_.data(), text_, 100, 0, nullptr); }},

@@ -9,8 +9,10 @@
 #include "aes/xts.hpp"
 #include "backend/cuda_backend.hpp"
 #include "backend/stretch.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/run.hpp"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/shapes.hpp"
 #include "evp_oracle.hpp"
 #include "launch_text.hpp"
 

@@ -6,12 +6,13 @@ import secrets
 
 from .._native import Keyset
 from . import keys, manifest_1
-from .config import BARE, BOUND, TEMPLATE, UNBOUND
+from .config import BARE, BESIDE, BOUND, TEMPLATE, UNBOUND
 from .dispatch import ADOPT
 from .job import Run
 from .listing import Refused
 from .manifest import NAME, NAME_1, Job, Manifest, Signer
 from .rows import PENDING, Row
+from .storage import KEY_SUFFIX
 
 
 class Adopt(Run):
@@ -38,7 +39,7 @@ class Adopt(Run):
             template, suffix = (str((old.options if old else {}).get(name) or "") for name in ("template", "suffix"))
             kept = {
                 "envelope": envelope,
-                "template": template or options.template or TEMPLATE,
+                "template": template or options.template or self._template(rows),
                 "suffix": suffix,
                 "binding": binding,
             }
@@ -70,6 +71,14 @@ class Adopt(Run):
             if any(shard.states.get(PENDING) for shard in self.manifest.shards):
                 self.manifest.job.command, self.manifest.job.finished = "encrypt", False
                 self._save()
+
+    def _template(self, rows: list[Row]) -> str:
+        """Return the template of the first object that has a data key of its own: its format is that of all objects."""
+        for row in rows:
+            if row.wrapped == BESIDE:
+                name = row.key + KEY_SUFFIX
+                return str(keys.parse_records(self.target.get(name, keys.MAX_RECORDS)[0], name)[0]["template"])
+        return TEMPLATE
 
     def _rows_of_1(self, old: manifest_1.Manifest1) -> list[Row]:
         """Return the rows of an old manifest: written objects are checked, the others remain to be encrypted."""

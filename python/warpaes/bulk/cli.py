@@ -20,6 +20,7 @@ from .commands import make_run
 from .config import TEMPLATE
 from .dispatch import StoppedError
 from .job import Run
+from .keys import PARQUET_TEMPLATES
 from .listing import Options, Refused
 from .lock import EXPIRY, LockedError
 from .pool import NoWorkerError
@@ -129,6 +130,17 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+class _NoNames(argparse.Action):
+    """Refuses an option of ``warpaes encrypt``, and names the alternative."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> None:
+        """Refuse it."""
+        parser.error(
+            "--encrypt-names: not for datasets, whose manifest has the names in clear: `warpaes encrypt "
+            "--encrypt-names` does it, and so does warpaes.fs with encrypted_names="
+        )
+
+
 def _patterns(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("which objects")
     group.add_argument(
@@ -199,9 +211,10 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--template",
-        choices=Keyset.templates(),
+        choices=[*Keyset.templates(), *PARQUET_TEMPLATES],
         metavar="TEMPLATE",
-        help=f"of data keys (default: that of the dataset, or {TEMPLATE}; %(choices)s)",
+        help=f"of data keys (default: that of the dataset, or {TEMPLATE}; …_PARQUET: Parquet files stay Parquet files, "
+        "encrypted by modular encryption; %(choices)s)",
     )
 
 
@@ -308,6 +321,14 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument("target", metavar="TARGET", help="a folder")
         each.add_argument(
             "--names", metavar="FILE", help="do not list, take these: Parquet (key, size, etag) or a name a line"
+        )
+        each.add_argument(
+            "--encrypt-names",
+            "--encrypted-names",
+            action=_NoNames,
+            nargs=0,
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS,
         )
         each.add_argument(
             "-n", "--dry-run", action="store_true", help="report what the job would do, and write nothing"

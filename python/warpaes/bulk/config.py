@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import keys, transfer
-from .storage import is_local, part_bytes
+from .storage import WINDOW, is_local, part_bytes
 
 #: Replaces a row's key records if they are not in a manifest but in the file next to the object.
 BESIDE = "beside"
-#: The default template of data keys.
+#: What a view, a rewriting and a footer hold of a small Parquet file, in addition to its bytes.
+VIEW_BYTES = 16 << 20
+#: Of data keys, if nothing else is said.
 TEMPLATE = "AES256_GCM_HKDF_1MB"
 #: How an object is bound to its name: not at all, by the bare name (warpaes 1.0), or by keys.name_data.
 UNBOUND, BARE, BOUND = "", "name", "object"
@@ -48,12 +50,13 @@ class Config:
 
     @property
     def by_files(self) -> bool:
-        """Whether the library's file jobs do the work: from file to file, if the plaintext is not needed here."""
-        whole = self.command in ("encrypt", "decrypt") and not self.verify
+        """Whether the library's jobs on files do the work: from file to file, where nobody has to see the plaintext."""
+        whole = self.command in ("encrypt", "decrypt") and not self.verify and not keys.is_parquet(self.template)
         return whole and is_local(self.source) and is_local(self.target)
 
     def memory_of(self, what: str, size: int) -> int:
         """Return the maximum memory of an object in progress, on one thread for the library's file jobs."""
         if self.by_files and what == self.command:
             return transfer.memory_of_file(size, 1)
-        return transfer.memory_of(size, part_bytes(size))
+        held = transfer.memory_of(size, part_bytes(size))
+        return held + VIEW_BYTES if keys.is_parquet(self.template) and size <= WINDOW else held

@@ -63,6 +63,7 @@ class Run(abc.ABC):
             raise Refused("--name names the objects: leave out --include and --exclude")
         if options.dry_run and (options.share or options.metrics):
             raise Refused("--dry-run only looks: leave out --share and --metrics")
+        self._check_template(options.template)
         self.listing = Listing(options, self.source, self.target)
         if not options.key:
             raise Refused("-k is missing: a keyset")
@@ -228,6 +229,7 @@ class Run(abc.ABC):
             config.dataset, config.old_binding = sealed.dataset, sealed.job.options.get("binding", BOUND)
             config.records = dict(sealed.job.keys)
             config.given = list(sealed.job.options.get("given", []))
+            config.template = sealed.job.options.get("template") or TEMPLATE
         else:
             config.dataset, config.records = options.dataset, self.listing.records
             bound = BOUND if options.dataset else BARE
@@ -249,9 +251,15 @@ class Run(abc.ABC):
 
     # -------------------------------------------------------------------------------------------------------- keys
 
+    def _check_template(self, template: str | None) -> None:
+        """Refuse Parquet files under a key that they share: with random nonces each of them takes some of its life."""
+        if keys.is_parquet(template) and self.options.envelope != "object":
+            raise Refused(f"--template {template}: each Parquet file has a key of its own; add --envelope object")
+
     def _choose_key(self, specs: list[keys.KeySpec]) -> None:
         """Choose the key of new objects from the command line only: no stored key is used again."""
         job, options, holder = self.manifest.job, self.options, self.holders[0]
+        self._check_template(self.config.template)
         if options.envelope == "job":
             place = keys.Place(self.manifest.dataset, "", job.id)
             record, _ = keys.new_record(holder.source, self.config.template, place)

@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import json
 import secrets
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +19,7 @@ from typing import Any, Protocol
 from .. import keysources
 from .._keyset_places import MANAGERS, read_keyset_text
 from .._native import Keyset
+from .._once import Kept
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from ..keysources._local import StreamingKeys, wraps_keys
 from .storage import FOLDER, CredentialsError, PermanentError
@@ -201,6 +201,34 @@ def name_data(dataset: str, name: str) -> bytes:
     return f"{NAME_LABEL} {dataset} {name}".encode()
 
 
+#: Templates of data keys for Parquet files, which stay Parquet files, and the bytes of their keys.
+PARQUET_TEMPLATES = {"AES128_GCM_PARQUET": 16, "AES256_GCM_PARQUET": 32}
+
+
+def is_parquet(template: str | None) -> bool:
+    """Return whether a template is for Parquet files."""
+    return template in PARQUET_TEMPLATES
+
+
+@dataclass(frozen=True)
+class ParquetKey:
+    """The data key of a Parquet file."""
+
+    key: bytes = field(repr=False)
+
+
+#: What encrypts one object, or several.
+DataKey = Keyset | ParquetKey
+
+
+def _data_key(template: str, data_key: bytes) -> DataKey:
+    if not is_parquet(template):
+        return Keyset.from_raw(template, data_key)
+    if len(data_key) != PARQUET_TEMPLATES[template]:
+        raise PermanentError(f"a data key of {len(data_key)} bytes is not one of {template}")
+    return ParquetKey(data_key)
+
+
 @dataclass(frozen=True)
 class Place:
     """The binding of a new data key: a dataset, an object of it ("": a job's shared key), and a job."""
@@ -210,8 +238,8 @@ class Place:
     job: str
 
 
-def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str, Any], Keyset]:
-    """Create a data key; return its record, which contains the wrapped key, and its keyset."""
+def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str, Any], DataKey]:
+    """Make a data key; return its record, which contains it wrapped, and the key."""
     data_key = secrets.token_bytes(16 if "128" in template else 32)
     record = {
         "key_id": secrets.token_hex(16),
@@ -221,7 +249,7 @@ def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str
         "job": place.job,
         "attempt": secrets.token_hex(8),
     }
-    return {**record, **_wrapped(source, record, data_key)}, Keyset.from_raw(template, data_key)
+    return {**record, **_wrapped(source, record, data_key)}, _data_key(template, data_key)
 
 
 def _record_data(record: dict[str, Any]) -> bytes:
@@ -315,7 +343,8 @@ def _is_record(found: Any) -> bool:
     if not isinstance(found, dict):
         return False
     names = ["key_id", "template", "wrapped", *(BOUND if "dataset" in found else ())]
-    return all(isinstance(found.get(name), str) for name in names) and found["template"] in Keyset.templates()
+    known = [*Keyset.templates(), *PARQUET_TEMPLATES]
+    return all(isinstance(found.get(name), str) for name in names) and found["template"] in known
 
 
 def record_name(key_id: str) -> str:
@@ -335,33 +364,30 @@ class Keyring:
         """Take a keyset that encrypts objects, or sources that unwrap data keys, and the records of shared keys."""
         self.keyset, self.sources = keyset, sources
         self.records = dict(records)
-        self._opened: dict[str, Keyset] = {}
-        self._lock = threading.Lock()
+        self._opened: Kept[DataKey] = Kept(1 << 30)
 
-    def open(self, record: dict[str, Any]) -> Keyset:
-        """Return the keyset of a record."""
-        return Keyset.from_raw(record["template"], unwrap(self.sources, record))
+    def open(self, record: dict[str, Any]) -> DataKey:
+        """Return the data key of a record."""
+        return _data_key(record["template"], unwrap(self.sources, record))
 
-    def any_of(self, records: list[dict[str, Any]]) -> list[tuple[str, Callable[[], Keyset]]]:
-        """Return every key, by ID, that may have encrypted an object without a manifest: first its records' keys, then
-        all others.
+    def any_of(self, records: list[dict[str, Any]]) -> list[tuple[str, Callable[[], DataKey]]]:
+        """Return every key that may have encrypted an object of no manifest, by its id: its records', then all others.
 
         A record next to it may be from before a rekey, or from a rekey that has not reached the object.
         """
-        every: list[tuple[str, Callable[[], Keyset]]] = []
+        every: list[tuple[str, Callable[[], DataKey]]] = []
         every += [(str(record["key_id"]), partial(self.open, record)) for record in records]
         shared = [] if self.keyset is None else [str(key_id) for key_id in key_ids(self.keyset)]
         every += [(key_id, partial(self.get, key_id)) for key_id in [*self.records, *shared]]
         return every
 
-    def get(self, key_id: str) -> Keyset:
-        """Return a shared data key's keyset, or the keyset's key with this ID."""
-        with self._lock:
-            if key_id not in self._opened:
-                if key_id in self.records:
-                    self._opened[key_id] = self.open(self.records[key_id])
-                elif self.keyset is not None and key_id in map(str, key_ids(self.keyset)):
-                    self._opened[key_id] = only(self.keyset, int(key_id))
-                else:
-                    raise PermanentError(f"the key {key_id} is neither in the keyset nor in the manifest")
-            return self._opened[key_id]
+    def get(self, key_id: str) -> DataKey:
+        """Return a shared data key's keyset, or the one key of the keyset that has this number."""
+        return self._opened.get(key_id, lambda: self._shared(key_id))
+
+    def _shared(self, key_id: str) -> DataKey:
+        if key_id in self.records:
+            return self.open(self.records[key_id])
+        if self.keyset is not None and key_id in map(str, key_ids(self.keyset)):
+            return only(self.keyset, int(key_id))
+        raise PermanentError(f"the key {key_id} is neither in the keyset nor in the manifest")

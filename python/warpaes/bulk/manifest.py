@@ -256,10 +256,11 @@ class Manifest:
     def rows_of(self, number: int) -> list[Row]:
         """Return a shard's rows, which stay in memory until `close`."""
         if number not in self._open:
-            self._open[number] = self._read(self.shards[number])
+            self._open[number] = self.read(self.shards[number])
         return self._open[number]
 
-    def _read(self, shard: Shard) -> list[Row]:
+    def read(self, shard: Shard) -> list[Row]:
+        """Return the rows of a shard in the storage, which must be authentic."""
         place = f"{self.storage.url}/{shard.file}"
         try:
             data, _ = self.storage.get(shard.file)
@@ -291,17 +292,24 @@ class Manifest:
         return rows[at] if at < len(rows) and self.job.plain_name(rows[at]) == name else None
 
     def _place_of(self, name: str) -> tuple[int, list[Row], int]:
-        """Return the shard that may contain a plain name, its rows, and the index of the first row from that name
-        on."""
-        number = bisect.bisect_right(self.shards, order(name), key=lambda shard: order(shard.first)) - 1
+        """Return the shard that may have a plain name, its rows, and the place of its first row from that name on."""
+        number = self.shard_of(name)
         if number < 0:
             return -1, [], 0
         was_open = number in self._open
         rows = self.rows_of(number)
-        at = bisect.bisect_left(rows, order(name), key=lambda row: order(self.job.plain_name(row)))
+        at = self.place_in(rows, name)
         if not was_open and len(self._open) > 4:
             self.close(number)
         return number, rows, at
+
+    def shard_of(self, name: str) -> int:
+        """Return the number of the shard that may have a plain name; -1: none has."""
+        return bisect.bisect_right(self.shards, order(name), key=lambda shard: order(shard.first)) - 1
+
+    def place_in(self, rows: list[Row], name: str) -> int:
+        """Return the place of the first row from a plain name on."""
+        return bisect.bisect_left(rows, order(name), key=lambda row: order(self.job.plain_name(row)))
 
     def __contains__(self, key: object) -> bool:
         """Return whether an object of the target is in a row."""

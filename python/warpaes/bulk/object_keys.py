@@ -10,19 +10,22 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from . import keys, transfer
 from .config import BARE, BESIDE, BOUND, Config
+from .parquet import ParquetFile
 from .rows import Row
 from .storage import KEY_SUFFIX, ChangedError, Entry, ExistsError, MissingError, PermanentError, Storage
+
+#: The content of an object, in clear or as it lies there.
+Content = transfer.Plain | transfer.Opened | ParquetFile
 
 
 @dataclass
 class OwnKey:
     """An object's own data key: its keyset, the records of this job's attempts, and the records that it replaces."""
 
-    keyset: Keyset
+    keyset: keys.DataKey
     records: list[dict[str, Any]]  #: that of the keyset first
     old: list[dict[str, Any]]
 
@@ -40,12 +43,12 @@ class ObjectKeys(abc.ABC):
     new_sources: list[keys.KeySource]
 
     @abc.abstractmethod
-    def _opened(self, row: Row) -> transfer.Opened:
-        """Open the sealed object of a row."""
+    def _opened(self, row: Row) -> Content:
+        """Open the sealed object that a row is about."""
 
     @abc.abstractmethod
-    def _there(self, entry: Entry, keyset: Keyset | None) -> transfer.Plain | transfer.Opened:
-        """Read an object of the target that this job wrote."""
+    def _there(self, entry: Entry, keyset: keys.DataKey | None) -> Content:
+        """Read an object of the target that this job has written."""
 
     def _associated(self, name: str, binding: str) -> bytes:
         # The source may be one object, which then has no name below itself.
@@ -54,8 +57,15 @@ class ObjectKeys(abc.ABC):
             return keys.name_data(self.config.dataset, name)
         return name.encode() if binding == BARE else b""
 
-    def _old_keyset(self, row: Row) -> Keyset:
-        """Return the key of an object in a manifest."""
+    def _open(
+        self, storage: Storage, entry: Entry, key: keys.DataKey, associated: bytes, expected: str, digest: bool = False
+    ) -> transfer.Opened | ParquetFile:
+        """Open a sealed object by the format of its key."""
+        kind = ParquetFile if isinstance(key, keys.ParquetKey) else transfer.Opened
+        return kind(storage, entry, self.requests, key, associated, expected, digest)  # type: ignore[arg-type]
+
+    def _old_keyset(self, row: Row) -> keys.DataKey:
+        """Return the key of an object that a manifest has."""
         if row.wrapped:
             return self.old_keys.open(json.loads(row.wrapped)[0])
         return self.old_keys.get(row.old_key_id if self.config.command == "decrypt" else row.key_id)
@@ -125,8 +135,8 @@ class ObjectKeys(abc.ABC):
             mended = "restore it, or encrypt the object again with --overwrite"
         raise PermanentError(f"{name} was altered, and may have contained the key of {row.key}: {mended}")
 
-    def _key_of(self, row: Row, entry: Entry) -> tuple[Keyset, str, dict[str, Any] | None]:
-        """Return an object's key with its ID, and the record that contains it if it is not in a manifest.
+    def _key_of(self, row: Row, entry: Entry) -> tuple[keys.DataKey, str, dict[str, Any] | None]:
+        """Return an object's key with its id, and the record that contains it, if no manifest has that.
 
         An object without a manifest is tried with every available key.
         """
@@ -143,7 +153,7 @@ class ObjectKeys(abc.ABC):
         for key_id, open_keyset in self.old_keys.any_of(records):
             try:
                 keyset = open_keyset()
-                transfer.Opened(self.source, entry, self.requests, keyset, associated).close()
+                self._open(self.source, entry, keyset, associated, "").close()
             except (InvalidTag, FormatError, KeysetError, PermanentError) as error:
                 refused = error if refused is None or isinstance(error, InvalidTag) else refused
                 continue

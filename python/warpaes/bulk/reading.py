@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
+from .._fork_lock import ForkLock
 from .._keyset_places import DATASET, DatasetPlace
 from .._native import Keyset
+from .._once import KEPT_SECONDS, Kept
 from ..exceptions import InvalidTag, KeysetError
 from . import keys
 from .config import BARE, BOUND
@@ -22,8 +22,8 @@ from .manifest import NAME, Manifest, ManifestError
 from .rows import Row
 from .storage import CredentialsError, Entry, MissingError, PermanentError, Storage
 
-#: Maximum number of objects' data keys that are kept.
-MOST_KEPT = 1024
+#: How many data keys are kept, and shards of each manifest.
+MOST_KEPT, MOST_SHARDS = 1024, 5
 
 
 class _Folder(Storage):
@@ -54,18 +54,26 @@ class _Folder(Storage):
 
 @dataclass
 class _Dataset:
-    """A manifest that was read, and its keys."""
+    """A manifest that was read, and its keys. Any number of threads may use it."""
 
     root: str
     manifest: Manifest
     keyring: keys.Keyring
     version: tuple[str, ...]  #: of the manifest's root in the storage
+    shards: Kept[list[Row]] = field(default_factory=lambda: Kept(MOST_SHARDS))
 
     def find(self, path: str) -> Row | None:
-        """Return the row of an object in the target."""
-        name = path[len(self.root) :].removeprefix("/")
-        row = self.manifest.find(name.removesuffix(self.manifest.job.options.get("suffix") or ""))
-        return row if row is not None and row.key == name and row.is_sealed else None
+        """Return the row of an object that is in the target."""
+        manifest, key = self.manifest, path[len(self.root) :].removeprefix("/")
+        name = key.removesuffix(manifest.job.options.get("suffix") or "")
+        number = manifest.shard_of(name)
+        if number < 0:
+            return None
+        shard = manifest.shards[number]
+        rows = self.shards.get(shard.sha256, lambda: manifest.read(shard))
+        at = manifest.place_in(rows, name)
+        row = rows[at] if at < len(rows) and manifest.job.plain_name(rows[at]) == name else None
+        return row if row is not None and row.key == key and row.is_sealed else None
 
     def associated_data(self, row: Row) -> bytes:
         """Return an object's associated data; the old ones if a rekey must still process the object."""
@@ -78,10 +86,19 @@ class _Dataset:
         return row.key.encode() if binding == BARE else b""
 
 
+@dataclass
+class _Refused:
+    """A manifest that was refused, and why: it is not read again until it is replaced."""
+
+    version: tuple[str, ...]
+    sentence: str
+
+
 class Datasets:
     """Finds the keys of objects by path in an fsspec file system. Any number of threads may use an object.
 
-    Each manifest and each data key is opened once; up to ``MOST_KEPT`` data keys of single objects are kept.
+    Each manifest is opened once, and so is each data key. They are kept for ``KEPT_SECONDS``, data keys of single
+    objects up to ``MOST_KEPT``. A thread that waits for the key manager holds up only those that need the same key.
     """
 
     def __init__(self, place: DatasetPlace, fs: Callable[[], AbstractFileSystem]) -> None:
@@ -94,16 +111,35 @@ class Datasets:
         """
         self._place, self._fs = place, fs
         self._spec = keys.KeySpec.read(place.key)
+        self._lock = ForkLock()
         self._begin()
 
     def _begin(self) -> None:
-        self._lock = threading.Lock()
-        self._found: dict[str, _Dataset] = {}
-        self._kept: OrderedDict[str, Keyset] = OrderedDict()
         self._process = os.getpid()
+        self._source = self._spec.open()
+        holders = self._spec.holders()
+        if len(holders) == 1:  # one source, whose connections and proofs count for both
+            holders = [replace(holders[0], source=self._source)]
+        self._holders = holders
+        self._found: Kept[_Dataset | _Refused] = Kept(MOST_KEPT, KEPT_SECONDS)
+        self._kept: Kept[keys.DataKey] = Kept(MOST_KEPT, KEPT_SECONDS)
 
     def of(self, path: str) -> tuple[Keyset, bytes]:
-        """Return the keyset and the associated data of an object.
+        """Return the keyset and the associated data of an object. Raises as ``key_of``."""
+        key, associated = self.key_of(path)
+        if not isinstance(key, Keyset):
+            raise KeysetError(f"{path} is a Parquet file of its dataset: the protocol warpaes-parquet reads it")
+        return key, associated
+
+    def of_parquet(self, path: str) -> tuple[bytes, bytes]:
+        """Return the key and the AAD prefix of an object that is a Parquet file. Raises as ``key_of``."""
+        key, associated = self.key_of(path)
+        if not isinstance(key, keys.ParquetKey):
+            raise KeysetError(f"{path} is not a Parquet file of its dataset: the protocol warpaes reads it")
+        return key.key, associated
+
+    def key_of(self, path: str) -> tuple[keys.DataKey, bytes]:
+        """Return the data key and the associated data of an object.
 
         Raises:
             FileNotFoundError: No folder above the path has a manifest.
@@ -111,24 +147,32 @@ class Datasets:
             KeysetError: The key does not open the object's data key.
             KeySourceError, OSError: The key manager or the storage cannot be reached, or refuses.
         """
-        if self._process != os.getpid():  # sessions and tokens belong to the parent
-            self._begin()
         with self._lock:
-            try:
-                return self._of(path)
-            except ManifestError as error:
-                raise InvalidTag(str(error)) from None
-            except CredentialsError as error:
-                raise PermissionError(str(error)) from error
-            except PermanentError as error:
-                raise KeysetError(str(error)) from None
+            if self._process != os.getpid():  # sessions and tokens are the parent's, and so are threads that make keys
+                self._begin()
+        self._kept.forget_old()
+        try:
+            return self._of(path)
+        except ManifestError as error:
+            raise InvalidTag(str(error)) from None
+        except CredentialsError as error:
+            raise PermissionError(str(error)) from error
+        except PermanentError as error:
+            raise KeysetError(str(error)) from None
 
     def refresh(self, path: str) -> None:
-        """Forget the manifest of an object, because a job may have replaced both since it was read."""
-        with self._lock:
-            for root in _folders(path):
-                if root in self._found and self._found[root].version != self._version(root):
-                    del self._found[root]
+        """Forget the manifest of an object if it was replaced since it was read: a job may have replaced both."""
+        dataset = self._known(path)
+        if dataset is not None and dataset.version != self._version(dataset.root):
+            self._found.forget(dataset.root, dataset)
+
+    def _known(self, path: str) -> _Dataset | None:
+        """Return the nearest dataset that was read."""
+        for root in _folders(path):
+            found = self._found.kept(root)
+            if isinstance(found, _Dataset):
+                return found
+        return None
 
     def _version(self, root: str) -> tuple[str, ...]:
         """Return a value that changes with the root of a manifest. It only determines whether the root is read
@@ -141,47 +185,58 @@ class Datasets:
             return ()
         return tuple(str(info.get(name)) for name in ("size", "ETag", "mtime", "LastModified", "created", "ino"))
 
-    def _of(self, path: str) -> tuple[Keyset, bytes]:
-        known = next((self._found[root] for root in _folders(path) if root in self._found), None)
-        row = None
-        if known is not None:
+    def _of(self, path: str) -> tuple[keys.DataKey, bytes]:
+        dataset, row, refused = self._known(path), None, None
+        if dataset is not None:
             try:
-                row = known.find(path)
-            except ManifestError:  # a job has replaced the shard
-                del self._found[known.root]
-                known = None
-        dataset = known
-        # Planted files must not each cause a request to the key manager.
-        if row is None and (known is None or known.version != self._version(known.root)):
-            dataset = self._found_above(path)
-            row = dataset.find(path)
+                row = dataset.find(path)
+            except ManifestError as error:
+                refused = error
+        # A job may have replaced the manifest, or a nearer folder has one. Planted and altered files must not cost a
+        # request to the key manager each.
         if row is None or dataset is None:
+            root, version = self._root_above(path)
+            if dataset is None or (root, version) != (dataset.root, dataset.version):
+                dataset = self._opened(root, version)
+                row = dataset.find(path)
+            elif refused is not None:
+                raise refused
+        if row is None:
             raise InvalidTag(f"{path} is not an object of its dataset: the manifest does not have it")
         return self._keyset(dataset, row), dataset.associated_data(row)
 
-    def _keyset(self, dataset: _Dataset, row: Row) -> Keyset:
-        if not row.wrapped:
+    def _keyset(self, dataset: _Dataset, row: Row) -> keys.DataKey:
+        if row.wrapped:
+            return self._kept.get(row.wrapped, lambda: dataset.keyring.open(json.loads(row.wrapped)[0]))
+        record = dataset.manifest.job.keys.get(row.key_id)
+        if record is None:
             return dataset.keyring.get(row.key_id)
-        if row.wrapped not in self._kept:
-            self._kept[row.wrapped] = dataset.keyring.open(json.loads(row.wrapped)[0])
-            if len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(row.wrapped)
-        return self._kept[row.wrapped]
+        return self._kept.get(json.dumps(record), lambda: dataset.keyring.open(record))
 
-    def _found_above(self, path: str) -> _Dataset:
-        """Read the manifest of the nearest folder with one, which must be authentic and belong to this place."""
+    def _root_above(self, path: str) -> tuple[str, tuple[str, ...]]:
+        """Return the nearest folder that has a manifest, and the manifest's version."""
         for root in _folders(path):
-            version = self._version(root)
-            manifest = Manifest.load(_Folder(self._fs(), root), self._spec.holders())
-            if manifest is None:
-                continue
-            self._check(root, manifest)
-            manifest.read_only = True
-            keyring = keys.Keyring(keys.merged([self._spec]), [self._spec.open()], manifest.job.keys)
-            self._found[root] = _Dataset(root, manifest, keyring, version)
-            return self._found[root]
+            if version := self._version(root):
+                return root, version
         raise FileNotFoundError(f"{path}: no folder above it has a manifest of warpaes bulk")
+
+    def _opened(self, root: str, version: tuple[str, ...]) -> _Dataset:
+        found = self._found.get(root, lambda: self._read(root, version), lambda each: each.version == version)
+        if isinstance(found, _Refused):
+            raise ManifestError(found.sentence)
+        return found
+
+    def _read(self, root: str, version: tuple[str, ...]) -> _Dataset | _Refused:
+        """Read a folder's manifest, which must be authentic and of this place."""
+        try:
+            manifest = Manifest.load(_Folder(self._fs(), root), self._holders)
+            if manifest is None:
+                raise ManifestError(f"{root}/{NAME} was removed: restore it from a copy")
+            self._check(root, manifest)
+        except ManifestError as error:
+            return _Refused(version, str(error))
+        keyring = keys.Keyring(keys.merged([self._spec]), [self._source], manifest.job.keys)
+        return _Dataset(root, manifest, keyring, version)
 
     def _check(self, root: str, manifest: Manifest) -> None:
         id, pin = self._place.id, self._place.pin

@@ -99,6 +99,12 @@ class Rekey(OfTarget):
     def _begin_rekey(self, there: Manifest) -> None:
         options, job, holder = self.options, there.job, self.holders[0]
         assert there.signer is not None
+        old_template = job.options.get("template")
+        if options.template and keys.is_parquet(options.template) != keys.is_parquet(old_template):
+            raise Refused(
+                f"--template {options.template}: the objects are under {old_template}, and rekey does not change their "
+                "format: decrypt them, and encrypt that"
+            )
         if not options.envelope and not job.options.get("envelope"):
             if there.signer.holder is holder:
                 raise Refused(f"all of {self.target.url} is under {holder}: give --new-key, or rotate KEY")

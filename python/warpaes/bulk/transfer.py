@@ -163,6 +163,11 @@ class Opened:
         if self._expected:
             check_digest(self.entry, self.ahead.sha256(), self._expected)
 
+    def verify(self) -> None:
+        """Authenticate the whole object, and compare the digest."""
+        for _ in self.pieces():
+            pass
+
     def close(self) -> None:
         """Cancel reads in progress."""
         self._reader.close()

@@ -9,7 +9,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -18,11 +18,12 @@ from typing import Any
 from .. import _native
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
-from . import keys, transfer
+from . import keys, parquet, transfer
 from .attributes import NAMES, Attributes, from_text, of_sealed, to_text
 from .config import BESIDE, Config
 from .local import LocalStorage
-from .object_keys import ObjectKeys, OwnKey
+from .object_keys import Content, ObjectKeys, OwnKey
+from .parquet import ParquetFile
 from .row_threads import LOOK, RowThreads
 from .rows import DONE, REMOVED, Row
 from .storage import (
@@ -33,7 +34,6 @@ from .storage import (
     ExistsError,
     MissingError,
     PermanentError,
-    part_bytes,
 )
 from .stores import open_storage
 
@@ -217,14 +217,14 @@ class Worker(ObjectKeys):
             raise ChangedError(f"{entry.key} has {now.size} bytes, and {entry.size} by the manifest")
         return now
 
-    def _opened(self, row: Row) -> transfer.Opened:
+    def _opened(self, row: Row) -> transfer.Opened | ParquetFile:
         """Open the sealed object that a row is about."""
         entry, expected = self._sealed_entry(row)
 
-        def opened(entry: Entry) -> transfer.Opened:
+        def opened(entry: Entry) -> transfer.Opened | ParquetFile:
             keyset, _, _ = self._key_of(row, entry)
             associated = self._associated(entry.key, self.config.old_binding)
-            return transfer.Opened(self.source, entry, self.requests, keyset, associated, expected)
+            return self._open(self.source, entry, keyset, associated, expected)
 
         try:
             return opened(entry)
@@ -233,8 +233,11 @@ class Worker(ObjectKeys):
                 raise
             return opened(self._now(entry))
 
-    def _pieces(self, row: Row) -> transfer.Plain | transfer.Opened:
+    def _content(self, row: Row) -> Content:
+        """Return the plaintext of the target's object."""
         if self.config.command == "encrypt":
+            if keys.is_parquet(self.config.template):
+                return ParquetFile(self.source, row.source_entry, self.requests)
             return transfer.Plain(self.source, row.source_entry, self.requests)
         return self._opened(row)
 
@@ -244,7 +247,8 @@ class Worker(ObjectKeys):
         computed_on = ""
         self.target.check_key(row.key)
         own = self._own_key(row) if config.command != "decrypt" and config.envelope == "object" else None
-        keyset, key_id = None, ""
+        keyset: keys.DataKey | None = None
+        key_id = ""
         if own is not None:
             keyset, key_id = own.keyset, own.records[0]["key_id"]
         elif config.command != "decrypt":
@@ -256,22 +260,25 @@ class Worker(ObjectKeys):
             uploading=lambda upload: self._events.put((number, {"upload_id": upload})),
             mode=None if config.command == "rekey" or config.by_files else self.source.mode_of(row.source_entry),
         )
-        plain = hashlib.sha256() if config.verify and keyset is not None else None
+        sealed = keyset if not isinstance(keyset, keys.ParquetKey) else None  # its pieces come encrypted
+        plain = hashlib.sha256() if config.verify and sealed is not None else None
 
         def write(replace: str | None) -> tuple[Entry, str]:
             nonlocal computed_on
-            if config.by_files:
-                entry, digest, computed_on = self._from_file_to_file(row, replace, attempt, share, keyset)
+            done = self._from_file_to_file(row, replace, attempt, share, keyset) if config.by_files else None
+            if done is not None:
+                entry, digest, computed_on = done
                 return entry, digest
-            share.take(transfer.memory_of(row.size, part_bytes(row.size)))
+            share.take(config.memory_of(config.command, row.size))
             computed_on = self._named_backend
-            with closing(self._pieces(row)) as source:
+            with closing(self._content(row)) as source:
                 if config.command == "rekey":
                     replace = source.entry.version
-                entry = Entry(row.key, row.size, "")
+                entry, associated = Entry(row.key, row.size, ""), self._associated(row.key, config.binding)
+                pieces = self._sealed_pieces(source, keyset, key_id, associated)
                 return transfer.write(
-                    source.pieces(), self.target, entry, replace, attempt, self.requests, keyset,
-                    self._associated(row.key, config.binding), plain, keyset is not None or config.verify,
+                    pieces, self.target, entry, replace, attempt, self.requests, sealed, associated, plain,
+                    keyset is not None or config.verify,
                 )  # fmt: skip
 
         adopted = False
@@ -281,7 +288,7 @@ class Worker(ObjectKeys):
             # Under the old key a replaced object is not authentic.
             if isinstance(error, (InvalidTag, FormatError)) and config.command != "rekey":
                 raise
-            share.take(transfer.memory_of(row.size, part_bytes(row.size)))
+            share.take(config.memory_of("", row.size))
             found = self._found(row, keyset, own)
             if found is not None:
                 (written, digest, key_id), adopted = found, True
@@ -293,7 +300,7 @@ class Worker(ObjectKeys):
             else:
                 raise
         if config.verify and not adopted:
-            self._verify_written(written, digest, keyset, plain)
+            self._verify_written(row, written, digest, keyset, plain)
         result: dict[str, Any] = {
             "out_size": written.size,
             "out_version": written.version,
@@ -308,6 +315,17 @@ class Worker(ObjectKeys):
         return {**result, "key_id": key_id, "wrapped": self._settle(row, own, key_id), "sha256": digest}
 
     _encrypt = _decrypt = _rekey = _transform
+
+    @staticmethod
+    def _sealed_pieces(
+        source: Content, key: keys.DataKey | None, key_id: str, associated: bytes
+    ) -> Iterator[memoryview]:
+        """Return the pieces to write; a Writer seals them if the key is a keyset."""
+        if isinstance(key, keys.ParquetKey) and isinstance(source, ParquetFile):
+            return source.pieces(parquet.encryption(key, key_id, associated))
+        if key is not None and (isinstance(source, ParquetFile) or isinstance(key, keys.ParquetKey)):
+            raise FormatError(f"{source.entry.key} is of another format than the job's template: decrypt it")
+        return source.pieces()
 
     def _attributes(self, row: Row) -> Attributes:
         """Return the attributes of the original: from the source for encryption, otherwise from the manifest."""
@@ -326,42 +344,44 @@ class Worker(ObjectKeys):
                 raise ChangedError(f"{row.key} is authentic, but its {name} is not the one that the manifest has")
 
     def _from_file_to_file(
-        self, row: Row, replace: str | None, attempt: Attempt, share: Share, keyset: Keyset | None
-    ) -> tuple[Entry, str, str]:
-        """Use the library's file job, which needs less memory and does not hold the GIL."""
+        self, row: Row, replace: str | None, attempt: Attempt, share: Share, keyset: keys.DataKey | None
+    ) -> tuple[Entry, str, str] | None:
+        """Let the library's own job do it: it holds less memory, and no lock of Python's. None: it cannot do it."""
         assert isinstance(self.source, LocalStorage) and isinstance(self.target, LocalStorage)
         with self._lock:
             others = min(self._in_hand, self.config.threads)
         threads = max(1, min(transfer.FILE_THREADS, processors() // others))
         share.take(transfer.memory_of_file(row.size, threads))
         small = row.size <= WINDOW
-        if keyset is not None:
+        if isinstance(keyset, Keyset):
             return transfer.crypt_file(
                 "encrypt", self.source, row.source_entry, self.target, row.key, replace, attempt, keyset,
                 self._associated(row.key, self.config.binding), threads, lambda: small or not self._closing, "",
             )  # fmt: skip
         entry, expected = self._sealed_entry(row)
         keyset, _, _ = self._key_of(row, entry)
+        if not isinstance(keyset, Keyset):
+            return None
         return transfer.crypt_file(
             "decrypt", self.source, entry, self.target, row.key, replace, attempt, keyset,
             self._associated(entry.key, self.config.old_binding), threads, lambda: small or not self._closing, expected,
         )  # fmt: skip
 
-    def _there(self, entry: Entry, keyset: Keyset | None) -> transfer.Plain | transfer.Opened:
+    def _there(self, entry: Entry, keyset: keys.DataKey | None) -> Content:
         """Read an object of the target that this job has written."""
         if keyset is None:
             return transfer.Plain(self.target, entry, self.requests)
         name = self._associated(entry.key, self.config.binding)
-        return transfer.Opened(self.target, entry, self.requests, keyset, name, digest=True)
+        return self._open(self.target, entry, keyset, name, "", digest=True)
 
-    def _found(self, row: Row, keyset: Keyset | None, own: OwnKey | None) -> tuple[Entry, str, str] | None:
-        """Return an object with its digest and its key's ID, if an earlier attempt of this job wrote it.
+    def _found(self, row: Row, keyset: keys.DataKey | None, own: OwnKey | None) -> tuple[Entry, str, str] | None:
+        """Return an object with its digest and its key's id, if an earlier attempt of this job has written it.
 
         It opens with a key of this job under its own name in this dataset, and has the content of the source. In a
         rekey the source no longer exists, and the key suffices: it has encrypted no other object of this dataset.
         """
         config = self.config
-        candidates: list[tuple[str, Callable[[], Keyset]]] = []
+        candidates: list[tuple[str, Callable[[], keys.DataKey]]] = []
         if own is not None:
             candidates = [(each["key_id"], partial(self.new_keys.open, each)) for each in own.records]
         elif keyset is not None:
@@ -377,7 +397,7 @@ class Worker(ObjectKeys):
                 return (*found, key_id)
         return None
 
-    def _found_under(self, row: Row, keyset: Keyset | None) -> tuple[Entry, str] | None:
+    def _found_under(self, row: Row, keyset: keys.DataKey | None) -> tuple[Entry, str] | None:
         try:
             entry = self.target.stat(row.key)
             with closing(self._there(entry, keyset)) as there:
@@ -385,15 +405,20 @@ class Worker(ObjectKeys):
                     for _ in there.pieces():
                         pass
                 else:
-                    with closing(self._pieces(row)) as source:
+                    with closing(self._content(row)) as source:
                         if not transfer.same(there.pieces(), source.pieces()):
                             return None
                 return entry, there.ahead.sha256() if keyset is not None else ""
         except (InvalidTag, FormatError, MissingError):
             return None
 
-    def _verify_written(self, entry: Entry, digest: str, keyset: Keyset | None, plain: Any) -> None:
-        """Read a written object again, and compare its digests with those of the written data."""
+    def _verify_written(self, row: Row, entry: Entry, digest: str, keyset: keys.DataKey | None, plain: Any) -> None:
+        """Read a written object again, and compare its digests with those of the data that were written."""
+        if isinstance(keyset, keys.ParquetKey) and self.config.command == "encrypt":
+            with closing(self._there(entry, keyset)) as there, closing(self._content(row)) as source:
+                if not transfer.same(there.pieces(), source.pieces()) or there.ahead.sha256() != digest:
+                    raise PermanentError(f"{entry.key} differs from the written object: the storage changed it")
+            return
         again = hashlib.sha256()
         with closing(self._there(entry, keyset)) as there:
             for piece in there.pieces():
@@ -404,24 +429,22 @@ class Worker(ObjectKeys):
 
     def _verify(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Authenticate an object, and compare it with the manifest."""
-        share.take(transfer.memory_of(row.out_size, part_bytes(row.out_size)))
+        share.take(self.config.memory_of("", row.out_size))
         with closing(self._opened(row)) as there:
-            for _ in there.pieces():
-                pass
+            there.verify()
         self._check_attributes(row)
         return {}
 
     def _adopt(self, number: int, row: Row, share: Share) -> dict[str, Any]:
-        """Authenticate an object for a new manifest, and bind the record of its own data key, if any, to it."""
-        share.take(transfer.memory_of(row.out_size, part_bytes(row.out_size)))
+        """Authenticate an object for a new manifest, and bind the record of its own data key, if it has one, to it."""
+        share.take(self.config.memory_of("", row.out_size))
         entry = self.target.stat(row.key)
         keyset, key_id, record = self._key_of(row, entry)
         if row.wrapped and row.wrapped != BESIDE:
             record = json.loads(row.wrapped)[0]
         associated = self._associated(row.key, self.config.old_binding)
-        with closing(transfer.Opened(self.target, entry, self.requests, keyset, associated, digest=True)) as there:
-            for _ in there.pieces():
-                pass
+        with closing(self._open(self.target, entry, keyset, associated, "", digest=True)) as there:
+            there.verify()
             digest = there.ahead.sha256()
         if row.sha256 and digest != row.sha256:
             raise ChangedError(f"{row.key} is authentic, but not the object that the old manifest has (SHA-256)")
@@ -448,8 +471,9 @@ class Worker(ObjectKeys):
         return {"wrapped": self._put_records(row.key, records), "todo": ""}
 
     def _remove(self, number: int, row: Row, share: Share) -> dict[str, Any]:
-        """Remove an original after comparing the current original and copy byte by byte."""
-        share.take(transfer.memory_of(row.size, part_bytes(row.size)))
+        """Remove an original, after comparing it with its copy byte by byte, as both lie there now."""
+        share.take(self.config.memory_of("", row.size))
+        keyset: keys.DataKey | None
         if self.config.command == "decrypt":
             keyset = None
         else:
@@ -457,7 +481,7 @@ class Worker(ObjectKeys):
         # A restored copy has another version and the same content.
         with closing(self._there(self.target.stat(row.key), keyset)) as there:
             try:
-                with closing(self._pieces(row)) as source:
+                with closing(self._content(row)) as source:
                     equal = transfer.same(there.pieces(), source.pieces())
             except MissingError:  # by an earlier attempt
                 return {}

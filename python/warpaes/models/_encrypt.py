@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import mmap
 import os
@@ -14,8 +15,9 @@ from .._native import Keyset
 from .._output import Output
 from ..exceptions import FormatError
 from ..safetensors import Stored, save_file
-from ._folder import INDEX, MANIFEST, OF_A_HUB, WEIGHTS, files_of, hash_of, header_of, sealed_manifest
+from ._folder import INDEX, MANIFEST, WEIGHTS, header_of, sealed_manifest
 from ._keys import ModelKeys, keys_of
+from ._places import LocalPlace, files_of
 
 #: Lower-case suffixes of files that contain no weights and are copied in clear.
 IN_CLEAR = (
@@ -45,13 +47,13 @@ def encrypt(
 
     Raises:
         FileExistsError: There is something at the target.
-        FormatError: The folder has no ``*.safetensors``, has a file that may have weights in another format, an
-            encrypted model, or an index that does not fit its shards.
+        FormatError: The folder has no ``*.safetensors``, has a file that may have weights in another format, a link
+            to a file outside, an encrypted model, or an index that does not fit its shards.
         OSError: A file cannot be read or written.
     """
     source, target = os.path.abspath(source), os.path.abspath(target)
-    # A snapshot of Hugging Face's cache has links.
-    names = [name for name in files_of(source, follow=True) if not name.startswith(OF_A_HUB)]
+    # A snapshot of Hugging Face's cache has links to its blobs.
+    names = list(files_of(source, follow=True))
     _check(source, names, clear)
     if os.path.lexists(target):
         raise FileExistsError(f"{target} exists: name a new folder")
@@ -69,7 +71,28 @@ def encrypt(
     return {name: about["bytes"] for name, about in files.items() if not about["encrypted"]}
 
 
+def _places(source: str) -> list[str]:
+    """Return the folders that links of a model may lead to: itself, and the blobs of the cache that it is part of."""
+    found, folder = [os.path.realpath(source)], source
+    while (parent := os.path.dirname(folder)) != folder:
+        if os.path.basename(parent) == "snapshots":
+            found.append(os.path.realpath(os.path.join(os.path.dirname(parent), "blobs")))
+        folder = parent
+    return found
+
+
+def _check_link(path: str, places: list[str]) -> None:
+    """Refuse a file that would be copied in clear and lies elsewhere, such as a key that a cloned model links to."""
+    real = os.path.realpath(path)
+    if not any(os.path.commonpath([place, real]) == place for place in places):
+        raise FormatError(
+            f"{path} is a link to a file outside of the model, which would be copied in clear: put the file itself "
+            "there, or name it as one that may be in clear"
+        )
+
+
 def _check(source: str, names: list[str], clear: Collection[str]) -> None:
+    places = _places(source)
     if MANIFEST in names:
         raise FormatError(f"{source} is an encrypted model already")
     weights = [name for name in names if name.endswith(WEIGHTS)]
@@ -81,6 +104,8 @@ def _check(source: str, names: list[str], clear: Collection[str]) -> None:
                 f"{os.path.join(source, name)} may have weights, and would be copied in clear: convert it to "
                 f"*{WEIGHTS}, remove it, or name it as one that may be in clear"
             )
+        if not name.endswith(WEIGHTS) and name not in clear:
+            _check_link(os.path.join(source, name), places)
         if name.endswith(INDEX):
             _check_index(source, name, weights)
 
@@ -149,4 +174,6 @@ def _write(source: str, target: str, keys: ModelKeys) -> dict[str, Any]:
             while piece := file.read(_PIECE):
                 output.write(piece)
         shutil.copymode(source, target)
-    return {"bytes": os.path.getsize(target), "sha256": hash_of(target, encrypted), "encrypted": encrypted}
+    # The hash of an encrypted file is that of its header, which authenticates the rest.
+    digest = hashlib.sha256(header_of(target)).hexdigest() if encrypted else LocalPlace("").sha256(target)
+    return {"bytes": os.path.getsize(target), "sha256": digest, "encrypted": encrypted}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
-import stat
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 from .._native import Keyset
@@ -16,6 +13,7 @@ from .._to_host import authenticate
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from ..safetensors import safe_open
 from ._keys import ModelKeys, keys_of
+from ._places import place_of
 
 MANIFEST = "warpaes-model.json"
 FORMAT = "warpaes model 1"
@@ -23,25 +21,6 @@ WEIGHTS = ".safetensors"
 INDEX = ".safetensors.index.json"
 MOST_MANIFEST = 16 << 20
 MOST_HEADER = 100_000_000
-#: A hub client's own files next to a model. Nothing loads them, so they are neither copied nor checked.
-OF_A_HUB = (".cache/", ".git/", ".gitattributes", ".gitignore")
-_PIECE = 1 << 20
-
-
-def files_of(folder: str, follow: bool = False) -> Iterator[str]:
-    """Return the names of all files below a folder, with slashes; ``follow``: links to files are files.
-
-    Raises: FormatError: There is an entry that is neither a file nor a folder, such as a link.
-    """
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if f"{entry.name}/" in OF_A_HUB:
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from (f"{entry.name}/{name}" for name in files_of(entry.path, follow))
-        elif entry.is_file(follow_symlinks=follow):
-            yield entry.name
-        else:
-            raise FormatError(f"{entry.path} is not a regular file or a folder, and a model has nothing else")
 
 
 def header_of(path: str) -> bytes:
@@ -55,17 +34,6 @@ def header_of(path: str) -> bytes:
     if len(header) != 8 + length:
         raise FormatError(f"{path} is cut off in its header")
     return header
-
-
-def hash_of(path: str, encrypted: bool) -> str:
-    """Return the SHA-256 of a file; of an encrypted one, that of its header, which authenticates the rest."""
-    if encrypted:
-        return hashlib.sha256(header_of(path)).hexdigest()
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def sealed_manifest(keys: ModelKeys, files: dict[str, dict[str, Any]]) -> bytes:
@@ -85,12 +53,15 @@ class Folder:
     A shard is compared with the manifest when it is opened.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], keys: Keyset | str) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], keys: Keyset | str, storage_options: dict[str, Any] | None = None
+    ) -> None:
         """Read the manifest, and check the names of all files and the content of those in clear.
 
         Args:
-            folder: The path.
+            folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
             keys: A Keyset, or its place as for ``Keyset.load``.
+            storage_options: The options of the URL's file system.
 
         Raises:
             FileNotFoundError: There is no manifest, so the folder is not an encrypted model.
@@ -99,12 +70,10 @@ class Folder:
             KeysetError: No key of the keyset made the manifest.
             OSError: A file cannot be read.
         """
-        self.path = os.fspath(folder)
-        place = os.path.join(self.path, MANIFEST)
-        if not stat.S_ISREG(os.lstat(place).st_mode):
-            raise FormatError(f"{place} is not a file")
-        with open(place, "rb") as file:
-            data = file.read(MOST_MANIFEST + 1)
+        self._place = place_of(folder, storage_options)
+        self.path = self._place.path
+        place = self._place.shown(MANIFEST)
+        data = self._place.read(MANIFEST, MOST_MANIFEST + 1)
         text, _, code = data.partition(b"\n")
         try:
             about = json.loads(text)
@@ -126,10 +95,10 @@ class Folder:
         self.check_clear()
 
     def _check_names(self) -> None:
-        there = {name for name in files_of(self.path) if not name.startswith(OF_A_HUB)} - {MANIFEST}
+        there = set(self._place.names()) - {MANIFEST}
         for name in sorted(there ^ set(self.files)):
             what = "was added: its manifest does not have it" if name in there else "is missing"
-            raise FormatError(f"{os.path.join(self.path, name)} {what}")
+            raise FormatError(f"{self._place.shown(name)} {what}")
 
     def check_clear(self) -> None:
         """Compare the files in clear with the manifest.
@@ -138,9 +107,8 @@ class Folder:
             InvalidTag: One was altered, or exchanged for another.
         """
         for name, about in self.files.items():
-            path = os.path.join(self.path, name)
-            if not about["encrypted"] and hash_of(path, False) != about["sha256"]:
-                raise InvalidTag(f"{path} was altered: it is not the file that the manifest has")
+            if not about["encrypted"] and self._place.sha256(name) != about["sha256"]:
+                raise InvalidTag(f"{self._place.shown(name)} was altered: it is not the file that the manifest has")
 
     @property
     def shards(self) -> list[str]:
@@ -154,27 +122,18 @@ class Folder:
             FormatError: The manifest has no encrypted file of this name.
             InvalidTag: It is not the file that the manifest has.
         """
-        path = os.path.join(self.path, name)
-        about = self.files.get(name)
+        path, about = self._place.shown(name), self.files.get(name)
         if about is None or not about["encrypted"]:
             raise FormatError(f"{path} is not an encrypted file of the model")
-        if hash_of(path, True) != about["sha256"]:
-            raise InvalidTag(f"{path} was altered or exchanged: it is not the file that the manifest has")
-        if os.stat(path).st_size != about["bytes"]:
-            raise FormatError(f"{path} has {os.stat(path).st_size} bytes, and {about['bytes']} were written")
-        file = safe_open(path, framework, device, enc_key=self.keys.enc, sign_key=self.keys.sign)
+        file = self._place.open(name)
         try:
-            # Checked again with the open file, because another file may have been at the path.
-            descriptor = file._file.descriptor()
-            size = os.fstat(descriptor).st_size
-            if hashlib.sha256(_header_in(descriptor)).hexdigest() != about["sha256"]:
-                raise InvalidTag(f"{path} was altered or exchanged: it is not the file that the manifest has")
-            if size != about["bytes"]:
-                raise FormatError(f"{path} has {size} bytes, and {about['bytes']} were written")
+            if file.size != about["bytes"]:
+                raise FormatError(f"{path} has {file.size} bytes, and {about['bytes']} were written")
+            enc, sign = self.keys.enc, self.keys.sign
+            return safe_open(file, framework, device, enc_key=enc, sign_key=sign, _header_sha256=about["sha256"])
         except BaseException:
             file.close()
             raise
-        return file
 
     def check_shards(self) -> None:
         """Compare the headers of all encrypted files with the manifest; exceptions are those of ``open``."""
@@ -182,18 +141,18 @@ class Folder:
             self.open(name, "numpy").close()
 
 
-def _header_in(descriptor: int) -> bytes:
-    length = struct.unpack("<Q", os.pread(descriptor, 8, 0))[0]
-    return os.pread(descriptor, 8 + length, 0)
-
-
-def verify(folder: str | os.PathLike[str], keys: Keyset | str) -> int:
+def verify(folder: str | os.PathLike[str], keys: Keyset | str, storage_options: dict[str, Any] | None = None) -> int:
     """Authenticate every byte of an encrypted model folder; return the number of its tensors.
+
+    Args:
+        folder: The path, or a URL that fsspec opens.
+        keys: A Keyset, or its place as for ``Keyset.load``.
+        storage_options: The options of the URL's file system.
 
     Raises:
         InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``.
     """
-    there, count = Folder(folder, keys), 0
+    there, count = Folder(folder, keys, storage_options), 0
     for name in there.shards:
         with there.open(name, "numpy") as file:
             for tensor in file._file.entries:
@@ -202,21 +161,27 @@ def verify(folder: str | os.PathLike[str], keys: Keyset | str) -> int:
     return count
 
 
-def inspect(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the contents of a folder's manifest without a key, unauthenticated.
+def inspect(folder: str | os.PathLike[str], storage_options: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return what the manifest of a folder claims, without a key: nothing of it is authenticated.
+
+    Args:
+        folder: The path, or a URL that fsspec opens.
+        storage_options: The options of the URL's file system.
 
     Raises:
         FileNotFoundError: There is no manifest.
         FormatError: The file is not a manifest.
     """
-    with open(os.path.join(os.fspath(folder), MANIFEST), "rb") as file:
-        text = file.read(MOST_MANIFEST).partition(b"\n")[0]
+    text = place_of(folder, storage_options).read(MANIFEST, MOST_MANIFEST).partition(b"\n")[0]
     try:
         about = json.loads(text)
-        files = about["files"]
+        files, key_id = about["files"], about["key_id"]
+        types = {(type(each["bytes"]), type(each["encrypted"])) for each in files.values()}
+        if type(key_id) is not int or types - {(int, bool)}:
+            raise ValueError
         return {
             "format": about["format"],
-            "key_id": about["key_id"],
+            "key_id": key_id,
             "encrypted": {name: each["bytes"] for name, each in files.items() if each["encrypted"]},
             "in_clear": {name: each["bytes"] for name, each in files.items() if not each["encrypted"]},
         }

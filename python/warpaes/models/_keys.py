@@ -23,6 +23,10 @@ class ModelKeys:
     sign: dict[str, str] = field(repr=False)  #: JSON Web Key of the headers' signatures
     mac: bytes = field(repr=False)  #: authenticates the manifest
 
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled, because the keys would be in the pickle."""
+        raise TypeError("the keys of a model are not pickled: open the folder in each process, by the keyset's place")
+
 
 def _derived(secret: bytes, purpose: bytes) -> bytes:
     from cryptography.hazmat.primitives import hashes

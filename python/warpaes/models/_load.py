@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .._native import Keyset
+from ..safetensors import safe_open
 from ._folder import Folder
+from ._ranks import together
 
 
 def load(
@@ -16,27 +19,36 @@ def load(
     *,
     framework: str = "torch",
     device: Any = "cpu",
+    device_map: Mapping[str, Any] | None = None,
     dtype: Any = None,
     rank: int = 0,
     world_size: int = 1,
     wanted: Callable[[str], bool] | None = None,
     subfolder: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+    group: Any = None,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the tensors of an encrypted model folder, shard after shard. On a GPU, the GPU decrypts.
 
     Manifest, names, files in clear and all headers are checked before the first tensor is yielded. A tensor is
-    authentic when it is yielded.
+    authentic when it is yielded. An iterator that is closed early closes all files.
 
     Args:
-        folder: The path.
+        folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
         keys: A Keyset, or its place as for ``Keyset.load``.
         framework: ``torch`` or ``numpy``.
         device: The device of PyTorch's tensors, such as ``cuda:1``; each rank names its own.
+        device_map: The device of each module, in place of ``device``: ``{"model.layers.0": 0, "": "cpu"}``. The longest
+            name that a tensor's name begins with counts, and "" stands for all others. Several GPUs load at once.
         dtype: The dtype of PyTorch to which floating-point tensors are cast, on the device; None: as stored.
         rank: The number of this process, from 0.
         world_size: The number of processes that share the model. Each gets every ``world_size``-th tensor.
         wanted: A function that selects tensors by name, instead of ``rank`` and ``world_size``.
         subfolder: The part of the model to read, such as ``vae``, or "" for the folder itself; None: all of them.
+        storage_options: The options of the URL's file system.
+        group: A process group of ``torch.distributed`` whose ranks all load. They wait for one another before the first
+            tensor and after the last one, and if one has failed or stopped, all others raise an exception. Do nothing
+            else with the group between.
 
     Yields:
         Names and tensors.
@@ -44,49 +56,107 @@ def load(
     Raises:
         InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``; the message names file and
             tensor.
-        ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them; a tensor is in two files,
-            as those of a pipeline's parts may be: name a subfolder.
+        ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them; ``device_map`` has no
+            device for a tensor, or names a disk; a tensor is in two files, as those of a pipeline's parts may be: name
+            a subfolder.
+        RuntimeError: Another rank of ``group`` failed or stopped.
     """
     if not 0 <= rank < world_size:
         raise ValueError(f"rank must be 0 to world_size - 1, not {rank} of {world_size}")
     if wanted is not None and world_size != 1:
         raise ValueError("wanted says which tensors are read: leave rank and world_size out")
-    return _load(Folder(folder, keys), subfolder, framework, device, dtype, rank, world_size, wanted)
+    _check_device_map(device_map, framework, device)
+
+    def is_wanted(number: int, name: str) -> bool:
+        return wanted(name) if wanted is not None else number % world_size == rank
+
+    def begin() -> _Opened:
+        opened = _Opened(Folder(folder, keys, storage_options), framework, device if device_map is None else "cpu")
+        try:
+            opened.choose(subfolder, is_wanted, device_map)
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    return together(group, begin, lambda opened: opened.tensors(dtype), _Opened.close)
 
 
-def _load(
-    there: Folder,
-    subfolder: str | None,
-    framework: str,
-    device: Any,
-    dtype: Any,
-    rank: int,
-    world_size: int,
-    wanted: Callable[[str], bool] | None,
-) -> Iterator[tuple[str, Any]]:
-    opened = []
-    try:
+def _check_device_map(device_map: Any, framework: str, device: Any) -> None:
+    if device_map is None:
+        return
+    if not isinstance(device_map, Mapping):
+        raise ValueError(
+            f"device_map must be a mapping of modules to devices, not {device_map!r:.40}: "
+            "accelerate.infer_auto_device_map makes one"
+        )
+    if framework not in ("torch", "pt") or device != "cpu":
+        raise ValueError("device_map gives the devices of PyTorch's tensors: leave device and framework out")
+    for module, place in device_map.items():
+        if place == "disk":
+            raise ValueError(f"device_map: {module!r:.80} would be in clear on the disk: give it a device or the cpu")
+
+
+def _device_of(name: str, device_map: Mapping[str, Any]) -> Any:
+    module = name
+    while module not in device_map:
+        if not module:
+            raise ValueError(f"device_map has no device for {name!r:.80}: name its module, or '' for all others")
+        module = module.rpartition(".")[0]
+    return device_map[module]
+
+
+def _all_of(file: safe_open, names: list[str], device: Any) -> list[tuple[str, Any]]:
+    return list(file._tensors(names, device))
+
+
+class _Opened:
+    """The open files of a folder, and the tensors to read from each by their devices."""
+
+    def __init__(self, folder: Folder, framework: str, device: Any) -> None:
+        self._folder, self._framework, self._device = folder, framework, device
+        self._files: list[tuple[str, safe_open, dict[Any, list[str]]]] = []
+
+    def choose(
+        self, subfolder: str | None, is_wanted: Callable[[int, str], bool], device_map: Mapping[str, Any] | None
+    ) -> None:
+        """Open the files, and choose what to read."""
         seen: set[str] = set()
-        for name in there.shards:
+        for name in self._folder.shards:
             if subfolder is not None and name.rpartition("/")[0] != subfolder:
                 continue
-            opened.append(there.open(name, framework, device))
-            for tensor in opened[-1].offset_keys():
+            file = self._folder.open(name, self._framework, self._device)
+            by_device: dict[Any, list[str]] = {}
+            self._files.append((name, file, by_device))
+            for tensor in file.offset_keys():
                 if tensor in seen:
-                    raise ValueError(f"{name}: another file has a tensor {tensor!r:.80}, too: name a subfolder")
+                    raise ValueError(f"{name}: another file also has a tensor {tensor!r:.80}: name a subfolder")
+                if is_wanted(len(seen), tensor):
+                    device = self._device if device_map is None else _device_of(tensor, device_map)
+                    by_device.setdefault(device, []).append(tensor)
                 seen.add(tensor)
-        number = 0
-        for file in opened:
-            names = []
-            for name in file.offset_keys():
-                if wanted(name) if wanted is not None else number % world_size == rank:
-                    names.append(name)
-                number += 1
-            for name, tensor in file._tensors(names):
+
+    def tensors(self, dtype: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the chosen tensors, and close each file after its last."""
+        for _, file, by_device in self._files:
+            for name, tensor in self._of_file(file, by_device):
                 if dtype is not None and tensor.is_floating_point():
                     tensor = tensor.to(dtype)
                 yield name, tensor
             file.close()
-    finally:
-        for file in opened:
+
+    @staticmethod
+    def _of_file(file: safe_open, by_device: dict[Any, list[str]]) -> Iterator[tuple[str, Any]]:
+        if len(by_device) == 1:
+            for device, names in by_device.items():
+                yield from file._tensors(names, device)
+            return
+        with ThreadPoolExecutor(len(by_device) or 1, "warpaes") as pool:
+            begun = [pool.submit(_all_of, file, names, device) for device, names in by_device.items()]
+        for each in begun:
+            yield from each.result()
+
+    def close(self) -> None:
+        """Close all files."""
+        for _, file, _ in self._files:
             file.close()

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._native import Keyset
@@ -59,30 +59,29 @@ class _Opener:
 
 
 def _replace(old: Any, new: Any) -> None:
-    """Replace safetensors' function in all modules that have imported it."""
+    """Put another function in the place of one in all modules that have imported it, under any name."""
     for module in list(sys.modules.values()):
-        with contextlib.suppress(Exception):  # lazy modules that create attributes
-            if vars(module).get("safe_open") is old:
-                module.safe_open = new  # type: ignore[attr-defined]
+        with contextlib.suppress(Exception):  # modules that are made up
+            for name in [name for name, value in vars(module).items() if value is old]:
+                setattr(module, name, new)
 
 
-def _refuse_pickles(*_: Any, **__: Any) -> Any:
-    """Replaces ``torch.load``, to which packages fall back if they find no ``*.safetensors``."""
-    raise FormatError("torch.load: nothing authenticates this file: load it outside of unlocked()")
+def _refusing(what: str) -> Callable[..., Any]:
+    """Return what stands in the place of a function that reads weights and authenticates nothing."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise FormatError(f"{what}: nothing authenticates what it reads: load it outside of unlocked()")
+
+    return refuse
 
 
 @contextlib.contextmanager
-def _without_torch_load() -> Iterator[None]:
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    original = torch.load
-    torch.load = _refuse_pickles
+def _in_place_of(old: Any, new: Any) -> Iterator[None]:
+    _replace(old, new)
     try:
         yield
     finally:
-        torch.load = original
+        _replace(new, old)
 
 
 @contextlib.contextmanager
@@ -90,10 +89,11 @@ def unlocked(keys: Keyset | str) -> Iterator[None]:
     """Let ``from_pretrained`` of transformers, diffusers and others load encrypted model folders.
 
     Within the ``with`` block ``safetensors.safe_open``, also as other modules have imported it, opens only files of
-    encrypted folders, and each tensor is authenticated when it is read. Any other file is refused, and so is
-    ``torch.load``. The headers of all shards and the files in clear, such as ``config.json``, are compared with the
-    manifest when the first shard is opened, and the latter again at the end of the block, which raises if they have
-    changed or if nothing was opened. The whole process is affected, so only one block can be active.
+    encrypted folders, and each tensor is authenticated when it is read. Any other file is refused, and so are
+    ``torch.load`` and ``safetensors.torch.load``, which reads bytes. The headers of all shards and the files in clear,
+    such as ``config.json``, are compared with the manifest when the first shard is opened, and the latter again at the
+    end of the block, which raises if they have changed or if nothing was opened. The whole process is affected, so only
+    one block can be active.
 
     Args:
         keys: A Keyset, or its place as for ``Keyset.load``.
@@ -111,13 +111,15 @@ def unlocked(keys: Keyset | str) -> Iterator[None]:
     if not _turn.acquire(blocking=False):
         raise RuntimeError("unlocked: another block is active in this process")
     try:
-        opener, original = _Opener(keys), safetensors.safe_open
-        _replace(original, opener)
-        try:
-            with _without_torch_load():
-                yield
-        finally:
-            _replace(opener, original)
+        opener = _Opener(keys)
+        with contextlib.ExitStack() as places:
+            places.enter_context(_in_place_of(safetensors.safe_open, opener))
+            # transformers and diffusers read whole files so, for example with disable_mmap.
+            places.enter_context(_in_place_of(safetensors.deserialize, _refusing("safetensors.deserialize")))
+            if (torch := sys.modules.get("torch")) is not None:
+                # Packages fall back to it where they find no *.safetensors.
+                places.enter_context(_in_place_of(torch.load, _refusing("torch.load")))
+            yield
         opener.check()
     finally:
         _turn.release()

@@ -12,7 +12,6 @@ from typing import Any
 
 from .. import exceptions
 from .._command import failed, prepare_streams, print_report, secure_process
-from .._output import Output
 from .._places import read_key
 from .._printable import printable
 from . import _trees
@@ -146,8 +145,8 @@ class _Progress:
             print(f"\r{self._name}: {percent} %", end=end, file=sys.stderr, flush=True)
 
 
-def _described(path: str) -> dict[str, Any]:
-    source = open_source(path)
+def _described(file: Any) -> dict[str, Any]:
+    source = open_source(file)
     try:
         return describe(source)
     finally:
@@ -168,26 +167,25 @@ def _write(options: argparse.Namespace, job: _trees.Job, keys: Keys | None, encr
         if options.resume:
             return
     clear = options.word == "encrypt"
-    if clear and _described(path)["algorithm"] is not None:
-        raise ValueError(f"'{path}' is encrypted already; `warpaes parquet rekey` changes its keys")
     if encryption is not None:
         bound = options.bind_names or (not clear and options.bind_new_names)
         text = options.aad_prefix if clear else options.new_aad_prefix
         encryption = dataclasses.replace(encryption, aad_prefix=_trees.prefix(text, job.name, bound) or b"")
-    if options.recursive:
-        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
-    with (
-        open_view(
-            path,
-            keys or Keys(None),
-            None if clear else _expected(options, job),
-            not clear and options.require_gcm,
-            clear,
-        ) as view,
-        Output(target, replace=options.force, secret=encryption is None) as output,
-        buffered(output) as sink,
-    ):
-        rewrite(view, sink, encryption, _Progress(path))
+    with job.opened() as file:
+        if clear and _described(file)["algorithm"] is not None:
+            raise ValueError(f"'{path}' is encrypted already; `warpaes parquet rekey` changes its keys")
+        with (
+            open_view(
+                file,
+                keys or Keys(None),
+                None if clear else _expected(options, job),
+                not clear and options.require_gcm,
+                clear,
+            ) as view,
+            job.result(replace=options.force, secret=encryption is None) as output,
+            buffered(output) as sink,
+        ):
+            rewrite(view, sink, encryption, _Progress(path))
 
 
 def _inspect(options: argparse.Namespace, path: str, keys: Keys | None) -> dict[str, Any]:
@@ -199,7 +197,10 @@ def _inspect(options: argparse.Namespace, path: str, keys: Keys | None) -> dict[
 
 
 def _verify(options: argparse.Namespace, job: _trees.Job, keys: Keys | None) -> dict[str, Any]:
-    with open_view(job.path, keys or Keys(None), _expected(options, job), options.require_gcm) as view:
+    with (
+        job.opened() as file,
+        open_view(file, keys or Keys(None), _expected(options, job), options.require_gcm) as view,
+    ):
         done = verify(view, _Progress(job.path))
         return {
             "file": job.path,
@@ -241,11 +242,14 @@ def _run(options: argparse.Namespace) -> int:
                 _write(options, job, keys, encryption)
         except (exceptions.InvalidTag, exceptions.FormatError, KeyError) as error:
             raise type(error)(f"'{job.path}': {error.args[0] if error.args else error}") from None
+        except ValueError as error:
+            said = str(error).replace("; with allow_plaintext=True it is opened as it is", "")
+            raise ValueError(said if job.path in said else f"'{job.path}': {said.removeprefix('file: ')}") from None
 
     _trees.each(work, found, 1 if options.word in ("inspect", "verify") else os.cpu_count() or 1)
     if others:
         some = ", ".join(printable(one) for one in others[:3]) + (", …" if len(others) > 3 else "")
-        print(f"warpaes: {len(others)} files that are not Parquet were left out: {some}", file=sys.stderr)
+        print(f"warpaes: {len(others)} files that are links or not Parquet were left out: {some}", file=sys.stderr)
     return 0
 
 

@@ -148,9 +148,9 @@ def _rewrite(footer: Footer, read_at: ReadAt, keys: KeyRing) -> None:
     leaves = _leaves(metadata)
     ordinals: set[int] = set()
     for index, group in enumerate(_thrift.structs(metadata, ROW_GROUPS, "the footer")):
-        stored = group.get(RG_ORDINAL)
-        ordinal = index if stored is None else stored[1]
-        taken = not isinstance(ordinal, int) or not 0 <= ordinal < _MAX_ORDINALS or ordinal in ordinals
+        stored = _thrift.get(group, RG_ORDINAL, _thrift.I16, f"row group {index}")
+        ordinal = index if stored is None else stored
+        taken = not 0 <= ordinal < _MAX_ORDINALS or ordinal in ordinals
         if taken and footer.encrypted:
             raise FormatError(f"row group {index}: its ordinal is {ordinal}, which repeats or is out of range")
         ordinals.add(ordinal)
@@ -213,6 +213,8 @@ class _Column:
             self._find_key(keys, crypto)
         if sealed is not None:
             if chunk.key is not None:
+                if sealed[0] != BINARY:
+                    raise FormatError(f"{place}: its encrypted metadata are damaged")
                 module = sealed[1]
                 text = _modules.open_module(chunk.key, footer.aad, module, _modules.COLUMN_META_DATA, place)
                 column[META_DATA] = (STRUCT, _thrift.Reader(text, f"{place}: the column metadata").struct())

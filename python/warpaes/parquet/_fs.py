@@ -11,9 +11,10 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.chained import ChainedFileSystem
 from fsspec.utils import stringify_path
 
+from .._keyset_places import dataset_place
 from .._places import read_key
-from ..exceptions import FormatError
-from ._keys import Keys, KeysLike, key_ring
+from ..exceptions import FormatError, InvalidTag, KeysetError
+from ._keys import KeyRing, Keys, KeysLike, key_ring
 from ._open import open as open_view
 from ._view import PlainView
 
@@ -51,7 +52,8 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
 
         Args:
             keys: As for ``warpaes.parquet.open``; or the place of a key as text: ``file:PATH``, ``env:NAME`` or
-                ``exec:COMMAND``. Required.
+                ``exec:COMMAND``; or ``dataset:`` and the key of a dataset of ``warpaes bulk``, or the URL of a key
+                manager that holds it. Required.
             aad_prefix: The AAD prefix of all files, or a function that returns it for a path.
             fs: The underlying file system.
             target_protocol: The protocol of the underlying file system, if ``fs`` is None.
@@ -68,7 +70,17 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         if keys is None:
             raise ValueError("keys is missing: pass a key, a function of the key metadata, or a place such as env:NAME")
         self._place = keys if isinstance(keys, str) else None
-        self._keys = Keys(read_key(keys)) if isinstance(keys, str) else key_ring(keys)
+        datasets = dataset_place(keys)
+        self._datasets = None
+        if datasets is not None:
+            if aad_prefix is not None:
+                raise ValueError("aad_prefix: the manifest of the dataset has the prefixes; leave it out")
+            from ..bulk.reading import Datasets
+
+            self._datasets = Datasets(datasets, lambda: self.fs)
+            self._keys: KeyRing = Keys(None)
+        else:
+            self._keys = Keys(read_key(keys)) if isinstance(keys, str) else key_ring(keys)
         self._aad_prefix, self._require_gcm, self._drop_missing = aad_prefix, require_gcm, drop_missing
         if fs is None:
             if target_protocol is None:
@@ -121,9 +133,13 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             raise ValueError(f"mode must be rb, not {mode!r}: warpaes.parquet.write_table writes encrypted files")
         path = self._below(path)
         prefix = self._aad_prefix(path) if callable(self._aad_prefix) else self._aad_prefix
+        keys = self._keys
+        if self._datasets is not None:
+            key, prefix = self._datasets.of_parquet(path)
+            keys = Keys(key)
         below = self.fs.open(path, "rb", cache_type="none")
         try:
-            view = open_view(below, self._keys, prefix, self._require_gcm, drop_missing=self._drop_missing)
+            view = open_view(below, keys, prefix, self._require_gcm, drop_missing=self._drop_missing)
         except BaseException:
             below.close()
             raise
@@ -141,7 +157,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             try:
                 with self._open(name) as view:
                     size = view.size
-            except (FormatError, KeyError, ValueError):
+            except (FormatError, InvalidTag, KeysetError, KeyError, ValueError):
                 size = info["size"]
             self._sizes[name] = stamp, size
         info["size"] = self._sizes[name][1]

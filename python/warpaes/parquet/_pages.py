@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import os
 import threading
 from typing import Any
 
@@ -16,7 +17,11 @@ from ._source import Source
 _MAX_ORDINAL = 32767
 #: Bytes that usually hold a header module and the next length field.
 _HEADER_BYTES = 256
-#: The minimum header module: one byte of a header.
+#: Threads of one read. Readers in C++ call Python for one read at a time, so each should be short.
+_MOST_THREADS = 4
+#: Shorter reads are not worth a call that reads whole pages.
+_LEAST_STREAM = 4096
+#: The least header module: one byte of a header.
 _LEAST_HEADER = _modules.OVERHEAD + 1
 
 
@@ -105,6 +110,8 @@ class Pages:
         low = starts[page]
         if self._kept is not None and self._kept[0] == page:
             return copy(memoryview(self._kept[1])[begin - low :], to)
+        if begin == low and (count := self._stream(page, to)):
+            return count
         modules = self._from(page, end)
         last = bisect.bisect_right(starts, low + len(modules)) - 1  # pages page to last - 1 are in `modules`
         whole = last
@@ -121,6 +128,38 @@ class Pages:
             self._decrypt(modules[:size], view, page)
         self._kept = (page, data)
         return copy(memoryview(data)[begin - low :], to)
+
+    def _stream(self, page: int, to: memoryview) -> int:
+        """Write as many whole pages as there is room for, of a local file, in one call; return their bytes."""
+        chunk, starts = self._chunk, self._starts
+        descriptor = self._source.descriptor()
+        low = starts[page]
+        fits = len(to) >= _LEAST_STREAM and (page + 1 == len(starts) or starts[page + 1] - low <= len(to))
+        if descriptor is None or not fits or self._ordinal(page) > _MAX_ORDINAL:
+            return 0
+        if self._footer.ctr and not self._checked:  # needs a page's ciphertext
+            return 0
+        sizes = _native.parquet_read(
+            chunk.key or b"",
+            self._footer.aad,
+            descriptor,
+            chunk.start + low,
+            chunk.length - low,
+            self._source.window_bytes,
+            to,
+            min(_MOST_THREADS, len(os.sched_getaffinity(0))),
+            self._footer.ctr,
+            chunk.dictionary and page == 0,
+            chunk.place.row_group,
+            chunk.place.column,
+            self._ordinal(page),
+        )
+        count = 0
+        for number, size in enumerate(sizes, page + 1):
+            count += size
+            if number == len(starts):
+                starts.append(low + count)
+        return count
 
     # ------------------------------------------------------------------------------------------- where pages lie
 

@@ -5,8 +5,9 @@ The source is always a plain view, so that one loop serves all three.
 
 from __future__ import annotations
 
+import io
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -92,8 +93,17 @@ class _Page(NamedTuple):
 
 
 class _Writer:
-    def __init__(self, source: PlainView, sink: Sink, encryption: Encryption | None, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        source: PlainView,
+        sink: Sink,
+        encryption: Encryption | None,
+        progress: Progress | None,
+        keep_crc: bool = True,
+    ) -> None:
         self._source, self._sink, self._encryption, self._progress = source, sink, encryption, progress
+        #: A crc would have to cover the ciphertext, which has tags.
+        self._keep_crc = keep_crc and encryption is None and not source.footer.encrypted
         self._at = 0
         unique = secrets.token_bytes(8)
         self._unique = unique
@@ -104,7 +114,8 @@ class _Writer:
         self._sink.write(data)
         self._at += len(data)
 
-    def run(self) -> None:
+    def run(self) -> Iterator[None]:
+        """Write the file, and yield after each window of pages."""
         source, encryption = self._source, self._encryption
         if source.missing_columns:
             raise KeyError(f"keys: there is no key for column {source.missing_columns[0]}")
@@ -121,7 +132,8 @@ class _Writer:
             first = self._at
             for column, chunk in zip(_thrift.structs(group, _footer.COLUMNS, "row group"), row, strict=True):
                 place = Place(index, chunk.place.column, chunk.place.path)
-                moved.append((column, place, self._chunk(column, chunk, place)))
+                places = yield from self._chunk(column, chunk, place)
+                moved.append((column, place, places))
             group[_footer.RG_ORDINAL] = (I16, index)
             if 5 in group:
                 group[5] = (I64, first)
@@ -129,6 +141,7 @@ class _Writer:
                 group[6] = (I64, self._at - first)
         for column, place, _ in moved:
             self._bloom(column, place)
+            yield
         for column, place, places in moved:
             self._indexes(column, place, places)
         for column, place, _ in moved:
@@ -141,8 +154,8 @@ class _Writer:
         assert self._encryption is not None
         return self._encryption.columns.get(place.path, self._encryption.footer_key)
 
-    def _chunk(self, column: Struct, chunk: Chunk, place: Place) -> dict[int, tuple[int, int]]:
-        """Write a chunk's pages; return the new offset of each data page by its old offset."""
+    def _chunk(self, column: Struct, chunk: Chunk, place: Place) -> Generator[None, None, dict[int, tuple[int, int]]]:
+        """Write a chunk's pages; return where each data page went, by its old offset."""
         meta: Struct = column[_footer.META_DATA][1]
         begin = self._at
         places: dict[int, tuple[int, int]] = {}
@@ -161,6 +174,7 @@ class _Writer:
                     self._write(one)
             if self._progress is not None:
                 self._progress(pages[-1].offset + pages[-1].old_bytes, self._source.footer.start)
+            yield
         if data_at is not None:
             meta[_footer.DATA_OFFSET] = (I64, data_at)
         if dictionary_at is not None:
@@ -214,8 +228,8 @@ class _Writer:
         headers, kinds, bodies = [], [], []
         for page in pages:
             header = {number: value for number, value in page.header.items() if number <= _PAGE_LAST}
-            if encryption is not None or self._source.footer.encrypted:
-                header.pop(_PAGE_CRC, None)  # it would have to cover the ciphertext, which has tags
+            if not self._keep_crc:
+                header.pop(_PAGE_CRC, None)
             header[_PAGE_COMPRESSED] = (I32, len(page.body) + overhead)
             headers.append(_thrift.write(header))
             dictionary = header[_PAGE_TYPE][1] == _DICTIONARY_PAGE
@@ -396,4 +410,25 @@ def rewrite(source: PlainView, sink: Sink, encryption: Encryption | None, progre
         KeyError: There is no key for a column of the source.
         ValueError: ``encryption`` names a column that the file does not have.
     """
-    _Writer(source, sink, encryption, progress).run()
+    for _ in _Writer(source, sink, encryption, progress).run():
+        pass
+
+
+def rewritten(source: PlainView, encryption: Encryption | None) -> Iterator[memoryview]:
+    """Yield the pieces of a file that ``rewrite`` would write, without ``crc`` fields, which encryption drops.
+
+    A piece is good until the next one is asked for. The same pages give the same bytes in clear, however often they
+    were encrypted and decrypted. Raises as ``rewrite``.
+    """
+    held = io.BytesIO()
+    writer = _Writer(source, held, encryption, None, keep_crc=False)
+    for _ in writer.run():
+        if held.tell() >= _WINDOW_BYTES:
+            yield from _taken(held)
+    yield from _taken(held)
+
+
+def _taken(held: io.BytesIO) -> Iterator[memoryview]:
+    yield memoryview(held.getvalue())
+    held.seek(0)
+    held.truncate()

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import stat
 import threading
 from typing import Any
 
 from .._file_objects import can_seek, check_binary
 from .._file_objects import read_at as positional
 
-#: Number of bytes to read and decrypt at a time, if pages are shorter: small enough for a processor's caches for local
-#: files, large enough to hide a request's latency for others.
-_LOCAL_BYTES, _REMOTE_BYTES = 1 << 20, 16 << 20
+#: Bytes that are read and decrypted at a time, if pages are shorter: of a local file so many as stay in a processor's
+#: caches, of other files so many that a request's latency is paid seldom.
+_LOCAL_BYTES, _REMOTE_BYTES = 256 << 10, 16 << 20
 
 
 class Source:
     """The encrypted file, read at any position, by any thread."""
 
-    def __init__(self, file: Any, owned: bool) -> None:
-        """Take a file object; ``owned``: ``close`` closes it."""
+    def __init__(self, file: Any, owned: bool, near: bool = False) -> None:
+        """Take a file object; ``owned``: ``close`` closes it; ``near``: its bytes are at hand, as those of a file."""
         check_binary(file, "read", "readinto")
         found = positional(file) if can_seek(file) else None
         if found is None:
@@ -27,7 +29,11 @@ class Source:
         self._read_at, self.size = found
         self._file, self._owned = file, owned
         self._own = threading.local()
-        self.local = isinstance(getattr(file, "raw", file), (io.FileIO, io.BytesIO))
+        self.local = near or isinstance(getattr(file, "raw", file), (io.FileIO, io.BytesIO))
+        # Without a file object's own buffer: this file's bytes are the descriptor's.
+        plain = file.raw if type(file) is io.BufferedReader else file
+        regular = type(plain) is io.FileIO and stat.S_ISREG(os.fstat(plain.fileno()).st_mode)
+        self._raw = plain if regular else None
         self.window_bytes = _LOCAL_BYTES if self.local else _REMOTE_BYTES
 
     def read(self, offset: int, length: int) -> bytes:
@@ -57,6 +63,10 @@ class Source:
         view = memoryview(window)[:length]
         self.read_into(offset + held, view[held:])
         return view
+
+    def descriptor(self) -> int | None:
+        """Return the descriptor of a regular file; None for other file objects."""
+        return None if self._raw is None else self._raw.fileno()
 
     def own(self) -> None:
         """Close the file with this object."""

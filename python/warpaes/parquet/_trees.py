@@ -1,11 +1,17 @@
-"""Folders of Parquet files: every file in one has an output in another."""
+"""Folders of Parquet files: every file under one gets its place under another. No link below a folder is followed."""
 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import errno
+import io
 import os
-from collections.abc import Callable, Iterable
+import stat
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+
+from .._output import Output
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 #: The native code releases the GIL; more threads would wait for it.
@@ -18,11 +24,75 @@ class Job:
 
     path: str
     target: str | None
-    name: str  #: its path in the folder, with slashes, to which the AAD prefix binds it
+    name: str  #: its path in the folder, with slashes: what its AAD prefix binds it to
+    folder: str | None = None  #: the folder that was given
+    output: str | None = None  #: the folder of results
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[str | io.FileIO]:
+        """Open the file if it was found in a folder; otherwise return its path."""
+        if self.folder is None:
+            yield self.path
+            return
+        with self._named(self.path), _folder_of(self.folder, self.name) as folder:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            file = io.FileIO(os.open(os.path.basename(self.name), flags, dir_fd=folder), "rb")
+        with file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "is not a regular file", self.path)
+            yield file
+
+    @contextlib.contextmanager
+    def result(self, *, replace: bool, secret: bool) -> Iterator[Output]:
+        """Write the result, which appears in the folder of results that was opened, or at the target that was given."""
+        assert self.target is not None
+        if self.folder is None or self.output is None:
+            with Output(self.target, replace=replace, secret=secret) as output:
+                yield output
+            return
+        os.makedirs(self.output, exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            with self._named(self.target):
+                folder = stack.enter_context(_folder_of(self.output, self.name, make=True))
+                name = os.path.basename(self.name)
+                output = stack.enter_context(Output(name, replace=replace, secret=secret, folder=folder))
+            yield output
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _named(path: str) -> Iterator[None]:
+        """Name the whole path in errors."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from None
+
+
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+@contextlib.contextmanager
+def _folder_of(root: str, name: str, make: bool = False) -> Iterator[int]:
+    """Open the folder of a file below a root; ``make``: make it first."""
+    folder = os.open(root, _FOLDER)
+    try:
+        for part in name.split("/")[:-1]:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=folder)
+            try:
+                deeper = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            except NotADirectoryError:
+                raise OSError(errno.ENOTDIR, "a folder of this path is a link, which is not followed") from None
+            os.close(folder)
+            folder = deeper
+        yield folder
+    finally:
+        os.close(folder)
 
 
 def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[list[Job], list[str]]:
-    """Return the files to process, and files of the folders that are not Parquet.
+    """Return the files to process, and files of the folders that are not Parquet or are links.
 
     Raises:
         ValueError: A path is a folder without ``recursive``, or ``output`` is not a folder for several files.
@@ -44,11 +114,11 @@ def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[lis
             for file in sorted(files):
                 whole = os.path.join(folder, file)
                 name = os.path.relpath(whole, path)
-                if not file.endswith(SUFFIXES) or not os.path.isfile(whole):
+                if not file.endswith(SUFFIXES) or os.path.islink(whole) or not os.path.isfile(whole):
                     others.append(whole)
                     continue
                 target = None if output is None else os.path.join(output, name)
-                found.append(Job(whole, target, name.replace(os.sep, "/")))
+                found.append(Job(whole, target, name.replace(os.sep, "/"), path, output))
     if len({one.target for one in found if one.target is not None}) < sum(one.target is not None for one in found):
         raise ValueError("two of the files have the same name: process their folders into different ones")
     return found, others

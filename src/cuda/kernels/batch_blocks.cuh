@@ -4,6 +4,7 @@
 
 #include "cuda/kernels/batch_walk.cuh"
 #include "cuda/kernels/blocks.cuh"
+#include "cuda/tuning/blocks.hpp"
 
 namespace warpaes::cuda {
 

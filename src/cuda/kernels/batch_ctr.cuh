@@ -15,7 +15,7 @@
 
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/ctr.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/counters.hpp"
 
 namespace warpaes::cuda {
 

@@ -1,6 +1,8 @@
 #include "cuda/kernels/batch_gcm.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/wipe.cuh"
+#include "cuda/tuning/batch_gcm.hpp"
+#include "cuda/tuning/wipe.hpp"
 
 namespace warpaes::cuda {
 
@@ -8,7 +10,7 @@ namespace {
 
 /// Completes GHASH of a long message whose text has been hashed: adds associated data and lengths. One thread per
 /// message.
-__global__ void __launch_bounds__(128) gcm_finish_kernel(const __grid_constant__ GcmBatchParams p) {
+__global__ void __launch_bounds__(GcmBatch::other_threads) gcm_finish_kernel(const __grid_constant__ GcmBatchParams p) {
     const std::uint64_t threads = global_threads();
     for (std::uint64_t number = p.first + global_thread(); number < p.end; number += threads) {
         const BatchMessage m(p, number);
@@ -31,7 +33,7 @@ __global__ void __launch_bounds__(128) gcm_finish_kernel(const __grid_constant__
 }
 
 /// Computes J0 of messages whose IV is not 12 bytes long (SP 800-38D, 7.1, step 2). One thread per message.
-__global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ GcmBatchParams p) {
+__global__ void __launch_bounds__(GcmBatch::most_j0_threads) gcm_j0_kernel(const __grid_constant__ GcmBatchParams p) {
     const std::uint64_t threads = global_threads();
     for (std::uint64_t number = p.first + global_thread(); number < p.end; number += threads) {
         const BatchMessage m(p, number);

@@ -11,6 +11,7 @@
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/field.cuh"
 #include "cuda/kernels/ghash.cuh"
+#include "cuda/tuning/batch_gcm.hpp"
 
 namespace warpaes::cuda {
 
@@ -71,7 +72,8 @@ __device__ __forceinline__ std::uint64_t least(std::uint64_t a, std::uint64_t b)
 /// `Lanes` lanes per message, or one warp per piece. Encryption adds E(J0) and writes tags; decryption leaves digests.
 /// A piece adds its digest to that of the message.
 template <int Lanes, bool Pieces>
-__global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_constant__ GcmBatchParams p) {
+__global__ void __launch_bounds__(GcmBatch::ghash_threads, GcmBatch::ghash_blocks_each)
+    ghash_batch_kernel(const __grid_constant__ GcmBatchParams p) {
     static_assert(warp_lanes % Lanes == 0 && (Lanes == warp_lanes || !Pieces));
     constexpr std::uint64_t per_warp = warp_lanes / Lanes;
     const unsigned lane = lane_id() % Lanes;

@@ -4,6 +4,7 @@
 
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/memory.cuh"
+#include "cuda/tuning/keys.hpp"
 
 namespace warpaes::cuda {
 
@@ -57,7 +58,7 @@ __device__ __forceinline__ void store_pair(uint4* slot, uint4* neighbours, unsig
 
 /// Key expansion (FIPS 197, 5.2), and for the inverse cipher 5.3.5.
 template <int Rounds, int Tables>
-__global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__ KeyParams p) {
+__global__ void __launch_bounds__(BatchKeysLaunch::threads) batch_keys_kernel(const __grid_constant__ KeyParams p) {
     constexpr unsigned nk = Rounds - 6, words = 4 * (Rounds + 1);
     const SharedTables<Tables> tables;
     tables.fill(te0_table);

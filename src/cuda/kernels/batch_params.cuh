@@ -8,6 +8,7 @@
 #include "aes/types.hpp"
 #include "cuda/kernels/key_slot.hpp"
 #include "cuda/kernels/simt.cuh"
+#include "cuda/tuning/ghash.hpp"
 
 namespace warpaes::cuda {
 

@@ -4,6 +4,7 @@
 
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/segments.cuh"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -21,7 +22,8 @@ struct BatchByte {
 };
 
 template <Mode M, int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(1024, 1) batch_segments_kernel(const __grid_constant__ SegmentParams p) {
+__global__ void __launch_bounds__(most_table_threads, 1)
+    batch_segments_kernel(const __grid_constant__ SegmentParams p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
     const std::uint64_t step = global_threads();

@@ -20,6 +20,7 @@
 #include "cuda/kernels/field.cuh"
 #include "cuda/kernels/ghash.cuh"
 #include "cuda/kernels/wipe.cuh"
+#include "cuda/tuning/serial.hpp"
 
 namespace warpaes::cuda {
 
@@ -377,7 +378,8 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
 }
 
 template <Mode M, int Rounds, int Tables>
-__global__ void __launch_bounds__(512, 1) serial_batch_kernel(const __grid_constant__ SerialParams p) {
+__global__ void __launch_bounds__(SerialBatchShape::most_threads, 1)
+    serial_batch_kernel(const __grid_constant__ SerialParams p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
     const unsigned warp = least_of_warp(threadIdx.x / warp_lanes);

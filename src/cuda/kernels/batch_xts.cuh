@@ -7,6 +7,8 @@
 #include "cuda/kernels/batch_walk.cuh"
 #include "cuda/kernels/blocks.cuh"
 #include "cuda/kernels/xts.cuh"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -21,7 +23,7 @@ __device__ __forceinline__ KeyOf<OneKey> tweak_key_of(const BatchXtsParams& p, c
 
 /// One thread per data unit.
 template <int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(1024, 1) batch_tweaks_kernel(const __grid_constant__ BatchXtsParams p) {
+__global__ void __launch_bounds__(most_table_threads, 1) batch_tweaks_kernel(const __grid_constant__ BatchXtsParams p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
     const std::uint64_t step = global_threads();

@@ -10,6 +10,7 @@
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/memory.cuh"
 #include "cuda/kernels/params.cuh"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -26,7 +27,7 @@ struct Stretch {
 };
 
 template <Mode M, Direction D, int Rounds, int Tables>
-__global__ void __launch_bounds__(1024, 1) blocks_kernel(const __grid_constant__ Params p) {
+__global__ void __launch_bounds__(most_table_threads, 1) blocks_kernel(const __grid_constant__ Params p) {
     constexpr bool inverse = uses_inverse_cipher(M, D);
     constexpr bool chained = chains_on_ciphertext(M, D);
     const SharedTables<Tables> tables;

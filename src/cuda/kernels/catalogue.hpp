@@ -99,8 +99,6 @@ Kernel<SegmentParams> batch_copy_kernel_for();
 Kernel<SerialParams> serial_batch_kernel_for(Mode mode, int rounds, int tables);
 /// Expands the keys of single messages.
 Kernel<KeyParams> batch_keys_kernel_for(int rounds);
-/// T-tables of that kernel.
-inline constexpr int batch_keys_tables = 2;
 
 /// Batches of GCM, without the key stream. `lanes` per message: 1, 4 or 32.
 Kernel<GcmBatchParams> ghash_batch_kernel_for(int lanes);

@@ -1,6 +1,6 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ctr.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/counters.hpp"
 
 namespace warpaes::cuda {
 

@@ -21,6 +21,7 @@
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/memory.cuh"
 #include "cuda/kernels/params.cuh"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -126,7 +127,7 @@ __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables
 
 /// `Aligned`: both pointers are multiples of 16, the usual case. The compiler then omits the code for other alignments.
 template <int Rounds, int Tables, int Width, bool Aligned, typename Order = BigEndianCounter>
-__global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Params p) {
+__global__ void __launch_bounds__(most_table_threads, 1) ctr_kernel(const __grid_constant__ Params p) {
     const std::uint32_t alignment = Aligned ? 16 : p.alignment;
     const SharedTables<Tables> tables;
     tables.fill(te0_table);

@@ -1,6 +1,6 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/gcm_ctr.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/gcm.hpp"
 
 namespace warpaes::cuda {
 

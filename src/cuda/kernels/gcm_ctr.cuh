@@ -9,6 +9,7 @@
 
 #include "cuda/kernels/ctr.cuh"
 #include "cuda/kernels/ghash.cuh"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -24,7 +25,7 @@ __device__ __forceinline__ uint4 choose(const uint4 (&a)[Width], int which) {
 }
 
 template <int Rounds, int Tables, int Width, bool Aligned>
-__global__ void __launch_bounds__(1024, 1) gcm_ctr_kernel(const __grid_constant__ GcmCtrParams p) {
+__global__ void __launch_bounds__(most_table_threads, 1) gcm_ctr_kernel(const __grid_constant__ GcmCtrParams p) {
     const std::uint32_t alignment = Aligned ? 16 : p.input.alignment;
     constexpr std::uint32_t unit_blocks = Width * warp_lanes;
     constexpr unsigned units = 256 / unit_blocks;  // tasks per window

@@ -14,7 +14,7 @@
 #include "cuda/kernels/ghash.cuh"
 #include "cuda/kernels/memory.cuh"
 #include "cuda/kernels/notice.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/gcm.hpp"
 
 namespace warpaes::cuda {
 

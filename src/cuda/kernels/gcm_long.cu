@@ -1,5 +1,6 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/gcm_long.cuh"
+#include "cuda/tuning/gcm.hpp"
 
 namespace warpaes::cuda {
 

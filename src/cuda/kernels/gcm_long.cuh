@@ -23,6 +23,7 @@
 #include "cuda/kernels/ctr.cuh"
 #include "cuda/kernels/gcm_end.cuh"
 #include "cuda/kernels/ghash_mma.cuh"
+#include "cuda/tuning/gcm.hpp"
 
 namespace warpaes::cuda {
 

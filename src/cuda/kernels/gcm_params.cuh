@@ -6,7 +6,7 @@
 #include "aes/ghash.hpp"
 #include "cuda/kernels/arrival.hpp"
 #include "cuda/kernels/simt.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/gcm.hpp"
 
 namespace warpaes::cuda {
 

@@ -10,6 +10,7 @@
 
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/gcm_end.cuh"
+#include "cuda/tuning/gcm.hpp"
 
 namespace warpaes::cuda {
 

@@ -1,5 +1,6 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ghash.cuh"
+#include "cuda/tuning/ghash.hpp"
 
 namespace warpaes::cuda {
 
@@ -7,7 +8,7 @@ namespace {
 
 /// One warp per row. A lane takes every 32nd block and applies Horner's rule with H^32. At the end it multiplies by
 /// H^(32 - lane), which accounts for the blocks after its last one.
-__global__ void __launch_bounds__(256) ghash_rows_kernel(const __grid_constant__ RowParams p) {
+__global__ void __launch_bounds__(GhashProducts::threads) ghash_rows_kernel(const __grid_constant__ RowParams p) {
     const unsigned lane = lane_id();
     const std::uint64_t rows = p.text.count * p.rows;
     for (std::uint64_t row = global_warp(); row < rows; row += global_warps()) {
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(256) ghash_rows_kernel(const __grid_constant__
 
 /// 2^log_lanes lanes per output. Only the powers in `squares` are known, so neighbouring lanes are joined in pairs,
 /// then pairs of pairs, and so on.
-__global__ void __launch_bounds__(128) ghash_combine_kernel(const __grid_constant__ CombineParams p) {
+__global__ void __launch_bounds__(GhashCombine::threads) ghash_combine_kernel(const __grid_constant__ CombineParams p) {
     const unsigned lanes = 1u << p.log_lanes, lane = lane_id() % lanes, per_warp = warp_lanes / lanes;
     const std::uint64_t all = p.text.count * p.outputs;
     const std::uint64_t missing = p.outputs * p.steps * lanes - p.per_segment;

@@ -1,5 +1,6 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ghash_keys.cuh"
+#include "cuda/tuning/ghash.hpp"
 
 namespace warpaes::cuda {
 

@@ -10,6 +10,7 @@
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/field.cuh"
 #include "cuda/kernels/ghash_mma.cuh"
+#include "cuda/tuning/ghash.hpp"
 
 namespace warpaes::cuda {
 
@@ -52,7 +53,8 @@ __device__ __forceinline__ FieldElement store_powers(FieldElement h, FieldElemen
 
 /// Computes h^(i + 1) for every block i of a row's slots, and h^row_blocks, the factor for a whole row. Eight lanes per
 /// message.
-__global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_constant__ GhashKeysParams p) {
+__global__ void __launch_bounds__(GhashKeys::power_threads, GhashKeys::power_blocks_each)
+    ghash_powers_kernel(const __grid_constant__ GhashKeysParams p) {
     constexpr unsigned lanes = 8;
     const unsigned lane = lane_id() % lanes;
     const std::uint64_t messages = p.end - p.first, step = global_threads() / lanes;
@@ -76,7 +78,8 @@ __global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_const
 }
 
 /// The powers of the keys of runs (ghash_messages.cuh).
-__global__ void __launch_bounds__(256, 2) ghash_run_powers_kernel(const __grid_constant__ RunPowersParams p) {
+__global__ void __launch_bounds__(GhashKeys::power_threads, GhashKeys::power_blocks_each)
+    ghash_run_powers_kernel(const __grid_constant__ RunPowersParams p) {
     constexpr unsigned lanes = 8;
     const std::uint64_t step = global_threads() / lanes;
     for (std::uint64_t first = (global_thread() - lane_id()) / lanes; first < p.run_count; first += step) {
@@ -89,7 +92,8 @@ __global__ void __launch_bounds__(256, 2) ghash_run_powers_kernel(const __grid_c
 
 /// One thread block for each 32 rows of a message.
 template <int Stages, int Batch, int Slots, bool Aligned, bool Wide>
-__global__ void __launch_bounds__(GhashKeys::threads, 3) ghash_keys_kernel(const __grid_constant__ GhashKeysParams p) {
+__global__ void __launch_bounds__(GhashKeys::threads, GhashKeys::blocks_each)
+    ghash_keys_kernel(const __grid_constant__ GhashKeysParams p) {
     const std::uint32_t parts = p.rows / GhashKeys::rows_of_block;
     const std::uint64_t number = p.first + blockIdx.x / parts;
     const BatchMessage m(p, number);
@@ -112,7 +116,7 @@ __global__ void __launch_bounds__(GhashKeys::threads, 3) ghash_keys_kernel(const
 /// Combines the digests of a message's rows into the digest of its text. `Lanes` lanes per message; each lane takes
 /// every `Lanes`th row.
 template <int Lanes>
-__global__ void __launch_bounds__(GhashKeys::threads, 3)
+__global__ void __launch_bounds__(GhashKeys::threads, GhashKeys::blocks_each)
     ghash_keys_sum_kernel(const __grid_constant__ GhashKeysParams p) {
     const unsigned lane = lane_id() % Lanes;
     const std::uint64_t messages = p.end - p.first, step = global_threads() / Lanes;

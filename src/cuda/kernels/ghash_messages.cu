@@ -1,5 +1,7 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ghash_messages.cuh"
+#include "cuda/tuning/batch_gcm.hpp"
+#include "cuda/tuning/ghash.hpp"
 
 namespace warpaes::cuda {
 

@@ -15,6 +15,7 @@
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/copy_async.cuh"
 #include "cuda/kernels/ghash_mma.cuh"
+#include "cuda/tuning/batch_gcm.hpp"
 
 namespace warpaes::cuda {
 

@@ -1,6 +1,6 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ghash_mma.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/ghash.hpp"
 
 namespace warpaes::cuda {
 

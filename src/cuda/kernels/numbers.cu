@@ -2,7 +2,7 @@
 // aes/numbers.hpp.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/numbers.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/counters.hpp"
 
 namespace warpaes::cuda {
 

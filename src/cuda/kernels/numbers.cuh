@@ -3,6 +3,7 @@
 
 #include "aes/numbers.hpp"
 #include "cuda/kernels/ctr.cuh"
+#include "cuda/tuning/counters.hpp"
 
 namespace warpaes::cuda {
 

@@ -8,7 +8,7 @@
 #include "aes/xts.hpp"
 #include "cuda/kernels/arrival.hpp"
 #include "cuda/kernels/simt.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/xts.hpp"
 
 namespace warpaes::cuda {
 
@@ -78,9 +78,6 @@ struct WipeIfWrongParams {
     std::int32_t bad;
 };
 
-/// Threads per block of the kernel that makes numbers.
-inline constexpr int numbers_threads = 1024;
-
 struct NumbersParams {
     std::uint8_t* output;
     std::uint64_t length;  ///< bytes
@@ -90,9 +87,6 @@ struct NumbersParams {
     std::uint32_t alignment;  ///< of the output pointer: 16, 4 or 1
     std::uint32_t round_keys[60];
 };
-
-/// Threads per block of the XTS kernel.
-inline constexpr int xts_threads = 1024;
 
 struct XtsParams {
     const std::uint8_t* input;

@@ -6,6 +6,7 @@
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/memory.cuh"
 #include "cuda/kernels/params.cuh"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
@@ -49,7 +50,7 @@ __device__ __forceinline__ std::uint8_t decrypted_byte(uint4 window, std::uint32
 
 /// One thread per byte.
 template <Mode M, int Rounds, int Tables>
-__global__ void __launch_bounds__(1024, 1) segments_kernel(const __grid_constant__ Params p) {
+__global__ void __launch_bounds__(most_table_threads, 1) segments_kernel(const __grid_constant__ Params p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
     const std::uint64_t bytes = M == Mode::cfb1 ? (p.length + 7) / 8 : p.length;

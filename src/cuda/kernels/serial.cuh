@@ -8,11 +8,12 @@
 #include "cuda/kernels/memory.cuh"
 #include "cuda/kernels/params.cuh"
 #include "cuda/kernels/segments.cuh"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 
 template <Mode M, int Rounds, int Tables>
-__global__ void __launch_bounds__(1024, 1) serial_kernel(const __grid_constant__ Params p) {
+__global__ void __launch_bounds__(most_table_threads, 1) serial_kernel(const __grid_constant__ Params p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
     if (threadIdx.x != 0) return;

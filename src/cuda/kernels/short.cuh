@@ -12,7 +12,8 @@
 #include "cuda/kernels/notice.cuh"
 #include "cuda/kernels/params.cuh"
 #include "cuda/kernels/xts.cuh"
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/xts.hpp"
 
 namespace warpaes::cuda {
 

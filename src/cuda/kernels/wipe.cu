@@ -2,6 +2,7 @@
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/notice.cuh"
 #include "cuda/kernels/wipe.cuh"
+#include "cuda/tuning/wipe.hpp"
 
 namespace warpaes::cuda {
 

@@ -15,6 +15,7 @@
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/memory.cuh"
 #include "cuda/kernels/params.cuh"
+#include "cuda/tuning/xts.hpp"
 
 namespace warpaes::cuda {
 

@@ -149,6 +149,11 @@ FileSource::FileSource(int fd, std::string name, WaitHook hook)
     inspect();
 }
 
+FileSource FileSource::at(const FilePlace& place, WaitHook hook) {
+    if (!place.path.empty()) return FileSource(place.path, std::move(hook));
+    return {place.fd, place.fd == STDIN_FILENO ? "standard input" : "the input descriptor", std::move(hook)};
+}
+
 void FileSource::inspect() {
     if (os::fstat(fd_.get(), &status_) != 0) {
         throw Error(WARPAES_ERROR_NOT_FOUND, "input: cannot read " + name_ + ": " + explain(errno));
@@ -242,6 +247,12 @@ void FileSink::open_place(const std::string& path, const struct stat* input) {
 FileSink::FileSink(int fd, std::string name, const FileSource& input, WaitHook hook)
     : fd_(fd, false), name_(std::move(name)), hook_(std::move(hook)) {
     inspect(&input.status());
+}
+
+std::unique_ptr<FileSink> FileSink::at(const FilePlace& place, bool overwrite, const FileSource& input, WaitHook hook) {
+    if (!place.path.empty()) return std::make_unique<FileSink>(place.path, overwrite, input, std::move(hook));
+    const char* const name = place.fd == STDOUT_FILENO ? "standard output" : "the output descriptor";
+    return std::make_unique<FileSink>(place.fd, name, input, std::move(hook));
 }
 
 /// A regular file will be replaced; anything else is opened and written directly.

@@ -16,6 +16,12 @@
 
 namespace warpaes {
 
+/// A file given by its path, or, if that is empty, by a descriptor.
+struct FilePlace {
+    std::string path;
+    int fd = -1;
+};
+
 /// Regular files are read at any position by many threads (pread); anything else is read front to back.
 class FileSource final : public Source {
 public:
@@ -24,6 +30,7 @@ public:
     explicit FileSource(const std::string& path, WaitHook hook = {});
     /// Reads an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSource(int fd, std::string name, WaitHook hook = {});
+    static FileSource at(const FilePlace& place, WaitHook hook);
 
     std::uint64_t size() const noexcept override { return size_; }
     bool is_sequential() const noexcept override { return sequential_; }
@@ -71,6 +78,7 @@ public:
     FileSink(const std::string& path, bool overwrite, const struct stat* input, WaitHook hook = {});
     /// Writes to an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSink(int fd, std::string name, const FileSource& input, WaitHook hook = {});
+    static std::unique_ptr<FileSink> at(const FilePlace& place, bool overwrite, const FileSource& input, WaitHook hook);
     /// Replaces the file `read`, at `path`. Throws Error{READ}, here or in commit(), if another file is there or if the
     /// file has changed since.
     static std::unique_ptr<FileSink> replacing(const std::string& path, const struct stat& read);

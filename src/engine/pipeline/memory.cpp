@@ -62,11 +62,10 @@ Ends plan_ends(Engine& engine, Work work, std::span<const std::uint8_t> input, s
     const bool apart = in_place && engine.forced() == nullptr && work.memory == Memory::page_locked;
     work.bytes = input.size();
     if (apart) work.memory = Memory::pageable;
-    Ends ends{.plan = engine.plan(work), .in = {}, .out = {}};
+    Ends ends{.plan = engine.plan(work), .in = {}, .out = {}, .parallel = is_parallel(work.mode, work.direction)};
     if (device >= 0) ends.plan.devices = {&device, 1};
-    const bool parallel = is_parallel(work.mode, work.direction);
-    ends.in = locate(ends.plan, input.data(), input.size(), parallel);
-    ends.out = locate(ends.plan, output.data(), output.size(), parallel);
+    ends.in = locate(ends.plan, input.data(), input.size(), ends.parallel);
+    ends.out = locate(ends.plan, output.data(), output.size(), ends.parallel);
     if (in_place && ends.plan.replaceable) ends.out.direct = false;
     return ends;
 }

@@ -67,6 +67,7 @@ struct Ends {
     Plan plan;
     MemoryBuffer in;
     MemoryBuffer out;
+    bool parallel;  ///< whether the work can begin anywhere
 };
 
 /// `work.bytes` is taken from the input. `work.memory` is the slower place of the two buffers; with Memory::device at

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "aes/pkcs7.hpp"
 #include "aes/xts.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
@@ -118,15 +119,6 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     return run_cipher(engine, ends.plan, cipher, source, sink);
 }
 
-/// Up to this length one launch that reads and writes page-locked memory is faster than copies in both directions at
-/// once. H200, 2026-11, AES-128, 2 / 4 / 8 / 16 / 32 MiB in this way and in chunks of 2 MiB that are copied, GB/s: ECB
-/// 29.7 / 34.8 / 37.4 / 39.3 / 40.4 and 16.8 / 23.3 / 32.1 / 36.8 / 41.6, CTR 26.9 / 31.0 / 33.0 / 34.2 / 35.1 and 17.3
-/// / 23.3 / 32.3 / 37.2 / 41.7. 0: the kernels read some of it twice.
-constexpr std::uint64_t most_zero_copy_bytes(Mode mode, Direction direction) {
-    if (!accesses_once(mode, direction)) return 0;
-    return std::uint64_t{mode == Mode::ctr ? 8U : 16U} << 20;
-}
-
 /// The encrypted numbers of XTS data units, if the message has few: the CPU encrypts them in less time than the GPU
 /// kernel, which otherwise does so first.
 class FewTweaks {
@@ -173,7 +165,7 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     // Cutting a message pays if its chunks run in parallel, or if they are copied to a GPU and back.
     const bool on_cpu = !plan.backend->is_gpu();
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
-    const bool one_lane = on_cpu && (plan.lanes == 1 || !is_parallel(g.mode, g.direction));
+    const bool one_lane = on_cpu && (plan.lanes == 1 || !ends.parallel);
     g.direct = !chained && ends.in.direct && ends.out.direct;
     g.beyond_caches = is_beyond_caches(g);
     const bool aligned =
@@ -181,7 +173,7 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
          block_bytes) == 0;
     const bool in_host_memory = ends.in.device < 0 || ends.out.device < 0;
     g.zero_copy = g.direct && aligned && !on_cpu && in_host_memory && plan.devices.size() == 1 &&
-                  bytes <= most_zero_copy_bytes(g.mode, g.direction) && engine.options().chunk_bytes == 0;
+                  bytes <= engine.gpu().most_mapped(g.mode, g.direction) && engine.options().chunk_bytes == 0;
     const bool at_once = chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device || g.zero_copy));
     if (!at_once) return run_cut(engine, ends, g);
     WorkerLane worker(engine, plan, 0, 0);
@@ -260,6 +252,59 @@ Block Executor::run_and_chain(const MessageGroup& stretch) {
     read(out->data(), stretch.output.first + (bytes - n), n);
     if (stretch.mode == Mode::ctr) return ChainAfter(stretch).value(stretch);
     return ChainAfter(tail).value(tail);
+}
+
+/// The chaining value before byte `offset` of a message.
+Block Executor::chain_before(const MessageGroup& m, const Block& iv, std::uint64_t offset) {
+    if (m.mode == Mode::xts) return xts_chain_at(iv, offset, m.data_units);
+    const std::uint8_t* const ciphertext = m.direction == Direction::decrypt ? m.input.first : m.output.first;
+    std::array<std::uint8_t, block_bytes> before{};
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(offset, block_bytes));
+    if (n != 0 && (m.mode == Mode::cbc || chains_on_ciphertext(m.mode, m.direction))) {
+        read(before.data(), ciphertext + (offset - n), n);
+    }
+    return chain_at(m.mode, iv, offset, {before.data(), n});
+}
+
+std::optional<std::uint64_t> Executor::run_local_part(const MessageGroup& m, const Block& chain,
+                                                      const MessagePart& part) {
+    Secret<Block> in, out;
+    const auto used = static_cast<std::size_t>(part.length);
+    read(in->data(), m.input.first + part.offset, used);
+    if (part.padding == MessagePart::Padding::add) pkcs7_pad(*in, used);
+    MessageGroup block = m;
+    block.iv = Elements::of(chain.data());
+    run_local(block, *in, *out);
+    const bool unpads = part.padding == MessagePart::Padding::remove;
+    const std::uint64_t kept = unpads ? pkcs7_unpad(*out) : part.keep;
+    if (unpads && kept == block_bytes) return std::nullopt;
+    write(m.output.first + part.to, out->data() + part.skip, static_cast<std::size_t>(kept));
+    return kept;
+}
+
+std::optional<std::uint64_t> Executor::run_parts(const MessageGroup& m, const Block& iv,
+                                                 std::span<const MessagePart> parts) {
+    std::uint64_t written = 0;
+    for (const MessagePart& part : parts) {
+        const Block chain = chain_before(m, iv, part.offset);
+        if (part.local) {
+            const std::optional<std::uint64_t> kept = run_local_part(m, chain, part);
+            if (!kept) {
+                clear(m.output.first, m.length);
+                return std::nullopt;
+            }
+            written += *kept;
+            continue;
+        }
+        MessageGroup whole = m;
+        whole.length = part.length;
+        whole.input = Elements::of(m.input.first + part.offset);
+        whole.output = {m.output.first + part.to, 0};
+        whole.iv = Elements::of(chain.data());
+        run(whole);
+        written += part.length;
+    }
+    return written;
 }
 
 void Executor::run_local(MessageGroup stretch, const Block& in, Block& out) {

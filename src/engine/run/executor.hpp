@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "backend/mac.hpp"
@@ -55,6 +56,18 @@ struct CallerStream {
     void* stream = nullptr;
 };
 
+/// A part of a message without a tag: whole blocks or data units, which are processed where they lie; or, `local`,
+/// bytes of one block, which is copied to host memory.
+struct MessagePart {
+    enum class Padding : std::uint8_t { none, add, remove };
+
+    std::uint64_t offset = 0, length = 0;  ///< in the input
+    std::uint64_t to = offset;             ///< of its result, in the output
+    bool local = false;
+    Padding padding = Padding::none;             ///< PKCS#7; of a local part
+    std::uint64_t skip = 0, keep = block_bytes;  ///< bytes of a local part's result
+};
+
 /// The memory of one message's buffers, and the backends and device that run its stretches there.
 class Executor {
 public:
@@ -68,6 +81,10 @@ public:
     /// Runs a message, or a stretch of one, whose buffers lie in the same memory as the constructor's: see run_group().
     /// On a caller's stream the tag must be in memory that the device can write.
     void run(const MessageGroup& message);
+    /// Runs the parts of a message in their order; `iv` is the message's. Returns the number of bytes written to the
+    /// output; std::nullopt: the padding is wrong, and the output has been wiped.
+    std::optional<std::uint64_t> run_parts(const MessageGroup& message, const Block& iv,
+                                           std::span<const MessagePart> parts);
     /// Runs a stretch and returns the chaining value after it.
     Block run_and_chain(const MessageGroup& stretch);
     /// Runs a stretch of one block in host memory, on the same backend and device as the message.
@@ -96,6 +113,9 @@ public:
 
 private:
     void run_here(const MessageGroup& group);
+    [[nodiscard]] Block chain_before(const MessageGroup& message, const Block& iv, std::uint64_t offset);
+    std::optional<std::uint64_t> run_local_part(const MessageGroup& message, const Block& chain,
+                                                const MessagePart& part);
 
     Engine& engine_;
     Memory memory_ = Memory::pageable;

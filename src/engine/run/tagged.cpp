@@ -119,10 +119,11 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, std::optional<Ca
     Secret<Block> aad_digest;
     Outcome hashed;
     if (gcm) {
-        *aad_digest = store_element(gcm_digest(engine, *m.key, m.aad.first, m.aad_length, &hashed));
-        result.notes |= hashed.notes;
-        message.aad_digest = &*aad_digest;
+        const FieldElement of_aad = gcm_digest(engine, *m.key, m.aad.first, m.aad_length, &hashed);
         iv = pre_counter(engine, *m.key, given_iv);
+        *aad_digest = store_element(of_aad);
+        message.aad_digest = &*aad_digest;
+        result.notes |= hashed.notes;
         if (given_iv.size() != gcm_nonce_bytes) message.j0 = &iv;
     } else {
         std::copy(given_iv.begin(), given_iv.end(), iv.begin());
@@ -152,7 +153,8 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, std::optional<Ca
         if (gcm && empty && hashed.device >= 0) {
             // The GPU has hashed the associated data. Another call for a single block would cost more than most of that
             // work.
-            settle_tag(message, 0, *Secret<Block>(gcm_tag(*m.key, iv, *aad_digest, m.aad_length, {}, 0)));
+            const Secret<Block> right(gcm_tag(*m.key, iv, *aad_digest, m.aad_length, {}, 0));
+            settle_tag(message, *right, [](auto) {});
             result.add(hashed);
         } else {
             note_run();

@@ -68,7 +68,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
 
     def keys(self) -> list[str]:
         with translated():
-            self.file._file.descriptor()  # theirs refuses keys() of a closed file
+            self.file._file.check_open()  # theirs refuses names of a closed file
             return sorted(self.file.keys())
 
     def offset_keys(self) -> list[str]:

@@ -1,14 +1,21 @@
 // Shapes of launches, on GPUs of every size.
-#include "cuda/launch_table.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "backend/launch_figures.hpp"
-#include "cuda/architectures.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/xts.cuh"
+#include "cuda/tuning/architectures.hpp"
+#include "cuda/tuning/blocks.hpp"
+#include "cuda/tuning/counters.hpp"
+#include "cuda/tuning/gcm.hpp"
+#include "cuda/tuning/ghash.hpp"
+#include "cuda/tuning/keys.hpp"
+#include "cuda/tuning/serial.hpp"
+#include "cuda/tuning/shapes.hpp"
+#include "cuda/tuning/xts.hpp"
 
 namespace warpaes::cuda {
 namespace {
@@ -87,7 +94,7 @@ void expect_to_fit(const DeviceLimits& device) {
         EXPECT_LE(piece_shape(device, direction, 100, 256).shared_bytes,
                   static_cast<std::size_t>(device.shared_bytes_per_block));
     }
-    EXPECT_LE(batch_keys_tables * table_bytes_each, static_cast<std::size_t>(device.shared_bytes_per_block));
+    EXPECT_LE(BatchKeysLaunch::tables * table_bytes_each, static_cast<std::size_t>(device.shared_bytes_per_block));
     EXPECT_LE(GhashMma::shared_bytes(device), static_cast<std::size_t>(device.shared_bytes_per_block));
 }
 

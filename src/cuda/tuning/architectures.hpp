@@ -3,7 +3,7 @@
 // code.
 #pragma once
 
-#include "cuda/launch_table.hpp"
+#include "cuda/tuning/shapes.hpp"
 
 namespace warpaes::cuda {
 

@@ -1,0 +1,39 @@
+"""The figures of docs/parquet.md: the newest record of bench/results/parquet."""
+
+from __future__ import annotations
+
+from records import RESULTS, read
+from text import commit_of, human_bytes, number, table, with_figures
+
+PAGE = "docs/parquet.md"
+HEADER = ["", "bytes", "in clear", "pyarrow", "view", "times pyarrow", "at most", "of clear"]
+
+
+def line(row: dict) -> list[str]:
+    clear, theirs, ours = (row[f"{name}_seconds"] for name in ("clear", "pyarrow", "view"))
+    rates = [f"{number(row['bytes'] / seconds / 1e9)} GB/s" for seconds in (clear, theirs, ours)]
+    compared = [f"{theirs / ours:.2f}", f"{theirs / clear:.2f}", f"{100 * clear / ours:.0f} %"]
+    return [row["what"], human_bytes(row["bytes"]), *rates, *compared]
+
+
+def figures(record: dict) -> str:
+    parts = []
+    for cores in sorted({row["cores"] for row in record["rows"]}):
+        rows = [line(row) for row in record["rows"] if row["cores"] == cores]
+        parts += [f"On {'one core' if cores == 1 else f'{cores} cores'}:", table(HEADER, rows)]
+    host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    parts.append(
+        f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
+        f"{commit_of(record)}; `tools/parquet_bench.py`. A whole file on tmpfs becomes a `pyarrow.Table`, by "
+        "`ParquetFile.read`: of the same table in clear, decrypted by pyarrow, and through the view. The shortest of "
+        "samples that all take in turns; of one core, its processor time. At most: what decryption without any cost "
+        "would give, since pyarrow decodes the pages in every case.*"
+    )
+    return "\n\n".join(parts)
+
+
+def render(page: str) -> dict[str, str]:
+    folder = RESULTS / "parquet"
+    newest = max(read(folder) if folder.exists() else [], key=lambda record: record["date"], default=None)
+    none = "There is no record yet: `tools/parquet_bench.py` measures the machine it runs on."
+    return {PAGE: with_figures(page, figures(newest) if newest else none)}

@@ -1,0 +1,129 @@
+// `warpaes list`: the plain names of a directory whose names are encrypted.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "command.hpp"
+#include "keyset_source.hpp"
+#include "record.hpp"
+#include "stored_names.hpp"
+
+namespace cli {
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* list_help = R"(Usage: warpaes list [-k KEYS] DIR
+
+Prints the plain names in a directory of `warpaes encrypt --encrypt-names`, in
+order; folders end with '/'. Names are authenticated, the content of files is
+not read: `warpaes verify --encrypted-names` does that. Exit status 0 means that
+every name there decrypts.
+
+  -k, --keys PLACE       keys as for `warpaes decrypt`
+  --passphrase-from PLACE
+                         the passphrase of a keyset, as for `warpaes decrypt`
+  --kek PLACE, --kek-aad TEXT
+                         the key-encryption key of a keyset, as for
+                         `warpaes decrypt`
+  --raw                  a key of 16 or 32 bytes is raw even if it is text
+  -t, --template NAME    the template of a raw key
+  --json                 print a record: each plain name with its stored path
+
+Example
+  warpaes list -k keyset.json backup
+)";
+
+class Listing {
+public:
+    Listing(const StoredNames& names, fs::path root, bool as_json)
+        : names_(names), root_(std::move(root)), as_json_(as_json) {}
+
+    void add(const fs::path& below, const std::string& folder) {
+        std::vector<StoredEntry> entries;
+        try {
+            entries = names_.list(root_ / below, folder);
+        } catch (const Failure& failure) {
+            if (below.empty()) throw;
+            refuse((root_ / below).string(), failure.status(), failure.what());
+        }
+        for (const StoredEntry& entry : entries) {
+            const fs::path stored = below / entry.parts;
+            const std::string plain = folder.empty() ? entry.name : folder + "/" + entry.name;
+            if (entry.status != WARPAES_OK) {
+                refuse(entry.name.empty() ? (root_ / stored).string() : plain, entry.status, entry.error);
+                continue;
+            }
+            if (as_json_) {
+                json record = {{"status", WARPAES_OK}, {"folder", entry.folder}};
+                put_name(record, "name", plain);
+                put_name(record, "stored", stored.string());
+                records_.push_back(std::move(record));
+            } else {
+                fmt::print("{}{}\n", one_line(plain), entry.folder ? "/" : "");
+            }
+            if (entry.folder) add(stored, plain);
+        }
+    }
+
+    void finish() const {
+        if (as_json_) print_json(records_, 2);
+        flush_output();
+        if (refused_ == 0) return;
+        throw Failure(first_, refused_ == 1 ? sentence_ : fmt::format("{} names are refused", refused_));
+    }
+
+private:
+    void refuse(const std::string& name, warpaes_status status, const std::string& error) {
+        const std::string sentence = one_line(fmt::format("'{}': {}", name, error));
+        if (refused_++ == 0) {
+            first_ = status;
+            sentence_ = sentence;
+        } else {
+            if (refused_ == 2) say(fmt::format("warpaes: {}\n", sentence_));
+            say(fmt::format("warpaes: {}\n", sentence));
+        }
+        if (!as_json_) return;
+        json record = {{"status", status}, {"error", error}};
+        put_name(record, "name", name);
+        records_.push_back(std::move(record));
+    }
+
+    const StoredNames& names_;
+    const fs::path root_;
+    const bool as_json_;
+    json records_ = json::array();
+    std::size_t refused_ = 0;
+    warpaes_status first_ = WARPAES_OK;
+    std::string sentence_;
+};
+
+}  // namespace
+
+int run_list(int argc, char** argv) {
+    CLI::App app{"", "warpaes list"};
+    KeyOptions options;
+    std::string directory;
+    bool as_json = false;
+    app.add_option("DIR", directory)->required();
+    add_key_options(app, options);
+    app.add_flag("--json", as_json);
+    refuse_keys_in_arguments(argc, argv);
+    if (!parse_options(app, argc, argv, list_help)) return 0;
+    std::error_code error;
+    if (!fs::is_directory(directory, error)) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("'{}': is not a directory", directory));
+    }
+    const Keys keys = load_keys(options);
+    refuse_unused_locks(options);
+    const StoredNames names({keys.keyset.get()});
+    Listing listing(names, directory, as_json);
+    listing.add({}, "");
+    listing.finish();
+    return 0;
+}
+
+}  // namespace cli

@@ -1,0 +1,39 @@
+// Whole pages of encrypted Parquet files, read from a descriptor and decrypted in one call. Nothing here calls Python.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <warpaes/parquet.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace warpaes::python {
+
+/// Pages of a column chunk in a file, and the buffer of their plain view.
+struct PagesInFile {
+    int descriptor = -1;
+    std::uint64_t offset = 0;  ///< of the first page in the file
+    std::uint64_t length = 0;  ///< from there to the end of the column chunk
+    std::uint8_t* to = nullptr;
+    std::uint64_t room = 0;          ///< the bytes of `to`
+    std::uint64_t window_bytes = 0;  ///< ciphertext that is read and decrypted at a time, if pages are shorter
+};
+
+struct PagesRead {
+    std::vector<std::uint64_t> sizes;  ///< the bytes of each page, its header included
+    warpaes_status status = WARPAES_OK;
+    std::string sentence;    ///< of the status
+    int read_error = 0;      ///< errno, if the file could not be read
+    bool no_memory = false;  ///< memory could not be allocated
+    [[nodiscard]] bool failed() const { return status != WARPAES_OK || read_error != 0 || no_memory; }
+};
+
+/// Reads and decrypts as many whole pages as `to` has room for, on up to so many threads. It stops before a page that
+/// is cut off or has a wrong length, and at the end of a file that is shorter than it was. On failure `to` is wiped.
+/// `chunk`: key, AAD and ordinals of the first page.
+PagesRead read_pages(warpaes_engine* engine, const warpaes_parquet_chunk& chunk, const PagesInFile& pages,
+                     unsigned threads);
+
+}  // namespace warpaes::python

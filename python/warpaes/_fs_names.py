@@ -1,0 +1,235 @@
+"""A file system of plain paths over one whose names are encrypted; ``warpaes.fs`` uses it."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fsspec import AbstractFileSystem
+from fsspec.core import has_magic
+
+from ._printable import printable
+from .exceptions import FormatError, InvalidTag
+from .names import EncryptedNames
+
+__all__ = ["NamedFileSystem"]
+
+
+class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """The files of a tree with encrypted names, under their plain paths. Their content is the underlying one."""
+
+    cachable = False
+
+    def __init__(self, fs: AbstractFileSystem, root: str, names: EncryptedNames) -> None:
+        """Make the file system of the tree at the path ``root`` of ``fs``."""
+        super().__init__()
+        self.fs, self.names = fs, names
+        self.protocol = fs.protocol
+        self.async_impl = getattr(fs, "async_impl", False)
+        self.root_marker = fs.root_marker
+        self._strip_protocol = fs._strip_protocol
+        self._parent = fs._parent
+        self.root: str = fs._strip_protocol(root).rstrip("/")
+
+    def again(self) -> NamedFileSystem:
+        """Return the same file system for a child of ``fork``, where an asynchronous one does not work."""
+        fs = pickle.loads(pickle.dumps(self.fs)) if self.async_impl else self.fs
+        return NamedFileSystem(fs, self.root, self.names)
+
+    def plain(self, path: str) -> str:
+        """Return the plain path below the root of the tree; empty for the root.
+
+        Raises:
+            ValueError: The path is not in the tree.
+        """
+        path = self._strip_protocol(path).rstrip("/")
+        if path == self.root:
+            return ""
+        if not path.startswith(self.root + "/"):
+            raise ValueError(f"{printable(path)!r} is not in the tree with encrypted names, {printable(self.root)!r}")
+        below: str = path[len(self.root) + 1 :]
+        return below
+
+    def stored(self, path: str) -> str:
+        """Return the path of the underlying file system.
+
+        Entries that are there keep their names, under whatever key; others get theirs under the primary key.
+        """
+        plain = self.plain(path)
+        if not plain:
+            return self.root or str(self.root_marker)
+        whole = f"{self.root}/{self.names.encrypt(plain)}"
+        if len(self.names) == 1 or self.fs.exists(whole):
+            return whole
+        at, folder = self.root, ""
+        for name in plain.split("/"):
+            places = [f"{at}/{self.names.encrypt_name(folder, name, key)}" for key in range(len(self.names))]
+            at = next((place for place in places if self.fs.exists(place)), places[0])
+            folder = f"{folder}/{name}" if folder else name
+        return at
+
+    def make_parts(self, stored: str) -> None:
+        """Make the folders that hold the parts of a long name."""
+        folder = self.fs._parent(stored)
+        if folder.endswith("-"):
+            self.fs.makedirs(folder, exist_ok=True)
+
+    def _remove_parts(self, stored: str) -> None:
+        while (stored := self.fs._parent(stored)).endswith("-"):
+            with contextlib.suppress(OSError):
+                if not self.fs.isdir(stored):
+                    return
+                self.fs.rmdir(stored)
+                continue
+            return
+
+    def _entries(self, directory: str, folder: str, before: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        for entry in self.fs.ls(directory, detail=True, **options):
+            path = entry["name"].rstrip("/")
+            if path == directory.rstrip("/"):
+                continue  # the mark of a folder in an object store, or a file
+            part = path.rsplit("/", 1)[-1]
+            if part.endswith("-") and entry["type"] == "directory" and len(before) < 2000:
+                yield from self._entries(path, folder, f"{before}{part}/", options)
+                continue
+            try:
+                name = self.names.decrypt_name(folder, before + part)
+            except (FormatError, InvalidTag) as error:
+                raise type(error)(f"{printable(path)!r}: {error}") from None
+            yield {**entry, "name": f"{self.root}/{folder}/{name}" if folder else f"{self.root}/{name}"}
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        """List a folder, sorted by plain names.
+
+        Raises:
+            InvalidTag: A name there is not authentic.
+            FormatError: A name there does not have the form of an encrypted name, or two have the same plain name.
+        """
+        folder, stored = self.plain(path), self.stored(path)
+        if folder and not self.fs.isdir(stored):
+            entry = self.info(path, **options)
+            return [entry] if detail else [entry["name"]]
+        found = sorted(self._entries(stored, folder, "", options), key=lambda entry: str(entry["name"]))
+        for one, next_one in zip(found, found[1:]):
+            if one["name"] == next_one["name"]:
+                raise FormatError(f"{printable(one['name'])!r}: two entries have this plain name")
+        return found if detail else [entry["name"] for entry in found]
+
+    def info(self, path: str, **options: Any) -> dict[str, Any]:
+        """Return the underlying entry, under its plain path."""
+        entry: dict[str, Any] = self.fs.info(self.stored(path), **options)
+        return {**entry, "name": self._strip_protocol(path)}
+
+    def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+        """Open the underlying file."""
+        stored = self.stored(path)
+        if "r" not in mode:
+            self.make_parts(stored)
+        return self.fs.open(stored, mode, **options)
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> Any:
+        """Return bytes of the underlying file."""
+        return self.fs.cat_file(self.stored(path), start=start, end=end, **options)
+
+    def pipe_file(self, path: str, value: Any, **options: Any) -> Any:
+        """Write the underlying file."""
+        stored = self.stored(path)
+        self.make_parts(stored)
+        return self.fs.pipe_file(stored, value, **options)
+
+    def mkdir(self, path: str, *positions: Any, **options: Any) -> Any:
+        """Create a folder."""
+        stored = self.stored(path)
+        self.make_parts(stored)
+        return self.fs.mkdir(stored, *positions, **options)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> Any:
+        """Create a folder and its parents."""
+        return self.fs.makedirs(self.stored(path), exist_ok=exist_ok)
+
+    def rmdir(self, path: str) -> None:
+        """Remove an empty folder."""
+        stored = self.stored(path)
+        self.fs.rmdir(stored)
+        self._remove_parts(stored)
+
+    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
+        """Remove files, or with ``recursive`` folders with everything below them."""
+        if maxdepth is None:
+            paths = path if isinstance(path, list) else [path]
+            exact = [[each] if not has_magic(each) or self.exists(each) else self.expand_path(each) for each in paths]
+            stored = [self.stored(each) for some in exact for each in some]
+            self.fs.rm(stored, recursive=recursive)
+            for each in stored:
+                self._remove_parts(each)
+            return
+        for each in reversed(self.expand_path(path, recursive=recursive, maxdepth=maxdepth)):
+            if self.isdir(each):
+                self.rmdir(each)
+            elif self.exists(each):  # a folder of an object store is gone with its last file
+                self.rm_file(each)
+
+    def rm_file(self, path: str) -> None:
+        """Remove a file."""
+        stored = self.stored(path)
+        self.fs.rm_file(stored)
+        self._remove_parts(stored)
+
+    def cp_file(self, path1: str, path2: str, **options: Any) -> Any:
+        """Copy the underlying file, which does not open at its new path: ``warpaes.fs`` encrypts it again instead."""
+        return self.fs.cp_file(self.stored(path1), self.stored(path2), **options)
+
+    def exists(self, path: str, **options: Any) -> Any:
+        """Return whether there is something at a path."""
+        return self._ask(path, lambda stored: self.fs.exists(stored, **options))
+
+    def lexists(self, path: str, **options: Any) -> Any:
+        """Return whether there is something at a path, or a link to nothing."""
+        return self._ask(path, lambda stored: self.fs.lexists(stored, **options))
+
+    def isdir(self, path: str) -> Any:
+        """Return whether there is a folder at a path."""
+        return self._ask(path, self.fs.isdir)
+
+    def isfile(self, path: str) -> Any:
+        """Return whether there is a file at a path."""
+        return self._ask(path, self.fs.isfile)
+
+    def _ask(self, path: str, question: Callable[[str], Any]) -> Any:
+        """Answer a question; False for a path at which nothing can be."""
+        try:
+            stored = self.stored(path)
+        except ValueError:
+            return False
+        return question(stored)
+
+    def touch(self, path: str, truncate: bool = True, **options: Any) -> Any:
+        """Set the time of the underlying file."""
+        return self.fs.touch(self.stored(path), truncate=truncate, **options)
+
+    def created(self, path: str) -> Any:
+        """Return the creation time of a file."""
+        return self.fs.created(self.stored(path))
+
+    def modified(self, path: str) -> Any:
+        """Return the modification time of a file."""
+        return self.fs.modified(self.stored(path))
+
+    def checksum(self, path: str) -> Any:
+        """Return a number that changes with the underlying file."""
+        return self.fs.checksum(self.stored(path))
+
+    def ukey(self, path: str) -> Any:
+        """Return a text that changes with the underlying file."""
+        return self.fs.ukey(self.stored(path))
+
+    def unstrip_protocol(self, name: str) -> str:
+        """Return the URL of a plain path."""
+        url: str = self.fs.unstrip_protocol(name)
+        return url
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        """Forget the cached listings."""
+        self.fs.invalidate_cache()

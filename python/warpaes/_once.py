@@ -1,0 +1,120 @@
+"""Values that are made once, by the first thread that needs them, and kept for a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from ._fork_lock import ForkLock
+
+#: For how many seconds keys that a key manager or a passphrase opened are kept; then they are opened again.
+KEPT_SECONDS = 900.0
+
+Value = TypeVar("Value")
+
+
+class _Entry(Generic[Value]):
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.values: list[Value] = []  #: one, when it is made
+        self.error: Exception | None = None
+        self.until = 0.0
+
+
+class Kept(Generic[Value]):
+    """Values by their names. Threads that need the same one wait for the one that makes it; others do not."""
+
+    def __init__(self, most: int, seconds: float = float("inf")) -> None:
+        """Keep at most ``most`` values, those that were used last, each for at most ``seconds``."""
+        self._most, self._seconds = most, seconds
+        self._lock = ForkLock()
+        self._entries: OrderedDict[Hashable, _Entry[Value]] = OrderedDict()
+        self._process = os.getpid()
+        self._next = float("inf")  #: when the first value is too old
+
+    def __len__(self) -> int:
+        """Return how many are kept or being made."""
+        return len(self._entries)
+
+    def get(
+        self, name: Hashable, make: Callable[[], Value], is_valid: Callable[[Value], bool] = lambda _: True
+    ) -> Value:
+        """Return a value, which ``make`` makes if it is not kept, is too old or is not valid.
+
+        What ``make`` raises is raised for every thread that waits, and not kept.
+        """
+        while True:
+            with self._lock:
+                self._forget_old()
+                entry = self._entries.get(name)
+                if entry is not None and entry.values and not is_valid(entry.values[0]):
+                    entry = None
+                is_mine = entry is None
+                if entry is None:
+                    entry = self._entries[name] = _Entry()
+                self._entries.move_to_end(name)
+            if is_mine:
+                return self._made(name, entry, make)
+            entry.ended.wait()
+            if entry.values:
+                return entry.values[0]
+            if entry.error is not None:
+                raise entry.error
+
+    def kept(self, name: Hashable) -> Value | None:
+        """Return a value if it is kept."""
+        with self._lock:
+            self._forget_old()
+            entry = self._entries.get(name)
+            return entry.values[0] if entry is not None and entry.values else None
+
+    def forget_old(self) -> None:
+        """Forget the values that are too old, which other calls also do."""
+        with self._lock:
+            self._forget_old()
+
+    def forget(self, name: Hashable, value: Value) -> None:
+        """Forget a value, unless it was replaced."""
+        with self._lock:
+            entry = self._entries.get(name)
+            if entry is not None and entry.values and entry.values[0] is value:
+                del self._entries[name]
+
+    def _made(self, name: Hashable, entry: _Entry[Value], make: Callable[[], Value]) -> Value:
+        try:
+            value = make()
+        except BaseException as error:
+            with self._lock:
+                if self._entries.get(name) is entry:
+                    del self._entries[name]
+            entry.error = error if isinstance(error, Exception) else None
+            entry.ended.set()
+            raise
+        with self._lock:
+            entry.values.append(value)
+            entry.until = time.monotonic() + self._seconds
+            self._next = min(self._next, entry.until)
+            self._forget_most()
+        entry.ended.set()
+        return value
+
+    def _forget_old(self) -> None:
+        if self._process != os.getpid():  # threads of the parent that were making values are not here
+            self._entries = OrderedDict((name, entry) for name, entry in self._entries.items() if entry.values)
+            self._process = os.getpid()
+        now = time.monotonic()
+        if now < self._next:
+            return
+        for name, entry in list(self._entries.items()):
+            if entry.values and entry.until <= now:
+                del self._entries[name]
+        self._next = min((entry.until for entry in self._entries.values() if entry.values), default=float("inf"))
+
+    def _forget_most(self) -> None:
+        made = [name for name, entry in self._entries.items() if entry.values]
+        for name in made[: max(len(made) - self._most, 0)]:
+            del self._entries[name]

@@ -1,0 +1,165 @@
+"""Where encrypted model folders lie: on a local file system, or at a URL that fsspec opens."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+from .._sealed_file import Ranges
+from ..exceptions import FormatError
+
+#: What a hub's client keeps next to a model. Nothing loads it, so it is neither copied nor looked at.
+_FOLDERS_OF_A_HUB, _FILES_OF_A_HUB = (".cache", ".git"), (".gitattributes", ".gitignore")
+_PIECE = 1 << 20
+
+
+def files_of(folder: str, follow: bool = False) -> Iterator[str]:
+    """Return the names of all files below a folder but a hub's, with slashes; ``follow``: links to files are files.
+
+    Raises:
+        FormatError: There is something else than files and folders, such as a link.
+    """
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if entry.name in (_FOLDERS_OF_A_HUB if is_folder else _FILES_OF_A_HUB):
+            continue
+        if is_folder:
+            yield from (f"{entry.name}/{name}" for name in files_of(entry.path, follow))
+        elif entry.is_file(follow_symlinks=follow):
+            yield entry.name
+        else:
+            raise FormatError(f"{entry.path} is not a regular file or a folder, and a model has nothing else")
+
+
+class LocalPlace:
+    """A folder of a local file system."""
+
+    def __init__(self, path: str) -> None:
+        """Take a path."""
+        self.path = path
+
+    def shown(self, name: str) -> str:
+        """Return the path of a file, for messages."""
+        return os.path.join(self.path, name)
+
+    def names(self) -> Iterator[str]:
+        """Return the names of all files; exceptions are those of ``files_of``."""
+        return files_of(self.path)
+
+    def read(self, name: str, most: int) -> bytes:
+        """Return the beginning of a regular file, ``most`` bytes."""
+        path = self.shown(name)
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise FormatError(f"{path} is not a file")
+        with open(path, "rb") as file:
+            return file.read(most)
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file."""
+        digest = hashlib.sha256()
+        with open(self.shown(name), "rb") as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+        return digest.hexdigest()
+
+    def open(self, name: str) -> Ranges:
+        """Open a file for reading at any offset."""
+        return Ranges(self.shown(name))
+
+
+class _Remote(Ranges):
+    """A file of fsspec's, each read a request of its own."""
+
+    piece_bytes, threads = 16 << 20, 8
+
+    def __init__(self, files: Any, path: str, shown: str) -> None:
+        self._files, self._path, self.name = files, path, shown
+        self._open = True
+        self.size = files.size(path)
+
+    def check_open(self) -> None:
+        if not self._open:
+            raise ValueError("I/O operation on closed file")
+
+    def _read(self, at: int, rooms: list[memoryview]) -> int:
+        data = memoryview(self._files.cat_file(self._path, start=at, end=at + sum(room.nbytes for room in rooms)))
+        size = data.nbytes
+        for room in rooms:
+            part = data[: room.nbytes]
+            room.cast("B")[: part.nbytes] = part
+            data = data[part.nbytes :]
+        if data.nbytes:
+            raise OSError(f"{self.name}: the file system gave {data.nbytes} bytes more than it was asked for")
+        return size
+
+    def close(self) -> None:
+        self._open = False
+
+
+class RemotePlace:
+    """A folder at a URL, such as ``s3://bucket/model``."""
+
+    def __init__(self, url: str, options: dict[str, Any] | None) -> None:
+        """Make the file system of a URL.
+
+        Raises:
+            ImportError: fsspec, or the package for the URL's protocol, is missing.
+        """
+        from fsspec.core import url_to_fs
+
+        self.path = url.rstrip("/")
+        self._files, root = url_to_fs(self.path, **(options or {}))
+        self._root = root.rstrip("/")
+        self._files.invalidate_cache()
+
+    def shown(self, name: str) -> str:
+        """Return the URL of a file, for messages."""
+        return f"{self.path}/{name}"
+
+    def _at(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def names(self) -> Iterator[str]:
+        """Return the names of all files but a hub's, without the empty objects that mark folders."""
+        for path, about in self._files.find(self._root, detail=True).items():
+            name = path.removeprefix(f"{self._root}/")
+            *folders, last = name.split("/")
+            if last in _FILES_OF_A_HUB or any(folder in _FOLDERS_OF_A_HUB for folder in folders):
+                continue
+            if path != self._root and about["type"] == "file" and not (name.endswith("/") and about["size"] == 0):
+                yield name
+
+    def read(self, name: str, most: int) -> bytes:
+        """Return the beginning of a file, ``most`` bytes."""
+        data: bytes = self._files.cat_file(self._at(name), start=0, end=most)
+        return data
+
+    def sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file."""
+        digest = hashlib.sha256()
+        with self._files.open(self._at(name), "rb") as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+        return digest.hexdigest()
+
+    def open(self, name: str) -> Ranges:
+        """Open a file for reading at any offset."""
+        return _Remote(self._files, self._at(name), self.shown(name))
+
+
+def place_of(folder: str | os.PathLike[str], options: dict[str, Any] | None = None) -> LocalPlace | RemotePlace:
+    """Return the place of a path or a URL, with the options of the URL's file system.
+
+    Raises:
+        ValueError: Options are given for a path.
+        ImportError: fsspec, or the package for the URL's protocol, is missing.
+    """
+    path = os.fspath(folder)
+    if "://" in path and not os.path.isdir(path):
+        return RemotePlace(path, options)
+    if options:
+        raise ValueError("storage_options are for URLs, and the folder is a path")
+    return LocalPlace(path)

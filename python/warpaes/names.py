@@ -1,0 +1,117 @@
+"""Encrypted names of files and folders, as ``warpaes encrypt --encrypt-names`` makes them (docs/formats.md)."""
+
+from __future__ import annotations
+
+import os
+from typing import Union
+
+from ._keyset_places import as_keyset, lasting_keyset_place
+from ._native import Keyset, Names
+from ._typing import Buffer
+
+__all__ = ["EncryptedNames"]
+
+#: Plain text: bytes that are not UTF-8 are surrogate escapes, as in the module ``os``.
+_Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+_MARK = b"warpaes-names-1"
+
+
+def _bytes_of(path: _Path) -> bytes:
+    path = os.fspath(path)
+    return path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
+
+
+class EncryptedNames:
+    """The names of a tree whose names are encrypted.
+
+    A plain path is the path of a file or folder below the root of the tree, names joined by ``/``. Any number of
+    threads may use an object. It is pickled as its keyset is.
+    """
+
+    def __init__(self, keyset: Keyset | str) -> None:
+        """Derive the keys for names from the enabled keys of a keyset.
+
+        Args:
+            keyset: The keyset, or its place as for ``Keyset.load``. Later changes of the keyset have no effect.
+
+        Raises:
+            KeysetError: The keyset has no primary key for files.
+        """
+        self._keyset = keyset
+        self._names = Names(as_keyset(keyset))
+
+    def __len__(self) -> int:
+        """Return the number of keys."""
+        return len(self._names)
+
+    def __reduce__(self) -> tuple[type[EncryptedNames], tuple[Keyset | str]]:
+        """Pickle the keyset, or its place."""
+        if isinstance(self._keyset, Keyset):
+            return EncryptedNames, (self._keyset,)
+        place = lasting_keyset_place(self._keyset)
+        if place is None:
+            raise TypeError("these names cannot be pickled, because no other process can read the place of the keyset")
+        return EncryptedNames, (place,)
+
+    def encrypt_name(self, folder: _Path, name: _Path, key: int = 0) -> str:
+        """Return the stored form of a name in a folder.
+
+        Args:
+            folder: The plain path of the folder; empty for the root of the tree.
+            name: The plain name.
+            key: The key: 0 is the primary, and the other enabled keys follow in their order.
+
+        Returns:
+            One part, or for a long name several, joined by ``/``.
+
+        Raises:
+            ValueError: The name is empty, ``.``, ``..`` or too long, contains ``/`` or NUL, or there is no such key.
+        """
+        return self._names.encrypt(_bytes_of(folder), _bytes_of(name), key)
+
+    def decrypt_name(self, folder: _Path, stored: str) -> str:
+        """Return the plain name for a stored one in a folder.
+
+        Raises:
+            FormatError: It does not have the form of an encrypted name, or the name in it cannot be one of a file.
+            InvalidTag: No key opens it in this folder.
+        """
+        name = self._names.decrypt(_bytes_of(folder), stored.encode("utf-8", "surrogateescape"))
+        return name.decode("utf-8", "surrogateescape")
+
+    def encrypt(self, path: _Path) -> str:
+        """Return the stored path of a plain path, under the primary key.
+
+        Raises:
+            ValueError: The path has an empty name, ``.`` or ``..``.
+        """
+        steps = _bytes_of(path).split(b"/")
+        return "/".join(self.encrypt_name(b"/".join(steps[:i]), step) for i, step in enumerate(steps))
+
+    def decrypt(self, stored: str) -> str:
+        """Return the plain path of a stored path below the root.
+
+        Raises:
+            FormatError: A name in it does not have the form of an encrypted name.
+            InvalidTag: No key opens a name in its folder.
+        """
+        folder, before = "", ""
+        for part in stored.split("/"):
+            if part.endswith("-"):
+                before += part + "/"
+                continue
+            name = self.decrypt_name(folder, before + part)
+            folder, before = (f"{folder}/{name}" if folder else name), ""
+        if before:
+            self.decrypt_name(folder, before)  # which refuses a name that does not end
+        return folder
+
+    @staticmethod
+    def associated_data(path: _Path, associated_data: Buffer | None = None) -> bytes:
+        """Return the associated data that binds a file to its plain path.
+
+        Args:
+            path: The plain path.
+            associated_data: That of the command line, or none.
+        """
+        return _MARK + b"\0" + _bytes_of(path) + b"\0" + bytes(associated_data or b"")

@@ -1,0 +1,107 @@
+// Batches of GCM.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "aes/types.hpp"
+#include "cuda/tuning/ghash.hpp"
+
+namespace warpaes::cuda {
+
+/// Batches of GCM (batch_gcm.cuh).
+struct GcmBatch {
+    static constexpr int ghash_threads = 256, ghash_blocks_each = 2;   ///< thread blocks per multiprocessor
+    static constexpr int other_threads = 128, other_blocks_each = 16;  ///< of kernels with a thread for each message
+    static constexpr int most_j0_threads = 256;                        ///< the kernel's limit
+    /// The kernels for one message, with tensor cores, hash a group under one key if its messages have at least
+    /// `least_long` bytes and the group at least `least_bytes`. A single message among others needs `least_alone`
+    /// bytes. Associated data of at most `most_aad` bytes, because one thread hashes those of a message.
+    static constexpr std::uint64_t least_long = 8192, least_bytes = 1 << 20, least_alone = 16 << 20, most_aad = 1024;
+
+    /// One lane is taken if it needs at most so many tenths of the time of four.
+    static constexpr std::uint64_t one_lane_tenths = 12;
+
+    /// Lanes per message: few, because each computes powers of H, but enough to keep most lanes busy in the last round.
+    /// The limits are multiplications (one per lane every two cycles) and logic instructions, which together run slower
+    /// on an SM than either alone.
+    static constexpr int lanes(const DeviceLimits& device, std::uint64_t messages) {
+        const std::uint64_t at_once =
+            static_cast<std::uint64_t>(device.multiprocessors) * ghash_blocks_each * ghash_threads;
+        if (4 * messages < at_once) return 32;
+        const std::uint64_t by_one = (messages + at_once - 1) / at_once,
+                            by_four = (4 * messages + at_once - 1) / at_once;
+        return 10 * 4 * by_one <= one_lane_tenths * by_four ? 1 : 4;
+    }
+};
+
+/// Groups of long messages under one key that the kernels for one message process: a batch's kernels are made for many
+/// short messages, and take 60 us more.
+struct OwnLaunches {
+    static constexpr std::uint64_t long_message = 64 << 10;
+    static constexpr std::uint64_t message = 4 << 10, few_bytes = 128 << 20;  ///< such messages, if the group is small
+
+    static constexpr bool take(std::uint64_t messages, std::uint64_t bytes) {
+        return bytes >= long_message || (bytes >= message && messages * bytes <= few_bytes);
+    }
+};
+
+/// GHASH of many messages under one key or a few; each message is a row (ghash_messages.cuh).
+struct GcmRows {
+    static constexpr int threads = 256, blocks_each = 2;  ///< thread blocks per multiprocessor
+    static constexpr int batch = 4, depth = 2;          ///< steps of 32 blocks between two waits, and batches in flight
+    static constexpr int tile_rows = threads / 32 * 8;  ///< messages that a thread block hashes at a time
+    /// Blocks of a message that are no whole blocks of text: associated data, a partial block, lengths.
+    static constexpr unsigned most_edges = 8;
+    static constexpr std::uint64_t most_aad = 16 * (most_edges - 2);
+    /// Shared memory of a warp: the ring, the edges of its eight rows, and E(J0) of two tiles.
+    static constexpr unsigned warp_bytes = (depth * batch * 32 + 8 * most_edges + 2 * 8) * block_bytes;
+    static constexpr std::uint64_t least_bytes = 128, most_bytes = 16384;
+    static constexpr std::uint64_t least_messages = 1024;
+    /// Of a key among several. Powers and matrices of a key cost a thread block about as much as 10 rows.
+    static constexpr std::uint64_t least_of_key = 16;
+    /// Messages per group from which on they are worth being sorted by key, which costs the host some 60 ns a group.
+    static constexpr std::uint64_t least_of_group = 32;
+    /// What the launches that combine the digests of a message's rows cost, in blocks of a row.
+    static constexpr std::uint64_t combining = 75;
+
+    static constexpr bool fits(std::uint64_t bytes, std::uint64_t aad) {
+        return bytes >= least_bytes && bytes <= most_bytes && aad <= most_aad;
+    }
+    /// Whether messages under several keys may be rows.
+    static constexpr bool takes_keys(const DeviceLimits& device, std::uint64_t messages) {
+        return messages >= least_messages && GhashMma::takes(device, messages * (least_bytes / block_bytes));
+    }
+    static constexpr bool sorts(std::uint64_t messages, std::uint64_t groups) {
+        return messages >= least_of_group * groups;
+    }
+    /// `messages`: of the batch, not only those of this length; all under one key.
+    static constexpr bool takes(const DeviceLimits& device, std::uint64_t messages, std::uint64_t bytes,
+                                std::uint64_t aad) {
+        const std::uint64_t blocks = bytes / 16 + 4;
+        if (!fits(bytes, aad) || messages < least_messages) return false;
+        if (!GhashMma::takes(device, messages * blocks)) return false;
+        const std::uint64_t round = static_cast<std::uint64_t>(device.multiprocessors) * blocks_each * tile_rows;
+        const RowShape cut = mma_row_shape(device, messages, blocks);
+        const auto time = [&](std::uint64_t rows, std::uint64_t of) {
+            return (rows + round - 1) / round * (of + GhashMma::row_overhead);
+        };
+        return time(messages, blocks) <= time(messages * cut.rows, cut.blocks) + combining;
+    }
+    static constexpr std::uint64_t tiles_of(std::uint64_t messages) { return (messages + tile_rows - 1) / tile_rows; }
+    static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t tiles) {
+        const auto most = static_cast<std::uint64_t>(device.multiprocessors * blocks_each);
+        return {static_cast<int>(std::min(tiles, most)), threads,
+                GhashMma::shared_bytes(device) + threads / 32 * warp_bytes};
+    }
+    static constexpr std::uint64_t turns = 8, most_tiles = 16;
+    /// Tiles that a thread block takes in a row: several, so that it mostly keeps its key, but each takes several
+    /// turns.
+    static constexpr std::uint32_t tiles_at_once(std::uint64_t tiles, std::uint64_t runs, int grid) {
+        const std::uint64_t of_run = tiles / runs, of_turn = tiles / (turns * static_cast<std::uint64_t>(grid));
+        if (runs == 1) return 1;
+        return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::min(of_run, of_turn), 1, most_tiles));
+    }
+};
+
+}  // namespace warpaes::cuda

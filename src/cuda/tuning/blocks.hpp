@@ -1,0 +1,64 @@
+// Modes whose blocks are independent, and the chaining ones that decrypt in parallel.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "aes/types.hpp"
+#include "cuda/tuning/shapes.hpp"
+
+namespace warpaes::cuda {
+
+/// Of kernels that read or write page-locked memory where it lies: few, so that some threads write while others read.
+inline constexpr int zero_copy_threads = 256;
+
+/// A short message in a mode whose blocks are independent (short.cuh), one block per thread.
+struct ShortMessage {
+    static constexpr int threads = 256;
+    static constexpr std::uint32_t least_share = 128;  ///< blocks per thread block
+
+    static constexpr bool takes(const DeviceLimits& device, std::uint64_t bytes) {
+        return bytes <= static_cast<std::uint64_t>(device.multiprocessors) * threads * block_bytes;
+    }
+};
+
+struct ShortShape {
+    LaunchShape launch;
+    std::uint32_t share;  ///< blocks per thread block
+};
+
+/// `blocks`: at least one; includes a partial block.
+constexpr ShortShape short_shape(const DeviceLimits& device, std::uint64_t blocks) {
+    const auto most = static_cast<std::uint64_t>(device.multiprocessors);
+    const std::uint64_t wanted = std::clamp<std::uint64_t>(blocks / ShortMessage::least_share, 1, most);
+    const std::uint64_t share = (blocks + wanted - 1) / wanted;
+    return {{static_cast<int>((blocks + share - 1) / share), ShortMessage::threads, table_bytes_each, 1},
+            static_cast<std::uint32_t>(share)};
+}
+
+/// Blocks of many messages (batch_blocks.cuh, batch_xts.cuh). Reading the round keys of a block from memory takes a
+/// quarter as many passes of the load-store unit as its lookups. So if messages have their own keys, round keys stay in
+/// registers, and half as many threads have twice as many registers each.
+struct BatchBlocks {
+    static constexpr int most_own_key_threads = 512;
+    /// `parameters`: round keys are parameters of the kernel, and not kept in registers.
+    static constexpr int most_threads(bool parameters) {
+        return parameters ? most_table_threads : most_own_key_threads;
+    }
+    static constexpr LaunchShape shape(const DeviceLimits& device, bool parameters, std::uint64_t blocks) {
+        const auto threads = static_cast<int>(parameters ? device.table.threads : device.table.own_key_threads);
+        return launch_shape(device, (blocks + 31) / 32, threads);
+    }
+};
+
+/// Batches with at most FewKeys::most keys: from so much text on, round keys are parameters of the kernels, so that as
+/// many threads run as under one key. Copying them takes the host some 10 µs.
+struct BatchFewKeys {
+#if defined(WARPAES_SIMT)
+    static constexpr std::uint64_t least_bytes = 4096;  // which the simulated GPU processes in reasonable time
+#else
+    static constexpr std::uint64_t least_bytes = 64 << 20;
+#endif
+};
+
+}  // namespace warpaes::cuda

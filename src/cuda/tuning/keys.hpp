@@ -1,0 +1,17 @@
+// Expansion of keys.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace warpaes::cuda {
+
+/// Keys of single messages, one thread for each (batch_keys.cuh).
+struct BatchKeysLaunch {
+    static constexpr int threads = 256, blocks_each = 3;  ///< thread blocks per multiprocessor
+    static constexpr int tables = 2;
+    /// So many keys are expanded at a time: 256 MiB of slots.
+    static constexpr std::uint64_t most_at_a_time = std::uint64_t{1} << 20;
+};
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,44 @@
+// Wiping text that is not authentic.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cuda/tuning/shapes.hpp"
+
+namespace warpaes::cuda {
+
+/// Wiping what is not authentic (wipe.cuh): parts that warps share, so that all multiprocessors have some even if they
+/// are few.
+struct WipeShape {
+    static constexpr int threads = 128, blocks_each = 16;  ///< thread blocks per multiprocessor
+    static constexpr std::uint64_t part_bytes = 4096, most_parts = 16384;
+
+    /// Parts of a row of `bytes` bytes.
+    static constexpr std::uint64_t parts(std::uint64_t bytes) {
+        return std::clamp<std::uint64_t>(bytes / part_bytes, 1, most_parts);
+    }
+    /// Parts that a warp takes at a time: one per lane where there are many.
+    static constexpr std::uint32_t at_once(const DeviceLimits& device, std::uint64_t parts) {
+        const auto warps = static_cast<std::uint64_t>(device.multiprocessors * blocks_each * threads / 32);
+        return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(parts / warps, 1, 32));
+    }
+    static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t parts) {
+        const std::uint64_t each = at_once(device, parts);
+        return thread_each(device, 32 * ((parts + each - 1) / each), threads, blocks_each);
+    }
+};
+
+/// The same for one message, whose tag every thread block looks at first.
+struct WipeIfWrong {
+    static constexpr int threads = 512, blocks_each = 2;
+    /// From this length on the kernel is launched before the tag is known. For less, the launch would delay authentic
+    /// messages.
+    static constexpr std::uint64_t least_ahead = 32 << 10;
+
+    static constexpr LaunchShape shape(const DeviceLimits& device, std::uint64_t parts) {
+        return thread_each(device, 32 * parts, threads, blocks_each);
+    }
+};
+
+}  // namespace warpaes::cuda
