@@ -39,7 +39,7 @@ def checks(record: dict) -> str:
     measured = table(["", "predicted", "limited by", "measured", "predicted / measured"], rows)
     if record["busy"] >= QUIET:
         measured = (
-            "Other programs wanted the cores then, too, so times say nothing of the model, and only processor times "
+            "Other programs also used the cores then, so elapsed times do not test the model; only processor times "
             "are used; `make bulk-bench` on a quiet machine compares them."
         )
     return "\n\n".join(

@@ -32,7 +32,8 @@ protected:
         EXPECT_EQ(warpaes_copy(engine_.get(), host.data(), memory.get(), bytes), WARPAES_OK);
         return host;
     }
-    /// The `length` bytes that a read stores in device memory; checks that nothing around them is written.
+    /// Reads into device memory and returns the `length` bytes stored there; checks that the bytes around them are
+    /// kept.
     Bytes read(const Reader& reader, std::uint64_t offset, std::size_t length, std::size_t misalignment,
                warpaes_status* status, std::uint64_t* got) {
         const Bytes poison = random_.bytes(length + misalignment + 2 * guard);
