@@ -48,10 +48,10 @@ UNITS = {"k": 10, "m": 20, "g": 30}
 
 DESCRIPTION = """\
 Encrypts, decrypts, re-encrypts and verifies datasets: many objects at once, on
-this machine or on a Ray cluster. Sources: paths, s3:// and all URLs of fsspec. Targets: paths and s3://. A manifest in
-the target, which only
-the holder of a key can change, contains the state of every object; the same
-command again continues from there."""
+this machine or on a Ray cluster. Sources: paths, s3:// and all URLs of fsspec.
+Targets: paths and s3://. A manifest in the target, which only the holder of a
+key can change, contains the state of every object; the same command again
+continues from there."""
 
 EXAMPLES = """\
 examples:
