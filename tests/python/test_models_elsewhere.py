@@ -299,7 +299,7 @@ class Ranks(Case):
         self.assertEqual((status, sorted(re.findall("rank . has .*", said))), (0, ["rank 0 has 8", "rank 1 has 8"]))
 
     def test_a_tensor_of_one_rank(self) -> None:
-        """The last byte is one of the adapter, of which one rank has the only tensor."""
+        """The last byte belongs to the adapter. One rank has its only tensor."""
         self.spoil(self.target / "adapter/adapter_model.safetensors", -1)
         status, said = self.run_ranks("together")
         self.assertEqual(status, 0, said)
