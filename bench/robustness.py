@@ -116,10 +116,10 @@ FORGED = """
 
 Anyone can send a forged message. A message is decrypted before its tag is known, and if the tag is wrong, the output is
 overwritten with zeros. `tools/hostile_cost.py` measures both: every way of calling, every mode with a tag and every
-format, forged beside authentic in turns. From 64 KiB on a forged message should take at most 1.5 times as long. The
+format, forged and authentic in turns. From 64 KiB on a forged message should take at most 1.5 times as long. The
 table has every case that takes longer, and the least ratio that decrypting first allows: the time of the authentic
 message, and of writing zeros over its output with threads that are already running. Where decryption runs at the rate
-of memory, that pass of writes alone takes more than half as long.
+of memory, that pass of writes takes more than half as long by itself.
 """
 
 RULE = (" --- ", " ---: ")
@@ -221,7 +221,7 @@ def forged_text(records: list[dict]) -> str:
         files = record["files"]
         parts.append(
             f"\n{machine(record)}, {record['host']['cores']} threads of the host; {stamp(record)}. "
-            f"{len(calls)} cases, of which {len(slow)} take more than 1.5 times as long. "
+            f"{len(slow)} of {len(calls)} cases take more than 1.5 times as long. "
             f"Files in {len(files)} cases: at most {max(row['ratio'] for row in files):.2f} times.\n"
         )
         if rows:

@@ -106,7 +106,7 @@ def of_aes_ni(r: Record, title: str = SURFACES[0]):
 
 def large_aes_ni(r: Record):
     ratio = of_aes_ni(r)
-    # Between "behind by more" and "ahead" lies what the sentence says.
+    # "Slightly slower" lies between much slower and faster.
     around = ratio[1] < CLOSE and ratio[2] >= 1 + TIE
     return OPEN if around else both_ends(ratio, slightly_behind)
 

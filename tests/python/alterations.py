@@ -350,7 +350,7 @@ class Judge:
         fault = ""
         handed = [(at, data) for at, data in given if data]
         if any(self.plain[at : at + len(data)] != data for at, data in handed):
-            fault = "handed out what is not authentic"
+            fault = "handed out data that is not authentic"
         elif error is not None:
             fault = self.improper(error)
             count.ends[getattr(error, "shown", type(error).__name__)] += 1

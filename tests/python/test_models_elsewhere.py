@@ -291,7 +291,7 @@ class Ranks(Case):
         self.assertEqual((status, sorted(re.findall("rank . has .*", said))), (0, ["rank 0 has 8", "rank 1 has 8"]))
 
     def test_a_tensor_of_one_rank(self) -> None:
-        """The adapter has one tensor, so only one rank reads the byte that was altered."""
+        """The last byte belongs to the adapter. One rank has its only tensor."""
         self.spoil(self.target / "adapter/adapter_model.safetensors", -1)
         status, said = self.run_ranks("together")
         self.assertEqual(status, 0, said)

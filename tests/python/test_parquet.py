@@ -892,7 +892,7 @@ class Command(unittest.TestCase):
         )
 
     def test_links_below_folders_are_not_followed(self):
-        """Who writes the folders would choose what is read, and where plaintext appears."""
+        """Anyone who writes the folders could choose the files to read and the place of the plaintext."""
         for name in ("in/sub", "elsewhere", "out", "plain"):
             os.makedirs(self.path(name))
         for name in ("in/sub/a.parquet", "other.parquet"):

@@ -97,7 +97,7 @@ class HostileInFiles(InFiles, files.Hostile):
         end = chunk.start + chunk.length
         with wp.open(io.BytesIO(data), KEY) as view:
             for begin, stop in ((chunk.start, end), (chunk.start, end - 70_000), (chunk.start + starts[3], end)):
-                view.read_at(begin, 9)  # CTR pages are read apart until one is known to be no GCM page
+                view.read_at(begin, 9)  # CTR pages are read apart until one is known to be a CTR page
                 self.assertEqual(view.read_at(begin, stop - begin), whole[begin:stop])
             self.assertEqual(view.column_pages()[0].starts(), starts)
         for page in (0, 1, len(starts) // 3, len(starts) // 2, len(starts) - 2):

@@ -160,7 +160,7 @@ class Exchanges(unittest.TestCase):
             whole(altered, keys)
 
     def test_any_two_modules_of_equal_lengths(self):
-        """Pages, headers, indexes and Bloom filters, of other columns and row groups too; exchanged and copied."""
+        """Pages, headers, indexes and Bloom filters, also of other columns and row groups; exchanged and copied."""
         kinds = set()
         for layout, options in LAYOUTS.items():
             data = encrypted(VARIANTS["GCM"], **options)
@@ -202,7 +202,7 @@ class Exchanges(unittest.TestCase):
                 self.refuse(data, bytes(altered), f"chunks at {one} and {other}")
 
     def test_parts_of_another_file(self):
-        """Of the same key, layout and place; only aad_file_unique differs. The prefix is the same too."""
+        """With the same key, layout and place; only aad_file_unique differs. The prefix is also the same."""
         for name in ("GCM", "stored prefix", "CTR"):
             encryption = VARIANTS[name]
             data, other = encrypted(encryption), encrypted(encryption)

@@ -1,7 +1,7 @@
 // Streams whose work runs as late as CUDA allows (Machine::late): in stream order, and only when the host or other due
 // work waits for it. A consumer without the required wait therefore runs first and finds the old data.
-// With a seed, some streams also run work ahead as soon as it waits for nothing. Work of other streams that should come
-// first, but is not waited for, then comes too late.
+// With a seed, some streams also run early: as soon as their work waits for nothing. If work of another stream should
+// come first, but no wait says so, it then comes too late.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@ namespace warpaes {
 
 namespace {
 
-constexpr const char* what_to_do = "; `warpaes tune` measures it anew, until then its architecture's are used";
+constexpr const char* what_to_do =
+    "; until `warpaes tune` measures it again, the defaults of its architecture are used";
 
 std::string name_of(const TunedLaunches& tuned) {
     const std::uint32_t capability = tuned.gpu.compute_capability;

@@ -312,7 +312,7 @@ def watched():
 
 
 def memory():
-    """The process belongs to root, whoever runs it: no other process of the user may inspect it, and it leaves no core
+    """The process always belongs to root: no other process of the user may inspect it, and it leaves no core
     dump."""
 
     def drive(world, process):
