@@ -28,8 +28,8 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 
 
 DESCRIPTION = """\
-Creates and opens keysets under a key in a key manager, a token, a TPM or a file: for scripts, and for `warpaes -k
-exec:…`.
+Creates and opens keysets under a key in a key manager, a token, a TPM or a
+file: for scripts, and for `warpaes -k exec:…`.
 SOURCE: aws-kms://…, vault-transit://…, pkcs11:…, tpm2:…, file:PATH or
 exec:COMMAND
 """
