@@ -40,7 +40,8 @@ function columnFormat(values) {
   if (most >= 1e7 || least < 1e-3 || most / least > 1e5) return figure;
   if (values.filter(exists).every(Number.isInteger)) return value => exists(value) ? grouped(String(value)) : NONE;
   let digits = digitsAfter(least);
-  if (digits > 3 || (digits > 0 && most / least >= 100)) --digits;  // two significant digits are enough for the smallest
+  if (digits > 3 || (digits > 0 && most / least >= 100))
+    --digits;  // two significant digits are enough for the smallest
   if (digits > 3) return figure;
   return value => exists(value) ? grouped(value.toFixed(digits)) : NONE;
 }

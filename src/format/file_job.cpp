@@ -11,8 +11,8 @@ namespace warpaes {
 
 namespace {
 
-/// Returns a hook that asks the job's progress callback whether to continue while a pipe has no data or room. `size`: of
-/// the input, as far as it is known then.
+/// Returns a hook that asks the job's progress callback whether to continue while a pipe has no data or room. `size`:
+/// of the input, as far as it is known then.
 WaitHook hook_of(const FileJob& job, const std::uint64_t& size) {
     if (!job.progress) return {};
     return [&job, &size] {
