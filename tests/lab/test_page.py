@@ -313,8 +313,8 @@ class Drawn(unittest.TestCase):
     def test_pages_of_the_repository_are_short_and_begin_with_the_answer(self):
         for source in sorted(RECORDS.glob("*.json")):
             record = json.loads(source.read_text())
-            if "experiments" not in record:
-                continue
+            if "experiments" not in record or not record["machine"]["gpu"]:
+                continue  # a profile; or of no GPU, which has a column, but no page in docs
             with self.subTest(source.name):
                 window = self.opened(1440, page_of(record, Path(self.folder.name), source.stem))
                 screens = window.value("document.documentElement.scrollHeight") / 900
