@@ -96,17 +96,22 @@ public:
         const std::uint64_t body = m.length / block_bytes * block_bytes;
         if (r.pkcs7 && m.direction == Direction::encrypt) {
             add({.offset = 0, .length = body});
-            add({.offset = body, .length = m.length - body, .local = true, .padding = MessagePart::Padding::add});
+            add({.offset = body,
+                 .length = m.length - body,
+                 .to = body,
+                 .local = true,
+                 .padding = MessagePart::Padding::add});
         } else if (r.pkcs7) {
             add({.offset = body - block_bytes,
                  .length = block_bytes,
+                 .to = body - block_bytes,
                  .local = true,
                  .padding = MessagePart::Padding::remove});
             add({.offset = 0, .length = body - block_bytes});
         } else if (r.range && m.mode != Mode::xts) {
             cut(m, *r.range, may_wait);
         } else {
-            add({.offset = r.range ? r.range->offset : 0, .length = r.range ? r.range->length : m.length, .to = 0});
+            add({.offset = r.range ? r.range->offset : 0, .length = r.range ? r.range->length : m.length});
         }
     }
     operator std::span<const MessagePart>() const { return {parts_.data(), count_}; }

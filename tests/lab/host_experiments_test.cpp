@@ -2,6 +2,8 @@
 // and its results are complete. Times are nonsense there.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "whole_results.hpp"
 
 namespace lab {
@@ -26,6 +28,17 @@ INSTANTIATE_TEST_SUITE_P(Host, HostExperiments,
                              name[1] = '_';
                              return name;
                          });
+
+/// With WARPAES_SIMT_DEVICES=2 there are two GPUs (simulated.lab_two_gpus).
+TEST(AllGpus, AreMeasuredIfThereAreTwo) {
+    Context context;
+    context.quick = true;
+    context.gpu = 0;
+    context.most_bytes = 16 << 10;
+    if (std::getenv("WARPAES_SIMT_DEVICES") != nullptr) return expect_whole_result("P.gpus", context);
+    const std::vector<std::string> keys{"P.gpus"};
+    EXPECT_THROW(select(keys)[0].run(context), LeftOut);
+}
 
 }  // namespace
 }  // namespace lab

@@ -62,7 +62,7 @@ struct MessagePart {
     enum class Padding : std::uint8_t { none, add, remove };
 
     std::uint64_t offset = 0, length = 0;  ///< in the input
-    std::uint64_t to = offset;             ///< of its result, in the output
+    std::uint64_t to = 0;                  ///< of its result, in the output
     bool local = false;
     Padding padding = Padding::none;             ///< PKCS#7; of a local part
     std::uint64_t skip = 0, keep = block_bytes;  ///< bytes of a local part's result
