@@ -29,7 +29,7 @@ from recording import ROOT, environment_of, find_gpu, save, stamp
 
 KERNELS = 13
 LAUNCHES = 3 * KERNELS  # N.implementations verifies each with at most three numbers of threads
-TEXT_BYTES = 64 << 20  # of N.implementations --quick
+TEXT_BYTES = 256 << 20  # of N.implementations
 SCHEMES = [(scheme, tables) for tables in ("constant", "shared") for scheme in (1, 2, 3)]  # as G.schemes begins
 SCHEMES_TEXT_BYTES = 128 << 20
 # The launches after these six: [G]'s lengths, and at each the three schemes with tables in constant memory.

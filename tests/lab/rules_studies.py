@@ -18,12 +18,12 @@ def w_attack_fails(r: Record):
     control = "shared memory"
     if r.fact(EXPERIMENT, f"right bytes, {control}") != 16:
         raise MissingError(control)
-    for victim in ("production's functions", "bitsliced"):
-        if r.fact(EXPERIMENT, f"traces, {victim}") < 10 * r.fact(EXPERIMENT, f"traces, {control}"):
-            raise MissingError(victim)
-        rank = r.fact(EXPERIMENT, f"mean rank, {victim}")
-        if r.fact(EXPERIMENT, f"right bytes, {victim}") > 1 or rank < 127.5 - 3 * 18.5:
-            return NO
+    victims = ("production's functions", "bitsliced")
+    ranks = [r.fact(EXPERIMENT, f"mean rank, {victim}") for victim in victims]
+    if min(ranks) < 127.5 - 3 * 18.5 or any(r.fact(EXPERIMENT, f"right bytes, {victim}") > 1 for victim in victims):
+        return NO
+    if any(r.fact(EXPERIMENT, f"traces, {v}") < 10 * r.fact(EXPERIMENT, f"traces, {control}") for v in victims):
+        raise MissingError(control)
     return YES
 
 

@@ -141,7 +141,7 @@ class Profile(unittest.TestCase):
                 self.assertEqual(profile_lab.main(), status)
                 (record,) = lab_pages.load_profiles(Path(folder)).values()
                 self.assertEqual(len(record["kernels"]), len(kernels))
-                self.assertEqual(record["text_bytes"], 64 << 20)
+                self.assertEqual(record["text_bytes"], 256 << 20)
                 found = [(one["scheme"], one["tables"]) for one in record.get("schemes", [])]
                 self.assertEqual(found, profile_lab.SCHEMES[: len(schemes)])
                 sizes = [(one["scheme"], one["text_bytes"]) for one in record.get("schemes_by_size", [])]
