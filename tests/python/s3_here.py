@@ -24,11 +24,14 @@ class Here:
     def __init__(self, bucket: str = "bucket") -> None:
         """Redirect every request of this process here."""
         import boto3
+        import moto.backend_index
         from moto.core.botocore_stubber import BotocoreStubber, MockRawResponse
 
         stubber = BotocoreStubber()
+        # moto looks for a request's service in this order: S3 first, of some two hundred.
+        moto.backend_index.backend_url_patterns.sort(key=lambda service: service[0] != "s3")
         #: moto compares and writes in two steps; with one request at a time, conditional writes are atomic.
-        turn = threading.Lock()
+        self.turn = turn = threading.Lock()
         #: Called with method and URL before a request; may raise an exception instead.
         self.hook: Any = None
 
@@ -62,6 +65,27 @@ class Here:
     def keys(self, prefix: str = "") -> list[str]:
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
         return [item["Key"] for page in pages for item in page.get("Contents", ())]
+
+    def objects(self, prefix: str) -> dict[str, bytes]:
+        """Return the objects below a prefix, straight from moto's memory: no request, in a tenth of its time."""
+        with self.turn:
+            return {key: item.value for key, item in self._backend().get_bucket(self.bucket).keys.items()
+                    if key.startswith(prefix)}  # fmt: skip
+
+    def set(self, key: str, data: bytes | None) -> None:
+        """Write or delete an object, without a request."""
+        with self.turn:
+            if data is not None:
+                self._backend().put_object(self.bucket, key, data)
+            else:
+                self._backend().delete_object(self.bucket, key)
+
+    @staticmethod
+    def _backend() -> Any:
+        from moto.backends import get_backend
+        from moto.core import DEFAULT_ACCOUNT_ID
+
+        return get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"]
 
     def close(self) -> None:
         from moto.backends import get_backend

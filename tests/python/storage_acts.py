@@ -18,6 +18,7 @@ import warpaes
 from warpaes.bulk import keys, manifest, rows, storage
 
 if TYPE_CHECKING:
+    from s3_here import Here
     from storage_adversary import World
 
 #: A file's kind, content and permissions; the content of a link is its target.
@@ -93,24 +94,16 @@ class Bucket:
 
     has_links = False
 
-    def __init__(self, client: Any, prefix: str) -> None:
-        self.client, self.prefix = client, prefix + "/"
-        self.seen: dict[str, bytes] = {}  #: by ETag, the content's MD5
+    def __init__(self, store: Here, prefix: str) -> None:
+        self.store, self.prefix = store, prefix + "/"
 
     def tree(self) -> Tree:
-        found: Tree = {}
-        for page in self.client.get_paginator("list_objects_v2").paginate(Bucket="bucket", Prefix=self.prefix):
-            for item in page.get("Contents", ()):
-                if item["ETag"] not in self.seen:
-                    self.seen[item["ETag"]] = self.client.get_object(Bucket="bucket", Key=item["Key"])["Body"].read()
-                found[item["Key"].removeprefix(self.prefix)] = "file", self.seen[item["ETag"]], 0
-        return found
+        objects = self.store.objects(self.prefix)
+        return {name.removeprefix(self.prefix): ("file", objects[name], 0) for name in sorted(objects)}
 
     def set(self, name: str, node: Node | None) -> None:
-        if node is None:
-            self.client.delete_object(Bucket="bucket", Key=self.prefix + name)
-        elif node[0] == "file":
-            self.client.put_object(Bucket="bucket", Key=self.prefix + name, Body=node[1])
+        if node is None or node[0] == "file":
+            self.store.set(self.prefix + name, None if node is None else node[1])
 
 
 Place = Files | Bucket

@@ -60,8 +60,9 @@ make_parser = functools.cache(cli.make_parser)
 
 pyarrow.set_cpu_count(1)  # for tables of five rows
 
-#: The bucket of all runs.
+#: The client and the session of all runs.
 CLIENTS: list[Any] = []
+SESSIONS: list[Any] = []
 
 SECRET = b"a secret of another user"
 THEIRS = b"for the adversary"
@@ -239,7 +240,7 @@ class World:
         self.step = 0
         self.away: Away | None = None  #: the storage of the command that runs
         self.damage: dict[str, tuple[Node | None, Node | None]] = {}  #: clean and dirty
-        self.is_mixed = self.has_ended = self.is_adopted = self.has_removed = False
+        self.is_mixed = self.has_ended = self.is_adopted = self.took_unbound = self.has_removed = False
         self.dataset = ""
         self.modes: dict[str, int] = {}  #: of files of the source, also of those that were removed
         self.shard_rows = chance.choice([2, 3, manifest.SHARD_ROWS])
@@ -348,11 +349,15 @@ class World:
 
     @contextlib.contextmanager
     def one_client(self) -> Iterator[None]:
-        """Share one S3 client: creating one takes longer than a command."""
+        """Share one S3 client and session: creating them takes longer than a command."""
         if not isinstance(self.place, Bucket):
             yield
             return
         from boto3.session import Session
+        from warpaes.bulk import s3
+
+        if not SESSIONS:
+            SESSIONS.append(s3._session())
 
         def client(session: Session, *_: Any, **named: Any) -> Any:
             if not CLIENTS:
@@ -360,7 +365,10 @@ class World:
             return CLIENTS[0]
 
         make = Session.client
-        with unittest.mock.patch.object(Session, "client", client):
+        with (
+            unittest.mock.patch.object(Session, "client", client),
+            unittest.mock.patch.object(s3, "_session", lambda: SESSIONS[0]),
+        ):
             yield
 
     def command(self, words: list[str], how: Killed | str = "") -> tuple[int, list[str], pathlib.Path | None]:
@@ -496,8 +504,10 @@ class World:
                 continue
             if not self.careful and content == THEIRS and not bare:
                 continue  # everything from another dataset under the same key, which only --pin distinguishes
-            # Without a manifest, or with one made of existing objects, an unbound object may have any name.
-            if (bare or self.is_adopted) and not self.bind and content in (THEIRS, *self.content.values()):
+            # Without a manifest, or with one made of existing objects, an unbound object may have any name. A rekey
+            # then binds it to that name.
+            unbound = self.took_unbound or (bare and not self.bind)
+            if unbound and content in (THEIRS, *self.content.values()):
                 continue
             if kind != "file" or self.content.get(name) != content:
                 raise BrokenError(
@@ -625,6 +635,7 @@ class World:
             self.damage.pop(manifest.NAME, None)
             self.place.set(manifest.NAME, None)
             self.is_mixed = self.is_adopted = True
+            self.took_unbound = self.took_unbound or not self.bind
         words = self.words(kind, chance)
         if not isinstance(fault, Away):
             status, words, out = self.command(words, fault)
@@ -830,7 +841,7 @@ def shrunk(seed: int, plan: Plan, letter: str, s3: Any = None) -> tuple[Plan, st
 
 def one(seed: int, over_s3: bool) -> tuple[str, list[str]]:
     """Play one run; report a violation with the acts and commands that cause it."""
-    s3 = store().client if over_s3 else None
+    s3 = store() if over_s3 else None
     try:
         said, log = play(seed, plan_of(seed), s3)
         if said:
