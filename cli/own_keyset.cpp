@@ -57,8 +57,9 @@ void find_slots(const std::string& what, Front& front) {
         Front::Slot slot{.at = begin, .json = std::string(json)};
         const warpaes_status status = warpaes_keyset_peek(json.data(), json.size(), &slot.cost, nullptr);
         if (status != WARPAES_OK) {
-            // A cost beyond the limits is refused, not skipped.
-            if (json.back() != '}' || !is_wrapped(json)) continue;
+            // A cost beyond the limits is refused, not skipped. A change that was cut off leaves fewer closing braces.
+            const bool whole = json.back() == '}' && std::ranges::count(json, '{') == std::ranges::count(json, '}');
+            if (!whole || !is_wrapped(json)) continue;
             throw Failure(status, fmt::format("{}: its own keyset: {}", what, warpaes_last_error()));
         }
         if (slot.has_passphrase()) work += 128 * slot.cost.n * slot.cost.r * slot.cost.p;

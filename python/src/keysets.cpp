@@ -212,12 +212,14 @@ Object save(PyObject* self, const Call& call) {
     return from_keyset_places("save_keyset", self, place, passphrase != nullptr ? passphrase : Py_None);
 }
 
-/// Throws unless the JSON is that of a keyset under a passphrase whose cost is within the limits.
+/// The memory that a guess at the passphrase takes, in bytes; 0 for a keyset under a key. Throws unless the JSON is an
+/// encrypted keyset whose cost is within the limits.
 Object check_wrapped(PyObject*, const Call& call) {
     const auto [json] = arguments(call, "_check_wrapped", {"json"});
     const View view = host_view(json, "json");
-    check(warpaes_keyset_peek(static_cast<const char*>(view.data()), view.size(), nullptr, nullptr));
-    return none();
+    warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
+    check(warpaes_keyset_peek(static_cast<const char*>(view.data()), view.size(), &cost, nullptr));
+    return Object(PyLong_FromUnsignedLongLong(128 * cost.n * cost.r * cost.p));
 }
 
 Object unwrap(PyObject* type, const Call& call) {

@@ -148,15 +148,14 @@ def _slots(front: bytes) -> list[tuple[bytes, bool]]:
         if not slot:
             continue
         try:
-            cost = json.loads(slot).get("keyEncryptionKey")
-            if cost is not None:
-                Keyset._check_wrapped(slot)
-                work += 128 * int(cost["n"]) * int(cost["r"]) * int(cost["p"])
-        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-            if isinstance(error, KeysetError) and slot.endswith(b"}"):
+            cost = Keyset._check_wrapped(slot)
+        except KeysetError:
+            whole = slot.endswith(b"}") and slot.count(b"{") == slot.count(b"}")
+            if whole and b'"encryptedKeyset"' in slot:
                 raise
-            continue  # an interrupted change leaves such a line
-        slots.append((slot, cost is not None))
+            continue  # an interrupted change leaves the beginning of a line
+        work += cost
+        slots.append((slot, cost != 0))
     if work > MOST_WORK:
         raise KeysetError(
             f"a guess at the passphrases in front of the file would take {work >> 20} MiB, and the limit is "

@@ -204,9 +204,12 @@ class Altered(OwnKeyset):
 
     def test_a_torn_change_leaves_the_file_readable(self):
         content = self.under_all()
-        torn = bytearray(content)
-        torn[ROUND - 400 : ROUND - 300] = b'\n{"encryptedKeyset":"AAAA'.ljust(100)
-        self.write("plain.warpaes", bytes(torn))
+        line = b'\n{"encryptedKeyset":"AAAA","keyEncryptionKey":{"n":1},"keysetInfo":{"keyInfo":[{"keyId":7}]}}'
+        for length in range(2, len(line)):
+            torn = bytearray(content)
+            torn[ROUND - 400 : ROUND - 280] = line[:length].ljust(120)
+            self.write("plain.warpaes", bytes(torn))
+            self.opens("--kek", "kek")
         self.opens("--passphrase-from", "first")
 
     def test_cut_off(self):

@@ -120,6 +120,40 @@ class Opens(Case):
 
 
 class Commands(Case):
+    def test_agree_on_every_line_of_a_front(self) -> None:
+        """A line that the command refuses is refused here, and a line that it skips is skipped."""
+        command = os.environ.get("WARPAES")
+        if not command:
+            self.skipTest("WARPAES, the command, is not built")
+        content = self.sealed()
+        slot, _, _ = content[21:PAGE].partition(b"\n")
+        lines = {
+            b'{"encryptedKeyset":"AAAA",}': False,
+            b'{"encryptedKeyset":"AAAA"}}': True,
+            b'{"encryptedKeyset":NaN}': False,
+            b'{"keyEncryptionKey":7,"encryptedKeyset":""}': False,
+            b'{"encryptedKeyset":"AAAA","x":{}}': False,
+            slot[:-1] + b',"encryptedKeyset":0}': False,
+            slot[:-1]: True,
+            b'{"encryptedKeyset":"AAAA': True,
+            b"{}": True,
+            b"[1]": True,
+            b'{"keyEncryptionKey":{"kdf":"scrypt"}}': True,
+            b"\xff{\0": True,
+        }
+        for line, opens in lines.items():
+            for before, after in ((line, slot), (slot, line)):
+                with self.subTest(line=line, first=before == line):
+                    altered = content[:21] + (before + b"\n" + after).ljust(PAGE - 22) + b"\n" + content[PAGE:]
+                    pathlib.Path("altered").write_bytes(altered)
+                    done = subprocess.run([command, "decrypt", "-k", KEK, "altered"], capture_output=True)
+                    self.assertEqual(done.returncode == 0, opens, done.stderr)
+                    if opens:
+                        self.assertEqual(self.opened("altered"), TEXT)
+                    else:
+                        with self.assertRaises(exceptions.KeysetError):
+                            self.opened("altered")
+
     def test_open_each_others_files(self) -> None:
         command = os.environ.get("WARPAES")
         if not command:
