@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import importlib
 import io
 import json
@@ -418,6 +419,55 @@ class Vllm(Case):
 
 
 class Unlocked(Case):
+    def open_all(self, folder: pathlib.Path) -> None:
+        """Read the shards of a folder as ``from_pretrained`` does: those of its index."""
+        index = json.loads((folder / "model.safetensors.index.json").read_text())
+        for name, shard in index["weight_map"].items():
+            with needed("safetensors").safe_open(str(folder / shard), framework="numpy") as file:
+                file.get_tensor(name)
+
+    def test_a_configuration_above_an_encrypted_folder(self) -> None:
+        """An attacker moves the folder into one of his own, whose index leads to its shards."""
+        self.encrypt()
+        inner = self.folder / "sub"
+        self.target.rename(inner)
+        self.target.mkdir()
+        inner = inner.rename(self.target / "sub")
+        index = json.loads((inner / "model.safetensors.index.json").read_text())
+        index["weight_map"] = {name: f"sub/{shard}" for name, shard in index["weight_map"].items()}
+        (self.target / "model.safetensors.index.json").write_text(json.dumps(index))
+        (self.target / "config.json").write_text('{"auto_map": "an attacker\'s"}')
+        began = False
+        with self.assertRaises(FileNotFoundError), self.models.unlocked(str(self.key), self.target):
+            began = True
+        self.assertFalse(began)
+        shutil.copy(inner / "warpaes-model.json", self.target)
+        with self.assertRaisesRegex(FormatError, "is missing"), self.models.unlocked(str(self.key), self.target):
+            began = True
+        self.assertFalse(began)
+        words = "is not an encrypted file of the model"
+        with self.assertRaisesRegex(FormatError, words), self.models.unlocked(str(self.key), inner):
+            index["weight_map"] = {"any": "../../other/model.safetensors"}
+            (inner / "model.safetensors.index.json").write_text(json.dumps(index))
+            self.open_all(inner)
+
+    def test_a_folder_is_checked_before_its_block(self) -> None:
+        self.encrypt()
+        block = functools.partial(self.models.unlocked, str(self.key), self.target)
+        with block():
+            self.open_all(self.target)
+        with self.assertRaisesRegex(FormatError, "was opened within"), block():
+            pass
+        with self.assertRaisesRegex(FormatError, "added.py was added"), block():
+            self.open_all(self.target)
+            (self.target / "added.py").write_text("evil")
+        (self.target / "added.py").unlink()
+        (self.target / "config.json").write_text('{"auto_map": "an attacker\'s"}')
+        began = False
+        with self.assertRaises(InvalidTag), block():
+            began = True
+        self.assertFalse(began)
+
     def test_safetensors_itself(self) -> None:
         safetensors = needed("safetensors")
         torch = optional("torch")
@@ -476,7 +526,7 @@ class Unlocked(Case):
                 with torch.no_grad():
                     clear = transformers.AutoModelForCausalLM.from_pretrained(self.source, dtype=dtype)
                     want = clear.eval()(text).logits
-                    with self.models.unlocked(str(self.key)):
+                    with self.models.unlocked(str(self.key), self.target):
                         again = transformers.AutoModelForCausalLM.from_pretrained(self.target, dtype=dtype)
                     self.assertTrue(torch.equal(again.eval()(text).logits, want))
                 with self.assertRaises(needed("safetensors").SafetensorError):
@@ -531,7 +581,7 @@ class Unlocked(Case):
         accelerate.Accelerator().save_model(model, str(self.source), max_shard_size="4KB")
         self.models.encrypt(self.source, self.target, str(self.key))
         again = torch.nn.Sequential(torch.nn.Linear(40, 40), torch.nn.Linear(40, 4))
-        with self.models.unlocked(str(self.key)):
+        with self.models.unlocked(str(self.key), self.target):
             accelerate.load_checkpoint_in_model(again, str(self.target))
         for name, tensor in model.state_dict().items():
             self.assertTrue(torch.equal(again.state_dict()[name], tensor))

@@ -91,7 +91,6 @@ class Folder:
         self.keys = every[key_id]
         if not hmac.compare_digest(_code(self.keys, text), code):
             raise InvalidTag(f"{place} is not authentic: it was altered, or this is another key")
-        self._check_names()
         self.check_clear()
 
     def _check_names(self) -> None:
@@ -101,11 +100,13 @@ class Folder:
             raise FormatError(f"{self._place.shown(name)} {what}")
 
     def check_clear(self) -> None:
-        """Compare the files in clear with the manifest.
+        """Compare the names of all files, and the content of those in clear, with the manifest.
 
         Raises:
-            InvalidTag: One was altered, or exchanged for another.
+            FormatError: A file is missing, or was added.
+            InvalidTag: A file in clear was altered, or exchanged for another.
         """
+        self._check_names()
         for name, about in self.files.items():
             if not about["encrypted"] and self._place.sha256(name) != about["sha256"]:
                 raise InvalidTag(f"{self._place.shown(name)} was altered: it is not the file that the manifest has")

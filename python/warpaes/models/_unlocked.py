@@ -21,22 +21,30 @@ _turn = threading.Lock()
 class _Opener:
     """Replaces ``safetensors.safe_open`` for the files of encrypted model folders."""
 
-    def __init__(self, keys: Keyset | str) -> None:
+    def __init__(self, keys: Keyset | str, root: str | os.PathLike[str] | None = None) -> None:
         self._keys = keys
         self._lock = threading.Lock()
         self._folders: dict[str, Folder] = {}
+        self._opened = False
+        self._root = None if root is None else os.path.abspath(os.fspath(root))
+        if self._root is not None:
+            self._folder_at(self._root)
 
     def __call__(self, filename: Any, framework: str, device: Any = "cpu", **options: Any) -> safe_open:
         """Open a file; ``options``, such as safetensors' ``backend``, choose how plain files are read."""
         path = os.path.abspath(os.fsdecode(filename))
-        root = self._root_of(path)
+        root = self._root or self._root_of(path)
+        folder = self._folder_at(root)
+        self._opened = True
+        return folder.open(os.path.relpath(path, root), framework, "cpu" if device is None else device)
+
+    def _folder_at(self, root: str) -> Folder:
         with self._lock:
             if root not in self._folders:
                 folder = Folder(root, self._keys)
                 folder.check_shards()
                 self._folders[root] = folder
-            folder = self._folders[root]
-        return folder.open(os.path.relpath(path, root), framework, "cpu" if device is None else device)
+            return self._folders[root]
 
     @staticmethod
     def _root_of(path: str) -> str:
@@ -51,8 +59,8 @@ class _Opener:
         return root
 
     def check(self) -> None:
-        """Compare the folders' files in clear again with their manifests."""
-        if not self._folders:
+        """Compare the folders' names and files in clear again with their manifests."""
+        if not self._opened:
             raise FormatError("no file of an encrypted model folder was opened within unlocked()")
         for folder in self._folders.values():
             folder.check_clear()
@@ -85,18 +93,22 @@ def _in_place_of(old: Any, new: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def unlocked(keys: Keyset | str) -> Iterator[None]:
+def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -> Iterator[None]:
     """Let ``from_pretrained`` of transformers, diffusers and others load encrypted model folders.
 
     Within the ``with`` block ``safetensors.safe_open``, also as other modules have imported it, opens only files of
     encrypted folders, and each tensor is authenticated when it is read. Any other file is refused, and so are
     ``torch.load`` and ``safetensors.torch.load``, which reads bytes. The headers of all shards and the files in clear,
-    such as ``config.json``, are compared with the manifest when the first shard is opened, and the latter again at the
-    end of the block, which raises if they have changed or if nothing was opened. The whole process is affected, so only
-    one block can be active.
+    such as ``config.json``, are compared with the manifest before the block begins, and the latter again at its end,
+    which raises if they have changed or if nothing was opened. The whole process is affected, so only one block can be
+    active.
 
     Args:
         keys: A Keyset, or its place as for ``Keyset.load``.
+        folder: The encrypted folder that the block loads; files of other folders are refused. None: any encrypted
+            folders. Each is then compared when its first shard is opened, and nothing binds them to the folder that
+            ``from_pretrained`` reads: a folder with a configuration of an attacker can have an index that leads to the
+            shards of an encrypted folder.
 
     Raises:
         RuntimeError: Another block is active.
@@ -111,7 +123,7 @@ def unlocked(keys: Keyset | str) -> Iterator[None]:
     if not _turn.acquire(blocking=False):
         raise RuntimeError("unlocked: another block is active in this process")
     try:
-        opener = _Opener(keys)
+        opener = _Opener(keys, folder)
         with contextlib.ExitStack() as places:
             places.enter_context(_in_place_of(safetensors.safe_open, opener))
             # transformers and diffusers read whole files so, for example with disable_mmap.

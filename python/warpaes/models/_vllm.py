@@ -39,7 +39,8 @@ def register() -> None:
 
         def load_weights(self, model: Any, model_config: Any) -> None:
             """Load the weights of a model; exceptions are those of ``unlocked``."""
-            with unlocked(self._keys):
+            place = model_config.model
+            with unlocked(self._keys, place if os.path.isdir(place) else None):
                 super().load_weights(model, model_config)
 
     register_model_loader(LOAD_FORMAT)(WarpaesModelLoader)
