@@ -250,6 +250,8 @@ folder, keyset, action = sys.argv[1:]
 dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=240))
 rank = dist.get_rank()
 group = None if action == "alone" else dist.group.WORLD
+if action == "mixed":
+    folder += str(rank)
 names = []
 try:
     for name, _ in warpaes.models.load(folder, keyset, rank=rank, world_size=2, group=group):
@@ -305,6 +307,15 @@ class Ranks(Case):
         (self.target / "config.json").write_text("{}")
         status, said = self.run_ranks("together")
         self.assertEqual((status, len(re.findall("rank . 0 InvalidTag .*config.json was altered", said))), (0, 2), said)
+
+    def test_ranks_that_see_two_models(self) -> None:
+        """The storage shows each rank another model under the same key."""
+        self.target.rename(f"{self.target}0")
+        self.models.encrypt(self.source, f"{self.target}1", str(self.key))
+        status, said = self.run_ranks("mixed")
+        self.assertEqual(
+            (status, len(re.findall("rank . 0 RuntimeError rank . has opened another", said))), (0, 2), said
+        )
 
     def test_a_rank_that_is_killed(self) -> None:
         status, said = self.run_ranks("killed")

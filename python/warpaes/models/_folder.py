@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import os
@@ -91,6 +92,7 @@ class Folder:
         self.keys = every[key_id]
         if not hmac.compare_digest(_code(self.keys, text), code):
             raise InvalidTag(f"{place} is not authentic: it was altered, or this is another key")
+        self.identity = hashlib.sha256(text).hexdigest()  #: of this version of this model
         self.check_clear()
 
     def _check_names(self) -> None:

@@ -59,7 +59,7 @@ def load(
         ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them; ``device_map`` has no
             device for a tensor, or names a disk; a tensor is in two files, as those of a pipeline's parts may be: name
             a subfolder.
-        RuntimeError: Another rank of ``group`` failed or stopped.
+        RuntimeError: Another rank of ``group`` failed or stopped, or has opened another model or version.
     """
     if not 0 <= rank < world_size:
         raise ValueError(f"rank must be 0 to world_size - 1, not {rank} of {world_size}")
@@ -79,7 +79,7 @@ def load(
             raise
         return opened
 
-    return together(group, begin, lambda opened: opened.tensors(dtype), _Opened.close)
+    return together(group, begin, lambda opened: opened.tensors(dtype))
 
 
 def _check_device_map(device_map: Any, framework: str, device: Any) -> None:
@@ -115,6 +115,7 @@ class _Opened:
 
     def __init__(self, folder: Folder, framework: str, device: Any) -> None:
         self._folder, self._framework, self._device = folder, framework, device
+        self.identity = folder.identity
         self._files: list[tuple[str, safe_open, dict[Any, list[str]]]] = []
 
     def choose(

@@ -4,57 +4,71 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-Opened = TypeVar("Opened")
+
+class Opened(Protocol):
+    """An open model."""
+
+    identity: str  #: equal on all ranks that opened the same version of the same model
+
+    def close(self) -> None:
+        """Close all files."""
+
+
+Model = TypeVar("Model", bound=Opened)
 
 
 def together(
-    group: Any,
-    begin: Callable[[], Opened],
-    work: Callable[[Opened], Iterator[tuple[str, Any]]],
-    end: Callable[[Opened], None],
+    group: Any, begin: Callable[[], Model], work: Callable[[Model], Iterator[tuple[str, Any]]]
 ) -> Iterator[tuple[str, Any]]:
     """Yield the results of ``work``, with the outcomes of all ranks compared after ``begin`` and after ``work``.
 
     Args:
         group: A process group, or None for a process of its own.
-        begin: Returns an object for ``work`` and ``end``.
+        begin: Opens the model, which is closed at the end, whatever happens.
         work: Returns the results.
-        end: Is called last, whatever happens.
 
     Raises:
-        RuntimeError: Another rank failed or stopped.
+        RuntimeError: Another rank failed or stopped, or has opened another model.
     """
-    with _compared(group, "could not begin"):
-        opened = begin()
-    try:
+    with contextlib.ExitStack() as stack:
+        with _compared(group, "could not begin") as facts:
+            opened = begin()
+            stack.callback(opened.close)
+            facts.append(opened.identity)
         with _compared(group, "stopped"):
             yield from work(opened)
-    finally:
-        end(opened)
 
 
 @contextlib.contextmanager
-def _compared(group: Any, what: str) -> Iterator[None]:
-    """Tell the other ranks how a block ended, and raise an exception if theirs ended by one."""
+def _compared(group: Any, what: str) -> Iterator[list[str]]:
+    """Tell the other ranks how a block ended, and the facts that it put into the list.
+
+    Raises:
+        RuntimeError: Another rank's block ended by an exception, or with other facts.
+    """
+    facts: list[str] = []
     if group is None:
-        yield
+        yield facts
         return
     import torch.distributed as dist
 
-    def outcomes(own: str) -> list[str]:
+    def outcomes(error: str) -> list[tuple[str, list[str]]]:
         found: list[Any] = [None] * dist.get_world_size(group)
-        dist.all_gather_object(found, own, group)
+        dist.all_gather_object(found, (error, facts), group)
         return found
 
     try:
-        yield
+        yield facts
     except BaseException as error:
         with contextlib.suppress(Exception):  # the others have gone
             outcomes(f"{type(error).__name__}: {error}")
         raise
     found = outcomes("")
-    for number, outcome in enumerate(found):
-        if outcome:
-            raise RuntimeError(f"rank {number} {what}: {outcome}")
+    for number, (error, _) in enumerate(found):
+        if error:
+            raise RuntimeError(f"rank {number} {what}: {error}")
+    for number, (_, others) in enumerate(found):
+        if others != facts:
+            raise RuntimeError(f"rank {number} has opened another model, or another version of this one")
