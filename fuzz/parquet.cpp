@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "handles.hpp"
+#include "parquet_modules.hpp"
 
 namespace {
 
@@ -21,30 +22,6 @@ warpaes_parquet_chunk chunk_of(const Bytes& modules, const Key& key, std::uint32
     chunk.modules = modules.data();
     chunk.modules_len = modules.size();
     return chunk;
-}
-
-/// Appends a GCM module of page 0.
-void seal(warpaes_engine* engine, const Key& key, const Bytes& text, std::uint8_t type, Bytes& to) {
-    Bytes its_aad = aad, nonce(12, type), out(text.size()), tag(16);
-    its_aad.insert(its_aad.end(), {type, 0, 0, 0, 0, 0, 0});
-    warpaes_message message = WARPAES_MESSAGE_INIT;
-    message.mode = WARPAES_GCM;
-    message.direction = WARPAES_ENCRYPT;
-    message.key = key.get();
-    message.iv = nonce.data();
-    message.iv_len = nonce.size();
-    message.input = text.data();
-    message.input_len = text.size();
-    message.output = out.data();
-    message.output_capacity = out.size();
-    message.aad = its_aad.data();
-    message.aad_len = its_aad.size();
-    message.tag = tag.data();
-    message.tag_len = tag.size();
-    expect_ok(warpaes_crypt(engine, &message, nullptr), "crypt");
-    const auto length = static_cast<std::uint32_t>(28 + text.size());
-    for (unsigned shift = 0; shift < 32; shift += 8) to.push_back(static_cast<std::uint8_t>(length >> shift));
-    for (const Bytes* part : {&nonce, &out, &tag}) to.insert(to.end(), part->begin(), part->end());
 }
 
 /// Stages a chunk's image and decrypts it in place. Returns whether that succeeded. Then it is `view`.
@@ -92,8 +69,8 @@ void check_header(warpaes_engine* engine, const Key& key, Input& in) {
     const Bytes text = in.bytes(in.below(80)), header = in.rest();
     if (header.empty()) return;
     Bytes modules, view;
-    seal(engine, key, header, 4, modules);
-    seal(engine, key, text, 2, modules);
+    seal(engine, key, aad, 4, 0, header, modules);
+    seal(engine, key, aad, 2, 0, text, modules);
     if (decrypt(engine, chunk_of(modules, key, 0), view) != WARPAES_OK) return;
     require(view.size() == header.size() + text.size() + 64, "the view's length");
     require(std::memcmp(view.data() + header.size() + 64, text.data(), text.size()) == 0, "the page");

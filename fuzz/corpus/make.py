@@ -133,6 +133,19 @@ def parquet() -> None:
             write("parquet", f"footer_{name}_{plaintext}", bytes([0, 2, plaintext]) + footer)
 
 
+def pages() -> None:
+    """Whole and altered chunks of a few pages, with rooms, windows and threads (fuzz/pages.cpp)."""
+    page = bytes([1, 200, 5, 1, 3])  # of up to 3,000 bytes
+    for name, (ctr, dictionary, count) in {"one": (1, 0, 1), "many": (1, 0, 20), "ctr": (0, 1, 9)}.items():
+        begin = bytes([0, ctr, dictionary, count]) + count * page
+        whole = bytes([7, 0, 1, 1]) + bytes([0, 16])
+        for threads in (0, 4):
+            end = whole + bytes([0, 4 * threads, threads & 1, threads])
+            write("pages", f"{name}_{threads}", begin + bytes(1) + end)
+            for change in range(4):
+                write("pages", f"{name}_{threads}_{change}", begin + bytes([1, 0, 40, 0, change]) + 8 * b"\x05" + end)
+
+
 def places() -> None:
     for number, text in enumerate((
         "keyset.json", "clear:file:a;b", "passphrase:own:", "passphrase=env:WORD;keyset.json", "env:KEYSET", "fd:12",
@@ -147,6 +160,7 @@ def places() -> None:
 if __name__ == "__main__":
     places()
     parquet()
+    pages()
     spans()
     keysets()
     for target, inputs in seeds.items():

@@ -20,10 +20,8 @@ namespace {
 constexpr std::size_t ahead = 256;
 /// Data pages of a column chunk.
 constexpr std::uint32_t most_ordinals = 32768;
-/// Bytes that are worth a thread.
-constexpr std::uint64_t least_part = std::uint64_t{1} << 20;
-/// Pages that are shorter on average take longer to find than to decrypt.
-constexpr std::uint64_t least_page = 32 << 10;
+/// Pages that are shorter on average, in a part's bytes, take longer to find than to decrypt.
+constexpr std::uint64_t most_pages_of_part = 32;
 
 /// The bytes of a module, by its length field.
 std::uint64_t module_bytes(const std::uint8_t* module) {
@@ -158,7 +156,7 @@ std::uint64_t page_bytes(int file, std::uint64_t offset, std::uint64_t left) {
 /// Cuts pages into parts of about equal lengths. Wrong lengths end the search; the part that meets them stops there.
 std::vector<Part> parts_of(warpaes_parquet_chunk chunk, const PagesInFile& pages, unsigned threads) {
     const std::uint64_t whole = std::min(pages.length, pages.room);
-    const std::uint64_t count = std::min<std::uint64_t>(threads, whole / least_part);
+    const std::uint64_t count = std::min<std::uint64_t>(threads, whole / std::max<std::uint64_t>(pages.part_bytes, 1));
     std::vector<Part> parts;
     PagesInFile part = pages;
     std::uint64_t at = 0, found = 0, begin = 0;
@@ -168,7 +166,7 @@ std::vector<Part> parts_of(warpaes_parquet_chunk chunk, const PagesInFile& pages
         if (page == 0 || next.first_page + 1 >= most_ordinals) break;
         at += page;
         advance(next, 1);
-        if (++found == 8 && at / found < least_page) break;
+        if (++found == 8 && at / found < pages.part_bytes / most_pages_of_part) break;
         if (at - begin < whole / count) continue;
         part.room = at - begin;
         parts.emplace_back(chunk, part);

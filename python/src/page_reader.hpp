@@ -19,6 +19,7 @@ struct PagesInFile {
     std::uint8_t* to = nullptr;
     std::uint64_t room = 0;          ///< the bytes of `to`
     std::uint64_t window_bytes = 0;  ///< ciphertext that is read and decrypted at a time, if pages are shorter
+    std::uint64_t part_bytes = std::uint64_t{1} << 20;  ///< that are worth a thread
 };
 
 struct PagesRead {
