@@ -114,6 +114,37 @@ std::string path_of(const Descriptor& file) {
     return fmt::format("/proc/self/fd/{}", file.get());
 }
 
+/// The place of a result, whose directory is made.
+class OutputPlace {
+public:
+    OutputPlace(const CryptOptions& options, const FileTask& task) : task_(task), path_(task.output) {
+        const std::filesystem::path whole(task.output);
+        if (!task.stored_output.empty()) {
+            const std::string name = whole.filename();
+            directory_ = make_stored_directory(*options.output_dir, task.stored_output.parent_path());
+            refuse_planted(directory_, name, task.output);
+            path_ = fmt::format("{}/{}", path_of(directory_), name);
+        } else if (options.output_dir) {
+            make_directory(whole.parent_path());
+        }
+    }
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+    /// A sentence of the library with the names of the output and its directory.
+    [[nodiscard]] std::string named(std::string sentence) const {
+        if (task_.stored_output.empty()) return sentence;
+        const std::filesystem::path whole(task_.output);
+        sentence = with_name(std::move(sentence), path_, task_.output);
+        return with_name(std::move(sentence), fmt::format("'{}'", path_of(directory_)),
+                         fmt::format("'{}'", whole.parent_path().string()));
+    }
+
+private:
+    const FileTask& task_;
+    Descriptor directory_;
+    std::string path_;
+};
+
 class Run {
 public:
     explicit Run(const CryptOptions& options)
@@ -149,8 +180,12 @@ public:
         std::vector<MadeDirectory> places;
         for (const DirectoryTask& directory : list_.directories) {
             if (directory.output.empty()) continue;
-            make_directory(directory.output);
-            places.push_back(made_directory(directory.output));
+            if (names_ != nullptr && o_.action == Action::encrypt) {
+                places.push_back(made_directory(make_stored_directory(directory.root, directory.below)));
+            } else {
+                make_directory(directory.output);
+                places.push_back(made_directory(directory.output));
+            }
             open_to_owner(places.back().path);
         }
         std::vector<std::size_t> small, large;
@@ -457,7 +492,8 @@ private:
             job.keyset = own->keyset.get();
         }
         if (!path.empty()) job.input_path = path.c_str();
-        if (!task.output.empty()) job.output_path = task.output.c_str();
+        const OutputPlace output(o_, task);
+        if (!output.path().empty()) job.output_path = output.path().c_str();
         if (o_.force) job.flags |= WARPAES_FILE_OVERWRITE;
         if (o_.no_sync) job.flags |= WARPAES_FILE_NO_SYNC;
         if (o_.output_dir) job.flags |= WARPAES_FILE_KEEP_ATTRIBUTES;
@@ -475,7 +511,6 @@ private:
         }
         job.progress = on_file_progress;
         job.progress_user = &progress;
-        if (o_.output_dir) make_directory(std::filesystem::path(task.output).parent_path());
         if (o_.action != Action::verify) refuse_needed_file(task.output);
         warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
         const warpaes_status status = warpaes_file_run(engine, &job, &result);
@@ -485,7 +520,7 @@ private:
         outcome.backend = result.backend;
         outcome.device = result.device;
         if (status != WARPAES_OK) {
-            std::string sentence = with_name(warpaes_last_error(), path, task.called());
+            std::string sentence = with_name(output.named(warpaes_last_error()), path, task.called());
             if (status == WARPAES_ERROR_EXISTS) sentence += " with -f";
             const bool key_opens = (result.notes & WARPAES_NOTE_KEY_OPENS) != 0;
             if (status == WARPAES_ERROR_HOLES) note_of(task, result);

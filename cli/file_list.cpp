@@ -108,7 +108,8 @@ private:
         if (names_ != nullptr) {
             task.plain = name.string();
             const fs::path folder = path.parent_path();
-            task.output = place_of(folder.empty() ? "." : folder, name).string();
+            task.stored_output = place_of(folder.empty() ? "." : folder, name);
+            task.output = (fs::path(*options_.output_dir) / task.stored_output).string();
         } else if (makes_files(options_.action) && options_.output_dir) {
             task.output = (fs::path(*options_.output_dir) / result_name(name, options_.action)).string();
         } else if (makes_files(options_.action) && options_.output) {
@@ -147,9 +148,11 @@ private:
                                    .status = WARPAES_ERROR_NOT_FOUND,
                                    .error = fmt::format("cannot read the directory: {}", error.message())});
         } else if (options_.output_dir && makes_files(options_.action) && !name.empty()) {
-            const std::string output = names_ == nullptr ? (fs::path(*options_.output_dir) / name).string()
-                                                         : place_of(directory, name).string();
-            list_.directories.push_back({directory.string(), output});
+            if (names_ != nullptr) {
+                add_stored_directory(directory, place_of(directory, name));
+            } else {
+                list_.directories.push_back({directory.string(), (fs::path(*options_.output_dir) / name).string()});
+            }
         }
         std::sort(entries.begin(), entries.end());
         for (const auto& entry : entries) {
@@ -175,15 +178,20 @@ private:
         if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
-    /// The place of a result with an encrypted name. The directories that hold the parts of a long name get the
-    /// attributes of `folder`.
+    /// The place of a result with an encrypted name, below the output directory. The directories that hold the parts
+    /// of a long name get the attributes of `folder`.
     fs::path place_of(const fs::path& folder, const fs::path& name) {
         const fs::path root(*options_.output_dir), parent = name.parent_path();
-        const fs::path place = names_->place(root, name);
+        fs::path place = names_->place(root, name);
         const std::size_t above = parent.empty() ? 0 : names_->place(root, parent).native().size() + 1;
         for (std::size_t slash = above; (slash = place.native().find('/', slash)) != std::string::npos; ++slash)
-            list_.directories.push_back({folder.string(), (root / place.native().substr(0, slash)).string()});
-        return root / place;
+            add_stored_directory(folder, place.native().substr(0, slash));
+        return place;
+    }
+
+    void add_stored_directory(const fs::path& input, const fs::path& below) {
+        const fs::path root(*options_.output_dir);
+        list_.directories.push_back({input.string(), (root / below).string(), "", root, below});
     }
 
     /// Adds a directory with encrypted names, or some files in it.
@@ -381,16 +389,11 @@ FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* nam
 }
 
 ListedFile open_listed(const FileTask& task) {
-    constexpr int way = O_PATH | O_DIRECTORY | O_CLOEXEC;
     const auto fail = [&](const std::string& why) {
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", task.input, why));
     };
-    Descriptor at(task.root.c_str(), way);
+    Descriptor at = open_below(task.root, task.below.parent_path());
     if (at.get() < 0) fail(std::strerror(errno));
-    for (const fs::path& step : task.below.parent_path()) {
-        at = Descriptor(::openat(at.get(), step.c_str(), way | O_NOFOLLOW));
-        if (at.get() < 0) fail(std::strerror(errno));
-    }
     Descriptor file(
         ::openat(at.get(), task.below.filename().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat status {};

@@ -14,14 +14,15 @@
 namespace cli {
 
 struct FileTask {
-    std::string input{};                 ///< empty: standard input
-    std::string output{};                ///< empty: standard output, or none
-    std::filesystem::path root{};        ///< for a file found in a directory: that directory of the command line
-    std::filesystem::path below{};       ///< the path below it
-    std::string plain{};                 ///< with encrypted names: the plain path below the root of the tree
-    bool stored = false;                 ///< the name of the input is encrypted
-    std::uint64_t bytes = 0;             ///< size of a regular file
-    warpaes_status status = WARPAES_OK;  ///< otherwise nothing is done; `error` says why
+    std::string input{};                    ///< empty: standard input
+    std::string output{};                   ///< empty: standard output, or none
+    std::filesystem::path root{};           ///< for a file found in a directory: that directory of the command line
+    std::filesystem::path below{};          ///< the path below it
+    std::filesystem::path stored_output{};  ///< with an encrypted name of the result: its path below --output-dir
+    std::string plain{};                    ///< with encrypted names: the plain path below the root of the tree
+    bool stored = false;                    ///< the name of the input is encrypted
+    std::uint64_t bytes = 0;                ///< size of a regular file
+    warpaes_status status = WARPAES_OK;     ///< otherwise nothing is done; `error` says why
     std::string error{};
 
     /// What messages call it.
@@ -33,7 +34,7 @@ struct DirectoryTask {
     std::string input;
     std::string output;
     std::string plain{};            ///< with encrypted names: its plain path
-    std::filesystem::path root{};   ///< of the tree
+    std::filesystem::path root{};   ///< of the tree with encrypted names, which is read or written
     std::filesystem::path below{};  ///< the stored path below the root
 };
 

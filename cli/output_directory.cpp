@@ -19,6 +19,45 @@ namespace cli {
 
 namespace fs = std::filesystem;
 
+Descriptor open_below(const fs::path& root, const fs::path& below, std::optional<mode_t> mode) {
+    constexpr int how = O_PATH | O_DIRECTORY;
+    Descriptor at(root.c_str(), how);
+    for (const fs::path& step : below) {
+        if (at.get() < 0 || step.empty()) continue;
+        if (mode) (void)::mkdirat(at.get(), step.c_str(), *mode);  // if this fails, opening it reports it
+        at = Descriptor(::openat(at.get(), step.c_str(), how | O_NOFOLLOW | O_CLOEXEC));
+    }
+    return at;
+}
+
+Descriptor make_stored_directory(const fs::path& root, const fs::path& below) {
+    constexpr mode_t everybody = 0777;
+    make_directory(root);
+    Descriptor made = open_below(root, below, everybody);
+    if (made.get() >= 0) return made;
+    const int error = errno;
+    throw Failure(WARPAES_ERROR_WRITE,
+                  fmt::format("output: cannot make the directory '{}': {}{}", (root / below).string(),
+                              std::strerror(error), error == ENOTDIR ? "; links there are not followed" : ""));
+}
+
+MadeDirectory made_directory(const Descriptor& directory) {
+    MadeDirectory made = made_directory(fmt::format("/proc/self/fd/{}", directory.get()));
+    struct stat status {};
+    if (::fstat(directory.get(), &status) == 0) {
+        made.device = status.st_dev;
+        made.inode = status.st_ino;
+    }
+    return made;
+}
+
+void refuse_planted(const Descriptor& directory, const std::string& name, const std::string& path) {
+    struct stat status {};
+    if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || S_ISREG(status.st_mode)) return;
+    throw Failure(WARPAES_ERROR_WRITE, fmt::format("output: '{}' is {}, which was not made here: move it away", path,
+                                                   S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"));
+}
+
 void make_directory(const fs::path& folder) {
     std::error_code error;
     if (!folder.empty()) fs::create_directories(folder, error);

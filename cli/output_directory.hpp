@@ -5,9 +5,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "descriptor.hpp"
+
 namespace cli {
+
+/// Opens the directory `below` another one and follows no link below `root`, where another user may have put one.
+/// `mode`: makes missing directories with it. If that fails, `get()` is negative and errno says why.
+Descriptor open_below(const std::filesystem::path& root, const std::filesystem::path& below,
+                      std::optional<mode_t> mode = {});
 
 /// A directory of results.
 struct MadeDirectory {
@@ -16,6 +24,14 @@ struct MadeDirectory {
     ino_t inode;
 };
 MadeDirectory made_directory(const std::string& path);
+
+/// Makes a directory below the root of a tree with encrypted names, and those between. Throws Failure{WRITE} if there
+/// is something else, such as a link.
+Descriptor make_stored_directory(const std::filesystem::path& root, const std::filesystem::path& below);
+MadeDirectory made_directory(const Descriptor& directory);
+
+/// Throws Failure{WRITE} if `name` in the directory is anything but a regular file. `path`: what messages call it.
+void refuse_planted(const Descriptor& directory, const std::string& name, const std::string& path);
 
 /// Makes a directory and those above it, with the permissions that the umask gives. Throws Failure{WRITE}.
 void make_directory(const std::filesystem::path& folder);

@@ -10,11 +10,13 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <system_error>
 #include <tuple>
 
 #include "crypt_options.hpp"
 #include "descriptor.hpp"
+#include "output_directory.hpp"
 
 namespace cli {
 
@@ -156,17 +158,11 @@ bool looks_like_stored_name(const std::string& name) {
 
 namespace {
 
-Descriptor open_folder(const fs::path& root, const fs::path& below) {
-    constexpr int way = O_PATH | O_DIRECTORY | O_CLOEXEC;
-    Descriptor at(root.c_str(), way);
-    for (const fs::path& step : below) {
-        if (at.get() >= 0 && !step.empty()) at = Descriptor(::openat(at.get(), step.c_str(), way | O_NOFOLLOW));
-    }
-    if (at.get() < 0) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      fmt::format("cannot open the folder '{}': {}", (root / below).string(), std::strerror(errno)));
-    }
-    return at;
+Descriptor open_folder(const fs::path& root, const fs::path& below, std::optional<mode_t> mode = {}) {
+    Descriptor at = open_below(root, below, mode);
+    if (at.get() >= 0) return at;
+    throw Failure(WARPAES_ERROR_NOT_FOUND,
+                  fmt::format("cannot open the folder '{}': {}", (root / below).string(), std::strerror(errno)));
 }
 
 /// rename() that replaces nothing. False: errno says why.
@@ -193,18 +189,14 @@ void StoredNames::rename(const fs::path& root, const fs::path& below, const std:
     const Descriptor at = open_folder(root, folder);
     struct stat status {};
     const mode_t mode = ::fstat(at.get(), &status) == 0 ? status.st_mode & 0777 : 0700;
-    fs::path part;
-    for (const fs::path& step : to.parent_path()) {
-        part /= step;
-        (void)::mkdirat(at.get(), part.c_str(), mode | 0700);  // if this fails, opening it reports it
-    }
     if (!rename_only(open_folder(root, folder / from.parent_path()), from.filename(),
-                     open_folder(root, folder / to.parent_path()), to.filename())) {
+                     open_folder(root, folder / to.parent_path(), mode | 0700), to.filename())) {
         throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot rename '{}' to '{}': {}", (root / below).string(),
                                                        to.string(), std::strerror(errno)));
     }
-    for (part = from.parent_path(); !part.empty(); part = part.parent_path()) {
-        if (::unlinkat(at.get(), part.c_str(), AT_REMOVEDIR) != 0) break;  // readers skip empty parts
+    for (fs::path part = from.parent_path(); !part.empty(); part = part.parent_path()) {
+        const Descriptor above = open_below(root, folder / part.parent_path());
+        if (::unlinkat(above.get(), part.filename().c_str(), AT_REMOVEDIR) != 0) break;  // readers skip empty parts
     }
 }
 

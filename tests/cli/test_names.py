@@ -8,7 +8,19 @@ import shutil
 import stat
 import unittest
 
-from support import ARGUMENT, AUTHENTICATION, EXISTS, FORMAT, NOT_FOUND, WARPAES, CommandTest, data, main, missing
+from support import (
+    ARGUMENT,
+    AUTHENTICATION,
+    EXISTS,
+    FORMAT,
+    NOT_FOUND,
+    WARPAES,
+    WRITE,
+    CommandTest,
+    data,
+    main,
+    missing,
+)
 
 try:
     import names_oracle
@@ -433,6 +445,39 @@ class Adversary(NamesTest):
         before = everything_below(self.path("elsewhere"))
         self.run_command(WARPAES, "reencrypt", "-k", "key", "--to", "other", "--encrypted-names", "out")
         self.assertEqual(everything_below(self.path("elsewhere")), before)
+
+    def test_links_below_the_target_are_not_written_through(self):
+        """A second encryption makes nothing in another folder, changes no permissions there, and replaces no file."""
+        victim = self.path("victim")
+        os.mkdir(victim, 0o700)
+        self.write("victim/own", b"secret")
+        os.chmod(self.path("in/photos"), 0o755)
+        for plain in (b"photos", b"photos/a.jpg", b"notes.txt", b"photos/" + b"n" * 255):
+            path = self.stored(plain) if b"n" * 255 not in plain else os.path.dirname(self.stored(plain))
+            for target in ("victim/own",) if b"." in plain else ("victim",):
+                os.rename(path, self.path("kept"))
+                os.symlink(self.path(target), path)
+                with self.subTest(plain=plain):
+                    result = self.run_command(
+                        WARPAES, "encrypt", "-f", "-k", "key", "--encrypt-names", "--output-dir", "out", "in/photos",
+                        "in/notes.txt",
+                    )  # fmt: skip
+                    self.assertEqual(result.returncode, WRITE, result.stderr)
+                    self.assertEqual(everything_below(victim), [b"own"])
+                    self.assertEqual(self.read("victim/own"), b"secret")
+                    self.assertEqual(os.stat(victim).st_mode & 0o777, 0o700)
+                    self.assertNotIn(b"/proc/", result.stderr)
+                os.unlink(path)
+                os.rename(self.path("kept"), path)
+        self.encrypt("-f")
+        self.assertEqual(self.decrypt_all()[:2], (0, FILES))
+
+    def test_messages_name_the_output(self):
+        result = self.run_command(
+            WARPAES, "encrypt", "-k", "key", "--encrypt-names", "--output-dir", "out", "in/notes.txt"
+        )
+        self.assertIn(self.where()[b"notes.txt"], result.stderr)
+        self.assertNotIn(b"/proc/", result.stderr)
 
     def test_another_tree_and_other_keys(self):
         self.encrypt(keys=("-k", "other"), to="second")
