@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
-docs/planner.md, docs/python.md, docs/parquet.md, docs/bulk.md, docs/scale.md, docs/comparison.md and docs/lab.md from
-bench/results.
+docs/planner.md, docs/python.md, docs/parquet.md, docs/serving.md, docs/bulk.md, docs/scale.md, docs/comparison.md and
+docs/lab.md from bench/results.
 
 report.py          writes them
 report.py --check  fails if they differ from the records
@@ -28,6 +28,7 @@ import plots
 import provider_page
 import python_page
 import scale_page
+import serving_page
 from batches import batches_section, gpus_section, kernels_section
 from records import ROOT, limit, load, operations, order, rate, rows_of
 from text import commit_of, gpu_of, human_bytes, machine, number, operation, slug, stamp, table, with_figures
@@ -441,6 +442,7 @@ def everything() -> dict[str, str]:
     files["README.md"] = with_figures((ROOT / "README.md").read_text(), screen)
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
     files |= parquet_page.render((ROOT / parquet_page.PAGE).read_text())
+    files |= serving_page.render((ROOT / serving_page.PAGE).read_text())
     files |= bulk_page.render((ROOT / bulk_page.PAGE).read_text())
     files |= scale_page.render((ROOT / scale_page.PAGE).read_text())
     files |= provider_page.render((ROOT / provider_page.PAGE).read_text())

@@ -346,6 +346,12 @@ PyMethodDef aead_methods[] = {
                                   "submit_into($self, direction, nonces, data, offsets, lengths, buf, tags, "
                                   "associated_data=None, *, check_nonces=True)\n--\n\nBegin to 'encrypt' or 'decrypt' "
                                   "messages in one buffer, to the same offsets of another. The tags lie back to back."),
+    method_def<enqueue_batch_into>(
+        "enqueue_into",
+        "enqueue_into($type, direction, ciphers, nonces, data, offsets, lengths, buf, tags, associated_data=None, *, "
+        "statuses=None, stream=None)\n--\n\nEnqueue messages in device memory on a stream, each under the key of its "
+        "own object.",
+        METH_CLASS),
     end_of_methods,
 };
 

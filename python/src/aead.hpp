@@ -46,5 +46,6 @@ Object encrypt_batch(PyObject* self, const Call& call);
 Object decrypt_batch(PyObject* self, const Call& call);
 Object submit_batch(PyObject* self, const Call& call);
 Object submit_batch_into(PyObject* self, const Call& call);
+Object enqueue_batch_into(PyObject* type, const Call& call);
 
 }  // namespace warpaes::python

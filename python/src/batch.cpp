@@ -240,6 +240,64 @@ Object submit_into(PyObject* self, const Call& call) {
     return made;
 }
 
+/// Enqueues messages of one buffer in device memory on the caller's stream, each under the key of its own object.
+Object enqueue_into(PyObject* type, const Call& call) {
+    const auto [direction_object, ciphers, nonces_object, data_object, offsets_object, lengths_object, buf, tags_object,
+                aad_object, statuses_object, stream] =
+        arguments(call, "enqueue_into",
+                  {"direction", "ciphers", "nonces", "data", "offsets", "lengths", "buf", "tags", "associated_data",
+                   "statuses", "stream"},
+                  8, 2);
+    const warpaes_direction direction = to_direction(direction_object);
+    const bool encrypts = direction == WARPAES_ENCRYPT;
+    BatchState batch;
+    batch.views.reserve(8);
+    const Numbers offsets(batch, offsets_object, "offsets");
+    const Numbers lengths(batch, lengths_object, "lengths");
+    const std::size_t count = offsets.count;
+    if (lengths.count != count) raise(PyExc_ValueError, "offsets and lengths must be equally many");
+    if (!is_list(ciphers) || static_cast<std::size_t>(length_of(ciphers)) != count) {
+        raise(PyExc_ValueError, "ciphers must be a list with one object for each message");
+    }
+    const View data(data_object, "data");
+    const View out(buf, "buf", Access::write);
+    const View tags(tags_object, "tags", encrypts ? Access::write : Access::read);
+    const bool has_statuses = statuses_object != nullptr && statuses_object != Py_None;
+    const View statuses = has_statuses ? View(statuses_object, "statuses", Access::write) : View();
+    if (out.size() != data.size()) raise(PyExc_ValueError, "buffer must be %zu bytes", data.size());
+    if (has_statuses == encrypts || (has_statuses && statuses.size() != count * sizeof(warpaes_status))) {
+        raise(PyExc_ValueError, "statuses are for decryption: one 32-bit integer for each message");
+    }
+    const Place place = place_of(data, out, stream, {&tags, &statuses});
+    if (!place.device || (has_statuses && !statuses.on_device()) || (encrypts && !tags.on_device())) {
+        raise(PyExc_ValueError,
+              "data, statuses and the tags of an encryption must lie in device memory: submit_into "
+              "takes data in host memory");
+    }
+    const Parts nonces(batch, nonces_object, "nonces", count, false);
+    const Parts aad(batch, aad_object, "associated_data", count, true);
+    batch.entries.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Object cipher(PySequence_GetItem(ciphers, static_cast<Py_ssize_t>(i)));
+        if (reinterpret_cast<PyObject*>(Py_TYPE(cipher.get())) != type) {
+            raise(PyExc_TypeError, "ciphers must be objects of this class");
+        }
+        const Aead& aead = state_of<Aead>(cipher.get());
+        const std::uint64_t offset = offsets[i], length = lengths[i];
+        if (offset > data.size() || length > data.size() - offset) {
+            raise(PyExc_ValueError, "message %zu reaches beyond the end of data", i);
+        }
+        if (tags.size() != count * aead.tag_bytes) {
+            raise(PyExc_ValueError, "tags must be %zu bytes", count * aead.tag_bytes);
+        }
+        batch.entries.push_back(entry_of(aead, direction, nonces[i], aad[i], data.bytes() + offset,
+                                         out.bytes() + offset, tags.bytes() + i * aead.tag_bytes, length));
+        if (has_statuses) batch.entries.back().statuses = static_cast<warpaes_status*>(statuses.data()) + i;
+    }
+    check(warpaes_batch_enqueue(engine(), nullptr, batch.entries.data(), count, place.stream));
+    return none();
+}
+
 BatchState& live_batch(PyObject* self) {
     BatchState& batch = state_of<BatchState>(self);
     check_process(batch.forks, "this batch");
@@ -403,6 +461,9 @@ Object submit_batch(PyObject* self, const Call& call) {
 }
 Object submit_batch_into(PyObject* self, const Call& call) {
     return submit_into(self, call);
+}
+Object enqueue_batch_into(PyObject* type, const Call& call) {
+    return enqueue_into(type, call);
 }
 
 void add_batches(PyObject* module) {

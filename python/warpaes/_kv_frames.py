@@ -97,7 +97,7 @@ class Frames:
         if not secrets or not all(secret for _, secret in secrets):
             raise ValueError("secrets: there is none, or an empty one")
         self.version, self._header = version, HEADERS[version]
-        self._primary, self._secrets, self._key_bytes = secrets[0][0], dict(secrets), key_bytes
+        self.primary, self._secrets, self._key_bytes = secrets[0][0], dict(secrets), key_bytes
         self._lock = ForkLock()
         self._keys: OrderedDict[tuple[int, str], _TenantKey] = OrderedDict()  # the last one was used last
         self._forgotten = dict.fromkeys(self._secrets, 0)  # the highest count of a key that is no longer kept
@@ -121,7 +121,12 @@ class Frames:
         """Number of bytes that a frame adds to its plaintext."""
         return self._header + TAG_BYTES
 
-    def _cipher(self, number: int, tenant: str, encryptions: int = 0) -> AESGCM:
+    def check_key_id(self, number: int) -> None:
+        """Raise FormatError unless the keyset has a key of this ID."""
+        if number not in self._secrets:
+            raise FormatError(f"the frame is under the key {number}, which is not in the keyset")
+
+    def cipher(self, number: int, tenant: str, encryptions: int = 0) -> AESGCM:
         """Return a tenant's cipher, and count encryptions by it."""
         with self._lock:
             key = self._keys.get((number, tenant))
@@ -151,11 +156,11 @@ class Frames:
         if len(target) < size:
             raise ValueError(f"frame: has {len(target)} bytes, and the object takes {size}")
         bound = self._bound(name)
-        cipher = self._cipher(self._primary, name.cache_salt, encryptions=1)
+        cipher = self.cipher(self.primary, name.cache_salt, encryptions=1)
         iv = os.urandom(IV_BYTES)
         target[0] = self.version
         if self.version == 2:
-            target[1:5] = struct.pack(">I", self._primary)
+            target[1:5] = struct.pack(">I", self.primary)
         target[self._header - IV_BYTES : self._header] = iv
         cipher.encrypt_into(iv, source, bound, target[self._header : size])
         return size
@@ -172,12 +177,14 @@ class Frames:
         if len(source) < size or source[0] != self.version:
             target[:] = bytes(len(target))
             raise FormatError(f"not a frame of version {self.version} with {len(target)} bytes of text")
-        number = struct.unpack(">I", source[1:5])[0] if self.version == 2 else self._primary
-        if number not in self._secrets:
+        number = struct.unpack(">I", source[1:5])[0] if self.version == 2 else self.primary
+        try:
+            self.check_key_id(number)
+        except FormatError:
             target[:] = bytes(len(target))
-            raise FormatError(f"the frame is under the key {number}, which is not in the keyset")
+            raise
         iv = bytes(source[self._header - IV_BYTES : self._header])
-        cipher = self._cipher(number, name.cache_salt)
+        cipher = self.cipher(number, name.cache_salt)
         cipher.decrypt_into(iv, source[self._header : size], bound, target)
 
     def _bound(self, name: ObjectName) -> bytes | None:

@@ -488,6 +488,48 @@ class _Many(_Single):
         Raises:
             ValueError: A message does not lie within the buffers, a buffer has the wrong size, or a nonce occurs twice.
         """
+    @classmethod
+    def enqueue_into(
+        cls,
+        direction: Literal["encrypt", "decrypt"],
+        ciphers: Sequence[Self],
+        nonces: Sequence[Buffer] | Buffer,
+        data: Data,
+        offsets: Buffer,
+        lengths: Buffer,
+        buf: Data,
+        tags: Data,
+        associated_data: Sequence[Buffer] | Buffer | None = None,
+        *,
+        statuses: Data | None = None,
+        stream: Any = None,
+    ) -> None:
+        """Enqueue messages in device memory on a stream, each under the key of its own object.
+
+        The call returns as soon as the work is enqueued. It copies keys, nonces, associated data and tags that lie in
+        host memory, and does not check whether a nonce occurs twice.
+
+        Args:
+            direction: ``encrypt`` or ``decrypt``.
+            ciphers: A list with one object of this class for each message.
+            nonces: A list with one nonce for each message, or one buffer that contains them back to back.
+            data: One buffer or tensor with all messages, in device memory.
+            offsets: Where each message begins in ``data``, and its result in ``buf``: one 64-bit integer for each
+                message.
+            lengths: The size of each message in bytes: one 64-bit integer for each message.
+            buf: The output, as large as ``data``, on the same device. It may be the same memory.
+            tags: The tags of all messages back to back. Encryption writes them, on the same device; decryption reads
+                them, also from host memory.
+            associated_data: A list with one entry for each message, one buffer for all messages, or None.
+            statuses: Only for decryption: an int32 for each message on the same device. In stream order it becomes 0,
+                or 22 if the message is not authentic; its part of ``buf`` is then wiped.
+            stream: As for ``encrypt_into``.
+
+        Raises:
+            TypeError: ``ciphers`` has an object of another class.
+            ValueError: A message does not lie within the buffers, a buffer has the wrong size or lies in host memory,
+                or ``statuses`` is missing, or given for encryption.
+        """
 
 @final
 class AESGCM(_Many):

@@ -66,6 +66,8 @@ class Ranges:
 
     #: Bytes that are worth a read of their own, and the threads that are worth it whatever the number of processors.
     piece_bytes, threads = 0, 0
+    #: Whether the file can also be read into device memory (``_kvikio.DeviceRanges``).
+    reads_to_device = False
 
     def __init__(self, filename: str | os.PathLike[str]) -> None:
         """Open a file."""
@@ -97,6 +99,10 @@ class Ranges:
         assert self._file is not None
         return os.preadv(self._file.fileno(), rooms, at)
 
+    def begin_fill(self, at: int, room: Any) -> Any:
+        """Begin to read into device memory, in files that can."""
+        raise NotImplementedError
+
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
@@ -109,7 +115,7 @@ class SealedFile:
 
     def __init__(
         self,
-        file: str | os.PathLike[str] | Ranges,
+        file: Ranges,
         framework: str,
         device: Any,
         *,
@@ -120,7 +126,7 @@ class SealedFile:
         """Open a file and verify the signature of its header; exceptions are those of ``safe_open``.
 
         Args:
-            file: The path, or the open file, which is closed with this one.
+            file: The open file, which is closed with this one.
             framework: ``numpy`` or ``torch``, of the tensors that will be read.
             device: The device of PyTorch's tensors.
             enc_key: The JSON Web Key that wraps the tensors' keys.
@@ -131,15 +137,21 @@ class SealedFile:
         self._framework = framework
         self._wrapping = _jwk.wrapping_key(enc_key)
         self._key_bytes = _jwk.KEY_BYTES[enc_key["alg"]]
-        self._ranges = file if isinstance(file, Ranges) else Ranges(file)
+        self._ranges = file
         self._name = self._ranges.name
         self.fill, self.close, self.check_open = self._ranges.fill, self._ranges.close, self._ranges.check_open
         self.piece_bytes, self.threads = self._ranges.piece_bytes, self._ranges.threads
+        self.reads_to_device = self._ranges.reads_to_device
         try:
             self._read_header(sign_key, header_sha256)
         except BaseException:
             self.close()
             raise
+
+    def begin_fill(self, at: int, room: Any) -> Any:
+        """Begin to read into device memory; return a future of the number of bytes."""
+        self.check_open()
+        return self._ranges.begin_fill(at, room)
 
     def on(self, device: Any) -> SealedFile:
         """Return the same open file, for tensors on another device."""

@@ -37,6 +37,7 @@ from ._cryptotensors import (
     too_large,
 )
 from ._jwk import Key, b64, compact
+from ._kvikio import ranges_of
 from ._output import Output
 from ._pieces import TAG_BYTES, Ahead, Part, chunks_of, cut, workers
 from ._pieces import Tensor as Sealed
@@ -276,24 +277,28 @@ class safe_open:  # noqa: N801 (safetensors' name)
         enc_key: Key,
         sign_key: Key,
         allow_clear: bool = False,
+        reader: str = "threads",
         _header_sha256: str | None = None,
     ) -> None:
         """Open a file and verify the signature of its header.
 
         Args:
-            filename: The path.
+            filename: The path; with ``kvikio`` also a URL of ``s3:``, ``http:`` or ``https:``.
             framework: ``numpy`` or ``torch``, or ``np`` or ``pt``.
             device: The device of PyTorch's tensors. On a GPU that warpaes computes on, the GPU decrypts.
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key of the signature.
             allow_clear: Whether tensors in clear, which nothing authenticates, can be read; see ``clear_keys``.
+            reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio`` reads it into
+                device memory, by GPUDirect Storage where the file system supports it. Needs the package kvikio.
 
         Raises:
             InvalidSignature: The header was altered, or is signed with another key.
             FormatError: The file is not CryptoTensors of version 2, is truncated, has bytes that belong to no tensor,
                 or has an access policy.
             KeysetError: A key does not have the expected form.
-            ValueError: ``framework`` is unknown, or NumPy is combined with a device other than the CPU.
+            ValueError: ``framework`` or ``reader`` is unknown, or NumPy is combined with a device other than the CPU.
+            ModuleNotFoundError: The package kvikio is missing.
             OSError: The file cannot be read.
         """
         if framework not in ("numpy", "np", "torch", "pt"):
@@ -303,7 +308,12 @@ class safe_open:  # noqa: N801 (safetensors' name)
             raise ValueError("NumPy's arrays are on the cpu: another device needs framework='torch'")
         self._allow_clear = allow_clear
         self._file = SealedFile(
-            filename, framework, device, enc_key=enc_key, sign_key=sign_key, header_sha256=_header_sha256
+            filename if isinstance(filename, Ranges) else ranges_of(filename, reader),
+            framework,
+            device,
+            enc_key=enc_key,
+            sign_key=sign_key,
+            header_sha256=_header_sha256,
         )
 
     def keys(self) -> list[str]:
@@ -360,7 +370,10 @@ class safe_open:  # noqa: N801 (safetensors' name)
                 )
         file = self._file if device is None else self._file.on(device)
         if file.is_torch and _decrypts_there(file.device):
-            from ._to_gpu import load
+            if file.reads_to_device:
+                from ._device_reader import load
+            else:
+                from ._to_gpu import load
         else:
             from ._to_host import load
         yield from load(file, names)
@@ -388,6 +401,7 @@ def load_file(
     enc_key: Key,
     sign_key: Key,
     allow_clear: bool = False,
+    reader: str = "threads",
 ) -> dict[str, Any]:
     """Read and decrypt all tensors of a file.
 
@@ -396,5 +410,8 @@ def load_file(
     Returns:
         The tensors by name.
     """
-    with safe_open(filename, framework, device, enc_key=enc_key, sign_key=sign_key, allow_clear=allow_clear) as file:
+    opened = safe_open(
+        filename, framework, device, enc_key=enc_key, sign_key=sign_key, allow_clear=allow_clear, reader=reader
+    )
+    with opened as file:
         return file.get_tensors()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import array
+import contextlib
 import math
 import sys
 import types
 from typing import Any
 
 import warpaes
+
+#: Copies that do not block, and events, in the order of their calls.
+work: list[tuple[Any, ...]] = []
 
 
 class Device:
@@ -64,6 +69,12 @@ class Tensor:
             raise TypeError("record_stream(): argument 's' must be a Stream")
         self.recorded.append(stream)
 
+    def detach(self) -> Tensor:
+        return self
+
+    def is_pinned(self) -> bool:
+        return self.is_cpu
+
     # Those of bytes, of one dimension:
 
     def reshape(self, length: int) -> Tensor:
@@ -78,23 +89,41 @@ class Tensor:
         begin, end, _ = part.indices(self.nbytes)
         return Tensor(self.address + begin, max(0, end - begin), self.device.type, self.owner)
 
-    def copy_(self, other: Tensor) -> None:
+    def copy_(self, other: Tensor, non_blocking: bool = False) -> None:
+        if non_blocking:
+            work.append(("copy", self.device.type, self.nbytes))
         warpaes.copy(self, other)
 
     def zero_(self) -> None:
         if self.nbytes:
             warpaes.copy(self, bytes(self.nbytes))
 
+    def cpu(self) -> Tensor:
+        made = empty(self.nbytes, dtype=DType(1), pin_memory=True)
+        if self.nbytes:
+            warpaes.copy(made, self)
+        return made
+
     def numpy(self) -> Any:
         return self.owner
 
 
 class Stream:
-    def __init__(self, pointer: int) -> None:
-        self.cuda_stream = pointer
+    def __init__(self, pointer: Any = 0) -> None:
+        self.cuda_stream = pointer if isinstance(pointer, int) else 0
 
     def synchronize(self) -> None:
         pass
+
+    def record_event(self) -> int:
+        work.append(("record", len(work)))
+        return len(work) - 1
+
+    def wait_event(self, event: int) -> None:
+        work.append(("wait", event))
+
+    def wait_stream(self, stream: Stream) -> None:
+        work.append(("wait for a stream",))
 
 
 class ExternalStream(Stream):
@@ -105,15 +134,33 @@ class ExternalStream(Stream):
         self.device = device
 
 
-def empty(shape: Any, *, dtype: DType, device: str = "cpu", pin_memory: bool = False) -> Tensor:
+def frombuffer(data: Any, *, dtype: DType) -> Tensor:
+    made = empty(len(data), dtype=DType(1), pin_memory=True)
+    made.owner[:] = memoryview(data)
+    return made
+
+
+def tensor(values: list[int], *, dtype: DType) -> Tensor:
+    return frombuffer(array.array("i", values).tobytes(), dtype=dtype)
+
+
+def cat(tensors: list[Tensor]) -> Tensor:
+    made = empty(sum(tensor.nbytes for tensor in tensors), dtype=DType(1), device=tensors[0].device.type)
+    at = 0
+    for tensor in tensors:
+        warpaes.copy(made[at : at + tensor.nbytes], tensor)
+        at += tensor.nbytes
+    return made
+
+
+def empty(shape: Any, *, dtype: DType, device: Any = "cpu", pin_memory: bool = False) -> Tensor:
     """Memory of the library's device, or a NumPy array."""
     nbytes = (shape if isinstance(shape, int) else math.prod(shape)) * dtype.itemsize
-    if device == "cuda":
+    if getattr(device, "type", device) == "cuda":
         memory = warpaes.Memory(max(nbytes, 1), "device")
-        return Tensor(memory.__cuda_array_interface__["data"][0], nbytes, device, memory)
+        return Tensor(memory.__cuda_array_interface__["data"][0], nbytes, "cuda", memory)
     import numpy as np
 
-    assert pin_memory
     array: Any = np.empty(nbytes, np.uint8)
     return Tensor(array.ctypes.data, nbytes, "cpu", array)
 
@@ -132,9 +179,14 @@ def install() -> list[int]:
     torch: Any = types.ModuleType("torch")
     torch.asked = asked
     torch.Tensor, torch.device, torch.empty = Tensor, Device, empty
-    torch.uint8, torch.float32, torch.int64 = DType(1), DType(4), DType(8)
+    torch.cat, torch.frombuffer, torch.tensor = cat, frombuffer, tensor
+    torch.uint8, torch.float32, torch.int32, torch.int64 = DType(1), DType(4), DType(4), DType(8)
     torch.cuda = types.SimpleNamespace(
-        current_device=lambda: 0, current_stream=lambda device: Stream(0), ExternalStream=ExternalStream
+        current_device=lambda: 0,
+        current_stream=lambda device: Stream(0),
+        Stream=Stream,
+        stream=lambda stream: contextlib.nullcontext(),
+        ExternalStream=ExternalStream,
     )
     torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=current_stream)
     sys.modules["torch"] = torch

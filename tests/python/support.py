@@ -36,6 +36,18 @@ def optional(name: str) -> Any:
         raise unittest.SkipTest(f"the Python package {name} is not installed; machines that have it run this") from None
 
 
+def main_on_simulated_gpu() -> None:
+    """Run the tests of the calling program on the simulated GPU (tests/simulated): a library that is loaded first."""
+    simulated = os.environ.get("WARPAES_SIMULATED", "")
+    if not os.path.exists(simulated):
+        print("the simulated GPU is not built")
+        sys.exit(77)
+    if os.environ.get("LD_PRELOAD") != simulated:
+        environment = os.environ | {"LD_PRELOAD": simulated}
+        os.execve(sys.executable, [sys.executable, "-B", "-X", "dev", *sys.argv], environment)
+    unittest.main()
+
+
 def run_python(program: str, **environment: str) -> str:
     """Return the output of a program in its own process, which must succeed."""
     done = subprocess.run(

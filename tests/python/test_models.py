@@ -171,17 +171,17 @@ class Folders(Case):
         folder = self.models.Folder(self.target, self.keyset)
         name = folder.shards[1]
         module = importlib.import_module("warpaes.models._places")
-        real = module.Ranges
+        real = module.ranges_of
 
-        def exchanged(path: str) -> Any:
+        def exchanged(path: str, reader: str) -> Any:
             kept = pathlib.Path(path).read_bytes()
             shutil.copy(other / name, path)
-            file = real(path)
+            file = real(path, reader)
             os.unlink(path)
             pathlib.Path(path).write_bytes(kept)
             return file
 
-        with mock.patch.object(module, "Ranges", exchanged), self.assertRaises(InvalidTag):
+        with mock.patch.object(module, "ranges_of", exchanged), self.assertRaises(InvalidTag):
             folder.open(name, "numpy")
 
     def test_parts_with_equal_names(self) -> None:

@@ -55,7 +55,11 @@ class Folder:
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], keys: Keyset | str, storage_options: dict[str, Any] | None = None
+        self,
+        folder: str | os.PathLike[str],
+        keys: Keyset | str,
+        storage_options: dict[str, Any] | None = None,
+        reader: str = "threads",
     ) -> None:
         """Read the manifest, and check the names of all files and the content of those in clear.
 
@@ -63,6 +67,7 @@ class Folder:
             folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
             keys: A Keyset, or its place as for ``Keyset.load``.
             storage_options: The options of the URL's file system.
+            reader: How a GPU gets the ciphertext of the shards, as for ``safetensors.safe_open``.
 
         Raises:
             FileNotFoundError: There is no manifest, so the folder is not an encrypted model.
@@ -71,7 +76,7 @@ class Folder:
             KeysetError: No key of the keyset made the manifest.
             OSError: A file cannot be read.
         """
-        self._place = place_of(folder, storage_options)
+        self._place = place_of(folder, storage_options, reader)
         self.path = self._place.path
         place = self._place.shown(MANIFEST)
         data = self._place.read(MANIFEST, MOST_MANIFEST + 1)

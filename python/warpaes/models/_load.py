@@ -26,6 +26,7 @@ def load(
     wanted: Callable[[str], bool] | None = None,
     subfolder: str | None = None,
     storage_options: dict[str, Any] | None = None,
+    reader: str = "threads",
     group: Any = None,
 ) -> Iterator[tuple[str, Any]]:
     """Yield the tensors of an encrypted model folder, shard after shard. On a GPU, the GPU decrypts.
@@ -46,6 +47,8 @@ def load(
         wanted: A function that selects tensors by name, instead of ``rank`` and ``world_size``.
         subfolder: The part of the model to read, such as ``vae``, or "" for the folder itself; None: all of them.
         storage_options: The options of the URL's file system.
+        reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio`` reads it into
+            device memory, by GPUDirect Storage where the file system supports it, also from s3: and http: URLs.
         group: A process group of ``torch.distributed`` whose ranks all load. They wait for one another before the first
             tensor and after the last one, and if one has failed or stopped, all others raise an exception. Do nothing
             else with the group between.
@@ -71,7 +74,9 @@ def load(
         return wanted(name) if wanted is not None else number % world_size == rank
 
     def begin() -> _Opened:
-        opened = _Opened(Folder(folder, keys, storage_options), framework, device if device_map is None else "cpu")
+        opened = _Opened(
+            Folder(folder, keys, storage_options, reader), framework, device if device_map is None else "cpu"
+        )
         try:
             opened.choose(subfolder, is_wanted, device_map)
         except BaseException:

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
+from .._kvikio import RemoteDeviceRanges, check_reader, ranges_of
 from .._sealed_file import Ranges
 from ..exceptions import FormatError
 
@@ -37,9 +38,9 @@ def files_of(folder: str, follow: bool = False) -> Iterator[str]:
 class LocalPlace:
     """A folder of a local file system."""
 
-    def __init__(self, path: str) -> None:
-        """Take a path."""
-        self.path = path
+    def __init__(self, path: str, reader: str = "threads") -> None:
+        """Take a path, and the way in which its files are read."""
+        self.path, self._reader = path, reader
 
     def shown(self, name: str) -> str:
         """Return the path of a file, for messages."""
@@ -67,7 +68,7 @@ class LocalPlace:
 
     def open(self, name: str) -> Ranges:
         """Open a file for reading at any offset."""
-        return Ranges(self.shown(name))
+        return ranges_of(self.shown(name), self._reader)
 
 
 class _Remote(Ranges):
@@ -102,15 +103,15 @@ class _Remote(Ranges):
 class RemotePlace:
     """A folder at a URL, such as ``s3://bucket/model``."""
 
-    def __init__(self, url: str, options: dict[str, Any] | None) -> None:
-        """Make the file system of a URL.
+    def __init__(self, url: str, options: dict[str, Any] | None, reader: str) -> None:
+        """Make the file system of a URL; ``reader`` says how shards are read.
 
         Raises:
             ImportError: fsspec, or the package for the URL's protocol, is missing.
         """
         from fsspec.core import url_to_fs
 
-        self.path = url.rstrip("/")
+        self.path, self._options, self._reader = url.rstrip("/"), options, reader
         self._files, root = url_to_fs(self.path, **(options or {}))
         self._root = root.rstrip("/")
         self._files.invalidate_cache()
@@ -147,19 +148,26 @@ class RemotePlace:
 
     def open(self, name: str) -> Ranges:
         """Open a file for reading at any offset."""
-        return _Remote(self._files, self._at(name), self.shown(name))
+        if self._reader == "threads":
+            return _Remote(self._files, self._at(name), self.shown(name))
+        return RemoteDeviceRanges(self.shown(name), self._options)
 
 
-def place_of(folder: str | os.PathLike[str], options: dict[str, Any] | None = None) -> LocalPlace | RemotePlace:
+def place_of(
+    folder: str | os.PathLike[str], options: dict[str, Any] | None = None, reader: str = "threads"
+) -> LocalPlace | RemotePlace:
     """Return the place of a path or a URL, with the options of the URL's file system.
 
+    ``reader``: ``threads`` or ``kvikio``, as for ``safetensors.safe_open``.
+
     Raises:
-        ValueError: Options are given for a path.
+        ValueError: Options are given for a path, or ``reader`` is another word.
         ImportError: fsspec, or the package for the URL's protocol, is missing.
     """
+    check_reader(reader)
     path = os.fspath(folder)
     if "://" in path and not os.path.isdir(path):
-        return RemotePlace(path, options)
+        return RemotePlace(path, options, reader)
     if options:
         raise ValueError("storage_options are for URLs, and the folder is a path")
-    return LocalPlace(path)
+    return LocalPlace(path, reader)

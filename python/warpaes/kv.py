@@ -1,0 +1,324 @@
+"""KV blocks that a GPU encrypts before they are copied to host memory or to storage, and decrypts after they came back.
+
+    blocks = warpaes.kv.Blocks("keyset.json")
+    seals = blocks.store(staging, names, pinned)         # the pinned memory only ever contains ciphertext
+    statuses = blocks.fetch(pinned, seals, names, staging)
+
+``encrypt`` and ``decrypt`` do the same without the copy, for example before a write by GPUDirect Storage. A block has
+the key, the IV and the associated data of frame 2 (docs/kv-caches.md): ``Seals.frame`` makes the frame that
+``warpaes.lmcache`` opens. The work is enqueued on the current stream, and no call waits for it.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._keyset_places import as_keyset
+from ._kv_frames import IV_BYTES, TAG_BYTES, Frames, ObjectName
+from ._native import Keyset
+from .aead import AESGCM
+from .exceptions import FormatError, InvalidTag
+
+__all__ = ["NOT_AUTHENTIC", "Blocks", "ObjectName", "Seals"]
+
+#: The status of a block that is not authentic.
+NOT_AUTHENTIC = 22
+#: Bytes that are encrypted and then copied while the next are encrypted: enough to keep a GPU busy.
+PART_BYTES = 8 << 20
+_HEADER = struct.Struct(f">I{IV_BYTES}s")
+
+
+class Seals:
+    """Key IDs, IVs and tags of encrypted blocks. The tags lie on the device of the blocks."""
+
+    #: Bytes of a block's part of ``bytes()``.
+    ENTRY_BYTES = _HEADER.size + TAG_BYTES
+
+    def __init__(self, key_ids: Sequence[int], ivs: bytes, tags: Tensor) -> None:
+        """Take one key ID, 12 bytes of IVs and 16 bytes of tags for each block."""
+        if len(ivs) != IV_BYTES * len(key_ids) or tags.nbytes != TAG_BYTES * len(key_ids):
+            raise ValueError("ivs and tags: must have 12 and 16 bytes for each key ID")
+        self.key_ids, self.ivs, self.tags = list(key_ids), ivs, tags
+
+    def __len__(self) -> int:
+        """Return the number of blocks."""
+        return len(self.key_ids)
+
+    def iv(self, number: int) -> bytes:
+        """Return the IV of a block."""
+        return self.ivs[_slice(number, IV_BYTES)]
+
+    def select(self, numbers: Sequence[int]) -> Seals:
+        """Return the seals of some blocks, with tags in host memory. This waits for the tags."""
+        tags = bytes(self.tags.cpu().numpy())
+        chosen = b"".join(tags[_slice(number, TAG_BYTES)] for number in numbers)
+        ivs = b"".join(map(self.iv, numbers))
+        return Seals([self.key_ids[number] for number in numbers], ivs, _host_tags(chosen))
+
+    def __bytes__(self) -> bytes:
+        """Return all seals as bytes, ``ENTRY_BYTES`` for each block. This waits for the tags."""
+        tags = bytes(self.tags.cpu().numpy())
+        return b"".join(
+            _HEADER.pack(key_id, self.iv(number)) + tags[_slice(number, TAG_BYTES)]
+            for number, key_id in enumerate(self.key_ids)
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Seals:
+        """Return the seals that ``bytes()`` made.
+
+        Raises:
+            FormatError: ``data`` has another length.
+        """
+        if len(data) % cls.ENTRY_BYTES:
+            raise FormatError(f"seals: {len(data)} bytes are not {cls.ENTRY_BYTES} for each block")
+        entries = [data[at : at + cls.ENTRY_BYTES] for at in range(0, len(data), cls.ENTRY_BYTES)]
+        headers = [_HEADER.unpack(entry[: _HEADER.size]) for entry in entries]
+        tags = b"".join(entry[_HEADER.size :] for entry in entries)
+        return cls([key_id for key_id, _ in headers], b"".join(iv for _, iv in headers), _host_tags(tags))
+
+    def frame(self, number: int, ciphertext: bytes) -> bytes:
+        """Return the frame 2 of a block. This waits for the tags."""
+        tag = bytes(self.tags.cpu().numpy()[_slice(number, TAG_BYTES)])
+        return b"\x02" + _HEADER.pack(self.key_ids[number], self.iv(number)) + ciphertext + tag
+
+
+def _slice(number: int, size: int) -> slice:
+    """Return the bytes of element ``number`` of elements of ``size`` bytes."""
+    return slice(size * number, size * (number + 1))
+
+
+def _host_tags(data: bytes) -> Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(0, dtype=torch.uint8)
+
+
+def _flat(data: Any, name: str) -> Tensor:
+    """Return the bytes of a tensor, or of an array with ``__dlpack__``, as a tensor on the same memory."""
+    tensor = data if isinstance(data, Tensor) else torch.from_dlpack(data)
+    if not tensor.is_contiguous():
+        raise ValueError(f"{name}: must be contiguous")
+    flat: Tensor = tensor.detach().reshape(-1).view(torch.uint8)
+    return flat
+
+
+class Blocks:
+    """Encrypts and decrypts blocks of equal size in one tensor. Any number of threads may use it.
+
+    Random IVs are counted for each tenant as in ``warpaes.lmcache``; several objects with one keyset add up.
+    """
+
+    def __init__(self, keyset: Keyset | str) -> None:
+        """Use a keyset, or its place as for ``Keyset.load``; the primary key encrypts."""
+        self._frames = Frames.of_keyset(as_keyset(keyset))
+
+    def encrypt(
+        self, data: Any, names: Sequence[ObjectName], *, out: Any = None, stream: torch.cuda.Stream | None = None
+    ) -> Seals:
+        """Encrypt blocks, in place or to ``out``.
+
+        Args:
+            data: A contiguous tensor on any device, or an array with ``__dlpack__``: as many equally long blocks as
+                there are names.
+            names: The key of each block, which is authenticated. ``cache_salt`` is the tenant, who has an own key.
+            out: The ciphertext, as large as ``data`` and on the same device; None: in place.
+            stream: The stream of a GPU; None: the current one.
+
+        Returns:
+            The seals. Their tags are complete when the ciphertext is.
+
+        Raises:
+            ValueError: ``data`` does not divide into blocks, or a name is not valid.
+            Error: A tenant's key has encrypted as many blocks as it may.
+        """
+        source, target, size = self._operands(data, out, len(names))
+        bound = [name.associated_data() for name in names]
+        primary = self._frames.primary
+        ciphers = [self._frames.cipher(primary, name.cache_salt, encryptions=1) for name in names]
+        ivs = os.urandom(IV_BYTES * len(names))
+        tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
+        if names and source.is_cuda:
+            places = _places(size, len(names))
+            AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream)
+        elif names:
+            for number, cipher in enumerate(ciphers):
+                here, tag = (
+                    slice(size * number, size * (number + 1)),
+                    slice(TAG_BYTES * number, TAG_BYTES * (number + 1)),
+                )
+                iv = ivs[IV_BYTES * number : IV_BYTES * (number + 1)]
+                cipher.encrypt_into(iv, source[here], bound[number], target[here], tag=tags[tag])
+        return Seals([primary] * len(names), ivs, tags)
+
+    def decrypt(
+        self,
+        data: Any,
+        seals: Seals,
+        names: Sequence[ObjectName],
+        *,
+        out: Any = None,
+        stream: torch.cuda.Stream | None = None,
+    ) -> Tensor:
+        """Decrypt blocks, in place or to ``out``. Blocks that are not authentic are wiped.
+
+        Args:
+            data: The ciphertext, as for ``encrypt``.
+            seals: The seals of these blocks, in this order. Tags may lie in host memory.
+            names: The key of each block.
+            out: The plaintext; None: in place.
+            stream: The stream of a GPU; None: the current one.
+
+        Returns:
+            The statuses, an int32 for each block on the device of ``data``: 0, or 22 (``NOT_AUTHENTIC``).
+
+        Raises:
+            ValueError: ``data`` does not divide into blocks, or there are seals for another number of blocks.
+            FormatError: A block is under a key that the keyset does not have.
+        """
+        source, target, size = self._operands(data, out, len(names))
+        if len(seals) != len(names):
+            raise ValueError(f"seals: there are {len(seals)} for {len(names)} blocks")
+        bound = [name.associated_data() for name in names]
+        for key_id in seals.key_ids:
+            self._frames.check_key_id(key_id)
+        ciphers = [self._frames.cipher(key_id, name.cache_salt) for key_id, name in zip(seals.key_ids, names)]
+        if names and source.is_cuda:
+            statuses = torch.empty(len(names), dtype=torch.int32, device=source.device)
+            places = _places(size, len(names))
+            tags = seals.tags if seals.tags.is_cuda else bytes(seals.tags.numpy())
+            AESGCM.enqueue_into(
+                "decrypt", ciphers, seals.ivs, source, *places, target, tags, bound, statuses=statuses, stream=stream
+            )
+            return statuses
+        tags, found = seals.tags.cpu(), [0] * len(names)
+        for number, cipher in enumerate(ciphers):
+            here, tag = _slice(number, size), _slice(number, TAG_BYTES)
+            try:
+                cipher.decrypt_into(seals.iv(number), source[here], bound[number], target[here], tag=tags[tag])
+            except InvalidTag:
+                found[number] = NOT_AUTHENTIC
+        return torch.tensor(found, dtype=torch.int32)
+
+    def store(self, data: Any, names: Sequence[ObjectName], host: Tensor) -> Seals:
+        """Encrypt blocks in place and copy them to host memory; a part is copied while the next is encrypted.
+
+        Args:
+            data: The blocks on a GPU, as for ``encrypt``. They are ciphertext afterwards.
+            names: The key of each block.
+            host: Page-locked memory as large as ``data``. It is complete when the current stream reaches this point.
+
+        Returns:
+            The seals.
+        """
+        source, target = _flat(data, "data"), _flat(host, "host")
+        sealed = []
+        with _Copies(source, target) as copies:
+            for blocks, part in self._parts(source, target, len(names)):
+                sealed.append(self.encrypt(source[part], names[blocks]))
+                copies.follow(target[part], source[part])
+        tags = torch.cat([each.tags for each in sealed]) if len(sealed) > 1 else sealed[0].tags
+        return Seals([one for each in sealed for one in each.key_ids], b"".join(each.ivs for each in sealed), tags)
+
+    def fetch(self, host: Tensor, seals: Seals, names: Sequence[ObjectName], data: Any) -> Tensor:
+        """Copy blocks from host memory and decrypt them; a part is decrypted while the next is copied.
+
+        Args:
+            host: The ciphertext in page-locked memory.
+            seals: Its seals.
+            names: The key of each block.
+            data: The plaintext on a GPU, as large as ``host``.
+
+        Returns:
+            The statuses, as of ``decrypt``.
+        """
+        source, target = _flat(host, "host"), _flat(data, "data")
+        tags, statuses = seals.tags, []
+        with _Copies(target, source) as copies:
+            parts = list(self._parts(source, target, len(names)))
+            copied = [copies.lead(target[part], source[part]) for _, part in parts]
+            for (blocks, part), ready in zip(parts, copied):
+                copies.wait(ready)
+                ivs = seals.ivs[IV_BYTES * blocks.start : IV_BYTES * blocks.stop]
+                its = Seals(seals.key_ids[blocks], ivs, tags[TAG_BYTES * blocks.start : TAG_BYTES * blocks.stop])
+                statuses.append(self.decrypt(target[part], its, names[blocks]))
+        return torch.cat(statuses) if len(statuses) > 1 else statuses[0]
+
+    @staticmethod
+    def _operands(data: Any, out: Any, count: int) -> tuple[Tensor, Tensor, int]:
+        source = _flat(data, "data")
+        target = source if out is None else _flat(out, "out")
+        if target.nbytes != source.nbytes or target.device.type != source.device.type:
+            raise ValueError("out: must be as large as data, and on the same device")
+        return source, target, _block_bytes(source.nbytes, count)
+
+    @staticmethod
+    def _parts(source: Tensor, target: Tensor, count: int) -> list[tuple[slice, slice]]:
+        """Return parts of some blocks each: which blocks, and their bytes. There is always one."""
+        if source.nbytes != target.nbytes:
+            raise ValueError("host: must be as large as data")
+        size = _block_bytes(source.nbytes, count)
+        step = max(1, PART_BYTES // size) if size else max(1, count)
+        blocks = [slice(begin, min(begin + step, count)) for begin in range(0, max(1, count), step)]
+        return [(part, slice(part.start * size, part.stop * size)) for part in blocks]
+
+
+def _block_bytes(size: int, count: int) -> int:
+    if size % max(1, count) or (count == 0 and size):
+        raise ValueError(f"data: {size} bytes are not {count} equally long blocks")
+    return size // max(1, count)
+
+
+def _places(size: int, count: int) -> tuple[array.array[int], array.array[int]]:
+    """Return the offsets and the lengths of blocks."""
+    return array.array("Q", range(0, size * count, size) if size else [0] * count), array.array("Q", [size] * count)
+
+
+class _Copies:
+    """Copies between a GPU and host memory on a stream of their own; without a GPU, at once.
+
+    The current stream and this one are in order at the beginning and at the end.
+    """
+
+    def __init__(self, on_gpu: Tensor, here: Tensor) -> None:
+        self._gpu = on_gpu
+        if on_gpu.is_cuda and not here.is_pinned():
+            raise ValueError("host: must be page-locked memory: pin_memory=True")
+        self._own = torch.cuda.Stream(on_gpu.device) if on_gpu.is_cuda else None
+
+    def __enter__(self) -> _Copies:
+        if self._own is not None:
+            self._own.wait_stream(torch.cuda.current_stream(self._gpu.device))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._own is not None:
+            torch.cuda.current_stream(self._gpu.device).wait_stream(self._own)
+
+    def follow(self, to: Tensor, source: Tensor) -> None:
+        """Copy after the current stream's work until now."""
+        if self._own is not None:
+            self._own.wait_event(torch.cuda.current_stream(self._gpu.device).record_event())
+        self._copy(to, source)
+
+    def lead(self, to: Tensor, source: Tensor) -> Any:
+        """Copy ahead of the current stream; return what ``wait`` takes."""
+        self._copy(to, source)
+        return None if self._own is None else self._own.record_event()
+
+    def wait(self, copied: Any) -> None:
+        """Let the current stream wait for a copy."""
+        if copied is not None:
+            torch.cuda.current_stream(self._gpu.device).wait_event(copied)
+
+    def _copy(self, to: Tensor, source: Tensor) -> None:
+        if self._own is None:
+            to.copy_(source)
+            return
+        with torch.cuda.stream(self._own):
+            to.copy_(source, non_blocking=True)

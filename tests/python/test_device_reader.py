@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Encrypted tensors that KvikIO reads into device memory, on the simulated GPU with a KvikIO that is made up.
+
+KvikIO's interface is that of the wheel kvikio-cu13 26.10. tools/serving_bench.py runs the real one on a GPU.
+"""
+
+from __future__ import annotations
+
+import os
+import unittest
+import unittest.mock
+from typing import Any
+
+import fake_kvikio
+import fake_torch
+from support import main_on_simulated_gpu, needed
+from test_device import Weights, bytes_of
+from test_models import Case
+from warpaes import exceptions
+
+
+class Files(Weights):
+    """All tests of loads through host memory, and those of this reader."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        fake_kvikio.install()
+        from warpaes import _device_reader
+
+        self.module: Any = _device_reader
+        for name, value in (("PIECE_BYTES", 1 << 17), ("MOST_READS", 3), ("_LANDINGS", 2)):
+            patch = unittest.mock.patch.object(_device_reader, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def load(self, **options: Any) -> Any:
+        before = len(os.listdir("/proc/self/fd"))
+        try:
+            return super().load(**{"reader": "kvikio"} | options)
+        finally:
+            self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_ciphertext_lands_in_device_memory_only(self) -> None:
+        self.load()
+        on_device = [size for name, _, size, cuda in fake_kvikio.reads if cuda and name == str(self.path)]
+        self.assertEqual(sum(on_device), sum(tensor.nbytes for tensor in self.tensors.values()))
+        self.assertEqual(len(on_device), len(fake_kvikio.reads))
+        self.assertLessEqual(max(on_device), 1 << 17)
+
+    def test_reads_are_ahead_and_limited(self) -> None:
+        under_way, most = 0, 0
+        real_pread, real_get = fake_kvikio.CuFile.pread, fake_kvikio.IOFuture.get
+
+        def pread(*arguments: Any) -> Any:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            return real_pread(*arguments)
+
+        def get(future: Any) -> int:
+            nonlocal under_way
+            under_way -= 1
+            return real_get(future)
+
+        with (
+            unittest.mock.patch.object(fake_kvikio.CuFile, "pread", pread),
+            unittest.mock.patch.object(fake_kvikio.IOFuture, "get", get),
+        ):
+            self.load()
+        self.assertEqual((under_way, most), (0, 3))
+
+    def test_a_file_that_is_cut_off_meanwhile(self) -> None:
+        with self.safetensors.safe_open(
+            self.path, "torch", "cuda", reader="kvikio", allow_clear=True, **self.keys
+        ) as file:
+            os.truncate(self.path, self.path.stat().st_size - 1)
+            with self.assertRaisesRegex(exceptions.FormatError, "was cut off"):
+                file.get_tensors()
+
+    def test_a_read_that_fails(self) -> None:
+        """All reads have ended when the exception is raised, and all tensors are wiped."""
+        real, pending = fake_kvikio.CuFile.pread, []
+
+        def pread(file: Any, room: Any, size: int, at: int) -> Any:
+            future = real(file, room, size, at)
+            pending.append(future)
+            if len(pending) == 4:
+                return fake_kvikio.IOFuture(lambda: (_ for _ in ()).throw(RuntimeError("cuFile: 5016")))
+            return future
+
+        made: list[Any] = []
+
+        def empty(*arguments: Any, **named: Any) -> Any:
+            made.append(fake_torch.empty(*arguments, **named))
+            return made[-1]
+
+        torch: Any = __import__("torch")
+        with (
+            unittest.mock.patch.object(fake_kvikio.CuFile, "pread", pread),
+            unittest.mock.patch.object(torch, "empty", empty),
+            self.assertRaisesRegex(RuntimeError, "5016"),
+        ):
+            self.load()
+        self.assertTrue(all(future._result is not None for number, future in enumerate(pending) if number != 3))
+        for tensor in made[: len(self.tensors)]:
+            if tensor.nbytes:
+                self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), bytes(tensor.nbytes))
+
+    def test_on_the_cpu(self) -> None:
+        """Without a GPU, the file is read as others are."""
+        found = self.safetensors.load_file(self.path, reader="kvikio", allow_clear=True, **self.keys)
+        for name, tensor in self.tensors.items():
+            self.assertEqual(found[name].tobytes(), tensor.tobytes())
+        self.assertEqual(fake_kvikio.reads, [])
+
+    def test_urls(self) -> None:
+        for url in ("s3://bucket/model", "http://host/model", "https://host/model"):
+            fake_kvikio.objects[url] = self.path.read_bytes()
+            found = self.safetensors.load_file(url, "torch", "cuda", reader="kvikio", allow_clear=True, **self.keys)
+            for name, tensor in self.tensors.items():
+                if tensor.nbytes:
+                    self.assertEqual(bytes_of(found[name].owner, 0, tensor.nbytes), tensor.tobytes(), name)
+        fake_kvikio.objects[url] = self.path.read_bytes()[:-1]
+        with self.assertRaisesRegex(exceptions.FormatError, "cut off"):
+            self.safetensors.load_file(url, "torch", "cuda", reader="kvikio", allow_clear=True, **self.keys)
+
+    def test_mistakes(self) -> None:
+        for words, path, reader in (("reader must be", self.path, "gds"), ("kvikio reads", "ftp://a/b", "kvikio")):
+            with self.assertRaisesRegex(ValueError, words):
+                self.safetensors.load_file(path, "torch", "cuda", reader=reader, **self.keys)
+        with self.assertRaises(FileNotFoundError):
+            self.safetensors.load_file(self.path.parent / "none", "torch", "cuda", reader="kvikio", **self.keys)
+
+
+class Models(Case):
+    """Model folders, local and in an object store."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        fake_torch.install()
+        fake_kvikio.install()
+        self.expected = self.encrypt()
+
+    def check(self, folder: Any, **options: Any) -> None:
+        found = dict(self.models.load(folder, self.keyset, device="cuda", reader="kvikio", **options))
+        self.assertEqual(found.keys(), self.expected.keys())
+        for name, tensor in found.items():
+            if tensor.nbytes:
+                self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), self.expected[name].tobytes(), name)
+
+    def test_a_folder(self) -> None:
+        self.check(self.target)
+        self.assertTrue(fake_kvikio.reads)
+        self.assertTrue(all(cuda for _, _, _, cuda in fake_kvikio.reads))
+        path = sorted(self.target.glob("model-*.safetensors"))[0]
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        with self.assertRaisesRegex(exceptions.InvalidTag, "layer"):
+            self.check(self.target)
+        with self.assertRaisesRegex(ValueError, "reader must be"):
+            next(self.models.load(self.target, self.keyset, reader="gds"))
+
+    def test_an_object_store(self) -> None:
+        needed("fsspec")
+        memory = needed("fsspec").filesystem("memory")
+        for path in self.target.rglob("*"):
+            if path.is_file():
+                name = path.relative_to(self.target).as_posix()
+                memory.pipe_file(f"/bucket/model/{name}", path.read_bytes())
+                fake_kvikio.objects[f"s3://bucket/model/{name}"] = path.read_bytes()
+        real = needed("fsspec.core").url_to_fs
+
+        def to_memory(url: str, **_: Any) -> Any:
+            return real(url.replace("s3://", "memory://"))
+
+        options = {"endpoint_url": "http://here", "key": "k", "secret": "s"}
+        with unittest.mock.patch("fsspec.core.url_to_fs", to_memory):
+            self.check("s3://bucket/model", storage_options=options)
+            self.assertEqual(fake_kvikio.options[0], {"endpoint": "http://here", "key": "k", "secret": "s"})
+            with self.assertRaisesRegex(ValueError, "anon is unknown"):
+                self.check("s3://bucket/model", storage_options={"anon": True})
+
+
+del Weights, Case  # their own programs run their tests
+
+if __name__ == "__main__":
+    main_on_simulated_gpu()

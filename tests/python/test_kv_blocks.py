@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""KV blocks and other messages in device memory, each under its own key, on the simulated GPU and in host memory."""
+
+from __future__ import annotations
+
+import array
+import unittest
+import unittest.mock
+from typing import Any
+
+import fake_torch
+import warpaes
+from support import main_on_simulated_gpu, needed
+from test_device import KEY, Part, bytes_of, on_device, text
+from warpaes import Memory
+from warpaes.aead import AESCCM, AESGCM
+from warpaes.exceptions import Error, FormatError
+
+NONCES = [bytes([number]) * 12 for number in range(5)]
+LENGTHS = (4096, 1, 0, 17, 1000)
+
+
+class Enqueued(unittest.TestCase):
+    """AESGCM.enqueue_into: several keys in one call."""
+
+    def setUp(self) -> None:
+        fake_torch.install()
+        self.ciphers = [AESGCM(bytes([number]) * length) for number, length in enumerate((16, 32, 24, 16, 32))]
+        self.bound = [b"", b"a", b"bc", bytes(100), b"d"]
+        self.offsets = array.array("Q", [0, 4096, 4100, 4100, 4120])
+        self.lengths = array.array("Q", LENGTHS)
+        self.plain = text(6000)
+
+    def parts(self, data: bytes) -> list[bytes]:
+        return [data[at : at + size] for at, size in zip(self.offsets, self.lengths)]
+
+    def encrypt(self, data: Any, out: Any, tags: Any, **options: Any) -> None:
+        places = (self.offsets, self.lengths)
+        AESGCM.enqueue_into("encrypt", self.ciphers, NONCES, data, *places, out, tags, self.bound, **options)
+
+    def decrypt(self, data: Any, out: Any, tags: Any, **options: Any) -> None:
+        places = (self.offsets, self.lengths)
+        AESGCM.enqueue_into("decrypt", self.ciphers, b"".join(NONCES), data, *places, out, tags, self.bound, **options)
+
+    def test_both_ways(self) -> None:
+        for in_place in (True, False):
+            data, tags, statuses = on_device(self.plain), Memory(16 * 5, "device"), on_device(b"\xff" * 20)
+            out = data if in_place else Memory(6000, "device")
+            self.encrypt(data, out, tags)
+            expected = [
+                cipher.encrypt(nonce, part, aad)
+                for cipher, nonce, part, aad in zip(self.ciphers, NONCES, self.parts(self.plain), self.bound)
+            ]
+            found = self.parts(bytes_of(out, 0, 6000))
+            tag_bytes = bytes_of(tags, 0, 80)
+            for number, whole in enumerate(expected):
+                self.assertEqual(found[number] + tag_bytes[16 * number : 16 * number + 16], whole, number)
+            for its_tags in (tags, tag_bytes):
+                back = Memory(6000, "device")
+                self.decrypt(out, back, its_tags, statuses=statuses)
+                self.assertEqual(bytes_of(statuses, 0, 20), bytes(20))
+                self.assertEqual(self.parts(bytes_of(back, 0, 6000)), self.parts(self.plain))
+
+    def test_what_is_altered_is_told_and_wiped(self) -> None:
+        data, tags, statuses = on_device(self.plain), Memory(16 * 5, "device"), Memory(20, "device")
+        self.encrypt(data, data, tags)
+        altered = bytearray(bytes_of(tags, 0, 80))
+        altered[16 * 3] ^= 1
+        self.bound[0] = b"another name"
+        self.decrypt(data, data, bytes(altered), statuses=statuses)
+        self.assertEqual(array.array("i", bytes_of(statuses, 0, 20)).tolist(), [22, 0, 0, 22, 0])
+        found, expected = self.parts(bytes_of(data, 0, 6000)), self.parts(self.plain)
+        self.assertEqual((found[0], found[3]), (bytes(4096), bytes(17)))
+        self.assertEqual((found[1], found[4]), (expected[1], expected[4]))
+
+    def test_tensors_are_told_of_the_stream(self) -> None:
+        memory, tags = on_device(self.plain), Memory(80, "device")
+        data = fake_torch.Tensor(memory.address, 6000, "cuda", memory)
+        stream = fake_torch.Stream(1)
+        self.encrypt(data, data, tags, stream=stream)
+        self.assertIn(stream, data.recorded)
+
+    def test_mistakes(self) -> None:
+        data, tags, statuses = on_device(self.plain), Memory(80, "device"), Memory(20, "device")
+
+        def refused(kind: type[Exception], words: str, action: Any, *arguments: Any, **options: Any) -> None:
+            with self.assertRaisesRegex(kind, words):
+                action(*arguments, **options)
+
+        refused(ValueError, "statuses are for decryption", self.encrypt, data, data, tags, statuses=statuses)
+        refused(ValueError, "statuses are for decryption", self.decrypt, data, data, tags)
+        refused(ValueError, "statuses are for", self.decrypt, data, data, tags, statuses=Memory(16, "device"))
+        refused(ValueError, "must lie in device memory", self.encrypt, data, data, bytearray(80))
+        refused(ValueError, "must lie in device", self.decrypt, data, data, tags, statuses=bytearray(20))
+        host = bytearray(6000)
+        refused(ValueError, "submit_into", self.encrypt, host, host, bytearray(80))
+        refused(ValueError, "buffer must be 6000", self.encrypt, data, Memory(5999, "device"), tags)
+        refused(ValueError, "tags must be 80", self.encrypt, data, data, Memory(64, "device"))
+        refused(BufferError, "read-only", self.encrypt, data, Part(data, 0, 6000, writable=False), tags)
+        for number, other in ((0, AESCCM(KEY)), (4, None), (2, KEY)):
+            kept, self.ciphers[number] = self.ciphers[number], other  # type: ignore[call-overload]
+            refused(TypeError, "objects of this class", self.encrypt, data, data, tags)
+            self.ciphers[number] = kept
+        self.ciphers.append(self.ciphers[0])
+        refused(ValueError, "one object for each message", self.encrypt, data, data, tags)
+        self.ciphers.pop()
+        self.lengths[4] = 5000
+        refused(ValueError, "message 4 reaches beyond", self.encrypt, data, data, tags)
+        self.lengths[4], self.offsets[4] = 1, 2**64 - 1
+        refused(ValueError, "message 4 reaches beyond", self.encrypt, data, data, tags)
+        self.offsets[4] = 10  # within the first message
+        refused(ValueError, "overlap", self.encrypt, data, data, tags)
+        self.assertEqual(bytes_of(data, 0, 6000), self.plain, "nothing was done")
+
+
+class Blocks(unittest.TestCase):
+    """warpaes.kv, on tensors like PyTorch's in both kinds of memory."""
+
+    def setUp(self) -> None:
+        needed("cryptography")
+        needed("numpy")
+        fake_torch.install()
+        from warpaes import kv
+        from warpaes._kv_frames import Frames
+
+        self.kv, self.keyset = kv, warpaes.Keyset.generate()
+        self.blocks, self.frames = kv.Blocks(self.keyset), Frames.of_keyset(self.keyset)
+        self.names = [kv.ObjectName(bytes([n]), "model", 0, n, f"tenant {n % 2}") for n in range(4)]
+
+    def tensor(self, data: bytes, device: str) -> Any:
+        made = fake_torch.empty(len(data), dtype=fake_torch.DType(1), device=device)
+        if data:
+            warpaes.copy(made, data)
+        return made
+
+    def content(self, tensor: Any) -> bytes:
+        out = bytearray(tensor.nbytes)
+        if out:
+            warpaes.copy(out, tensor)
+        return bytes(out)
+
+    def statuses(self, tensor: Any) -> list[int]:
+        return array.array("i", self.content(tensor)).tolist()
+
+    def test_a_block_is_a_frame(self) -> None:
+        """Code that takes frames opens a block that was encrypted on the GPU, and the reverse."""
+        for device in ("cuda", "cpu"):
+            data = self.tensor(text(4000), device)
+            seals = self.blocks.encrypt(data, self.names)
+            sealed = self.content(data)
+            for number, name in enumerate(self.names):
+                block = sealed[1000 * number : 1000 * number + 1000]
+                plain = bytearray(1000)
+                self.frames.open(seals.frame(number, block), plain, name)
+                self.assertEqual(plain, text(4000)[1000 * number : 1000 * number + 1000])
+            frame = bytearray(1000 + self.frames.overhead)
+            self.frames.seal(text(1000), frame, self.names[0])
+            stored = self.kv.Seals.from_bytes(bytes(frame[1:17]) + bytes(frame[-16:]))
+            back = self.tensor(bytes(frame[17:-16]), device)
+            self.assertEqual(self.statuses(self.blocks.decrypt(back, stored, self.names[:1])), [0])
+            self.assertEqual(self.content(back), text(1000))
+
+    def test_stored_seals(self) -> None:
+        for device in ("cuda", "cpu"):
+            data, out = self.tensor(text(4000), device), self.tensor(bytes(4000), device)
+            seals = self.blocks.encrypt(data, self.names, out=out)
+            self.assertEqual(self.content(data), text(4000))
+            stored = self.kv.Seals.from_bytes(bytes(seals))
+            self.assertEqual((len(stored), bytes(stored)), (4, bytes(seals)))
+            self.assertEqual(self.statuses(self.blocks.decrypt(out, stored, self.names, out=data)), [0] * 4)
+            some = self.tensor(self.content(out)[2000:3000] + self.content(out)[:1000], device)
+            chosen, names = seals.select([2, 0]), [self.names[2], self.names[0]]
+            self.assertEqual(self.statuses(self.blocks.decrypt(some, chosen, names)), [0, 0])
+            self.assertEqual(self.content(some), text(4000)[2000:3000] + text(1000))
+        with self.assertRaisesRegex(FormatError, "32 for each block"):
+            self.kv.Seals.from_bytes(bytes(33))
+
+    def test_what_is_altered_is_wiped(self) -> None:
+        for device in ("cuda", "cpu"):
+            data = self.tensor(text(4000), device)
+            seals = self.blocks.encrypt(data, self.names)
+            sealed = self.content(data)
+            # Two blocks of a tenant exchanged, and one of another tenant.
+            swapped = sealed[2000:3000] + sealed[1000:2000] + sealed[:1000] + sealed[3000:]
+            found = self.tensor(swapped, device)
+            exchanged = seals.select([2, 1, 0, 3])
+            self.assertEqual(self.statuses(self.blocks.decrypt(found, exchanged, self.names)), [22, 0, 22, 0])
+            plain = text(4000)
+            expected = bytes(1000) + plain[1000:2000] + bytes(1000) + plain[3000:]
+            self.assertEqual(self.content(found), expected)
+            other = self.kv.Blocks(warpaes.Keyset.generate())
+            with self.assertRaisesRegex(FormatError, "not in the keyset"):
+                other.decrypt(data, seals, self.names)
+            names = [name._replace(cache_salt="another") for name in self.names]
+            self.assertEqual(self.statuses(self.blocks.decrypt(data, seals, names)), [22] * 4)
+            self.assertEqual(self.content(data), bytes(4000))
+
+    def test_a_rotated_keyset(self) -> None:
+        data = self.tensor(text(4000), "cuda")
+        seals = self.blocks.encrypt(data, self.names)
+        self.keyset.promote(self.keyset.add("AES256_GCM_HKDF_1MB"))
+        rotated = self.kv.Blocks(self.keyset)
+        self.assertNotEqual(rotated.encrypt(self.tensor(b"", "cuda"), []).key_ids, seals.key_ids)
+        self.assertEqual(self.statuses(rotated.decrypt(data, seals, self.names)), [0] * 4)
+
+    def test_copies_overlap_the_encryption(self) -> None:
+        """A part is copied on another stream after its encryption, and the current stream waits for all copies."""
+        self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
+        self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
+        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        fake_torch.work.clear()
+        seals = self.blocks.store(data, self.names, host)
+        kinds = [step[0] for step in fake_torch.work]
+        self.assertEqual(kinds, ["wait for a stream", *["record", "wait", "copy"] * 4, "wait for a stream"])
+        sealed = self.content(host)
+        self.assertEqual(sealed, self.content(data))
+        self.assertNotIn(text(4000)[:16], sealed)
+        back = self.tensor(bytes(4000), "cuda")
+        fake_torch.work.clear()
+        statuses = self.blocks.fetch(host, seals, self.names, back)
+        kinds = [step[0] for step in fake_torch.work]
+        self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 4, *["wait"] * 4, "wait for a stream"])
+        self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
+
+    def test_in_host_memory(self) -> None:
+        data, host = self.tensor(text(4000), "cpu"), self.tensor(bytes(4000), "cpu")
+        seals = self.blocks.store(data, self.names, host)
+        self.assertEqual(self.content(host), self.content(data))
+        back = self.tensor(bytes(4000), "cpu")
+        self.assertEqual(self.statuses(self.blocks.fetch(host, seals, self.names, back)), [0] * 4)
+        self.assertEqual(self.content(back), text(4000))
+
+    def test_ivs_and_their_budget(self) -> None:
+        import warpaes._kv_frames as frames
+
+        ivs = [self.blocks.encrypt(self.tensor(text(4000), "cuda"), self.names).ivs for _ in range(50)]
+        each = [part[12 * number : 12 * number + 12] for part in ivs for number in range(4)]
+        self.assertEqual(len(set(each)), 200)
+        with unittest.mock.patch.object(frames, "MOST_OBJECTS", 101):
+            data = self.tensor(text(4000), "cuda")
+            with self.assertRaisesRegex(Error, "rotate the keyset"):
+                self.blocks.encrypt(data, self.names)
+            self.assertEqual(self.content(data), text(4000))
+
+    def test_mistakes(self) -> None:
+        data = self.tensor(text(4000), "cuda")
+        seals = self.blocks.encrypt(data, self.names)
+        for words, action in (
+            ("not 3 equally", lambda: self.blocks.encrypt(data, self.names[:3])),
+            ("not 0 equally", lambda: self.blocks.encrypt(data, [])),
+            ("as large as", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(3999), "cuda"))),
+            ("same device", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(4000), "cpu"))),
+            ("there are 4 for 2", lambda: self.blocks.decrypt(data, seals, self.names[:2])),
+            ("as large as data", lambda: self.blocks.store(data, self.names, self.tensor(bytes(10), "cpu"))),
+            ("12 and 16 bytes", lambda: self.kv.Seals([1], bytes(12), self.tensor(bytes(15), "cpu"))),
+            ("UTF-8", lambda: self.blocks.encrypt(data, [name._replace(model_name=1) for name in self.names])),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(ValueError, words):
+                action()
+
+
+if __name__ == "__main__":
+    main_on_simulated_gpu()

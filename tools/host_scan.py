@@ -1,0 +1,94 @@
+"""Looks for plaintext in the memory of its own process.
+
+The words to look for are kept multiplied by a constant, so that the list itself is no plaintext.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: An odd number: multiplication by it modulo 2^64 can be undone, so different words stay different.
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+BITS = 24
+#: A word of plaintext is taken every this many bytes.
+STEP = 16 << 10
+PIECE = 32 << 20
+
+
+def disguised(words: Any) -> Any:
+    """Multiply 64-bit words by the constant."""
+    with np.errstate(over="ignore"):
+        return words * FACTOR
+
+
+def needles_of(data: Any) -> Any:
+    """Return a disguised word of every 16 KiB of plaintext, each with the word after it."""
+    words = np.frombuffer(data, np.uint64, len(data) // 8)
+    first = words[: len(words) - 1 : STEP // 8]
+    second = words[1 :: STEP // 8][: len(first)]
+    pairs = np.stack([first, second], axis=1)
+    return disguised(pairs[(pairs[:, 0] != 0) & (pairs[:, 1] != 0)])
+
+
+class Scan:
+    """Finds pairs of words in memory."""
+
+    def __init__(self, needles: Any) -> None:
+        """Take the result of ``needles_of``, or several of them one after the other."""
+        self._sorted = needles[np.argsort(needles[:, 0])]
+        self._filter = np.zeros(1 << BITS, bool)
+        self._filter[self._sorted[:, 0] >> np.uint64(64 - BITS)] = True
+
+    def hits(self, data: Any) -> int:
+        """Return how many of the pairs are in some bytes, at multiples of 8."""
+        words = disguised(np.frombuffer(data, np.uint64, len(data) // 8))
+        places = np.flatnonzero(self._filter[words[:-1] >> np.uint64(64 - BITS)])
+        first, second = words[places], words[places + 1]
+        at = np.searchsorted(self._sorted[:, 0], first)
+        at[at == len(self._sorted)] = 0
+        return int(((self._sorted[at, 0] == first) & (self._sorted[at, 1] == second)).sum())
+
+    def process(self, also: Iterable[Any] = ()) -> dict[str, Any]:
+        """Look at all writable memory of the process, and at buffers that ``/proc/self/mem`` may not show.
+
+        Returns:
+            ``hits``, ``bytes`` that were read, and ``unread``: bytes that could not be read, by the mapping's name.
+        """
+        found: dict[str, Any] = {"hits": 0, "bytes": 0, "unread": {}}
+        for data in also:
+            found["hits"] += self.hits(data)
+            found["bytes"] += len(data)
+        with open("/proc/self/mem", "rb", buffering=0) as memory:
+            for begin, end, name in writable():
+                for at in range(begin, end, PIECE):
+                    size = min(PIECE, end - at)
+                    data = b""
+                    with contextlib.suppress(OSError, OverflowError, ValueError):
+                        data = os.pread(memory.fileno(), size, at)
+                    found["hits"] += self.hits(data) if len(data) >= 16 else 0
+                    found["bytes"] += len(data)
+                    if len(data) < size:
+                        found["unread"][name] = found["unread"].get(name, 0) + size - len(data)
+        return found
+
+
+def writable() -> Iterator[tuple[int, int, str]]:
+    """Yield begin, end and name of the process's readable and writable mappings that have pages.
+
+    The kernel counts no pages for the memory of a driver, which is yielded nevertheless.
+    """
+    here: tuple[int, int, str] | None = None
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        first, *rest = line.split(maxsplit=5)
+        if not first.endswith(":"):
+            begin, end = (int(part, 16) for part in first.split("-"))
+            name = rest[4].strip() if len(rest) > 4 else "anonymous"
+            here = (begin, end, name) if rest[0].startswith("rw") else None
+        elif first == "Rss:" and here is not None and (int(rest[0]) or "/dev/" in here[2]):
+            yield here
