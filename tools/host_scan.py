@@ -1,6 +1,6 @@
 """Looks for plaintext in the memory of its own process.
 
-The words to look for are kept multiplied by a constant, so that the list itself is no plaintext.
+The words to look for are kept multiplied by a constant, so that the list itself does not contain plaintext.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Profiles kernels of the lab with Nsight Compute and stores the counts: the thirteen of N.implementations, and the
 three schemes of G.schemes with tables in constant and in shared memory, and, in constant memory, by length of the text.
 
-Each kernel by its fastest launch in the run that its experiment begins with, in which every kernel is verified (the
-thirteen with three numbers of threads each): instructions, work of shared memory and of constant memory, occupancy,
+Each kernel by its fastest launch while its experiment verifies every kernel (the thirteen with three numbers of threads
+each): instructions, work of shared memory and of constant memory, occupancy,
 what warps wait for. The record goes to bench/results/lab; `make docs`
 makes docs/lab-profile.md of it and of the lab's newest record. A metric that this GPU does not have is left out.
 

@@ -2,7 +2,7 @@
 """Measures encrypted models and KV blocks on a GPU, compared with loaders of models in clear, in one run.
 
 Prints the rows; the record goes to bench/results/serving. Needs PyTorch, safetensors and cryptography. What needs
-fastsafetensors, runai_model_streamer, kvikio or transformers is left out without them, and the record says so.
+fastsafetensors, runai_model_streamer, kvikio or transformers is skipped without them, and the record lists it in `left_out`.
 
     PYTHONPATH=build/cuda/python python3 tools/serving_bench.py
 
@@ -213,7 +213,7 @@ def by_kvikio(bench: Bench) -> dict[str, Any]:
 
 
 def ways(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return the loaders by their names. Those that read clear files say so."""
+    """Return the loaders by name, with ", in clear" for those of clear files."""
     found: dict[str, Callable[[], dict[str, Any]]] = {
         "safetensors.torch.load_file, in clear": lambda: by_safetensors(bench),
         "fastsafetensors, fastsafe_open, in clear": lambda: by_fastsafetensors(bench),
@@ -224,7 +224,7 @@ def ways(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
     if bench.on_gpu:
         found["runai-model-streamer, device=, in clear"] = lambda: by_runai_device(bench)
         found["warpaes.models.load, reader='kvikio'"] = lambda: by_warpaes(bench, "kvikio")
-        found["KvikIO alone, the encrypted bytes"] = lambda: by_kvikio(bench)
+        found["KvikIO only, the encrypted bytes"] = lambda: by_kvikio(bench)
     if torch.cuda.device_count() > 1:
         found["warpaes.models.load, device_map of two GPUs"] = lambda: by_device_map(bench)
     missing = tuple(name.replace("_", "-") for name in bench.left_out) + tuple(bench.left_out)
@@ -233,7 +233,7 @@ def ways(bench: Bench) -> dict[str, Callable[[], dict[str, Any]]]:
 
 def check(bench: Bench, what: str, found: dict[str, Any], tensors: dict[str, Any]) -> None:
     """Compare loaded tensors with the written ones."""
-    if what.startswith("KvikIO alone"):
+    if what.startswith("KvikIO only"):
         for path, data in found.items():
             if not np.array_equal(np.fromfile(path, np.uint8), data.cpu().numpy()):
                 raise ValueError(f"{path}: other bytes")

@@ -42,7 +42,7 @@ class DeviceRanges(Ranges):
 
         super().__init__(filename)
         try:
-            # By its descriptor: the name may lead to another file meanwhile.
+            # Opened by its descriptor, because another file may have the name by now.
             assert self._file is not None
             self._device_file = kvikio.CuFile(f"/proc/self/fd/{self._file.fileno()}", "r")
         except BaseException:
@@ -61,7 +61,7 @@ class DeviceRanges(Ranges):
 
 
 class RemoteDeviceRanges(Ranges):
-    """An object or a file behind a URL that KvikIO reads into memory of either kind."""
+    """An object or a file at a URL, which KvikIO reads into host or device memory."""
 
     reads_to_device = True
     piece_bytes, threads = 16 << 20, 8

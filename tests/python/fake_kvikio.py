@@ -1,4 +1,4 @@
-"""The parts of KvikIO 26.10 that warpaes uses: reads into device memory that are under way until somebody waits."""
+"""The parts of KvikIO 26.10 that warpaes uses: reads into device memory that end when the caller waits."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class HostScan(unittest.TestCase):
         self.assertEqual(scan.hits(secret), 64)
         self.assertEqual(scan.hits(secret[8:]), 63)
         self.assertEqual(scan.hits(bytes(1 << 20)), 0)
-        self.assertEqual(scan.hits(needles.tobytes()), 0, "the list is no plaintext")
+        self.assertEqual(scan.hits(needles.tobytes()), 0, "the list does not contain plaintext")
         self.assertGreaterEqual(scan.process()["hits"], 64)
         self.assertGreaterEqual(scan.process([memoryview(secret)])["hits"], 128)
 
