@@ -3,7 +3,7 @@
 //
 //     all_cores [--backend NAME] [--mib N] [--threads N] [--samples N] [--json FILE]
 //
-// One call encrypts or decrypts the whole message from one buffer to another, whose pages are resident. The subjects
+// One call encrypts or decrypts the complete message from one buffer to another, whose pages are resident. The subjects
 // take turns; the first turn is not counted. The median counts; the best is written next to it.
 #include <warpaes/warpaes.h>
 

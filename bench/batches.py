@@ -35,9 +35,9 @@ def batches_section(record: dict) -> list[str]:
     out = [
         "### Many messages at once",
         table(["", "", "messages", "keys", "memory", "GB/s", ""], lines),
-        f"*{stamp(rows[0])}. From submitting to the end of the wait: checking, expanding "
-        "keys that belong to one message only, transfers (host: page-locked arenas; CPU: one thread, pageable), tags "
-        "stored. In device memory four batches are on their way at a time.*",
+        f"*{stamp(rows[0])}. The time runs from submission to the end of the wait. It "
+        "includes checks, the expansion of keys that belong to only one message, transfers (host: page-locked arenas; "
+        "CPU: one thread, pageable memory) and stored tags. In device memory four batches are in flight.*",
     ]
     payload = record.get("payload")
     if payload:
@@ -70,9 +70,9 @@ def gpus_section(record: dict) -> list[str]:
     lines.sort(key=lambda line: list(one).index(line[0]))
     return [
         "### Several GPUs",
-        table(["", "GPUs", "GB/s", "beside one GPU", "of bare copies"], lines),
-        f"*{stamp(rows[0])}. Host to host, page-locked; whole calls. Bare copies: both directions at once on every "
-        "GPU, buffers of each GPU's own, nothing done with them: what the host's memory and its buses allow.*",
+        table(["", "GPUs", "GB/s", "compared with one GPU", "of bare copies"], lines),
+        f"*{stamp(rows[0])}. Host to host, page-locked, complete calls. Bare copies run in both directions at once "
+        "on every GPU, with separate buffers and no computation. They show the limit of the host's memory and buses.*",
     ]
 
 
@@ -104,8 +104,9 @@ def kernels_section(record: dict) -> list[str]:
     where = f"{gpu_of(record)}; {stamp(rows[0])}; {human_bytes(16 * rows[0]['blocks'])} of output"
     return [
         "### In your own kernels: `warpaes/device.cuh`",
-        table(["", "10^9 blocks/s", "GB/s", "of the limit", "lookups a block", "registers"], lines),
+        table(["", "10^9 blocks/s", "GB/s", "of the limit", "lookups per block", "registers"], lines),
         f"*{where}. Includes: loading the tables, reading keys or blocks from device memory, storing every block.*",
-        "Four tables, and a thread for every key or block, where nothing else is said; `encrypt_planes` is bitsliced. "
+        "Unless stated otherwise, kernels use four tables and a thread for every key or block. `encrypt_planes` is "
+        "bitsliced. "
         "The limit counts lookups only: multiprocessors x clock x 32 / lookups.",
     ]

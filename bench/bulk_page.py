@@ -26,15 +26,16 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     return "\n\n".join(
         [
-            f"Objects of {human_bytes(first['bytes'])} a second, from an object store, encrypted, and back to it: "
-            f"{first['objects']:,} by bulk, {first['looped']:,} of them by a loop of pyca/cryptography and boto3.",
+            f"Objects of {human_bytes(first['bytes'])} per second, read from an object store, encrypted and written "
+            f"back: {first['objects']:,} by bulk, and {first['looped']:,} of them by a loop of pyca/cryptography and "
+            "boto3.",
             table(header, lines),
-            "One large object, and the most memory that the process had, Python and its libraries included:",
+            "One large object, and the peak memory of the process with Python and its libraries:",
             table(["", "bytes", "", "memory"], large),
             scaling(record["workers"]),
             f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "
-            f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Whole commands, with their "
-            "start.*",
+            f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Complete commands, with "
+            "their start.*",
         ]
     )
 
@@ -79,14 +80,16 @@ def local(record: dict) -> str:
     return "\n\n".join(
         [
             f"{part['objects']} files of {human_bytes(part['bytes'] // part['objects'])} in memory that was written "
-            f"before: `cp` and `warpaes encrypt` by {part['processes']} processes at once, bulk by one command and so "
-            "many workers:",
+            f"before. `cp` and `warpaes encrypt` use {part['processes']} processes at a time, and bulk uses one "
+            "command with this number of workers:",
             table(header, rows),
-            f"SHA-256 takes {hashed:.2f} s of the processor time of a GB, AES {1e9 * costs['aes']:.2f} s. A command "
-            f"takes {start['seconds']:.2f} s to start, {cpu_of(start):.2f} s of a processor. Without that {cores} "
-            f"cores can encrypt {number(cores / steady)} GB/s; they can hash {number(cores / hashed)} GB/s.",
+            f"For each GB, SHA-256 takes {hashed:.2f} s of processor time and AES {1e9 * costs['aes']:.2f} s. A "
+            f"command takes {start['seconds']:.2f} s to start, with {cpu_of(start):.2f} s of processor time. "
+            "Without the "
+            f"start, {cores} cores can encrypt {number(cores / steady)} GB/s; they can hash "
+            f"{number(cores / hashed)} GB/s.",
             f"*{host['cpu']}, {cores} cores; medians of {sealed['rounds']} rounds in turns; {record['date'][:10]}, "
-            f"{commit_of(record)}. Whole commands, with their start.*",
+            f"{commit_of(record)}. Complete commands, with their start.*",
         ]
     )
 
@@ -100,7 +103,7 @@ def gpus(record: dict) -> str:
     ]  # fmt: skip
     return (
         f"{part['objects']} files in memory, {human_bytes(part['bytes'])}, `--backend {part['backend']}`:\n\n"
-        + table(["actors, each with a GPU", "without the start", "whole command", "objects"], rows)
+        + table(["actors, each with a GPU", "without the start", "complete command", "objects"], rows)
     )
 
 
@@ -115,13 +118,13 @@ def manifests(records: list[dict]) -> str:
         for _, (run, _) in sorted(newest_of.items())
     ]  # fmt: skip
     header = ["objects", "memory of the driver", "to write the first manifest", "a save", "to resume",
-              "to find one object", "manifest", "of that the root"]  # fmt: skip
+              "to find one object", "manifest", "root of the manifest"]  # fmt: skip
     record = max((record for _, record in newest_of.values()), key=lambda record: record["date"])
     host = record["host"]
     return "\n\n".join(
         [
             table(header, rows),
-            f"*Shards of {record['manifest']['shard_rows']:,} rows, a whole one changed before each save. "
+            f"*Shards of {record['manifest']['shard_rows']:,} rows; before each save a complete shard has changed. "
             f"{host['cpu']}, {host['cores']} cores, files on a disk; {record['date'][:10]}, {commit_of(record)}.*",
         ]
     )

@@ -25,7 +25,7 @@ def name_of(record: dict) -> str:
 
 
 def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
-    """The newest record of each machine, with its path: those with a GPU first, and whole runs before quick ones.
+    """The newest record of each machine, with its path: those with a GPU first, and complete runs before quick ones.
     `folder`/submitted contains records from others (`warpaes lab submit`)."""
 
     def rank(record: dict) -> tuple:
@@ -87,16 +87,16 @@ def page_name(record: dict) -> str:
 
 
 def tally(tallies: list[dict]) -> str:
-    """ "of 64 published conclusions 32 hold, …; of 13 of ours …"."""
+    """ "of 64 published conclusions, 32 hold, …; of 13 of our own, …"."""
     theirs, ours = [t for t in tallies if t["paper"] != "W"], [t for t in tallies if t["paper"] == "W"]
 
     def said(some: list[dict]) -> tuple[int, str]:
         yes, partly, no, open_ = (sum(t[how] for t in some) for how in ("yes", "partly", "no", "open"))
-        words = f"{yes} hold, {partly} in part, {no} do not"
-        return yes + partly + no + open_, words + (f", {open_} are open" if open_ else "")
+        words = f"{yes} hold, {partly} hold in part, {no} do not hold"
+        return yes + partly + no + open_, words + (f", and {open_} are open" if open_ else "")
 
     (count, words), (own, own_words) = said(theirs), said(ours)
-    return f"of {count} published conclusions {words}" + (f"; of {own} of our own {own_words}" if own else "")
+    return f"of {count} published conclusions, {words}" + (f"; of {own} of our own, {own_words}" if own else "")
 
 
 def verdict(records: list[dict], summaries: list[dict | None]) -> str:
@@ -470,7 +470,7 @@ ELSEWHERE = ROOT / "lab/report/elsewhere.json"
 
 
 def elsewhere() -> dict | None:
-    """When the GPU is worth it, by the newest whole run on a GPU; the lab prints this on machines without a GPU."""
+    """When the GPU is worth it, by the newest complete run on a GPU; the lab prints this on machines without a GPU."""
     of_gpus = [record for _, record in load().values() if record["machine"]["gpu"] and summary_of(record)]
     if not of_gpus:
         return None

@@ -3,7 +3,7 @@ decryption.
 
     PYTHONPATH=build/cuda/python bench/parquet_cudf.py [GIGABYTES [TIMES]]
 
-It needs a GPU, pylibcudf and pyarrow. Files lie in the page cache. cuDF's HybridScanReader gets the view's footer and
+It needs a GPU, pylibcudf and pyarrow. Files are in the page cache. cuDF's HybridScanReader gets the view's footer and
 column chunks; cuDF itself is unchanged. The tables must be equal. It prints a JSON object for each kind of file.
 """
 

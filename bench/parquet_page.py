@@ -24,10 +24,10 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     parts.append(
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
-        f"{commit_of(record)}; `tools/parquet_bench.py`. A whole file on tmpfs becomes a `pyarrow.Table`, by "
-        "`ParquetFile.read`: of the same table in clear, decrypted by pyarrow, and through the view. The shortest of "
-        "samples that all take in turns; of one core, its processor time. At most: what decryption without any cost "
-        "would give, since pyarrow decodes the pages in every case.*"
+        f"{commit_of(record)}; `tools/parquet_bench.py`. `ParquetFile.read` reads a complete file on tmpfs "
+        "into a `pyarrow.Table`: in clear, decrypted by pyarrow, and through the view. Each figure is the shortest of "
+        'samples taken in turns; on one core it is processor time. The column "at most" is the result if decryption '
+        "cost nothing, because pyarrow decodes the pages in every case.*"
     )
     return "\n\n".join(parts)
 

@@ -35,17 +35,18 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     about = (
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
-        f"{commit_of(record)}. The shortest of samples that {'all' if clear else 'both'} take in turns, in one "
-        "process; whole calls, including their allocations."
+        f"{commit_of(record)}. Each figure is the shortest of samples that {'all' if clear else 'both'} take "
+        "in turns in one process, for complete calls with their allocations."
     )
     if clear:
-        about += " Paths are on tmpfs. In clear: the same bytes by the same calls of Python's own, in one thread"
+        about += " Paths are on tmpfs. In clear: Python's own calls on the same bytes, in one thread"
         if len(clear) > 1:
             about += (
-                "; by all cores: read by `os.preadv`, or copied, by a thread a core, into the same memory or into "
-                "large pages; dd: read by `dd bs=1M` to /dev/null, or written. Each of these calls is made twice, and "
-                "the second one measured: where the host of a virtual machine reclaims free memory, the first call "
-                "would also measure that"
+                ". By all cores: read by `os.preadv`, or copied, with one thread per core, into the same "
+                "memory or into "
+                "large pages. dd: read by `dd bs=1M` to /dev/null, or written. Each of these calls runs twice and the "
+                "second one is measured, because the host of a virtual machine may reclaim free memory and the first "
+                "call would include this"
             )
         about += "."
     return "\n\n".join([table(names, lines), about + "*", *limits(record["rows"])])
@@ -83,10 +84,10 @@ def tensors(record: dict) -> str:
             "Tensors of a GPU, compared with PyTorch's own operations:",
             table(["", "bytes", "a call", "each of many"], lines),
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
-            f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Medians; calls on 4 KiB with a wait "
-            "for the device, and one after the other without. Models are loaded from the page cache, in clear and "
-            "encrypted in turn; so are epochs: a transformer, two forked workers that read its records, and a "
-            "checkpoint, whose bytes are said.*",
+            f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Medians. Calls on 4 KiB are "
+            "measured with a wait for the device, and in sequence without. Models are loaded from the page cache, in "
+            "clear and encrypted in turns. Epochs also take turns: a transformer with two forked workers that read its "
+            "records, and a checkpoint of the given size.*",
         ]
     )
 

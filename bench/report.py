@@ -59,9 +59,9 @@ def caption(record: dict, rows: list[dict]) -> str:
 
 
 LIMIT_TEXT = """\
-The limit is that of shared memory. A multiprocessor answers 32 lanes a clock, one lookup of four bytes each; a block
-takes 16 lookups a round, for CTR and GCM two rounds fewer (counter caching), and reading and writing it takes 8 more
-passes: limit = multiprocessors x clock x 32 x 16 bytes / (lookups + 8)."""
+Shared memory sets the limit. A multiprocessor serves 32 lanes per clock, with one lookup of four bytes each. A block
+takes 16 lookups per round; CTR and GCM save two rounds by counter caching. Reading and writing a block takes 8 more
+passes. The limit is multiprocessors x clock x 32 x 16 bytes / (lookups + 8)."""
 
 
 def device_section(record: dict) -> list[str]:
@@ -130,8 +130,9 @@ def calls_section(record: dict) -> list[str]:
     empty = statistics.median(row["empty_us"] for row in rows)
     return [
         "### A call and its end, device memory",
-        "Microseconds from the call to its return, with the result there, and how many times those of an empty kernel "
-        f"and the wait for it, measured with each row: {empty:.1f} in the median.",
+        "Microseconds from the call to its return with the result, and the ratio to an empty kernel and its "
+        "wait. These "
+        f"were measured with each row; their median is {empty:.1f} microseconds.",
         table(["", *map(human_bytes, sizes)], lines),
         f"*{gpu_of(record)}; {stamp(rows[0])}. XTS has data units of 4 KiB.*",
     ]
@@ -226,7 +227,7 @@ def files_section(record: dict) -> list[str]:
     size = human_bytes(rows[0]["bytes"])
     return [
         f"### Files, {size} on {rows[0]['place']}",
-        table(["whole process", "seconds", "GB/s", "peak MiB"], cells),
+        table(["complete process", "seconds", "GB/s", "peak MiB"], cells),
         f"*{source(record, False, rows[0])}. Includes: everything from start to exit, reading and writing.*",
         *beside(rows),
         *(
@@ -289,12 +290,11 @@ def record_section(records: list[dict]) -> list[str]:
 
 
 HOW = """\
-GB/s are 10^9 bytes of plaintext a second, counted once. Every case stores its whole output, and the first 64 KiB of it
-are compared with what libcrypto makes of the same input; of GCM all tags. GMAC hashes associated data and stores
-nothing. XTS has data units of 4 KiB where nothing else is said. A figure is the median of its samples, and of the
-runs where a day has several; a CPU backend and libcrypto's EVP take their samples in turns, in one process. `make
-gpu-test` makes a record, `make docs` this page. Of the backend `armv8` there are no figures: its kernels have run in an
-emulator alone."""
+1 GB/s is 10^9 bytes of plaintext per second. Every case stores its complete output. The first 64 KiB of the output, and
+all GCM tags, are compared with libcrypto's. GMAC hashes associated data and stores nothing. XTS has data units of 4 KiB
+unless stated otherwise. A figure is the median of its samples, and also of the runs if a day has several. A CPU backend
+and libcrypto's EVP take their samples in turns, in one process. `make gpu-test` writes a record, and `make docs` writes
+this page. The backend `armv8` has no figures, because its kernels have run only in an emulator."""
 
 
 def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:

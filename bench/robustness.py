@@ -21,8 +21,8 @@ PAGE = ROOT / "docs/robustness.md"
 
 INTRODUCTION = """# Faults and fuzzing
 
-How warpaes behaves when system calls, CUDA calls, inputs or signals go wrong, and what the tests of it find. Generated
-from `bench/results/robustness` and `bench/results/hostile` by `bench/robustness.py`; edits belong there.
+This page describes how warpaes behaves when system calls, CUDA calls, inputs or signals go wrong, and the results of
+the tests. `bench/robustness.py` generates it from `bench/results/robustness` and `bench/results/hostile`.
 """
 
 FAULTS = """
@@ -33,25 +33,25 @@ another implementation of it. In that implementation any call can fail, move one
 end of the file, or be slow. A clean run of a job counts the calls. Then the job is repeated for every call and every
 fault: the fault occurs once, several times, or for the rest of the run.
 
-The jobs encrypt, decrypt and verify files of `openssl enc` and of authenticated segments (three formats), whole and in
-part, with readers and with writers. Their inputs and outputs are files, existing files, descriptors, pipes and memory.
-They run with one thread and with three. Every CUDA call of the simulated GPU fails in the same way, with a GPU that the
-engine chose and with one that the caller requested.
+The jobs encrypt, decrypt and verify files of `openssl enc` and of authenticated segments (three formats),
+completely and in part, with readers and with writers. Their inputs and outputs are files, existing files, descriptors,
+pipes and memory. They run with one thread and with three. Every CUDA call of the simulated GPU fails in the same way,
+with a GPU that the engine chose and with one that the caller requested.
 
 | outcome | meaning |
 |---|---|
-| completed | The job succeeded, and every byte is right. |
-| refused | An error with a sentence. No new file remains, existing files are unchanged, and memory is zeroed. |
+| completed | The job succeeded, and every byte is correct. |
+| refused | The job returned an error with a message. No new file remains, old ones are unchanged, memory is zeroed. |
 | missed | The run made fewer calls than the clean one, so no fault was injected. |
-| wrong | Anything else. A refusal is also wrong if the engine chose the GPU, because the CPU can finish the job. |
+| wrong | Any other outcome. A refusal is also wrong if the engine chose the GPU, because the CPU can finish the job. |
 
-Pipes and descriptors receive only right bytes, also from a job that is refused.
+Pipes and descriptors receive only correct bytes, even from a job that is refused.
 """
 
 PROCESSES = """
-The command as a process: a signal stops it before every system call and at random moments, and every GPU call fails
-once. The final name never holds an incomplete file, no temporary file remains (except after SIGKILL), and existing
-files are unchanged.
+These tests run the command as a process. A signal stops it before every system call and at random moments, and every
+GPU call fails once. The final name never holds an incomplete file, no temporary file remains (except after SIGKILL),
+and existing files are unchanged.
 """
 
 ENVIRONMENT = """
@@ -76,8 +76,8 @@ FUZZING = """
 
 `make fuzz` runs the targets in `fuzz/` with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. There is a
 target for each parser and each part of the C ABI. Every target compares results with libcrypto or with a model, so it
-finds wrong results as well as crashes. Files lie in memory, and the fuzzer decides which system calls fail. In `batch`
-and `sequence` the waiting client does all work, so an input always has the same effect; in one input of sixteen the
+finds wrong results as well as crashes. Files are in memory, and the fuzzer decides which system calls fail. In `batch`
+and `sequence` the waiting client does all work, so an input always has the same effect; for one input in sixteen the
 engine's workers help. The corpus is in the repository, and `make test` runs it without libFuzzer. `tools/fuzz.py
 --cores` runs all targets at once and also works without clang.
 
@@ -112,14 +112,14 @@ that no earlier draw contained.
 """
 
 FORGED = """
-## What a forged message costs
+## The cost of a forged message
 
 Anyone can send a forged message. A message is decrypted before its tag is known, and if the tag is wrong, the output is
 overwritten with zeros. `tools/hostile_cost.py` measures both: every way of calling, every mode with a tag and every
-format, forged and authentic in turns. From 64 KiB on a forged message should take at most 1.5 times as long. The
-table has every case that takes longer, and the least ratio that decrypting first allows: the time of the authentic
-message, and of writing zeros over its output with threads that are already running. Where decryption runs at the rate
-of memory, that pass of writes takes more than half as long by itself.
+format, forged and authentic in turns. From 64 KiB, a forged message should take at most 1.5 times as long. The
+table has every case that takes longer, and the minimum ratio if decryption comes first: the time of the authentic
+message plus the time to write zeros over its output with running threads. If decryption runs at the rate of memory,
+this pass of writes alone takes more than half as long.
 """
 
 RULE = (" --- ", " ---: ")

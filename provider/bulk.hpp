@@ -17,7 +17,7 @@ namespace warpaes::provider {
 struct Settings;
 struct Key;
 
-/// A stretch of whole blocks of a message in a parallel direction, or a data unit of XTS.
+/// A stretch of complete blocks of a message in a parallel direction, or a data unit of XTS.
 struct BulkRun {
     Mode mode;
     Direction direction;
@@ -50,8 +50,8 @@ public:
 
     /// Whether an update of `bytes` bytes is long enough for run().
     [[nodiscard]] bool wants(std::uint64_t bytes) const noexcept;
-    /// Whether `in` or `out` lies in device memory, which CPU kernels cannot access. Such an update must go through
-    /// run() and consist of whole blocks. Always false unless the settings allow applications to pass such pointers.
+    /// Whether `in` or `out` is in device memory, which CPU kernels cannot access. Such an update must go through
+    /// run() and consist of complete blocks. Always false unless the settings allow applications to pass such pointers.
     [[nodiscard]] bool on_device(const void* in, const void* out) const noexcept;
 
 private:

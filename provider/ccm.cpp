@@ -1,4 +1,4 @@
-// CCM as the default provider offers it: the whole text in one update.
+// CCM as the default provider offers it: the complete text in one update.
 #include <openssl/crypto.h>
 
 #include "aes/cmac.hpp"
@@ -66,7 +66,7 @@ void add_aad(Ccm& c, const Byte* aad, std::size_t bytes) noexcept {
     }
 }
 
-/// Processes the whole text and leaves the tag in `mac`.
+/// Processes the complete text and leaves the tag in `mac`.
 bool crypt(Ccm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     const Byte flags = c.nonce[0];
     if ((flags & 0x40) == 0) {

@@ -58,7 +58,7 @@ bool add_aad(GcmSiv& c, const Byte* data, std::size_t bytes) noexcept {
     return true;
 }
 
-/// Processes the whole message. `bytes` may be 0.
+/// Processes the complete message. `bytes` may be 0.
 bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     if (!c.key_set || !c.iv_set || (c.done && !c.speed) || (!c.enc && !c.tag_set)) return false;
     c.failed = true;

@@ -8,9 +8,10 @@
 namespace warpaes::provider {
 
 struct Generic;
-/// Processes text, in whole blocks or of any length, as the mode requires. The context has a key. Returns 0 on failure.
+/// Processes text, in complete blocks or of any length, as the mode requires. The context has a key. Returns 0 on
+/// failure.
 using TextFunction = int (*)(Generic& c, unsigned char* out, const unsigned char* in, std::size_t bytes) noexcept;
-/// `device_memory`: whether text may lie there.
+/// `device_memory`: whether text may be there.
 TextFunction text_function(Kind kind, bool device_memory) noexcept;
 
 struct Generic : Context {
@@ -27,7 +28,7 @@ struct Generic : Context {
     unsigned tlsversion;
     std::size_t tlsmacsize;
     bool enc, pad, use_bits, key_set, iv_set;
-    bool device_memory;   ///< text may lie there
+    bool device_memory;   ///< text may be there
     EVP_CIPHER_CTX* tls;  ///< CBC: set after the first TLS record, until new parameters
 };
 

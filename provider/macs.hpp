@@ -11,7 +11,7 @@
 
 namespace warpaes::provider {
 
-/// Holds back up to a whole block, because the last block is treated differently.
+/// Holds back up to a complete block, because the last block is treated differently.
 struct CmacState {
     alignas(16) std::uint8_t chain[16];
     alignas(16) std::uint8_t last[16];

@@ -270,7 +270,7 @@ int ctr(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return 1;
 }
 
-/// Device memory: only whole blocks, and only ECB and CTR, which can start anywhere and carry at most a counter.
+/// Device memory: only complete blocks, and only ECB and CTR, which can start anywhere and carry at most a counter.
 int text_on_device(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     const bool is_ctr = c.tally.kind == Kind::ctr;
     if ((!is_ctr && c.tally.kind != Kind::ecb) || bytes % 16 != 0 || (is_ctr && c.num != 0)) return 0;

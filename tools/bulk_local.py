@@ -36,7 +36,7 @@ def cores() -> int:
 
 
 def room(memory: Path) -> int:
-    """The maximum size of the sources in bytes: sources, ciphertexts and plaintexts lie in memory together."""
+    """The maximum size of the sources in bytes: sources, ciphertexts and plaintexts are in memory together."""
     fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     available = int(fields["MemAvailable"].split()[0]) << 10
     return min(8 << 30, shutil.disk_usage(memory).free // 4, available // 5)

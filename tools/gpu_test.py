@@ -6,7 +6,7 @@ bench/device_calls, batches, tools/path_sweep.py, bench/device_bench and bench/p
 compute-sanitizer. Fails if a test fails or a sanitizer reports something, once the record is written.
 
     tools/gpu_test.py                     on a machine with a GPU
-    tools/gpu_test.py --no-build          with the programs that lie in build/cuda, made elsewhere
+    tools/gpu_test.py --no-build          with the programs that are in build/cuda, made elsewhere
     tools/gpu_test.py --cpu               without a GPU: tests and the CPU backends' figures
 
 Where there is no git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 says that it is not all.

@@ -8,7 +8,7 @@ what warps wait for. The record goes to bench/results/lab; `make docs`
 makes docs/lab-profile.md of it and of the lab's newest record. A metric that this GPU does not have is left out.
 
     tools/profile_lab.py                     on a machine with a GPU and ncu
-    tools/profile_lab.py --no-build          with the programs that lie in build/cuda, made elsewhere
+    tools/profile_lab.py --no-build          with the programs that are in build/cuda, made elsewhere
     tools/profile_lab.py --csv FILE          of what `ncu --csv --page raw` printed there of the thirteen;
                                              --schemes-csv FILE, of the schemes
 """

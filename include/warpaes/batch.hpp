@@ -222,7 +222,7 @@ private:
     detail::Handle<warpaes_batch, warpaes_batch_destroy> handle_;
 };
 
-/// Enqueues entries whose data lie on one device on `stream` (a cudaStream_t; null: the device's default stream), and
+/// Enqueues entries whose data are on one device on `stream` (a cudaStream_t; null: the device's default stream), and
 /// returns without waiting for them. What the entries point to must stay until the stream has passed. `arena`: required
 /// for Batch::offsets. Throws Error if an entry is refused; then nothing is done. Thread-safe.
 inline void enqueue(const Engine& engine, const std::vector<Entry>& entries, void* stream,

@@ -1,5 +1,5 @@
 /*
- * warpaes: keysets, whole files and streams, readers and writers.
+ * warpaes: keysets, complete files and streams, readers and writers.
  * Part of the C ABI; warpaes.h states its rules.
  *
  * SPDX-License-Identifier: Apache-2.0

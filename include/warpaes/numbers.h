@@ -30,7 +30,7 @@ extern "C" {
  * double (FLOAT64), or of 32 bits, in float (the others; results of 16 bits are rounded at the end). docs/python.md has
  * the arithmetic. No value is further out than 8.6 (FLOAT64) or 6.7 standard deviations.
  *
- * Integers: `low` + floor(x * `range` / 2^128) modulo 2^64, where x is the whole block.
+ * Integers: `low` + floor(x * `range` / 2^128) modulo 2^64, where x is the complete block.
  */
 typedef enum warpaes_number {
     WARPAES_BITS = 0,             /**< the key stream itself; 16 bytes a block */

@@ -62,7 +62,7 @@ typedef struct warpaes_parquet_page {
 } warpaes_parquet_page;
 
 /**
- * Lists the pages whose two modules lie in `modules` completely, by the modules' lengths only. `*count` becomes their
+ * Lists the pages whose two modules are in `modules` completely, by the modules' lengths only. `*count` becomes their
  * number and `*walked` the bytes that they take; either may be NULL. If there are more than `capacity`, the call
  * returns WARPAES_ERROR_BUFFER_TOO_SMALL, and `pages` holds the first of them. WARPAES_ERROR_FORMAT: a module is
  * shorter than its nonce and tag, or a data page would have an ordinal above 32,767.
@@ -75,7 +75,7 @@ WARPAES_API warpaes_status warpaes_parquet_walk(const warpaes_parquet_chunk* chu
 
 /**
  * Writes `count` batch entries that decrypt the page headers from `modules` to `view` + the page's offset. `view`, of
- * the length of the pages' modules, lies in host memory. `scratch` (WARPAES_PARQUET_SCRATCH_BYTES for each page, host
+ * the length of the pages' modules, is in host memory. `scratch` (WARPAES_PARQUET_SCRATCH_BYTES for each page, host
  * memory) holds what the entries point to: it must stay until the batch is finished.
  */
 WARPAES_API warpaes_status warpaes_parquet_header_entries(const warpaes_parquet_chunk* chunk,
@@ -92,7 +92,7 @@ WARPAES_API warpaes_status warpaes_parquet_rewrite_headers(const warpaes_parquet
 
 /**
  * Writes `count` batch entries that decrypt pages from `input` to `view`. `input` holds the bytes of `modules`: it is
- * `modules`, or a copy in device memory; `view` lies in the same memory and overlaps neither. `statuses`: as the
+ * `modules`, or a copy in device memory; `view` is in the same memory and overlaps neither. `statuses`: as the
  * entries' `statuses`, one for each page, or NULL. `scratch`: as for warpaes_parquet_header_entries, but not the same
  * memory. The header of page i takes the bytes of `view` from its offset up to the entry's output.
  */
@@ -129,7 +129,7 @@ WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const
 #define WARPAES_PARQUET_SEAL_BYTES 32
 
 /**
- * Decrypts the page headers of `image`, in host memory, in which the chunk's modules lie at WARPAES_PARQUET_SHIFT, and
+ * Decrypts the page headers of `image`, in host memory, in which the chunk's modules are at WARPAES_PARQUET_SHIFT, and
  * puts the headers of plain pages in their place. `seals` gets WARPAES_PARQUET_SEAL_BYTES for each page, which the
  * headers overwrite in the image. `chunk->modules` is used up. Errors as warpaes_parquet_decrypt; the image and `seals`
  * then are of no use.

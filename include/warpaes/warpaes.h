@@ -23,10 +23,10 @@
  *  - The _destroy function of a handle's type frees the handle and accepts NULL.
  *  - Many threads may use an engine or a key at once. One thread at a time may use a context.
  *  - Lengths and offsets are in bytes, except for CFB1 with WARPAES_LENGTH_IN_BITS.
- *  - Not supported, and refused: lengths in bits in a context (warpaes_crypt takes the whole message); XTS and CTR of a
- *    number of bits (with CTR, encrypt whole bytes and ignore the last bits); CBC with ciphertext stealing, CS1 to CS3
- *    (WARPAES_PKCS7 takes any length; CTR output is as long as the plaintext).
- *  - Buffers may lie in pageable, page-locked or device memory, at any alignment; the library detects which. Input and
+ *  - Not supported, and refused: lengths in bits in a context (warpaes_crypt takes the complete message); XTS and CTR
+ * of a number of bits (with CTR, encrypt complete bytes and ignore the last bits); CBC with ciphertext stealing, CS1 to
+ * CS3 (WARPAES_PKCS7 takes any length; CTR output is as long as the plaintext).
+ *  - Buffers may be in pageable, page-locked or device memory, at any alignment; the library detects which. Input and
  *    output may be the same buffer; any other overlap is refused.
  *  - The library wipes keys and every internal copy of data before it releases their memory.
  *  - Every function works on a machine without a GPU or a GPU driver; only requests for a GPU fail there.
@@ -142,7 +142,7 @@ typedef enum warpaes_direction { WARPAES_ENCRYPT = 1, WARPAES_DECRYPT = 2 } warp
 
 /** Flags of a message or a context. */
 enum {
-    WARPAES_PKCS7 = 1u << 0,          /**< ECB, CBC: pad to whole blocks (RFC 5652, 6.3) and check it on decryption. */
+    WARPAES_PKCS7 = 1u << 0, /**< ECB, CBC: pad to complete blocks (RFC 5652, 6.3) and check it on decryption. */
     WARPAES_LENGTH_IN_BITS = 1u << 1, /**< CFB1, not in contexts: input_len and output_len count bits. The unused low
                                          bits of the last output byte are zero. */
     WARPAES_RANGE = 1u << 2           /**< Produce only bytes [range_offset, range_offset + range_len) of the result. */
@@ -153,7 +153,7 @@ enum {
     WARPAES_NOTE_COUNTER_WRAPPED =
         1u << 0 /**< The CTR counter passed 2^128 - 1 and continued at 0, as SP 800-38A B.1 and OpenSSL do. The output
                      is correct, but this key has also used the counter blocks from 0 up. Of a batch: for one of its
-                     messages whose IV lies in host memory. */
+                     messages whose IV is in host memory. */
     ,
     WARPAES_NOTE_DEVICE_FAILED = 1u << 1, /**< A GPU failed midway and the CPU did the rest. The output is complete. */
     WARPAES_NOTE_INPUT_GREW = 1u << 2, /**< The input file grew after it was opened. The output covers the length that
@@ -269,9 +269,9 @@ typedef struct warpaes_part {
 } warpaes_part;
 
 /**
- * One whole message, with everything that is needed to process it.
+ * One complete message, with everything that is needed to process it.
  *
- * `input` is the whole message. With WARPAES_RANGE (ECB, CTR, XTS, and decryption of CBC and CFB) the library reads
+ * `input` is the complete message. With WARPAES_RANGE (ECB, CTR, XTS, and decryption of CBC and CFB) the library reads
  * only the blocks under the range, and `output` receives only the range, `range_len` bytes. A range cannot be combined
  * with PKCS7. In place means output == input; a range is never in place.
  *
@@ -285,11 +285,11 @@ typedef struct warpaes_part {
  * is ignored. Decryption compares the tag.
  *
  * XTS: `key` and `tweak_key`, both AES-128 or both AES-256, and different (FIPS 140-3 IG C.I). The message is
- * consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the whole message is one unit). The last unit may be
- * shorter, but not below 16 bytes. A unit that is not whole blocks uses ciphertext stealing. `iv` is the tweak of the
- * first unit: its number as 16 little-endian bytes. The number grows by `data_unit_step` from unit to unit (at most
+ * consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the complete message is one unit). The last unit may
+ * be shorter, but not below 16 bytes. A unit that is not complete blocks uses ciphertext stealing. `iv` is the tweak of
+ * the first unit: its number as 16 little-endian bytes. The number grows by `data_unit_step` from unit to unit (at most
  * 2^20; 0 means 1, as in IEEE 1619; LUKS with units of 4096 bytes counts sectors of 512 bytes, which is 8). A range
- * consists of whole units.
+ * consists of complete units.
  *
  * KW: encryption wraps `input` of 16 bytes or more, a multiple of 8, and writes 8 bytes more. KWP wraps 1 to 2^32 - 1
  * bytes, and writes that length rounded up to a multiple of 8, plus 8. `iv`: NULL, or a check value that replaces the
@@ -303,7 +303,7 @@ typedef struct warpaes_part {
  *
  * GCM-SIV: as GCM, but AES-128 or AES-256, `iv` of 12 bytes, `tag` of 16, message and `aad` of at most 2^36 bytes.
  *
- * If input and output of GCM-SIV lie in the memory of one GPU, that GPU computes it, after the work on its default
+ * If input and output of GCM-SIV are in the memory of one GPU, that GPU computes it, after the work on its default
  * stream. CPUs compute all other messages of KW and the modes after it, whole: data in device memory is copied to host
  * memory and back, and an engine with the backend "cuda" refuses them with WARPAES_ERROR_BACKEND, except for GCM-SIV
  * without text.
@@ -321,7 +321,7 @@ typedef struct warpaes_message {
     uint64_t input_len;
     void* output;
     /** Bytes; at least as many as are written: input_len; PKCS7 encryption: the next multiple of 16 above it; with
-        WARPAES_RANGE: range_len; lengths in bits: whole bytes; KW and KWP: above. CMAC: not read. */
+        WARPAES_RANGE: range_len; lengths in bits: complete bytes; KW and KWP: above. CMAC: not read. */
     uint64_t output_capacity;
     uint64_t range_offset;
     uint64_t range_len;
@@ -374,15 +374,15 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_m
 /**
  * Encrypts or decrypts buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers'
  * device; NULL: the default stream) and returns at once. The output is complete when the stream reaches that point; the
- * result is final on return. PKCS7 is refused. A range must consist of whole blocks; a range of CBC or CFB decryption
- * first waits for `cuda_stream`, to fetch the 16 bytes before the range, and is refused with WARPAES_ERROR_STATE if the
- * stream is in capture, and so is the default stream while CUDA excludes it for the sake of a blocking stream in
- * capture. The key may be destroyed after the call. A message of 0 bytes in a mode without tags succeeds, and nothing
- * is enqueued. `result` may be NULL. Thread-safe.
+ * result is final on return. PKCS7 is refused. A range must consist of complete blocks; a range of CBC or CFB
+ * decryption first waits for `cuda_stream`, to fetch the 16 bytes before the range, and is refused with
+ * WARPAES_ERROR_STATE if the stream is in capture, and so is the default stream while CUDA excludes it for the sake of
+ * a blocking stream in capture. The key may be destroyed after the call. A message of 0 bytes in a mode without tags
+ * succeeds, and nothing is enqueued. `result` may be NULL. Thread-safe.
  *
  * GCM, CCM, CMAC: encryption writes the tag to memory of the buffers' device; a 16-byte tag of GCM whose associated
- * data lies in host memory may also lie in page-locked memory. Decryption writes its status to `device_status`, and
- * wipes an output that is not authentic; its `tag` may lie in host memory, which the call copies. Without text, the
+ * data is in host memory may also are in page-locked memory. Decryption writes its status to `device_status`, and
+ * wipes an output that is not authentic; its `tag` may be in host memory, which the call copies. Without text, the
  * memory of `tag` (decryption: of `device_status`) determines the device. `cuda_stream` may be in capture, as with
  * warpaes_batch_enqueue.
  */
@@ -429,7 +429,7 @@ typedef struct warpaes_elements {
  * `key` is one key for all messages. If it is NULL, `keys` holds `key_len` bytes for each message. XTS takes `key` and
  * `tweak_key`.
  *
- * Each part of an entry lies in host memory or on one device. If any part lies on a device, that device does the work.
+ * Each part of an entry is in host memory or on one device. If any part is on a device, that device does the work.
  * The layout is the same on every 64-bit machine (176 bytes; docs/batches.md lists the offsets).
  */
 typedef struct warpaes_batch_entry {
@@ -530,8 +530,8 @@ WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const wa
                                                 warpaes_batch** batch);
 /**
  * Enqueues `count` entries on the caller's stream and returns without waiting for them. `cuda_stream` is a cudaStream_t
- * of the data's device (NULL: its default stream). The data, and tags that are written, lie in the memory of one
- * device, also for entries without text. IVs, associated data, keys and expected tags lie there or in host memory,
+ * of the data's device (NULL: its default stream). The data, and tags that are written, are in the memory of one
+ * device, also for entries without text. IVs, associated data, keys and expected tags are there or in host memory,
  * which the call copies. Key handles may be destroyed after the call. Entries that decrypt with a tag need `statuses`
  * in the memory of the same device: in stream order, each message's status is written there, WARPAES_OK or
  * WARPAES_ERROR_AUTHENTICATION, and outputs that are not authentic are wiped. If an entry is refused, the call returns
@@ -545,7 +545,7 @@ WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const wa
 WARPAES_API warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch_options* options,
                                                  const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream);
 
-/** Memory that the messages of a table lie in. `bytes` 0: there is none. */
+/** Memory that the messages of a table are in. `bytes` 0: there is none. */
 typedef struct warpaes_extent {
     void* pointer;
     uint64_t bytes;
@@ -571,7 +571,7 @@ typedef struct warpaes_table_message {
  *
  * The messages may come from somebody who is not trusted. Each has its own status; what is wrong with one does not
  * affect the others, and no byte outside of the extents is read or written:
- *  - WARPAES_ERROR_RANGE: a part lies outside of its extent.
+ *  - WARPAES_ERROR_RANGE: a part is outside of its extent.
  *  - WARPAES_ERROR_OVERLAP: what the message writes overlaps what another message writes or reads, or what itself reads
  *    (but the output may be its own input). Of messages that write the same bytes none is carried out.
  *  - WARPAES_ERROR_IV_REUSED: GCM and CCM encryption of two messages with the same offset of their IVs.
@@ -618,7 +618,7 @@ WARPAES_API warpaes_status warpaes_batch_submit_table(warpaes_engine* engine, co
                                                       const warpaes_batch_table* table, warpaes_batch** batch);
 /**
  * Enqueues the messages of a table as warpaes_batch_enqueue enqueues entries. Input, output, written tags and
- * `statuses` lie on one device. In stream order, each message's status is written. If the table lies on a device, or a
+ * `statuses` are on one device. In stream order, each message's status is written. If the table is on a device, or a
  * message is refused, the call waits for the work before it on the stream; a stream in capture takes neither, and the
  * call returns WARPAES_ERROR_STATE. A message's fault is not the call's: it returns WARPAES_OK. Thread-safe.
  */
@@ -665,7 +665,7 @@ typedef struct warpaes_context_options {
     const uint8_t* iv;      /**< As in warpaes_message. NULL: warpaes_context_set_iv gives it. NULL for ECB and CMAC. */
     uint64_t iv_len;
     const warpaes_key* tweak_key; /**< XTS */
-    uint64_t data_unit_len;       /**< XTS; 0: the whole message is one data unit, and must come in one update. */
+    uint64_t data_unit_len;       /**< XTS; 0: the complete message is one data unit, and must come in one update. */
     uint64_t text_len;            /**< CCM: bytes of text in all updates together */
     uint64_t aad_len;             /**< CCM: bytes of associated data */
     uint64_t tag_len;             /**< CCM: bytes of the tag */
@@ -700,8 +700,8 @@ WARPAES_API warpaes_status warpaes_context_set_iv(warpaes_context* context, cons
 WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context, uint8_t iv[16]);
 /**
  * Processes the next `input_len` bytes, any number. `*output_len` receives the number of bytes written. ECB and CBC
- * write whole blocks, so up to 15 bytes more than input_len (16 with padding); XTS writes whole data units, so up to
- * data_unit_len - 1 more; CMAC writes nothing; other modes write input_len. A call that fails consumes nothing; with
+ * write complete blocks, so up to 15 bytes more than input_len (16 with padding); XTS writes complete data units, so up
+ * to data_unit_len - 1 more; CMAC writes nothing; other modes write input_len. A call that fails consumes nothing; with
  * WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` is the room that it needs. In place (output == input),
  * pieces may have any sizes.
  */

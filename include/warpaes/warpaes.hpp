@@ -2,7 +2,7 @@
 // exceptions. Header only; it does everything through warpaes.h, whose rules apply here too:
 //
 //  - Many threads may use an Engine or a Key at once; one thread at a time may use a Context.
-//  - Buffers may lie in pageable, page-locked or device memory, at any alignment. Input and output may be the same
+//  - Buffers may be in pageable, page-locked or device memory, at any alignment. Input and output may be the same
 //    buffer; any other overlap is refused.
 //  - Lengths and offsets are in bytes unless a name says bits.
 //  - A child of fork() may use what warpaes.h says; the rest throws Error{WARPAES_ERROR_STATE} there.
@@ -172,7 +172,7 @@ private:
     detail::Handle<warpaes_key, warpaes_key_destroy> handle_;
 };
 
-/// One whole message. Use designated initialisers: {.mode = Mode::ctr, .key = &key, …}.
+/// One complete message. Use designated initialisers: {.mode = Mode::ctr, .key = &key, …}.
 struct Message {
     Mode mode{};
     Direction direction{};
@@ -181,18 +181,18 @@ struct Message {
     /// Empty for ECB and CMAC. GCM: any length, best 12, never the same twice with a key. KW and KWP: empty for the
     /// standard's check value. SIV: empty for no nonce.
     ConstBytes iv{};
-    ConstBytes input{};  ///< the whole message, even with `range`
+    ConstBytes input{};  ///< the complete message, even with `range`
     /// Room for at least the input; with PKCS#7 encryption up to 16 bytes more, with KW 8, with KWP 15; with `range`
     /// its length.
     Bytes output{};
     bool pkcs7 = false;
     /// Produce only these bytes of the result, and read only the blocks under them. ECB, CTR; decryption of CBC,
-    /// CFB128, CFB8 and CFB1; XTS, in whole data units.
+    /// CFB128, CFB8 and CFB1; XTS, in complete data units.
     std::optional<Range> range{};
     /// CFB1: the number of bits of `input` in the message, if not all.
     std::optional<std::uint64_t> input_bits{};
     const Key* tweak_key = nullptr;            ///< XTS: the second key
-    std::uint64_t data_unit_len = 0;           ///< XTS: 16 to 2^24 bytes; 0: the whole message is one data unit
+    std::uint64_t data_unit_len = 0;           ///< XTS: 16 to 2^24 bytes; 0: the complete message is one data unit
     std::uint64_t data_unit_step = 0;          ///< XTS: increment of the number from unit to unit; 0: one
     ConstBytes aad{};                          ///< GCM, CCM, SIV, GCM-SIV: associated data
     Bytes tag{};                               ///< written, or for decryption read; GCM: 16 bytes, or 15 … 12, 8 or 4
@@ -416,7 +416,7 @@ public:
         return now;
     }
     /// Takes all of `input` and returns the number of bytes written: for ECB and CBC up to 15 more than the input (16
-    /// with padding), for XTS whole data units. A call that throws has consumed nothing.
+    /// with padding), for XTS complete data units. A call that throws has consumed nothing.
     std::size_t update(ConstBytes input, Bytes output) {
         std::size_t written = 0;
         check(warpaes_context_update(get(), input.data(), input.size(), output.data(), output.size(), &written));

@@ -309,7 +309,8 @@ class Page(unittest.TestCase):
         text = lab_pages.summary([lab_record()], [said], True)
         self.assertIn("a quick run, 2026-01-02, commit 0123456789ab", text)
         self.assertIn(
-            "of 9 published conclusions 3 hold, 1 in part, 1 do not, 4 are open; of 8 of our own 7 hold", text
+            "of 9 published conclusions, 3 hold, 1 hold in part, 1 do not hold, and 4 are open; of 8 of our own, 7",
+            text,
         )
         self.assertIn("(lab-nvidia-h200.html)", text)
         self.assertIn("(lab-profile.md)", text)
@@ -319,7 +320,10 @@ class Page(unittest.TestCase):
         self.assertNotIn("conclusions", lab_pages.summary([lab_record()], [None], False), "a page of an older lab")
         self.assertEqual(lab_pages.summary([], [], False), "")
         sentence = lab_pages.verdict([lab_record(), lab_record()], [None, said])
-        self.assertIn("Of their 9 published conclusions 3 hold, 1 in part, 1 do not, 4 are open (NVIDIA H200", sentence)
+        self.assertIn(
+            "Of their 9 published conclusions, 3 hold, 1 hold in part, 1 do not hold, and 4 are open (NVIDIA H200",
+            sentence,
+        )
         self.assertEqual(lab_pages.verdict([lab_record()], [None]), "")
 
     def test_experiments_of_another_build_are_said(self):

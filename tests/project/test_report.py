@@ -421,7 +421,7 @@ class Text(unittest.TestCase):
             "| vaes | CCM encryption, AES-128, 13 bytes of associated data "
             "| 1,000 x 1,500 B | each | host | 3.00 | 2.00x libcrypto |",
             "| cuda | CMAC, AES-128 | 65,536 x 16 KiB | one | host | 40.0 |  |",
-            "*2026-01-02, commit fedcba987654. From submitting",
+            "*2026-01-02, commit fedcba987654. The time runs from",
             "in seven orders takes 1.00, 1.10 ms: the worst 10.0 % more than the best.",
         ):
             self.assertIn(line, text)
