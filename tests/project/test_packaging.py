@@ -77,7 +77,7 @@ class Addresses(unittest.TestCase):
 class Recipes(unittest.TestCase):
     def test_versions_agree(self):
         for name, pattern in {
-            "conda-forge/meta.yaml": r'set version = "([\d.]+)"',
+            "conda-forge/recipe.yaml": r'\n  version: "([\d.]+)"',
             "vcpkg/vcpkg.json": r'"version": "([\d.]+)"',
             "conan/conanfile.py": r'version = "([\d.]+)"',
             "homebrew/warpaes.rb": r'tag: "v([\d.]+)"',
