@@ -143,6 +143,7 @@ uninstall: ## remove the files of `make install` and `make install-lab`
 	@tools/installed remove build/release build/release-lab
 
 deb: ## build Debian packages of the commit in build/deb: library, development files, command, provider
+	@tools/setup deb
 	@tools/deb
 
 install-lab: ## also install `warpaes lab`
