@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test check-all gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording pages format check-format wheel install uninstall install-lab clean
+.PHONY: help demo test check-all gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording pages format check-format lint wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -129,6 +129,10 @@ check-format: ## fail if `make format` would change a file
 	@.venv/tools/bin/ruff format --check -q
 	@.venv/tools/bin/ruff check -q
 
+lint: ## check workflows, recipes and scripts with their own linters
+	@tools/setup lint
+	@tools/lint
+
 wheel: ## build the Python wheel in build/dist; GPU=yes or GPU=no: with or without CUDA
 	@tools/setup wheel
 	@WARPAES_GPU=$(GPU) tools/wheel
@@ -143,6 +147,7 @@ uninstall: ## remove the files of `make install` and `make install-lab`
 	@tools/installed remove build/release build/release-lab
 
 deb: ## build Debian packages of the commit in build/deb: library, development files, command, provider
+	@tools/setup deb
 	@tools/deb
 
 install-lab: ## also install `warpaes lab`

@@ -1,9 +1,10 @@
-"""Conan 2 recipe of the library: conan create packaging/conan."""
+"""Conan 2 recipe of the library without the command: conan create packaging/conan."""
 
 from conan import ConanFile
 from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
+from conan.tools.files import copy
 from conan.tools.scm import Git
 
 
@@ -28,9 +29,6 @@ class Warpaes(ConanFile):
 
     def requirements(self):
         self.requires("openssl/[>=3.0 <4]")
-        self.requires("fmt/[>=9]")
-        self.requires("cli11/[>=2.3]")
-        self.requires("nlohmann_json/[>=3.11]")
 
     def source(self):
         Git(self).clone(self.url, target=".", args=["--depth", "1", "--branch", f"v{self.version}"])
@@ -38,7 +36,7 @@ class Warpaes(ConanFile):
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.variables.update(
-            {"WARPAES_TESTS": False, "WARPAES_LAB": False, "WARPAES_CUDA": False, "WARPAES_PROVIDER": False}
+            {"WARPAES_TESTS": False, "WARPAES_CLI": False, "WARPAES_CUDA": False, "WARPAES_PROVIDER": False}
         )
         toolchain.generate()
 
@@ -49,6 +47,7 @@ class Warpaes(ConanFile):
 
     def package(self):
         CMake(self).install()
+        copy(self, "LICENSE", self.source_folder, f"{self.package_folder}/licenses")
 
     def package_info(self):
         self.cpp_info.libs = ["warpaes"]

@@ -1,11 +1,16 @@
 #!/bin/bash -eu
-# Builds every fuzzer with OSS-Fuzz's compiler and options, and packs the corpora of fuzz/corpus.
-cmake -S . -B "$WORK/build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-    -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_C_FLAGS="$CFLAGS" -DCMAKE_CXX_FLAGS="$CXXFLAGS" \
-    -DWARPAES_FUZZ=ON -DWARPAES_TESTS=OFF -DWARPAES_CUDA=OFF -DWARPAES_PYTHON=OFF
+# Builds every fuzzer with OSS-Fuzz's compiler and options, and packs the corpora of fuzz/corpus. Fuzzers run in another
+# image, without the packages of this one, so their libraries are static. The system's GoogleTest uses another standard
+# library than this compiler, so it is compiled again.
+tools=(-G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX"
+    -DCMAKE_C_FLAGS="$CFLAGS" -DCMAKE_CXX_FLAGS="$CXXFLAGS" -DCMAKE_PREFIX_PATH="$WORK/prefix")
+cmake -S /usr/src/googletest -B "$WORK/googletest" "${tools[@]}" -DCMAKE_INSTALL_PREFIX="$WORK/prefix" -DBUILD_GMOCK=OFF
+ninja -C "$WORK/googletest" install
+cmake -S . -B "$WORK/build" "${tools[@]}" -DWARPAES_FUZZ=ON -DWARPAES_STATIC_LIBCRYPTO=ON -DWARPAES_TESTS=OFF \
+    -DWARPAES_CLI=OFF -DWARPAES_CUDA=OFF -DWARPAES_PROVIDER=OFF -DWARPAES_PYTHON=OFF -DWARPAES_INSTALL=OFF
 ninja -C "$WORK/build" fuzzers
 for program in "$WORK"/build/fuzz/fuzz_*; do
-    [ -x "$program" ] || continue
+    [ -f "$program" ] && [ -x "$program" ] || continue
     name=$(basename "$program")
     cp "$program" "$OUT/"
     corpus=$(mktemp -d)

@@ -1,4 +1,5 @@
-# vcpkg's port: the library without the command.
+# vcpkg's port: the library without the command. CMake's target is the shared library.
+vcpkg_check_linkage(ONLY_DYNAMIC_LIBRARY)
 vcpkg_from_git(
   OUT_SOURCE_PATH SOURCE_PATH
   URL https://git.warpaes.example/warpaes/warpaes
@@ -6,9 +7,10 @@ vcpkg_from_git(
 )
 vcpkg_cmake_configure(
   SOURCE_PATH "${SOURCE_PATH}"
-  OPTIONS -DWARPAES_TESTS=OFF -DWARPAES_LAB=OFF -DWARPAES_CUDA=OFF -DWARPAES_PROVIDER=OFF
+  OPTIONS -DWARPAES_TESTS=OFF -DWARPAES_CLI=OFF -DWARPAES_CUDA=OFF -DWARPAES_PROVIDER=OFF
 )
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/warpaes)
-file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include")
+vcpkg_fixup_pkgconfig()
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
 vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
