@@ -84,12 +84,12 @@ class Site(unittest.TestCase):
             declared |= set(re.findall(r"^#define (WARPAES_\w+_INIT)\b", source, re.MULTILINE))
             functions += len(declared)
             for symbol in declared:
-                self.assertIn(f"### `{symbol}` {{ #{symbol} }}", pages[name])
+                self.assertIn(f"## `{symbol}` {{ #{symbol} }}", pages[name])
         self.assertGreater(functions, 100)
         for name in ("warpaes.hpp", "batch.hpp", "streams.hpp", "gcm.hpp", "drbg.hpp", "numbers.hpp"):
             for symbol in re.findall(r"^(?:class|struct) (\w+)[^;]*\{", (INCLUDE / name).read_text(), re.MULTILINE):
                 if symbol not in ("Calls", "Free", "Caller", "StreamClose"):  # of namespace detail
-                    self.assertIn(f"### `{symbol}`", pages[name])
+                    self.assertIn(f"## `{symbol}`", pages[name])
 
     def test_reference_shows_nothing_private_and_no_bodies(self):
         pages = headers.pages(INCLUDE)

@@ -18,6 +18,10 @@ import browser  # noqa: E402
 
 PAGES = ("index.html", "tutorial.html", "performance.html", "limits.html", "python.html")
 TABS = ("Files", "Library", "Python and GPUs", "Servers", "Data", "Lab and speed", "Trust", "Reference", "Contribute")
+#: axe-core, a checker of accessibility, which `tools/setup site` installs.
+AXE = next(ROOT.glob(".venv/site/lib/python3*/site-packages/axe_core_python/axe.min.js"), None)
+#: Its rules that the theme's own navigation breaks: two landmarks of one name.
+ALLOWED = {"landmark-unique"}
 #: Maximum height of the performance page in pixels on a desktop: its tables are folded.
 MAX_HEIGHT = 14000
 
@@ -121,6 +125,20 @@ class Site(unittest.TestCase):
                         for text, colour, under in found["colours"]:
                             self.assertGreaterEqual(contrast(colour, under), 4.5, f"{text!r}: {colour} on {under}")
         self.assertEqual(self.browser.problems, [])
+
+    @unittest.skipUnless(AXE, "needs axe-core; `tools/setup site` installs it")
+    def test_axe_finds_nothing(self):
+        """Once per page, on a desktop with the light theme and on a phone with the dark one."""
+        for name in PAGES:
+            for width, dark in ((1440, False), (390, True)):
+                with self.subTest(name=name, width=width, dark=dark):
+                    self.browser.open(Page(f"{self.address}/{name}"), width, dark=dark)
+                    self.browser.value(AXE.read_text() + ";0")
+                    found = self.browser.value(
+                        """axe.run(document, {resultTypes: ["violations"]}).then(found =>
+                            found.violations.flatMap(rule => rule.nodes.map(node => `${rule.id}: ${node.html}`)))"""
+                    )
+                    self.assertEqual([one for one in found if one.split(":")[0] not in ALLOWED], [])
 
     def test_tabs_themes_and_footer(self):
         found = self.look("index.html", 1440)

@@ -302,11 +302,12 @@ def page(header: Header, links: dict[str, str]) -> str:
     for title, items in header.sections:
         if title:
             out.append(f"## {title[0].upper()}{title[1:]}")
+        level = "###" if title else "##"
         for item in items:
             name = item.names[0] if item.names else "Constants"
             anchor = f" {{ #{name} }}" if name in links and name not in seen else ""
             seen.add(name)
-            out.append(f"### `{name}`{anchor}")
+            out.append(f"{level} `{name}`{anchor}")
             out.append("```cpp\n" + "\n".join(item.code) + "\n```")
             if item.text:
                 out.append(prose(item.text, links))

@@ -162,7 +162,8 @@ def on_config(config):
 def on_files(files: Files, config) -> Files:
     for page, text in _made.items():
         files.append(File.generated(config, page, content=text))
-    files.append(File.generated(config, "site.css", content=(Path(__file__).parent / "site.css").read_text()))
+    for name in ("site.css", "site.js"):
+        files.append(File.generated(config, name, content=(Path(__file__).parent / name).read_text()))
     return files
 
 
@@ -176,11 +177,14 @@ def on_page_content(html: str, page, config, files) -> str:
     """GitHub accepts lists and tables without a blank line before them; MkDocs does not, and gives no warning."""
     for broken in re.findall(r"<p>(?:(?!</p>).)*?\n((?:[-*] |\d+\. |\|).*)", html):
         LOG.warning("%s: a list or table needs a blank line before it: %s", page.file.src_uri, broken[:80])
-    return html
+    # The empty corner of a table is not a heading.
+    return re.sub(r"<th( [^>]*)?></th>", r"<td\1></td>", html)
 
 
 def on_post_page(html: str, page, config) -> str:
-    """Name the picture for links to a page: docs/social-card.png, drawn from social-card.svg in this folder."""
+    """Name the search's dialog, and the picture for links to a page: docs/social-card.png, from social-card.svg."""
+    dialog = 'data-md-component="search" role="dialog"'
+    html = html.replace(dialog, f'{dialog} aria-label="Search"')
     card = f"{config.site_url.rstrip('/')}/social-card.png"
     properties = {"og:title": page.title, "og:type": "website", "og:url": page.canonical_url, "og:image": card}
     properties |= {"og:description": config.site_description}
