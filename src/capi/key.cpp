@@ -1,7 +1,10 @@
 #include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <shared_mutex>
-#include <unordered_set>
+#include <mutex>
+#include <vector>
 
 #include "base/process.hpp"
 #include "capi/guard.hpp"
@@ -11,29 +14,95 @@ namespace warpaes::capi {
 
 namespace {
 
-/// The existing keys, so that a batch can detect a destroyed one without reading its memory.
+/// The existing keys, so that a batch can detect a destroyed one without reading its memory. A batch asks for the key
+/// of each entry, so a key that exists is found without a lock.
 class Living {
 public:
     void add(const warpaes_key* key) {
         Shard& shard = shard_of(key);
-        const std::unique_lock lock(shard.mutex);
-        shard.keys.insert(key);
+        const std::lock_guard lock(shard.mutex);
+        shard.add(key);
     }
     void remove(const warpaes_key* key) noexcept {
         Shard& shard = shard_of(key);
-        const std::unique_lock lock(shard.mutex);
-        shard.keys.erase(key);
+        const std::lock_guard lock(shard.mutex);
+        shard.remove(key);
     }
     bool contains(const warpaes_key* key) {
         Shard& shard = shard_of(key);
-        const std::shared_lock lock(shard.mutex);
-        return shard.keys.contains(key);
+        if (shard.contains(key)) return true;
+        // Another thread may be moving it.
+        const std::lock_guard lock(shard.mutex);
+        return shard.contains(key);
     }
 
 private:
-    struct alignas(64) Shard {
-        ForkSafe<std::shared_mutex> mutex;
-        std::unordered_set<const warpaes_key*> keys;
+    using Slot = std::atomic<const warpaes_key*>;
+    /// A hash table with linear probing, at most half full.
+    struct Table {
+        explicit Table(std::size_t size) : mask(size - 1), slots(size) {}
+        [[nodiscard]] std::size_t home(const warpaes_key* key) const noexcept {
+            return ((reinterpret_cast<std::uintptr_t>(key) >> 4) * 0x9e3779b97f4a7c15u >> 32) & mask;
+        }
+        /// The key's slot, or the empty one where it would be.
+        [[nodiscard]] std::size_t find(const warpaes_key* key) const noexcept {
+            for (std::size_t at = home(key);; at = (at + 1) & mask) {
+                const warpaes_key* const there = slots[at].load(std::memory_order_relaxed);
+                if (there == key || there == nullptr) return at;
+            }
+        }
+        const std::size_t mask;
+        std::vector<Slot> slots;
+    };
+    class alignas(64) Shard {
+    public:
+        ForkSafe<> mutex;
+
+        [[nodiscard]] bool contains(const warpaes_key* key) const noexcept {
+            const Table* const table = now_.load(std::memory_order_acquire);
+            if (table == nullptr) return false;
+            return table->slots[table->find(key)].load(std::memory_order_relaxed) == key;
+        }
+        void add(const warpaes_key* key) {
+            Table* table = now_.load(std::memory_order_relaxed);
+            if (table == nullptr || 2 * (count_ + 1) > table->slots.size()) table = grow();
+            table->slots[table->find(key)].store(key, std::memory_order_release);
+            ++count_;
+        }
+        void remove(const warpaes_key* key) noexcept {
+            Table* const table = now_.load(std::memory_order_relaxed);
+            if (table == nullptr) return;
+            std::size_t gap = table->find(key);
+            if (table->slots[gap].load(std::memory_order_relaxed) != key) return;
+            --count_;
+            // Moves keys back that the gap would hide.
+            for (std::size_t at = (gap + 1) & table->mask;; at = (at + 1) & table->mask) {
+                const warpaes_key* const there = table->slots[at].load(std::memory_order_relaxed);
+                if (there == nullptr) break;
+                if (((at - table->home(there)) & table->mask) < ((at - gap) & table->mask)) continue;
+                table->slots[gap].store(there, std::memory_order_release);
+                gap = at;
+            }
+            table->slots[gap].store(nullptr, std::memory_order_release);
+        }
+
+    private:
+        Table* grow() {
+            const Table* const old = now_.load(std::memory_order_relaxed);
+            auto made = std::make_unique<Table>(old == nullptr ? 16 : 2 * old->slots.size());
+            for (std::size_t i = 0; old != nullptr && i < old->slots.size(); ++i) {
+                const warpaes_key* const key = old->slots[i].load(std::memory_order_relaxed);
+                if (key != nullptr) made->slots[made->find(key)].store(key, std::memory_order_relaxed);
+            }
+            tables_.push_back(std::move(made));
+            now_.store(tables_.back().get(), std::memory_order_release);
+            return tables_.back().get();
+        }
+
+        std::atomic<Table*> now_{nullptr};
+        std::size_t count_ = 0;
+        /// The last one is used. Threads may be reading the smaller ones, which are kept.
+        std::vector<std::unique_ptr<Table>> tables_;
     };
     Shard& shard_of(const warpaes_key* key) {
         return shards_[(reinterpret_cast<std::uintptr_t>(key) >> 8) % shards_.size()];

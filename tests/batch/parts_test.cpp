@@ -243,6 +243,32 @@ TEST(Clashes, OfVeryManyColumns) {
     EXPECT_EQ(found, (std::set<std::uint32_t>{777, 778, columns}));
 }
 
+// Outputs in one buffer and tags in another, in order: mostly apart, but the buffers may overlap, and so may
+// neighbours.
+TEST(Clashes, OfOutputsAndTagsThatAscend) {
+    std::mt19937 random(11);
+    const auto below = [&](std::uint64_t n) { return random() % n; };
+    std::size_t clean = 0;
+    constexpr int rounds = 2000;
+    for (int round = 0; round < rounds; ++round) {
+        const std::uint64_t entries = 1 + below(30), size = 1 + below(8), mistake = below(2 * entries);
+        std::uint64_t output = 100 + below(300), tag = 100 + below(300);
+        std::vector<std::array<Strip, 2>> writes;
+        for (std::uint64_t i = 0; i < entries; ++i) {
+            const bool has_output = below(8) != 0, has_tag = below(8) != 0;
+            writes.push_back({Strip{output, size, 1, has_output ? size : 0U}, Strip{tag, 4, 1, has_tag ? 4U : 0U}});
+            output += size + below(3);
+            tag += 4;
+            if (i == mistake) (below(2) == 0 ? output : tag) -= 1 + below(3);
+        }
+        const auto expected = clashes_by_byte(writes);
+        ASSERT_EQ(clashes_of(writes), expected) << "round " << round;
+        clean += expected.empty() ? 1 : 0;
+    }
+    EXPECT_GT(clean, rounds / 10);
+    EXPECT_LT(clean, rounds - rounds / 10);
+}
+
 // More strides than single messages are compared with: messages of equal stride are still compared.
 TEST(Clashes, OfManyStrides) {
     std::vector<std::array<Strip, 2>> writes;

@@ -99,6 +99,13 @@ std::vector<int> Batch::devices() const {
     return devices;
 }
 
+/// Makes a group where it is to lie.
+struct Batch::Group {
+    const Batch& batch;
+    std::uint32_t entry;
+    operator MessageGroup() const { return batch.group(entry); }
+};
+
 MessageGroup Batch::group(std::uint32_t entry) const {
     MessageGroup g = group_of(request_, request_.entry(entry));
     g.device = shapes_[entry].split ? -1 : shapes_[entry].place;
@@ -156,7 +163,7 @@ void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> stagin
         Slice slice = *s++;
         for (; s != slices.end() && s->entry == slice.entry && s->first == slice.first + slice.count; ++s)
             slice.count += s->count;
-        MessageGroup& g = scratch.groups.emplace_back(group(slice.entry));
+        MessageGroup& g = scratch.groups.emplace_back(Group{*this, slice.entry});
         if (slice.first != 0 || slice.count != g.count) g = g.slice(slice.first, slice.count);
         if (shapes_[slice.entry].iv_on_host && counter_wraps(g)) notes_ |= WARPAES_NOTE_COUNTER_WRAPPED;
         BatchScratch::Origin origin{.slice = slice};

@@ -139,6 +139,7 @@ private:
     };
     static constexpr std::int16_t refused = -2, unseen = -3;
 
+    struct Group;
     struct Survey;
     struct Piece;
     void check_entries(Survey& survey);

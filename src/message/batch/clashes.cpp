@@ -8,19 +8,36 @@
 
 namespace warpaes {
 
+void Clashes::Ascent::add(std::uintptr_t begin, std::uintptr_t end) noexcept {
+    holds = holds && begin >= last;
+    first = std::min(first, begin);
+    last = end;
+}
+
+void Clashes::Ascent::append(const Ascent& next) noexcept {
+    if (next.first == UINTPTR_MAX) return;
+    holds = holds && next.holds && next.first >= last;
+    first = std::min(first, next.first);
+    last = next.last;
+}
+
+bool Clashes::ascend() const noexcept {
+    const bool apart = outputs_.last <= tags_.first || tags_.last <= outputs_.first;
+    return all_.holds || (outputs_.holds && tags_.holds && apart);
+}
+
 void Clashes::add(std::uint32_t entry, const std::array<Strip, 2>& writes) {
-    if (writes[0].empty() && writes[1].empty()) return;
-    if (ascending_) {
-        std::uintptr_t begin = UINTPTR_MAX, end = 0;
-        for (const Strip& strip : writes) {
-            if (strip.empty()) continue;
-            begin = std::min(begin, strip.begin);
-            end = std::max(end, strip.end());
-        }
-        ascending_ = begin >= last_;
-        if (ascending_) {
-            if (entries_.empty()) first_ = begin;
-            last_ = end;
+    const auto& [output, tag] = writes;
+    if (output.empty() && tag.empty()) return;
+    if (all_.holds || (outputs_.holds && tags_.holds)) {
+        const std::uintptr_t output_end = output.empty() ? 0 : output.end(), tag_end = tag.empty() ? 0 : tag.end();
+        if (output_end != 0) outputs_.add(output.begin, output_end);
+        if (tag_end != 0) tags_.add(tag.begin, tag_end);
+        all_.add(output.empty() ? tag.begin
+                 : tag.empty()  ? output.begin
+                                : std::min(output.begin, tag.begin),
+                 std::max(output_end, tag_end));
+        if (all_.holds || (outputs_.holds && tags_.holds)) {
             entries_.push_back(entry);
             return;
         }
@@ -35,10 +52,9 @@ void Clashes::keep(std::uint32_t entry, const std::array<Strip, 2>& writes) {
 }
 
 void Clashes::append(const Clashes& next) {
-    if (next.entries_.empty()) return;
-    ascending_ = ascending_ && next.ascending_ && next.first_ >= last_;
-    if (entries_.empty()) first_ = next.first_;
-    last_ = next.last_;
+    all_.append(next.all_);
+    outputs_.append(next.outputs_);
+    tags_.append(next.tags_);
     entries_.insert(entries_.end(), next.entries_.begin(), next.entries_.end());
     writes_.insert(writes_.end(), next.writes_.begin(), next.writes_.end());
 }
@@ -126,7 +142,7 @@ void Clashes::compare(std::span<const Write* const> writes, const Clash& clash, 
 }
 
 std::vector<std::uint32_t> Clashes::find(const Again& again, const Clash& clash, const std::function<bool()>& stop) {
-    if (ascending_) return {};
+    if (ascend()) return {};
     for (const std::uint32_t entry : entries_) keep(entry, again(entry));
     entries_.clear();
     std::vector<std::uint32_t> entries;

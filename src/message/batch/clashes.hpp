@@ -11,8 +11,8 @@
 
 namespace warpaes {
 
-/// Learns what every entry writes and finds the entries that write the same bytes. While the writes come in ascending
-/// order, it stores only the entry numbers.
+/// Learns what every entry writes and finds the entries that write the same bytes. While the writes ascend, all of them
+/// or outputs and tags each by themselves, it stores only the entry numbers.
 class Clashes {
 public:
     /// Returns what an entry that was added before writes; called once the order is broken.
@@ -26,7 +26,7 @@ public:
     /// Calls `clash` for each entry that overlaps another, maybe more than once. It finds all overlaps between entries
     /// at the same stride or without gaps. (Where more than 64 strides interleave, entries without gaps are compared
     /// with 64 of them.) Takes n log n steps for n entries, for each of these strides. Returns the entries that write,
-    /// ordered by their first write; empty if they were added in that order. `stop()` is called from time to time: true
+    /// ordered by their first write; empty if outputs and tags ascended. `stop()` is called from time to time: true
     /// ends the search.
     std::vector<std::uint32_t> find(
         const Again& again, const Clash& clash, const std::function<bool()>& stop = [] { return false; });
@@ -36,6 +36,16 @@ private:
         Strip strip;
         std::uint32_t entry;
     };
+    /// Writes that ascend so far.
+    struct Ascent {
+        std::uintptr_t first = UINTPTR_MAX, last = 0;  ///< their begin and end
+        bool holds = true;
+
+        void add(std::uintptr_t begin, std::uintptr_t end) noexcept;
+        void append(const Ascent& next) noexcept;
+    };
+    /// Whether the order of the writes shows that no two entries overlap.
+    [[nodiscard]] bool ascend() const noexcept;
     void keep(std::uint32_t entry, const std::array<Strip, 2>& writes);
     [[nodiscard]] std::vector<std::uint32_t> by_address() const;
     static void compare(std::span<const Write* const> writes, const Clash& clash, const std::function<bool()>& stop);
@@ -45,10 +55,9 @@ private:
 
     static constexpr std::size_t most_strides = 64;
 
-    std::vector<std::uint32_t> entries_;   ///< added while the order was ascending
-    std::vector<Write> writes_;            ///< of the entries added after that
-    std::uintptr_t first_ = 0, last_ = 0;  ///< begin and end of the ascending writes
-    bool ascending_ = true;
+    std::vector<std::uint32_t> entries_;  ///< added while the writes ascended
+    std::vector<Write> writes_;           ///< of the entries added after that
+    Ascent all_, outputs_, tags_;
 };
 
 }  // namespace warpaes

@@ -18,28 +18,26 @@ void refuse(const std::string& sentence) {
 
 /// Additional checks for an entry of a batch on a caller's stream, which has messages to process. Returns their device:
 /// that of the text, or of what is written if there is no text. `of_table`: the device of a table's statuses.
-int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked, std::optional<int> of_table) {
+int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked, std::optional<int> of_table,
+                     EntryChecker& checker) {
     const MessageGroup& g = checked.group;
     const bool opens = uses_tag(g.mode) && g.direction == Direction::decrypt;
-    // The checker has looked at all parts except for the statuses.
-    const bool by_statuses = checked.device < 0 && g.length == 0 && opens;
-    const int device = of_table ? *of_table : by_statuses ? device_of(e.statuses) : checked.device;
-    const auto lies_there = [&](const void* pointer) { return device >= 0 && device_of(pointer) == device; };
-    // Unless the entry is split, all parts that the checker looked at lie on one device.
-    const auto is_here = [&](const void* pointer) {
-        return device >= 0 && ((!checked.split && checked.device == device) || lies_there(pointer));
+    const int of_statuses = of_table ? *of_table : opens ? checker.device_of_statuses(e.statuses) : -1;
+    const int device = of_table || (checked.device < 0 && g.length == 0) ? of_statuses : checked.device;
+    const auto is_here = [&](EntryChecker::Kind kind) {
+        return device >= 0 && checked.device == device && !checked.lies_on_host(kind);
     };
-    if (g.length != 0 && (!is_here(g.input.first) || (g.output.first != nullptr && !is_here(g.output.first)))) {
+    if (g.length != 0 && !(is_here(EntryChecker::input) && is_here(EntryChecker::output))) {
         refuse("input, output: an enqueued batch takes data in the memory of one device");
     }
     if (!uses_tag(g.mode)) return device;
     if (!opens) {
-        if (!is_here(g.tag.first)) refuse("tag: an enqueued batch writes tags to the memory of the data's device");
-    } else if (of_table) {
-        return device;
+        if (!is_here(EntryChecker::tag)) {
+            refuse("tag: an enqueued batch writes tags to the memory of the data's device");
+        }
     } else if (e.statuses == nullptr) {
         refuse("statuses: is null; decryption with a tag writes there which messages are authentic");
-    } else if (!lies_there(e.statuses)) {
+    } else if (device < 0 || of_statuses != device) {
         refuse("statuses: an enqueued batch writes them to the memory of the data's device");
     }
     return device;
@@ -86,18 +84,18 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
     for (std::uint64_t i = 0; i < request.count; ++i) {
         const warpaes_batch_entry& e = request.entry(i);
         try {
-            const EntryChecker::Checked checked = checker.check(e);
+            const EntryChecker::Checked& checked = checker.check(e);
             MessageGroup g = checked.group;
             // A table has been searched for overlaps of any kind.
             if (!of_table) clashes.add(static_cast<std::uint32_t>(i), writes_of(g));
             if (g.count == 0 || (!of_table && g.length == 0 && !uses_tag(g.mode))) continue;
-            const int its = check_for_stream(e, checked, of_table);
+            const int its = check_for_stream(e, checked, of_table, checker);
             if (device && *device != its) {
                 refuse(std::string(g.length != 0 ? "input" : "tag, statuses") +
                        ": lies on another device than the entries before");
             }
             device = its;
-            g.device = checked.split ? -1 : checked.device;
+            g.device = checked.split() ? -1 : checked.device;
             const bool opens = uses_tag(g.mode) && g.direction == Direction::decrypt;
             if (of_table || opens) g.statuses = reinterpret_cast<std::int32_t*>(e.statuses);
             groups.push_back(g);

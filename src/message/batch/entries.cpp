@@ -57,9 +57,20 @@ void check_length(const warpaes_batch_entry& e, Mode mode) {
     }
 }
 
+void check_keys(const warpaes_batch_entry& e, Mode mode) {
+    if (e.key != nullptr) {
+        if (e.key_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "key, key_len: a handle or raw keys, not both");
+    } else if (mode == Mode::xts) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; XTS takes handles");
+    } else if (e.key_len == 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null, and there are no raw keys");
+    } else if (rounds_for_key_bytes(e.key_len) == 0) {
+        throw Error(WARPAES_ERROR_KEY_LENGTH, "key_len: must be 16, 24 or 32 bytes, got " + to_string(e.key_len));
+    }
+}
+
 void check_count(const warpaes_batch_entry& e) {
     if (e.count > most_messages) throw Error(WARPAES_ERROR_ARGUMENT, "count: at most 2^48, got " + to_string(e.count));
-    if (e.statuses != nullptr) check_memory(e.statuses, e.count * sizeof(warpaes_status), "statuses");
 }
 
 }  // namespace
@@ -129,8 +140,7 @@ void EntryChecker::check_faults(const warpaes_batch_entry& e) const {
                                                           : "reserved: must be 0");
 }
 
-EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
-    if (request_.entry_bytes > sizeof e) check_tail(e);
+void EntryChecker::check_shape(const warpaes_batch_entry& e) {
     const Mode mode = checked_mode(e.mode);
     (void)checked_direction(e.direction);
     check_count(e);
@@ -140,22 +150,42 @@ EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     check_tag(e, mode);
     check_length(e, mode);
     check_keys(e, mode);
-    if (mode == Mode::xts) {
-        if (e.tweak_key != nullptr) check_alive(e.tweak_key, "tweak_key");
-        const auto key = [&](const warpaes_key* k) { return k != nullptr ? &request_.handles.key(k) : nullptr; };
-        check_xts(key(e.key), key(e.tweak_key), {e.data_unit_len, e.data_unit_step}, e.length, "length");
+}
+
+const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
+    if (request_.entry_bytes > sizeof e) check_tail(e);
+    // Entries mostly have the shape of the one before.
+    if (const Shape shape(e); valid_ != shape) {
+        valid_.reset();
+        check_shape(e);
+        valid_ = shape;
     }
-    if (e.count == 0) return {group_of(request_, e), -1};
-    check_ranges(e, mode);
-    if (request_.table != nullptr) check_faults(e);
-    Checked checked{group_of(request_, e), -1};
-    check_overlaps(checked.group);
-    place(checked);
-    if (checked.device >= 0 && !engine_.may_use_gpu()) {
+    check_living(e);
+    if (e.statuses != nullptr) check_memory(e.statuses, e.count * sizeof(warpaes_status), "statuses");
+    if (e.count != 0) {
+        check_ranges(e, static_cast<Mode>(e.mode));
+        if (request_.table != nullptr) check_faults(e);
+    }
+    std::construct_at(&checked_.group, MakeGroup{request_, e});  // in place: a copy takes longer
+    checked_.device = -1;
+    checked_.on_host = 0;
+    if (e.count == 0) return checked_;
+    check_overlaps(checked_.group);
+    place(checked_);
+    if (checked_.device >= 0 && !engine_.may_use_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(engine_.forced()->name()) +
                                                "' was asked for, but the data lies in device memory");
     }
-    return checked;
+    return checked_;
+}
+
+/// The handles of keys, and what XTS demands of their values.
+void EntryChecker::check_living(const warpaes_batch_entry& e) {
+    if (e.key != nullptr) check_alive(e.key, "key");
+    if (e.mode != WARPAES_XTS) return;
+    if (e.tweak_key != nullptr) check_alive(e.tweak_key, "tweak_key");
+    const auto key = [&](const warpaes_key* k) { return k != nullptr ? &request_.handles.key(k) : nullptr; };
+    check_xts(key(e.key), key(e.tweak_key), {e.data_unit_len, e.data_unit_step}, e.length, "length");
 }
 
 void EntryChecker::check_alive(const warpaes_key* key, const char* name) {
@@ -165,19 +195,6 @@ void EntryChecker::check_alive(const warpaes_key* key, const char* name) {
         throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is no key, or one that was destroyed");
     }
     seen = key;
-}
-
-void EntryChecker::check_keys(const warpaes_batch_entry& e, Mode mode) {
-    if (e.key != nullptr) {
-        check_alive(e.key, "key");
-        if (e.key_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "key, key_len: a handle or raw keys, not both");
-    } else if (mode == Mode::xts) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; XTS takes handles");
-    } else if (e.key_len == 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null, and there are no raw keys");
-    } else if (rounds_for_key_bytes(e.key_len) == 0) {
-        throw Error(WARPAES_ERROR_KEY_LENGTH, "key_len: must be 16, 24 or 32 bytes, got " + to_string(e.key_len));
-    }
 }
 
 void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
@@ -209,6 +226,31 @@ void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
     }
 }
 
+namespace {
+
+/// Whether the extents of what the group writes overlap nothing else of it.
+bool lie_apart(const MessageGroup& g, const Strip& output, const Strip& tag, const Strip& input) {
+    struct Extent {
+        std::uintptr_t begin, end;
+        [[nodiscard]] bool apart(const Extent& other) const { return end <= other.begin || other.end <= begin; }
+    };
+    const auto of_strip = [](const Strip& strip) {
+        return strip.empty() ? Extent{UINTPTR_MAX, 0} : Extent{strip.begin, strip.end()};
+    };
+    const auto of = [&](const Elements& elements, std::uint64_t bytes) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(elements.first);
+        return bytes == 0 ? Extent{UINTPTR_MAX, 0} : Extent{begin, begin + (g.count - 1) * elements.stride + bytes};
+    };
+    const Extent out = of_strip(output), seal = of_strip(tag);
+    const Extent reads[] = {of_strip(input), of(g.iv, g.iv_length), of(g.aad, g.aad_length),
+                            of(g.tag, g.direction == Direction::encrypt ? 0 : g.tag_length), of(g.keys, g.key_bytes)};
+    bool apart = out.apart(seal) && (tag.empty() || seal.apart(of(g.input, g.length)));
+    for (const Extent& read : reads) apart &= out.apart(read) && seal.apart(read);
+    return apart;
+}
+
+}  // namespace
+
 void EntryChecker::check_overlaps(const MessageGroup& g) const {
     const bool encrypt = g.direction == Direction::encrypt;
     if (g.count > 1 && encrypt && g.iv_length != 0 && g.iv.stride == 0 &&
@@ -224,9 +266,10 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
         throw Error(WARPAES_ERROR_OVERLAP,
                     "tag: a stride of " + to_string(tag.stride) + " bytes is less than a tag has");
     }
-    const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.length : 0);
-    if (meet(output, tag) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
     const bool in_place = g.input.first == g.output.first && (g.count == 1 || g.input.stride == g.output.stride);
+    const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.length : 0);
+    if (lie_apart(g, output, tag, in_place ? Strip{} : input)) return;
+    if (meet(output, tag) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
     const struct {
         Strip strip;
         const char* name;
@@ -268,17 +311,14 @@ void EntryChecker::place(Checked& checked) {
     const struct {
         const std::uint8_t* pointer;
         const char* name;
-    } parts[] = {{g.input.first, "input"}, {g.output.first, "output"}, {g.iv.first, "iv"},
-                 {g.aad.first, "aad"},     {g.tag.first, "tag"},       {g.keys.first, "keys"}};
+    } parts[kinds] = {{g.input.first, "input"}, {g.output.first, "output"}, {g.iv.first, "iv"},
+                      {g.aad.first, "aad"},     {g.tag.first, "tag"},       {g.keys.first, "keys"}};
     const char* there = nullptr;  // name of the first part on a device
-    bool host = false;
-    for (std::size_t i = 0; i < std::size(parts); ++i) {
+    for (std::size_t i = 0; i < kinds; ++i) {
         if (parts[i].pointer == nullptr) continue;
         const int its = place(parts[i].pointer, last_[i]);
         if (its < 0) {
-            host = true;
-            checked.output_on_host |= i == 1;
-            checked.iv_on_host |= i == 2;
+            checked.on_host |= static_cast<std::uint8_t>(1u << i);
         } else if (there == nullptr) {
             there = parts[i].name;
             checked.device = its;
@@ -286,7 +326,6 @@ void EntryChecker::place(Checked& checked) {
             throw Error(WARPAES_ERROR_ARGUMENT, std::string(parts[i].name) + ": lies on another device than " + there);
         }
     }
-    checked.split = host && there != nullptr;
 }
 
 }  // namespace warpaes

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -82,6 +83,13 @@ std::uint64_t data_bytes(std::uint64_t length, Mode mode) noexcept;
 /// elements of an entry without messages, because its offsets are not checked.
 MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& entry);
 
+/// Makes the group where it is to lie.
+struct MakeGroup {
+    const BatchRequest& request;
+    const warpaes_batch_entry& entry;
+    operator MessageGroup() const { return group_of(request, entry); }
+};
+
 /// The memory for the statuses of the entry's messages. Empty if the entry has none, or if its count is impossible, for
 /// which the check refuses it.
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& entry) noexcept;
@@ -94,20 +102,50 @@ class EntryChecker {
 public:
     EntryChecker(const Engine& engine, const BatchRequest& request) : engine_(engine), request_(request) {}
 
+    /// The kinds of elements, in the order of an entry's fields.
+    enum Kind : std::uint8_t { input, output, iv, aad, tag, keys, kinds };
     struct Checked {
         MessageGroup group;
-        int device = -1;              ///< of at least one part; -1: all in host memory
-        bool split = false;           ///< partly on a device, partly in host memory
-        bool output_on_host = false;  ///< the output lies in host memory
-        bool iv_on_host = false;      ///< and the IVs, if there are any
+        int device = -1;           ///< of at least one part; -1: all in host memory
+        std::uint8_t on_host = 0;  ///< a bit for each kind of elements that lies in host memory
+
+        [[nodiscard]] bool lies_on_host(Kind kind) const noexcept { return (on_host >> kind & 1) != 0; }
+        /// Whether it lies partly on a device, partly in host memory.
+        [[nodiscard]] bool split() const noexcept { return device >= 0 && on_host != 0; }
     };
-    /// Throws an Error that describes what is wrong with the entry itself.
-    Checked check(const warpaes_batch_entry& entry);
+    /// Throws an Error that describes what is wrong with the entry itself. The result is valid until the next call.
+    const Checked& check(const warpaes_batch_entry& entry);
+    /// The checks that depend neither on addresses nor on the values of keys.
+    static void check_shape(const warpaes_batch_entry& entry);
+    /// The device where an entry's statuses lie, or -1.
+    [[nodiscard]] int device_of_statuses(const warpaes_status* statuses) { return place(statuses, last_[kinds]); }
 
 private:
+    /// The fields that check_shape() reads.
+    struct Shape {
+        explicit Shape(const warpaes_batch_entry& e)
+            : mode(e.mode),
+              direction(e.direction),
+              count(e.count),
+              length(e.length),
+              aad_len(e.aad_len),
+              data_unit_len(e.data_unit_len),
+              iv_len(e.iv_len),
+              tag_len(e.tag_len),
+              key_len(e.key_len),
+              data_unit_step(e.data_unit_step),
+              has_key(e.key != nullptr),
+              has_tweak_key(e.tweak_key != nullptr) {}
+        bool operator==(const Shape&) const = default;
+        warpaes_mode mode;
+        warpaes_direction direction;
+        std::uint64_t count, length, aad_len, data_unit_len;
+        std::uint32_t iv_len, tag_len, key_len, data_unit_step;
+        bool has_key, has_tweak_key;
+    };
     void check_faults(const warpaes_batch_entry& e) const;
     void check_tail(const warpaes_batch_entry& e) const;
-    void check_keys(const warpaes_batch_entry& e, Mode mode);
+    void check_living(const warpaes_batch_entry& e);
     void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
     void check_overlaps(const MessageGroup& g) const;
     void place(Checked& checked);
@@ -118,8 +156,10 @@ private:
     const Engine& engine_;
     const BatchRequest& request_;
     std::array<const warpaes_key*, 64> alive_{};  ///< handles recently found valid
-    std::array<MemoryStretch, 6> last_{};         ///< of input, output, ...
-    std::array<MemoryStretch, 64> places_{};      ///< results of recent queries, indexed by address
+    Checked checked_{};
+    std::optional<Shape> valid_;                   ///< the last shape that check_shape() accepted
+    std::array<MemoryStretch, kinds + 1> last_{};  ///< of input, output, ..., and of statuses
+    std::array<MemoryStretch, 64> places_{};       ///< results of recent queries, indexed by address
     unsigned asked_ = 0;
 };
 

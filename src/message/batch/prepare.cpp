@@ -165,19 +165,20 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
         const warpaes_batch_entry& e = request_.entry(i);
         piece.messages += e.count;
         try {
-            const auto [g, device, split, output_on_host, iv_on_host] = checker.check(e);
-            const bool in_host = device < 0;
+            const EntryChecker::Checked& checked = checker.check(e);
+            const MessageGroup& g = checked.group;
+            const bool in_host = checked.device < 0;
             shapes_[i] = {.count = g.count,
                           .cost = work_of(g) + message_cost,
                           .kind = static_cast<std::uint16_t>(class_of(g)),
-                          .place = static_cast<std::int16_t>(device),
+                          .place = static_cast<std::int16_t>(checked.device),
                           .work = !has_work(g)                        ? Shape::Work::none
                                   : !is_parallel(g.mode, g.direction) ? Shape::Work::serial
                                   : in_host && g.length > solo_bytes  ? Shape::Work::solo
                                                                       : Shape::Work::parallel,
-                          .split = split,
-                          .output_on_host = output_on_host,
-                          .iv_on_host = iv_on_host};
+                          .split = checked.split(),
+                          .output_on_host = checked.lies_on_host(EntryChecker::output),
+                          .iv_on_host = checked.lies_on_host(EntryChecker::iv)};
             outcomes_.admit(i);
             piece.clashes.add(i, writes_of(g));
             if (has_work(g) && in_host) piece.survey.add(g);

@@ -32,9 +32,11 @@ void TaskList::add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes
             slices_.size() - task_begin_ >= limits.slices) {
             close();
         }
-        const std::uint64_t by_bytes = (limits.bytes - task_bytes_ + each - 1) / each;
-        const std::uint64_t fits = std::max(std::min(by_bytes, messages - task_messages_), least);
-        const std::uint64_t n = std::min(fits, count - first);
+        const auto fits = [&] {
+            const std::uint64_t by_bytes = (limits.bytes - task_bytes_ + each - 1) / each;
+            return std::max(std::min(by_bytes, messages - task_messages_), least);
+        };
+        const std::uint64_t n = count == 1 ? 1 : std::min(fits(), count - first);
         slices_.push_back({first, n, entry});
         task_bytes_ += n * each;
         task_messages_ += n;

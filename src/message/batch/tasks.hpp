@@ -63,10 +63,10 @@ public:
     explicit Pieces(std::span<const Slice> slices) : left_(slices) {}
 
     /// The next portion, valid until the next call; empty at the end. `most(slice)`: the most messages of it per
-    /// portion.
+    /// portion, at least 1.
     template <typename Most>
     std::span<const Slice> next(const Most& most) {
-        const auto is_large = [&](const Slice& s) { return s.count > most(s); };
+        const auto is_large = [&](const Slice& s) { return s.count > 1 && s.count > most(s); };
         if (left_.empty()) return {};
         if (done_ == 0 && !is_large(left_.front())) {
             const auto whole = left_.first(
