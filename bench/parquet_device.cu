@@ -1,6 +1,7 @@
-// Pages of encrypted Parquet in device memory: chunks of equal pages are encrypted on the host, copied to a GPU, and
-// decrypted there on a stream, with the statuses on the device. The time is that of a graph launch (the GPU's work),
-// and that of an enqueued batch with the host's work. Prints a JSON object for each page size.
+// Pages of encrypted Parquet in device memory: chunks of equal and of unequal pages are encrypted on the host, copied
+// to a GPU, and decrypted there on a stream, with the statuses on the device. The times are those of a graph launch
+// (the GPU's work), of an enqueued table, and of enqueued entries, the last two with the host's work. Prints a JSON
+// object for each page size; unequal pages are up to a quarter shorter.
 //
 //     parquet_device [TIMES [PAGE_BYTES…]]
 #include <cuda_runtime.h>
@@ -28,9 +29,15 @@ void require(cudaError_t status, const char* what) {
 /// A chunk of equal pages: modules in host memory, made by the entries that decrypt them, with input and output
 /// swapped.
 struct Chunk {
-    Chunk(warpaes_engine* engine, const warpaes_key* key, std::size_t count, std::size_t page_bytes) : pages(count) {
-        const std::size_t module = page_bytes + 32, step = header_module + module;
-        modules.resize(count * step);
+    Chunk(warpaes_engine* engine, const warpaes_key* key, std::size_t count, std::size_t page_bytes, bool equal)
+        : pages(count) {
+        std::vector<std::size_t> lengths(count, page_bytes);
+        std::mt19937 lengths_of(5);
+        for (std::size_t& length : lengths) length -= equal ? 0 : lengths_of() % (page_bytes / 4);
+        for (const std::size_t length : lengths) {
+            plain_bytes += length;
+            modules.resize(modules.size() + header_module + length + 32);
+        }
         view.resize(modules.size());
         std::mt19937_64 random(7);
         for (std::size_t i = 0; i + 8 <= view.size(); i += 8) {
@@ -42,9 +49,11 @@ struct Chunk {
             std::memcpy(modules.data() + at, &text, 4);
             for (std::size_t i = 4; i < 16; ++i) modules[at + i] = static_cast<std::uint8_t>(random());
         };
-        for (std::size_t i = 0; i < count; ++i) {
-            put(i * step, header_module);
-            put(i * step + header_module, module);
+        std::size_t at = 0;
+        for (const std::size_t length : lengths) {
+            put(at, header_module);
+            put(at + header_module, length + 32);
+            at += header_module + length + 32;
         }
         its.key = key;
         its.aad = aad;
@@ -74,10 +83,21 @@ struct Chunk {
         return entries;
     }
 
+    warpaes_batch_table page_table(const void* input, void* to, warpaes_status* statuses) {
+        warpaes_batch_table table;
+        rows.resize(pages.size());
+        require(warpaes_parquet_page_table(&its, pages.data(), pages.size(), input, to, scratch.data(), statuses,
+                                           rows.data(), &table) == WARPAES_OK,
+                "page table");
+        return table;
+    }
+
     static constexpr std::size_t header_module = 29 + 32;
     static constexpr std::uint8_t aad[16] = {1, 2, 3};
     std::vector<std::uint8_t> modules, view, scratch;
     std::vector<warpaes_parquet_page> pages;
+    std::vector<warpaes_table_message> rows;
+    std::size_t plain_bytes = 0;
     warpaes_parquet_chunk its = WARPAES_PARQUET_CHUNK_INIT;
 };
 
@@ -99,9 +119,26 @@ double best_seconds(int times, cudaStream_t stream, const Call& call) {
     return best / 1e3;
 }
 
-void run(warpaes_engine* engine, const warpaes_key* key, std::size_t page_bytes, int times) {
+/// Compares what the device has decrypted, and overwrites it.
+void compare(const Chunk& chunk, std::uint8_t* view, warpaes_status* statuses) {
+    std::vector<warpaes_status> got(chunk.pages.size());
+    std::vector<std::uint8_t> plain(chunk.modules.size());
+    const std::size_t bytes = got.size() * sizeof got[0];
+    require(cudaMemcpy(got.data(), statuses, bytes, cudaMemcpyDeviceToHost), "copy");
+    require(cudaMemcpy(plain.data(), view, plain.size(), cudaMemcpyDeviceToHost), "copy");
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const warpaes_parquet_page& page = chunk.pages[i];
+        require(got[i] == WARPAES_OK, "a status");
+        const std::size_t at = page.offset + page.header_bytes + 32, length = page.page_bytes - 32;
+        require(std::memcmp(plain.data() + at, chunk.view.data() + at, length) == 0, "a page");
+    }
+    require(cudaMemset(view, 0, plain.size()), "fill");
+    require(cudaMemset(statuses, 0x5a, bytes), "fill");
+}
+
+void run(warpaes_engine* engine, const warpaes_key* key, std::size_t page_bytes, bool equal, int times) {
     const std::size_t count = std::min<std::size_t>(32768, (std::size_t{1} << 30) / page_bytes);
-    Chunk chunk(engine, key, count, page_bytes);
+    Chunk chunk(engine, key, count, page_bytes, equal);
     const std::size_t bytes = chunk.modules.size();
     std::uint8_t *input = nullptr, *view = nullptr;
     warpaes_status* statuses = nullptr;
@@ -111,23 +148,16 @@ void run(warpaes_engine* engine, const warpaes_key* key, std::size_t page_bytes,
     require(cudaMalloc(&view, bytes), "memory");
     require(cudaMalloc(&statuses, count * sizeof *statuses), "memory");
     require(cudaMemcpy(input, chunk.modules.data(), bytes, cudaMemcpyHostToDevice), "copy");
-    require(cudaMemset(view, 0, bytes), "fill");
     const auto entries = chunk.page_entries(input, view, statuses);
-    const auto enqueue = [&] {
+    const double as_entries = best_seconds(times, stream, [&] {
         require(warpaes_batch_enqueue(engine, nullptr, entries.data(), entries.size(), stream) == WARPAES_OK,
                 "enqueue");
-    };
+    });
+    compare(chunk, view, statuses);
+    const warpaes_batch_table table = chunk.page_table(input, view, statuses);
+    const auto enqueue = [&] { require(warpaes_batch_enqueue_table(engine, &table, stream) == WARPAES_OK, "enqueue"); };
     const double enqueued = best_seconds(times, stream, enqueue);
-    std::vector<warpaes_status> got(count);
-    std::vector<std::uint8_t> plain(bytes);
-    require(cudaMemcpy(got.data(), statuses, count * sizeof *statuses, cudaMemcpyDeviceToHost), "copy");
-    require(cudaMemcpy(plain.data(), view, bytes, cudaMemcpyDeviceToHost), "copy");
-    const std::size_t step = bytes / count;
-    for (std::size_t i = 0; i < count; ++i) {
-        require(got[i] == WARPAES_OK, "a status");
-        const std::size_t at = (i + 1) * step - page_bytes;
-        require(std::memcmp(plain.data() + at, chunk.view.data() + at, page_bytes) == 0, "a page");
-    }
+    compare(chunk, view, statuses);
     cudaGraph_t graph;
     cudaGraphExec_t launch;
     require(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "capture");
@@ -135,9 +165,13 @@ void run(warpaes_engine* engine, const warpaes_key* key, std::size_t page_bytes,
     require(cudaStreamEndCapture(stream, &graph), "capture");
     require(cudaGraphInstantiate(&launch, graph, 0), "graph");
     const double launched = best_seconds(times, stream, [&] { require(cudaGraphLaunch(launch, stream), "launch"); });
-    const double gigabytes = static_cast<double>(count * page_bytes) / 1e9;
-    std::printf("{\"page_bytes\": %zu, \"pages\": %zu, \"graph_gb_per_s\": %.1f, \"enqueue_gb_per_s\": %.1f}\n",
-                page_bytes, count, gigabytes / launched, gigabytes / enqueued);
+    compare(chunk, view, statuses);
+    const double gigabytes = static_cast<double>(chunk.plain_bytes) / 1e9;
+    std::printf(
+        "{\"page_bytes\": %zu, \"equal\": %s, \"pages\": %zu, \"graph_gb_per_s\": %.1f, \"enqueue_gb_per_s\": "
+        "%.1f, \"entries_gb_per_s\": %.1f}\n",
+        page_bytes, equal ? "true" : "false", count, gigabytes / launched, gigabytes / enqueued,
+        gigabytes / as_entries);
     std::fflush(stdout);
     require(cudaGraphExecDestroy(launch), "graph");
     require(cudaGraphDestroy(graph), "graph");
@@ -159,7 +193,9 @@ int main(int argc, char** argv) {
     const std::uint8_t bytes[16] = {1};
     warpaes_key* key = nullptr;
     require(warpaes_key_create(bytes, sizeof bytes, &key) == WARPAES_OK, "key");
-    for (const std::size_t size : sizes) run(engine, key, size, times);
+    for (const std::size_t size : sizes) {
+        for (const bool equal : {true, false}) run(engine, key, size, equal, times);
+    }
     warpaes_key_destroy(key);
     warpaes_engine_destroy(engine);
 }

@@ -12,8 +12,8 @@
  * Parquet reader reads the view.
  *
  * These functions do no cryptography, except warpaes_parquet_decrypt, warpaes_parquet_stage and
- * warpaes_parquet_decrypt_staged. They write batch entries, which the caller passes to warpaes_batch_submit (host
- * memory) or warpaes_batch_enqueue (device memory). All are thread-safe.
+ * warpaes_parquet_decrypt_staged. They write batch entries or tables, which the caller submits (host memory) or
+ * enqueues (device memory). All are thread-safe.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -102,6 +102,18 @@ WARPAES_API warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_ch
                                                         warpaes_status* statuses, warpaes_batch_entry* entries);
 
 /**
+ * The same as a table, which costs a GPU's host much less than entries do: writes `count` rows to `messages` and sets
+ * `*table`, for warpaes_batch_enqueue_table or warpaes_batch_submit_table. `statuses`, one for each page, is not NULL.
+ * `scratch` and `messages` lie in host memory and must stay until warpaes_batch_enqueue_table returns, or the submitted
+ * batch is finished.
+ */
+WARPAES_API warpaes_status warpaes_parquet_page_table(const warpaes_parquet_chunk* chunk,
+                                                      const warpaes_parquet_page* pages, uint64_t count,
+                                                      const void* input, void* view, void* scratch,
+                                                      warpaes_status* statuses, warpaes_table_message* messages,
+                                                      warpaes_batch_table* table);
+
+/**
  * Decrypts pages that warpaes_parquet_walk has listed, in host memory, and makes their plain view: `view` + a page's
  * offset gets as many bytes as its two modules take. `view` has `view_len` bytes and does not overlap `modules`. If a
  * module is not authentic, the call returns WARPAES_ERROR_AUTHENTICATION with a sentence that names row group, column
@@ -119,8 +131,8 @@ WARPAES_API warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const
  *  2. warpaes_parquet_walk, and warpaes_parquet_stage: the image becomes the plain view, except that the pages in it
  *     are still ciphertext.
  *  3. Copy modules_len bytes of the image to device memory.
- *  4. warpaes_parquet_staged_entries and warpaes_batch_enqueue on the stream of the copy, with statuses on the device;
- *     or warpaes_parquet_decrypt_staged, which waits and names what is not authentic.
+ *  4. warpaes_parquet_staged_table and warpaes_batch_enqueue_table on the stream of the copy, with statuses on the
+ *     device; or warpaes_parquet_decrypt_staged, which waits and names what is not authentic.
  */
 
 /** Bytes between the image and the modules in it: what a page's text moves by. */
@@ -147,6 +159,12 @@ WARPAES_API warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_
                                                           const warpaes_parquet_page* pages, uint64_t count,
                                                           void* image, const void* seals, void* scratch,
                                                           warpaes_status* statuses, warpaes_batch_entry* entries);
+
+/** The same as a table: `scratch`, `statuses`, `messages` and `table` as for warpaes_parquet_page_table. */
+WARPAES_API warpaes_status warpaes_parquet_staged_table(const warpaes_parquet_chunk* chunk,
+                                                        const warpaes_parquet_page* pages, uint64_t count, void* image,
+                                                        const void* seals, void* scratch, warpaes_status* statuses,
+                                                        warpaes_table_message* messages, warpaes_batch_table* table);
 
 /**
  * Decrypts the pages of a staged image, in device or host memory, and returns when it is the plain view. If a page is

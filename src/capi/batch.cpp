@@ -18,6 +18,9 @@ void require_few(std::uint64_t count) {
     throw Error(WARPAES_ERROR_ARGUMENT, "count: must be below 2^32 - 1, got " + std::to_string(count));
 }
 
+constexpr KeyHandles key_handles{.alive = is_alive,
+                                 .key = [](const warpaes_key* key) -> const ExpandedKey& { return key->impl; }};
+
 BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entry* entries, std::uint64_t count) {
     constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES;
     refuse_unknown_flags(o.flags, known);
@@ -34,17 +37,16 @@ BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entr
     }
     const bool offsets = (o.flags & WARPAES_BATCH_OFFSETS) != 0;
     if (offsets) require(o.arena, "arena");
-    return {
-        .entries = entries,
-        .count = count,
-        .entry_bytes = static_cast<std::size_t>(o.entry_size),
-        .results = o.results,
-        .result_bytes = static_cast<std::size_t>(o.result_size),
-        .offsets = offsets,
-        .check_nonces = (o.flags & WARPAES_BATCH_CHECK_NONCES) != 0,
-        .arena = o.arena != nullptr ? &o.arena->impl : nullptr,
-        .handles = {.alive = is_alive, .key = [](const warpaes_key* key) -> const ExpandedKey& { return key->impl; }},
-        .finished = {}};
+    return {.entries = entries,
+            .count = count,
+            .entry_bytes = static_cast<std::size_t>(o.entry_size),
+            .results = o.results,
+            .result_bytes = static_cast<std::size_t>(o.result_size),
+            .offsets = offsets,
+            .check_nonces = (o.flags & WARPAES_BATCH_CHECK_NONCES) != 0,
+            .arena = o.arena != nullptr ? &o.arena->impl : nullptr,
+            .handles = key_handles,
+            .finished = {}};
 }
 
 warpaes_batch_options options_of(const warpaes_batch_options* options) {
@@ -64,8 +66,7 @@ warpaes_batch* submitted(warpaes_engine* engine, const warpaes_batch_options& o,
     return made.release();
 }
 
-BatchRequest table_request(warpaes_batch_options o, const warpaes_batch_table* given, void* stream) {
-    const warpaes_batch_table table = read_struct(given, "table");
+BatchRequest table_request(warpaes_batch_options o, const warpaes_batch_table& table, void* stream) {
     if ((o.flags & WARPAES_BATCH_OFFSETS) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "options: WARPAES_BATCH_OFFSETS is not for tables, which have extents");
     }
@@ -141,7 +142,7 @@ warpaes_status warpaes_batch_submit_table(warpaes_engine* engine, const warpaes_
         require(engine, "engine");
         engine->impl.home().require("engine", "make an engine in this process for batches");
         const warpaes_batch_options o = options_of(options);
-        return submitted(engine, o, table_request(o, table, nullptr));
+        return submitted(engine, o, table_request(o, read_struct(table, "table"), nullptr));
     });
 }
 
@@ -150,7 +151,10 @@ warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, const warpaes
     return guarded([&] {
         require(engine, "engine");
         engine->impl.home().require("engine", "make an engine in this process for batches");
-        enqueue_batch(engine->impl, table_request(options_of(nullptr), table, cuda_stream), cuda_stream);
+        const warpaes_batch_table its = read_struct(table, "table");
+        require_few(its.count);
+        if (enqueue_in_order(engine->impl, key_handles, its, cuda_stream)) return;
+        enqueue_batch(engine->impl, table_request(options_of(nullptr), its, cuda_stream), cuda_stream);
     });
 }
 

@@ -1,11 +1,13 @@
 #include "format/parquet.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
+#include "engine/memory.hpp"
 #include "message/checks.hpp"
 
 using namespace warpaes;
@@ -51,7 +53,9 @@ struct Pages {
     }
     /// The end of the last page.
     [[nodiscard]] std::uint64_t end() const {
-        return list.empty() ? 0 : list.back().offset + list.back().header_bytes + list.back().page_bytes;
+        std::uint64_t end = 0;
+        for (const auto& page : list) end = std::max(end, page.offset + page.header_bytes + page.page_bytes);
+        return end;
     }
     [[nodiscard]] std::uint32_t plain_bytes(const warpaes_parquet_page& page) const {
         return page.page_bytes - parquet::page_overhead(chunk);
@@ -225,6 +229,110 @@ warpaes_batch_entry staged_entry(const Pages& pages, const warpaes_parquet_page&
     return gcm_entry(pages.chunk.key, seal, text, pages.plain_bytes(page), seal + block_bytes, scratch, aad_len, text);
 }
 
+/// Makes a table of pages, and its rows of entries.
+class PageTable {
+public:
+    PageTable(const Pages& pages, warpaes_extent input, warpaes_extent output, warpaes_extent scratch)
+        : table_(WARPAES_BATCH_TABLE_INIT) {
+        table_.mode = pages.ctr() ? WARPAES_CTR : WARPAES_GCM;
+        table_.direction = WARPAES_DECRYPT;
+        table_.iv_len = pages.ctr() ? block_bytes : parquet::nonce_bytes;
+        table_.tag_len = pages.ctr() ? 0 : parquet::tag_bytes;
+        table_.key = pages.chunk.key;
+        table_.input = input;
+        table_.output = output;
+        if (!pages.ctr()) table_.aad = scratch;
+    }
+    void set_seals(warpaes_extent iv, warpaes_extent tag) {
+        table_.iv = iv;
+        if (table_.tag_len != 0) table_.tag = tag;
+    }
+    void add(const warpaes_batch_entry& entry, warpaes_table_message& row) const {
+        const auto offset = [](const warpaes_elements& elements, const warpaes_extent& extent) {
+            if (elements.at.pointer == nullptr || extent.pointer == nullptr) return std::uint64_t{0};
+            return static_cast<std::uint64_t>(static_cast<const std::uint8_t*>(elements.at.pointer) -
+                                              static_cast<const std::uint8_t*>(extent.pointer));
+        };
+        row = {.input = offset(entry.input, table_.input),
+               .output = offset(entry.output, table_.output),
+               .length = entry.length,
+               .iv = offset(entry.iv, table_.iv),
+               .aad = offset(entry.aad, table_.aad),
+               .aad_len = entry.aad_len,
+               .tag = offset(entry.tag, table_.tag),
+               .reserved = 0};
+    }
+    [[nodiscard]] warpaes_batch_table made(const warpaes_table_message* messages, std::uint64_t count,
+                                           warpaes_status* statuses) const {
+        warpaes_batch_table table = table_;
+        table.messages = messages;
+        table.count = count;
+        table.statuses = statuses;
+        return table;
+    }
+
+private:
+    warpaes_batch_table table_;
+};
+
+warpaes_extent extent(const void* first, std::uint64_t bytes) {
+    return {const_cast<void*>(first), bytes};
+}
+
+std::uint64_t scratch_stride(const Pages& pages) {
+    return WARPAES_PARQUET_SCRATCH_BYTES(pages.chunk.aad_len);
+}
+
+/// Writes the rows of a staged image's pages.
+warpaes_batch_table staged_table(const Pages& pages, std::uint8_t* image, const std::uint8_t* seals,
+                                 std::uint8_t* scratch, warpaes_status* statuses, warpaes_table_message* messages) {
+    const std::uint64_t count = pages.list.size(), stride = scratch_stride(pages);
+    const warpaes_extent whole = extent(image, pages.end());
+    const warpaes_extent sealed = extent(seals, count * WARPAES_PARQUET_SEAL_BYTES);
+    PageTable table(pages, whole, whole, extent(scratch, count * stride));
+    table.set_seals(sealed, sealed);
+    for (std::size_t i = 0; i < count; ++i) {
+        table.add(
+            staged_entry(pages, pages.list[i], image, seals + i * WARPAES_PARQUET_SEAL_BYTES, scratch + i * stride),
+            messages[i]);
+    }
+    return table.made(messages, count, statuses);
+}
+
+/// Decrypts a staged image in memory of any kind.
+void run_staged(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, const std::uint8_t* seals) {
+    const auto stride = static_cast<std::size_t>(scratch_stride(pages));
+    std::vector<std::uint8_t> scratch(stride * pages.list.size());
+    std::vector<warpaes_batch_entry> entries(pages.list.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        entries[i] = staged_entry(pages, pages.list[i], image, seals + i * WARPAES_PARQUET_SEAL_BYTES,
+                                  scratch.data() + i * stride);
+    }
+    run(engine, pages, entries, "page");
+}
+
+/// Decrypts a staged image in the memory of a device, on its default stream. False: another stream is in capture, and
+/// CUDA excludes the default stream.
+bool run_staged_on(int device, warpaes_engine* engine, const Pages& pages, std::uint8_t* image,
+                   const std::uint8_t* seals) {
+    const std::size_t count = pages.list.size(), bytes = count * sizeof(warpaes_status);
+    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(scratch_stride(pages)) * count);
+    std::vector<warpaes_table_message> messages(count);
+    const DeviceBuffer statuses(device, bytes);
+    const warpaes_batch_table table = staged_table(pages, image, seals, scratch.data(),
+                                                   reinterpret_cast<warpaes_status*>(statuses.get()), messages.data());
+    const warpaes_status status = warpaes_batch_enqueue_table(engine, &table, nullptr);
+    if (status == WARPAES_ERROR_STATE) return false;
+    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+    std::vector<warpaes_status> got(count);
+    copy_memory(got.data(), statuses.get(), bytes, device);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (got[i] == WARPAES_ERROR_AUTHENTICATION) refuse_tag(pages, pages.list[i], "page");
+        if (got[i] != WARPAES_OK) throw Error(got[i], place(pages.chunk, pages.list[i].ordinal) + ": was refused");
+    }
+    return true;
+}
+
 void stage(warpaes_engine* engine, const Pages& pages, std::uint8_t* image, std::uint8_t* seals) {
     // A header takes the room of the previous page's tag and of its own page's nonce, which are saved first.
     for (std::size_t i = 0; i < pages.list.size(); ++i) {
@@ -331,6 +439,32 @@ warpaes_status warpaes_parquet_page_entries(const warpaes_parquet_chunk* chunk, 
     });
 }
 
+warpaes_status warpaes_parquet_page_table(const warpaes_parquet_chunk* chunk, const warpaes_parquet_page* pages,
+                                          uint64_t count, const void* input, void* view, void* scratch,
+                                          warpaes_status* statuses, warpaes_table_message* messages,
+                                          warpaes_batch_table* table) {
+    return guarded([&] {
+        const Pages checked_pages(chunk, pages, count);
+        require(table, "table");
+        if (count != 0) {
+            require(input, "input");
+            require(view, "view");
+            require(scratch, "scratch");
+            require(statuses, "statuses");
+            require(messages, "messages");
+        }
+        const std::uint64_t stride = scratch_stride(checked_pages), end = checked_pages.end();
+        PageTable made(checked_pages, extent(input, end), extent(view, end), extent(scratch, count * stride));
+        made.set_seals(checked_pages.ctr() ? extent(scratch, count * stride) : extent(input, end), extent(input, end));
+        for (std::uint64_t i = 0; i < count; ++i) {
+            made.add(page_entry(checked_pages, pages[i], static_cast<const std::uint8_t*>(input),
+                                static_cast<std::uint8_t*>(view), static_cast<std::uint8_t*>(scratch) + i * stride),
+                     messages[i]);
+        }
+        *table = made.made(messages, count, statuses);
+    });
+}
+
 warpaes_status warpaes_parquet_decrypt(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
                                        const warpaes_parquet_page* pages, uint64_t count, void* view,
                                        uint64_t view_len) {
@@ -390,6 +524,25 @@ warpaes_status warpaes_parquet_staged_entries(const warpaes_parquet_chunk* chunk
     });
 }
 
+warpaes_status warpaes_parquet_staged_table(const warpaes_parquet_chunk* chunk, const warpaes_parquet_page* pages,
+                                            uint64_t count, void* image, const void* seals, void* scratch,
+                                            warpaes_status* statuses, warpaes_table_message* messages,
+                                            warpaes_batch_table* table) {
+    return guarded([&] {
+        const Pages checked_pages(chunk, pages, count);
+        require(table, "table");
+        if (count != 0) {
+            require(image, "image");
+            require(seals, "seals");
+            require(scratch, "scratch");
+            require(statuses, "statuses");
+            require(messages, "messages");
+        }
+        *table = staged_table(checked_pages, static_cast<std::uint8_t*>(image), static_cast<const std::uint8_t*>(seals),
+                              static_cast<std::uint8_t*>(scratch), statuses, messages);
+    });
+}
+
 warpaes_status warpaes_parquet_decrypt_staged(warpaes_engine* engine, const warpaes_parquet_chunk* chunk,
                                               const warpaes_parquet_page* pages, uint64_t count, void* image,
                                               const void* seals) {
@@ -400,16 +553,13 @@ warpaes_status warpaes_parquet_decrypt_staged(warpaes_engine* engine, const warp
         require(image, "image");
         require(seals, "seals");
         check_order(checked_pages);
-        const std::size_t stride = WARPAES_PARQUET_SCRATCH_BYTES(static_cast<std::size_t>(checked_pages.chunk.aad_len));
-        std::vector<std::uint8_t> scratch(stride * checked_pages.list.size());
-        std::vector<warpaes_batch_entry> entries(checked_pages.list.size());
-        for (std::size_t i = 0; i < entries.size(); ++i) {
-            entries[i] = staged_entry(checked_pages, checked_pages.list[i], static_cast<std::uint8_t*>(image),
-                                      static_cast<const std::uint8_t*>(seals) + i * WARPAES_PARQUET_SEAL_BYTES,
-                                      scratch.data() + i * stride);
-        }
+        auto* const bytes = static_cast<std::uint8_t*>(image);
+        const auto* const sealed = static_cast<const std::uint8_t*>(seals);
         try {
-            run(engine, checked_pages, entries, "page");
+            const int device = device_of(image);
+            if (device < 0 || !run_staged_on(device, engine, checked_pages, bytes, sealed)) {
+                run_staged(engine, checked_pages, bytes, sealed);
+            }
         } catch (...) {
             const std::vector<std::uint8_t> zeros(static_cast<std::size_t>(checked_pages.end()));
             (void)warpaes_copy(engine, image, zeros.data(), zeros.size());

@@ -189,6 +189,41 @@ TEST_F(Parquet, EntriesAreThoseOfDecrypt) {
     EXPECT_EQ(view, decrypted(its));
 }
 
+TEST_F(Parquet, TablesAreThoseOfDecrypt) {
+    for (const bool ctr : {false, true}) {
+        modules_.clear();
+        texts_.clear();
+        add_page(2, -1, 100, ctr);
+        for (int i = 0; i < 12; ++i) {
+            add_page(0, i, i < 6 ? 1000 : 997 * static_cast<std::size_t>(i), ctr);  // at equal distances, and not
+        }
+        const auto its = chunk(WARPAES_PARQUET_DICTIONARY | (ctr ? std::uint32_t{WARPAES_PARQUET_CTR_PAGES} : 0U));
+        const auto pages = walked(its);
+        Bytes view(modules_.size()), scratch(pages.size() * WARPAES_PARQUET_SCRATCH_BYTES(aad_file.size()));
+        std::vector<warpaes_table_message> rows(pages.size());
+        std::vector<warpaes_status> statuses(pages.size(), WARPAES_ERROR_INTERNAL);
+        const Bytes copy = modules_;
+        warpaes_batch_table table = WARPAES_BATCH_TABLE_INIT;
+        ASSERT_EQ(warpaes_parquet_page_table(&its, pages.data(), pages.size(), copy.data(), view.data(), scratch.data(),
+                                             statuses.data(), rows.data(), &table),
+                  WARPAES_OK);
+        warpaes_batch* batch = nullptr;
+        EXPECT_EQ(warpaes_batch_submit_table(engine_.get(), nullptr, &table, &batch), WARPAES_OK);
+        EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
+        warpaes_batch_destroy(batch);
+        EXPECT_EQ(statuses, std::vector<warpaes_status>(pages.size(), WARPAES_OK));
+        const Bytes want = decrypted(its);
+        const std::size_t overhead = ctr ? 16 : 32;
+        for (std::size_t i = 0; i < pages.size(); ++i) {
+            const std::size_t at = pages[i].offset + pages[i].header_bytes + overhead;
+            EXPECT_TRUE(std::equal(view.begin() + static_cast<std::ptrdiff_t>(at),
+                                   view.begin() + static_cast<std::ptrdiff_t>(at + texts_[i].size()),
+                                   want.begin() + static_cast<std::ptrdiff_t>(at)))
+                << i;
+        }
+    }
+}
+
 TEST_F(Parquet, WhatIsAlteredIsNamedAndWiped) {
     add_page(2, -1, 50);
     add_page(0, 0, 300);
@@ -333,6 +368,20 @@ TEST_F(Parquet, Nulls) {
     refused("view", page_entries(view.data(), nullptr, scratch.data(), &entry));
     refused("scratch", page_entries(view.data(), view.data(), nullptr, &entry));
     refused("entries", page_entries(view.data(), view.data(), scratch.data(), nullptr));
+    warpaes_table_message row = {};
+    warpaes_status status = WARPAES_OK;
+    warpaes_batch_table table = WARPAES_BATCH_TABLE_INIT;
+    const auto page_table = [&](const void* input, void* to, void* room, warpaes_status* of,
+                                warpaes_table_message* list, warpaes_batch_table* out) {
+        return warpaes_parquet_page_table(&its, pages.data(), 1, input, to, room, of, list, out);
+    };
+    Bytes& input = modules_;
+    refused("input", page_table(nullptr, view.data(), scratch.data(), &status, &row, &table));
+    refused("view", page_table(input.data(), nullptr, scratch.data(), &status, &row, &table));
+    refused("scratch", page_table(input.data(), view.data(), nullptr, &status, &row, &table));
+    refused("statuses", page_table(input.data(), view.data(), scratch.data(), nullptr, &row, &table));
+    refused("messages", page_table(input.data(), view.data(), scratch.data(), &status, nullptr, &table));
+    refused("table", page_table(input.data(), view.data(), scratch.data(), &status, &row, nullptr));
     warpaes_parquet_chunk zeroed = {};
     zeroed.struct_size = sizeof zeroed;
     const warpaes_parquet_chunk init = WARPAES_PARQUET_CHUNK_INIT;
@@ -414,6 +463,53 @@ TEST_P(ParquetStaged, IsTheViewOfDecrypt) {
     }
 }
 
+/// Enqueued on a device's stream, submitted in host memory.
+TEST_P(ParquetStaged, TablesHaveAStatusForEachPage) {
+    const bool on_gpu = GetParam() == "cuda";
+    for (const bool ctr : {false, true}) {
+        modules_.clear();
+        texts_.clear();
+        for (int i = 0; i < 9; ++i) add_page(0, i, i < 5 ? 600 : 211 * static_cast<std::size_t>(i), ctr);
+        const std::uint32_t flags = ctr ? std::uint32_t{WARPAES_PARQUET_CTR_PAGES} : 0U;
+        const Bytes want = decrypted(chunk(flags));
+        Bytes image, seals;
+        std::vector<warpaes_parquet_page> pages;
+        ASSERT_EQ(stage(flags, image, seals, pages), WARPAES_OK) << warpaes_last_error();
+        const std::size_t altered = 3;
+        if (!ctr) seals[altered * WARPAES_PARQUET_SEAL_BYTES + 16] ^= 1;
+        const Memory there = memory(modules_.size()), kept = memory(pages.size() * sizeof(warpaes_status));
+        copy(there.get(), image.data(), modules_.size());
+        Bytes scratch(pages.size() * WARPAES_PARQUET_SCRATCH_BYTES(aad_file.size()));
+        std::vector<warpaes_table_message> rows(pages.size());
+        warpaes_batch_table table = WARPAES_BATCH_TABLE_INIT;
+        const auto its = chunk(flags);
+        ASSERT_EQ(
+            warpaes_parquet_staged_table(&its, pages.data(), pages.size(), there.get(), seals.data(), scratch.data(),
+                                         reinterpret_cast<warpaes_status*>(kept.get()), rows.data(), &table),
+            WARPAES_OK);
+        if (on_gpu) {
+            EXPECT_EQ(warpaes_batch_enqueue_table(engine_.get(), &table, nullptr), WARPAES_OK) << warpaes_last_error();
+        } else {
+            warpaes_batch* batch = nullptr;
+            EXPECT_EQ(warpaes_batch_submit_table(engine_.get(), nullptr, &table, &batch), WARPAES_OK);
+            EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), ctr ? WARPAES_OK : WARPAES_ERROR_AUTHENTICATION);
+            warpaes_batch_destroy(batch);
+        }
+        std::vector<warpaes_status> statuses(pages.size(), WARPAES_ERROR_INTERNAL);
+        copy(statuses.data(), kept.get(), statuses.size() * sizeof statuses[0]);
+        Bytes view(modules_.size()), right = want;
+        copy(view.data(), there.get(), view.size());
+        for (std::size_t i = 0; i < pages.size(); ++i) {
+            const bool forged = !ctr && i == altered;
+            EXPECT_EQ(statuses[i], forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK) << i;
+            const std::uint64_t end = pages[i].offset + pages[i].header_bytes + pages[i].page_bytes;
+            if (forged)
+                std::fill_n(right.begin() + static_cast<std::ptrdiff_t>(end - texts_[i].size()), texts_[i].size(), 0);
+        }
+        EXPECT_TRUE(view == right) << ctr;
+    }
+}
+
 TEST_P(ParquetStaged, WhatIsAlteredIsNamedAndWiped) {
     add_page(2, -1, 50);
     add_page(0, 0, 300);
@@ -468,6 +564,19 @@ TEST_P(ParquetStaged, Refusals) {
     refused("seals: is null", entries_with(image.data(), nullptr, scratch.data(), &entry));
     refused("scratch: is null", entries_with(image.data(), seals.data(), nullptr, &entry));
     refused("entries: is null", entries_with(image.data(), seals.data(), scratch.data(), nullptr));
+    warpaes_table_message row = {};
+    warpaes_status status = WARPAES_OK;
+    warpaes_batch_table table = WARPAES_BATCH_TABLE_INIT;
+    const auto table_with = [&](void* there, const void* kept, void* room, warpaes_status* of,
+                                warpaes_table_message* list, warpaes_batch_table* out) {
+        return warpaes_parquet_staged_table(&its, pages.data(), 1, there, kept, room, of, list, out);
+    };
+    refused("image: is null", table_with(nullptr, seals.data(), scratch.data(), &status, &row, &table));
+    refused("seals: is null", table_with(image.data(), nullptr, scratch.data(), &status, &row, &table));
+    refused("scratch: is null", table_with(image.data(), seals.data(), nullptr, &status, &row, &table));
+    refused("statuses: is null", table_with(image.data(), seals.data(), scratch.data(), nullptr, &row, &table));
+    refused("messages: is null", table_with(image.data(), seals.data(), scratch.data(), &status, nullptr, &table));
+    refused("table: is null", table_with(image.data(), seals.data(), scratch.data(), &status, &row, nullptr));
     const auto decrypt_with = [&](warpaes_engine* engine, void* there, const void* kept) {
         return warpaes_parquet_decrypt_staged(engine, &its, pages.data(), 1, there, kept);
     };

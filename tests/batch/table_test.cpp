@@ -18,6 +18,9 @@ using Bytes = std::vector<std::uint8_t>;
 /// The data's memory and the backend.
 enum class Way { submit_on_host, submit_on_device, enqueue, enqueue_table_on_device };
 
+/// How a table's rows follow each other in memory.
+enum class Order { shuffled, ascending, equal_steps };
+
 struct Range {
     std::size_t extent;  ///< position in Tables::images_
     std::uint64_t begin, bytes;
@@ -40,16 +43,18 @@ protected:
     }
     [[nodiscard]] bool on_gpu() const { return GetParam() == "cuda"; }
 
-    /// Input, output, and all else; or one memory for everything.
-    void make_extents(std::size_t bytes, bool one) {
-        images_.assign(one ? 1 : 3, Bytes(bytes));
+    /// One memory for everything, one for text and one for all else, or separate ones for input and output.
+    void make_extents(std::size_t bytes, std::size_t count) {
+        images_.assign(count, Bytes(bytes));
         for (Bytes& image : images_) {
             std::generate(image.begin(), image.end(), [&] { return static_cast<std::uint8_t>(random_()); });
         }
     }
     [[nodiscard]] std::size_t extent_of(int kind) const {
+        if (images_.size() == 2) return kind == 2 ? 1 : 0;
         return images_.size() == 1 ? 0 : static_cast<std::size_t>(kind);
     }
+    [[nodiscard]] bool may_be_in_place() const { return images_.size() != 3; }
     [[nodiscard]] std::uint64_t below(std::uint64_t n) { return random_() % n; }
 
     /// Input, output, IV, associated data, tag.
@@ -74,7 +79,7 @@ protected:
         for (const int i : {1, 4}) {
             if (i == 4 && !encrypts()) continue;
             for (int j = 0; j < 5; ++j) {
-                if (&a == &b && (i == j || (i == 1 && j == 0 && images_.size() == 1 && a.input == a.output))) continue;
+                if (&a == &b && (i == j || (i == 1 && j == 0 && may_be_in_place() && a.input == a.output))) continue;
                 if (mine[static_cast<std::size_t>(i)].meets(its[static_cast<std::size_t>(j)])) return true;
             }
         }
@@ -181,26 +186,31 @@ protected:
         return {Way::submit_on_host};
     }
 
-    /// Messages of up to `longest` bytes that do not touch each other, in any order.
-    void scatter(std::size_t count, std::uint64_t longest) {
+    /// Messages of up to `longest` bytes that do not touch each other.
+    void scatter(std::size_t count, std::uint64_t longest, Order order) {
         messages_.assign(count, {});
         std::array<std::uint64_t, 3> next{};
+        const bool equal = order == Order::equal_steps;
+        const std::uint64_t gap = below(20), unit = table_.mode == WARPAES_CBC ? 16 : 1;
         const auto take = [&](int kind, std::uint64_t bytes) {
             std::uint64_t& at = next[extent_of(kind)];
-            at += below(20);
+            at += equal ? gap : below(20);
             return std::exchange(at, at + bytes);
         };
+        const bool in_place = may_be_in_place() && below(2) == 0;
         for (auto& m : messages_) {
-            m.length =
-                below(longest + 1) / (table_.mode == WARPAES_CBC ? 16 : 1) * (table_.mode == WARPAES_CBC ? 16 : 1);
-            m.aad_len = table_.mode == WARPAES_GCM ? below(50) : 0;
+            const warpaes_table_message& before = &m == messages_.data() ? m : *(&m - 1);
+            const bool as_before = equal && &m != messages_.data() && below(8) != 0;
+            m.length = as_before ? before.length : below(longest + 1) / unit * unit;
+            m.aad_len = as_before ? before.aad_len : table_.mode == WARPAES_GCM ? below(50) : 0;
             m.input = take(0, m.length);
-            m.output = images_.size() == 1 && below(2) == 0 ? m.input : take(1, m.length);
+            m.output = may_be_in_place() && (order == Order::shuffled ? below(2) == 0 : in_place) ? m.input
+                                                                                                  : take(1, m.length);
             m.iv = take(2, table_.iv_len);
             m.aad = take(2, m.aad_len);
             m.tag = take(2, table_.tag_len);
         }
-        std::shuffle(messages_.begin(), messages_.end(), random_);
+        if (order == Order::shuffled) std::shuffle(messages_.begin(), messages_.end(), random_);
     }
     void set(warpaes_mode mode, warpaes_direction direction) {
         table_.mode = mode;
@@ -221,15 +231,18 @@ protected:
 TEST_P(Tables, MessagesAreThoseOfSingleCalls) {
     for (const Way way : ways()) {
         for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CTR, WARPAES_CBC}) {
-            for (const bool one : {false, true}) {
+            for (const auto& [memories, order] :
+                 {std::pair{3, Order::shuffled}, std::pair{1, Order::shuffled}, std::pair{3, Order::ascending},
+                  std::pair{2, Order::ascending}, std::pair{3, Order::equal_steps}, std::pair{2, Order::equal_steps},
+                  std::pair{1, Order::equal_steps}}) {
                 set(mode, WARPAES_ENCRYPT);
-                make_extents(std::size_t{1} << 17, one);
-                scatter(60, simulated() ? 900 : 1500);
+                make_extents(std::size_t{1} << 18, static_cast<std::size_t>(memories));
+                scatter(60, simulated() ? 900 : 1500, order);
                 check(way);
                 // What encryption wrote becomes the input.
                 for (const auto& m : messages_) ASSERT_EQ(alone(m, images_), WARPAES_OK) << warpaes_last_error();
                 set(mode, WARPAES_DECRYPT);
-                if (!one) std::swap(images_[0], images_[1]);
+                if (memories == 3) std::swap(images_[0], images_[1]);
                 for (auto& m : messages_) std::swap(m.input, m.output);
                 if (mode == WARPAES_GCM) {
                     for (std::size_t i = 0; i < messages_.size(); i += 7) images_.back()[messages_[i].tag] ^= 1;
@@ -249,8 +262,8 @@ TEST_P(Tables, HostileRowsHarmNoOthers) {
         for (const Way way : ways()) {
             const warpaes_mode modes[] = {WARPAES_GCM, WARPAES_CTR, WARPAES_CBC};
             set(modes[below(3)], below(2) == 0 ? WARPAES_ENCRYPT : WARPAES_DECRYPT);
-            make_extents(4000, below(2) == 0);
-            scatter(1 + below(24), 100);
+            make_extents(4000, 1 + below(3));
+            scatter(1 + below(24), 100, static_cast<Order>(below(3)));
             const std::uint64_t numbers[] = {0, 1, 16, 3990, 4000, 4001, UINT64_MAX, UINT64_MAX - 15, 1ULL << 63};
             for (std::uint64_t n = below(8); n != 0; --n) {
                 auto& m = messages_[below(messages_.size())];
@@ -269,7 +282,7 @@ TEST_P(Tables, HostileRowsHarmNoOthers) {
 
 TEST_P(Tables, FaultsOfATable) {
     set(WARPAES_CTR, WARPAES_ENCRYPT);
-    make_extents(256, true);
+    make_extents(256, 1);
     messages_ = {{.input = 0, .output = 0, .length = 16, .iv = 32, .aad = 0, .aad_len = 0, .tag = 0, .reserved = 0}};
     place(0, images_[0].data());
     std::array<warpaes_status, 2> statuses{};

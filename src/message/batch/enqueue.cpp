@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "engine/memory.hpp"
 #include "message/batch/clashes.hpp"
+#include "message/batch/table_groups.hpp"
 
 namespace warpaes {
 
@@ -112,6 +113,13 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
     static_assert(sizeof(warpaes_status) == sizeof(std::int32_t));
     if (faults) faults->write(stream);
     if (!groups.empty()) engine.gpu().enqueue(groups, *device, stream);
+}
+
+bool enqueue_in_order(Engine& engine, const KeyHandles& handles, const warpaes_batch_table& table, void* stream) {
+    const std::optional<TableGroups> ordered = groups_in_order(engine, handles, table);
+    if (!ordered) return false;
+    engine.gpu().enqueue(ordered->groups, ordered->device, stream);
+    return true;
 }
 
 }  // namespace warpaes

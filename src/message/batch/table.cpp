@@ -24,11 +24,6 @@ bool holds(const Extent& extent, std::uint64_t offset, std::uint64_t bytes) {
     return bytes == 0 || (offset <= extent.bytes && bytes <= extent.bytes - offset);
 }
 
-bool overlap(const Extent& a, const Extent& b) {
-    const auto first = reinterpret_cast<std::uintptr_t>(a.first), second = reinterpret_cast<std::uintptr_t>(b.first);
-    return a.bytes != 0 && b.bytes != 0 && first < second + b.bytes && second < first + a.bytes;
-}
-
 void check_statuses(const warpaes_batch_table& table, const TableEntries& entries) {
     if (table.count == 0) return;
     if (table.statuses == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "statuses: is null; a table needs them");
@@ -175,30 +170,51 @@ void find_faults(const std::vector<warpaes_table_message>& messages, Mode mode, 
 
 }  // namespace
 
-std::shared_ptr<const TableEntries> entries_of(const warpaes_batch_table& table, void* stream) {
-    const Mode mode = checked_mode(table.mode);
+bool overlap(const Extent& a, const Extent& b) {
+    const auto first = reinterpret_cast<std::uintptr_t>(a.first), second = reinterpret_cast<std::uintptr_t>(b.first);
+    return a.bytes != 0 && b.bytes != 0 && first < second + b.bytes && second < first + a.bytes;
+}
+
+TableEntries checked_extents(const warpaes_batch_table& table) {
+    (void)checked_mode(table.mode);
     (void)checked_direction(table.direction);
     if (table.key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "key: is null");
-    auto made = std::make_shared<TableEntries>();
-    made->input = checked_extent(table.input, "input");
-    made->output = checked_extent(table.output, "output");
-    made->iv = checked_extent(table.iv, "iv");
-    made->aad = checked_extent(table.aad, "aad");
-    made->tag = checked_extent(table.tag, "tag");
-    check_statuses(table, *made);
+    TableEntries made;
+    made.input = checked_extent(table.input, "input");
+    made.output = checked_extent(table.output, "output");
+    made.iv = checked_extent(table.iv, "iv");
+    made.aad = checked_extent(table.aad, "aad");
+    made.tag = checked_extent(table.tag, "tag");
+    check_statuses(table, made);
+    return made;
+}
+
+warpaes_batch_entry entry_of(const warpaes_batch_table& table) {
+    warpaes_batch_entry e{};
+    e.mode = table.mode;
+    e.direction = table.direction;
+    e.count = 1;
+    e.iv_len = table.iv_len;
+    e.tag_len = table.tag_len;
+    e.data_unit_step = table.data_unit_step;
+    e.data_unit_len = table.data_unit_len;
+    e.key = table.key;
+    e.tweak_key = table.tweak_key;
+    return e;
+}
+
+std::shared_ptr<const TableEntries> entries_of(const warpaes_batch_table& table, void* stream) {
+    auto made = std::make_shared<TableEntries>(checked_extents(table));
     const std::vector<warpaes_table_message> messages = copy_of(table, stream);
     made->faults.resize(messages.size(), WARPAES_OK);
     made->entries.reserve(messages.size());
+    warpaes_batch_entry e = entry_of(table);
     for (const warpaes_table_message& m : messages) {
         const auto at = [](std::uint64_t offset, bool there) {
             warpaes_elements elements{};
             if (there) elements.at.offset = offset;
             return elements;
         };
-        warpaes_batch_entry e{};
-        e.mode = table.mode;
-        e.direction = table.direction;
-        e.count = 1;
         e.length = m.length;
         e.input = at(m.input, m.length != 0);
         e.output = at(m.output, m.length != 0);
@@ -206,16 +222,10 @@ std::shared_ptr<const TableEntries> entries_of(const warpaes_batch_table& table,
         e.aad = at(m.aad, m.aad_len != 0);
         e.tag = at(m.tag, table.tag_len != 0);
         e.aad_len = m.aad_len;
-        e.iv_len = table.iv_len;
-        e.tag_len = table.tag_len;
-        e.data_unit_step = table.data_unit_step;
-        e.data_unit_len = table.data_unit_len;
-        e.key = table.key;
-        e.tweak_key = table.tweak_key;
         e.statuses = table.statuses + made->entries.size();
         made->entries.push_back(e);
     }
-    find_faults(messages, mode, table, *made);
+    find_faults(messages, static_cast<Mode>(table.mode), table, *made);
     return made;
 }
 
