@@ -2,7 +2,8 @@
 """Measures encrypted models and KV blocks on a GPU, compared with loaders of models in clear, in one run.
 
 Prints the rows; the record goes to bench/results/serving. Needs PyTorch, safetensors and cryptography. What needs
-fastsafetensors, runai_model_streamer, kvikio or transformers is skipped without them, and the record lists it in `left_out`.
+fastsafetensors, runai_model_streamer, kvikio or transformers is skipped without them, and the record lists it in
+`left_out`.
 
     PYTHONPATH=build/cuda/python python3 tools/serving_bench.py
 

@@ -202,6 +202,82 @@ TEST_F(FileStream, AnAlteredSegmentIsAnErrorAndNoText) {
     EXPECT_EQ(stream, nullptr);
 }
 
+/// The calls of llama.cpp's llama_file (src/llama-mmap.cpp) without mmap and direct I/O, on a stream that it was given.
+class LlamaFile {
+public:
+    explicit LlamaFile(FILE* stream) : stream_(stream) {
+        seek(0, SEEK_END);
+        size_ = tell();
+        seek(0, SEEK_SET);
+    }
+    LlamaFile(const LlamaFile&) = delete;
+    LlamaFile& operator=(const LlamaFile&) = delete;
+    ~LlamaFile() { std::fclose(stream_); }
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] std::size_t tell() const {
+        const long at = std::ftell(stream_);
+        EXPECT_NE(at, -1);
+        return static_cast<std::size_t>(at);
+    }
+    void seek(std::size_t offset, int whence) const {
+        EXPECT_EQ(std::fseek(stream_, static_cast<long>(offset), whence), 0);
+    }
+    /// One call for a whole tensor. Empty, or why it failed.
+    [[nodiscard]] std::string read(void* to, std::size_t length) const {
+        if (length == 0) return {};
+        errno = 0;
+        const std::size_t got = std::fread(to, length, 1, stream_);
+        if (std::ferror(stream_) != 0) return std::strerror(errno);
+        return got == 1 ? std::string() : "unexpectedly reached end of file";
+    }
+    [[nodiscard]] std::string read_at(void* to, std::size_t length, std::size_t offset) const {
+        seek(offset, SEEK_SET);
+        return read(to, length);
+    }
+
+private:
+    FILE* stream_;
+    std::size_t size_ = 0;
+};
+
+TEST_F(FileStream, LlamaCppsCallsReadTensors) {
+    use("AES256_GCM_HKDF_1MB");
+    constexpr std::size_t header = 4096 + 17, alignment = 32;
+    const std::vector<std::size_t> lengths = {5'000'000, 3, 1 << 20, 0, 2'300'001};
+    std::vector<std::size_t> offsets;
+    std::size_t end = header;
+    for (const std::size_t length : lengths) {
+        offsets.push_back((end + alignment - 1) / alignment * alignment);
+        end = offsets.back() + length;
+    }
+    const Bytes model = random_bytes(end, 45);
+    const std::string path = sealed(model);
+    {
+        const LlamaFile file(open(path));
+        ASSERT_EQ(file.size(), model.size());
+        EXPECT_EQ(file.tell(), 0);
+        Bytes word(4);
+        for (std::size_t at = 0; at < header; at += 4) {  // fields, one after the other
+            ASSERT_EQ(file.read(word.data(), 4), "");
+            ASSERT_TRUE(std::equal(word.begin(), word.end(), model.begin() + static_cast<std::ptrdiff_t>(at)));
+        }
+        for (const std::size_t i : {4u, 0u, 3u, 2u, 1u, 0u}) {
+            Bytes tensor(lengths[i]);
+            ASSERT_EQ(file.read_at(tensor.data(), tensor.size(), offsets[i]), "");
+            ASSERT_TRUE(
+                std::equal(tensor.begin(), tensor.end(), model.begin() + static_cast<std::ptrdiff_t>(offsets[i])));
+        }
+        Bytes tensor(lengths[4] + 1);
+        EXPECT_EQ(file.read_at(tensor.data(), tensor.size(), offsets[4]), "unexpectedly reached end of file");
+    }
+    Bytes altered = file_of(path);
+    altered[3 << 20] ^= 1;  // in the first tensor
+    write_file(path, altered);
+    const LlamaFile file(open(path));
+    Bytes tensor(lengths[0]);
+    EXPECT_EQ(file.read_at(tensor.data(), tensor.size(), offsets[0]), std::strerror(EIO));
+}
+
 TEST_F(FileStream, ReadingHasNoDescriptorAndDoesNotWrite) {
     use("AES128_GCM_HKDF_4KB");
     FILE* const stream = open(sealed(random_bytes(100, 6)));

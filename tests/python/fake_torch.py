@@ -18,8 +18,8 @@ work: list[tuple[Any, ...]] = []
 class Device:
     index = None
 
-    def __init__(self, kind: str) -> None:
-        self.type = kind
+    def __init__(self, kind: Any) -> None:
+        self.type = getattr(kind, "type", kind)
 
 
 class DType:

@@ -20,7 +20,6 @@ import unittest
 from typing import Any
 from unittest import mock
 
-import tomllib
 import warpaes
 from support import needed, optional
 from warpaes.exceptions import FormatError, InvalidSignature, InvalidTag, KeysetError
@@ -351,71 +350,6 @@ class Folders(Case):
         place.write_text(json.dumps(about | {"files": {"\x1b[2J": about["files"][name]}}) + "\n")
         status, out, _ = run("inspect", self.target)
         self.assertEqual((status, "\x1b" in out, "x1b[2J" in out), (0, False, True))
-
-
-class Vllm(Case):
-    """The plugin with vLLM's interface of loaders: a registry, and a loader that opens shards by safetensors.
-
-    vLLM itself is not installed. The replacement refuses unknown options, keeps its load format and reads as vLLM does.
-    """
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.registry: dict[str, Any] = {}
-        loader = types.ModuleType("vllm.model_executor.model_loader")
-        utils = types.ModuleType("vllm.model_executor.model_loader.weight_utils")
-        default = types.ModuleType("vllm.model_executor.model_loader.default_loader")
-        utils.safe_open = needed("safetensors").safe_open  # type: ignore[attr-defined]
-
-        class DefaultModelLoader:
-            def __init__(self, load_config: Any) -> None:
-                extra = load_config.model_loader_extra_config
-                if set(extra) - {"enable_multithread_load", "num_threads", "enable_weights_track"}:
-                    raise ValueError("Unexpected extra config keys")
-                if load_config.load_format != "safetensors":
-                    raise ValueError(f"Unknown load_format: {load_config.load_format}")
-                self.load_config = load_config
-
-            def load_weights(self, model: dict[str, Any], model_config: Any) -> None:
-                for path in sorted(pathlib.Path(model_config.model).glob("*.safetensors")):
-                    with utils.safe_open(str(path), framework="np") as file:
-                        for name in file.keys():  # noqa: SIM118
-                            model[name] = file.get_tensor(name)
-
-        default.DefaultModelLoader = DefaultModelLoader  # type: ignore[attr-defined]
-
-        def register_model_loader(name: str) -> Any:
-            return lambda kind: self.registry.setdefault(name, kind)
-
-        loader.register_model_loader = register_model_loader  # type: ignore[attr-defined]
-        packages = {name: types.ModuleType(name) for name in ("vllm", "vllm.model_executor")}
-        added = {**packages, **{each.__name__: each for each in (loader, utils, default)}}
-        sys.modules.update(added)
-        self.addCleanup(lambda: [sys.modules.pop(name) for name in added])
-
-    def test_a_model(self) -> None:
-        tensors = self.encrypt()
-        points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-        module, _, function = points["vllm.general_plugins"]["warpaes"].partition(":")
-        for _ in range(2):  # vLLM may call it several times
-            getattr(importlib.import_module(module), function)()
-        kind = self.registry["warpaes"]
-        config = types.SimpleNamespace(
-            load_format="warpaes", model_loader_extra_config={"keyset": str(self.key), "num_threads": 2}
-        )
-        loader, model = kind(config), dict[str, Any]()
-        loader.load_weights(model, types.SimpleNamespace(model=str(self.target)))
-        self.assertEqual(model.keys(), tensors.keys() - {"lora"})
-        self.assertTrue(all((model[name] == tensors[name]).all() for name in model))
-        self.assertEqual((config.load_format, "keyset" in config.model_loader_extra_config), ("warpaes", True))
-        config.model_loader_extra_config = {}
-        with self.assertRaisesRegex(ValueError, "WARPAES_KEYSET"):
-            kind(config)
-        with mock.patch.dict(os.environ, WARPAES_KEYSET=str(self.key)):
-            loader = kind(config)
-        sorted(self.target.glob("*.safetensors"))[0].unlink()
-        with self.assertRaisesRegex(FormatError, "is missing"):
-            loader.load_weights({}, types.SimpleNamespace(model=str(self.target)))
 
 
 class Unlocked(Case):

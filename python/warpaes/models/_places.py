@@ -39,7 +39,7 @@ class LocalPlace:
     """A folder of a local file system."""
 
     def __init__(self, path: str, reader: str = "threads") -> None:
-        """Take a path, and the way in which its files are read."""
+        """Take a path and the name of a reader."""
         self.path, self._reader = path, reader
 
     def shown(self, name: str) -> str:

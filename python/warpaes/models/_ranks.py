@@ -66,9 +66,9 @@ def _compared(group: Any, what: str) -> Iterator[list[str]]:
             outcomes(f"{type(error).__name__}: {error}")
         raise
     found = outcomes("")
-    for number, (error, _) in enumerate(found):
-        if error:
-            raise RuntimeError(f"rank {number} {what}: {error}")
+    for number, (outcome, _) in enumerate(found):
+        if outcome:
+            raise RuntimeError(f"rank {number} {what}: {outcome}")
     for number, (_, others) in enumerate(found):
         if others != facts:
             raise RuntimeError(f"rank {number} has opened another model, or another version of this one")

@@ -21,8 +21,8 @@ _turn = threading.Lock()
 class _Opener:
     """Replaces ``safetensors.safe_open`` for the files of encrypted model folders."""
 
-    def __init__(self, keys: Keyset | str, root: str | os.PathLike[str] | None = None) -> None:
-        self._keys = keys
+    def __init__(self, keys: Keyset | str, root: str | os.PathLike[str] | None = None, reader: str = "threads") -> None:
+        self._keys, self._reader = keys, reader
         self._lock = threading.Lock()
         self._folders: dict[str, Folder] = {}
         self._opened = False
@@ -41,7 +41,7 @@ class _Opener:
     def _folder_at(self, root: str) -> Folder:
         with self._lock:
             if root not in self._folders:
-                folder = Folder(root, self._keys)
+                folder = Folder(root, self._keys, reader=self._reader)
                 folder.check_shards()
                 self._folders[root] = folder
             return self._folders[root]
@@ -84,7 +84,8 @@ def _refusing(what: str) -> Callable[..., Any]:
 
 
 @contextlib.contextmanager
-def _in_place_of(old: Any, new: Any) -> Iterator[None]:
+def in_place_of(old: Any, new: Any) -> Iterator[None]:
+    """Put another function in the place of one, in all modules, until the block ends."""
     _replace(old, new)
     try:
         yield
@@ -115,6 +116,18 @@ def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -
         ModuleNotFoundError: The package safetensors is missing.
         InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``.
     """
+    with opening(keys, folder):
+        yield
+
+
+@contextlib.contextmanager
+def opening(
+    keys: Keyset | str, folder: str | os.PathLike[str] | None, reader: str = "threads"
+) -> Iterator[Callable[..., safe_open]]:
+    """Do the work of ``unlocked``; the block gets the function that replaces ``safetensors.safe_open``.
+
+    ``reader``: how a GPU gets the ciphertext, as for ``safetensors.safe_open``.
+    """
     import safetensors
 
     with contextlib.suppress(ModuleNotFoundError):  # its functions have their own name for the function
@@ -123,15 +136,15 @@ def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -
     if not _turn.acquire(blocking=False):
         raise RuntimeError("unlocked: another block is active in this process")
     try:
-        opener = _Opener(keys, folder)
+        opener = _Opener(keys, folder, reader)
         with contextlib.ExitStack() as places:
-            places.enter_context(_in_place_of(safetensors.safe_open, opener))
+            places.enter_context(in_place_of(safetensors.safe_open, opener))
             # transformers and diffusers read whole files so, for example with disable_mmap.
-            places.enter_context(_in_place_of(safetensors.deserialize, _refusing("safetensors.deserialize")))
+            places.enter_context(in_place_of(safetensors.deserialize, _refusing("safetensors.deserialize")))
             if (torch := sys.modules.get("torch")) is not None:
                 # Packages fall back to it where they find no *.safetensors.
-                places.enter_context(_in_place_of(torch.load, _refusing("torch.load")))
-            yield
+                places.enter_context(in_place_of(torch.load, _refusing("torch.load")))
+            yield opener
         opener.check()
     finally:
         _turn.release()

@@ -2,25 +2,82 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._unlocked import unlocked
+from ..safetensors import safe_open
+from ._unlocked import in_place_of, opening
 
 LOAD_FORMAT = "warpaes"
+#: Bytes of weights that are decrypted at once, in addition to the model.
+GROUP_BYTES = 1 << 30
+
+
+def _device_of(model: Any) -> Any:
+    """Return the device of a model's weights. Weights that are quantized while they are loaded are nowhere before."""
+    import torch
+
+    for weight in model.parameters():
+        if weight.device.type != "meta":
+            return weight.device
+    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else "cpu"
+
+
+def _is_wanted(experts: set[int] | None) -> Callable[[str], bool]:
+    """Return whether this rank has the weight of a name; ``experts``: those of this rank, or None for all."""
+    if experts is None:
+        return lambda name: True
+    from vllm.model_executor.model_loader.ep_weight_filter import should_skip_weight
+
+    return lambda name: not should_skip_weight(name, experts)
+
+
+def _groups(file: safe_open, names: list[str]) -> Iterator[list[str]]:
+    """Yield names of tensors that have about ``GROUP_BYTES`` together."""
+    group: list[str] = []
+    size = 0
+    for name in names:
+        first, end = file._file.entries[name]["data_offsets"]
+        if group and size + end - first > GROUP_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(name)
+        size += end - first
+    if group:
+        yield group
+
+
+def _weights_on(device: Any, opener: Callable[..., safe_open], real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that stands in the place of ``real``, vLLM's iterator over the weights of files.
+
+    The weights are decrypted on a device.
+    """
+
+    def weights(files: list[str], *arguments: Any, local_expert_ids: Any = None, **options: Any) -> Iterator[Any]:
+        if "torchao" in arguments:  # vLLM assembles these tensors itself, in host memory
+            yield from real(files, *arguments, local_expert_ids=local_expert_ids, **options)
+            return
+        is_wanted = _is_wanted(local_expert_ids)
+        for path in sorted(files):
+            with opener(path, "pt", device) as file:
+                for names in _groups(file, [name for name in file.offset_keys() if is_wanted(name)]):
+                    yield from file._tensors(names)
+
+    return weights
 
 
 def register() -> None:
     """Register the load format; vLLM calls it in each of its processes (entry point ``vllm.general_plugins``)."""
-    from vllm.model_executor.model_loader import register_model_loader
-    from vllm.model_executor.model_loader.default_loader import DefaultModelLoader
+    from vllm.model_executor.model_loader import default_loader, register_model_loader
 
-    class WarpaesModelLoader(DefaultModelLoader):  # type: ignore[misc]  # vLLM has no types here
-        """Loads encrypted model folders like vLLM's own loader for ``*.safetensors``."""
+    class WarpaesModelLoader(default_loader.DefaultModelLoader):  # type: ignore[misc]  # vLLM has no types here
+        """Loads encrypted model folders like vLLM's own loader for ``*.safetensors``. A GPU decrypts its weights."""
 
         def __init__(self, load_config: Any) -> None:
-            """Take ``keyset`` out of ``model_loader_extra_config``, or the environment's WARPAES_KEYSET.
+            """Take ``keyset`` and ``reader`` out of ``model_loader_extra_config``, or WARPAES_KEYSET.
 
             Raises:
                 ValueError: Neither names a keyset.
@@ -34,13 +91,22 @@ def register() -> None:
                     '--model-loader-extra-config \'{"keyset": "PLACE"}\''
                 )
             self._keys: str = keys
+            self._reader: str = extra.pop("reader", "threads")
             plain.load_format, plain.model_loader_extra_config = "safetensors", extra
             super().__init__(plain)
 
         def load_weights(self, model: Any, model_config: Any) -> None:
             """Load the weights of a model; exceptions are those of ``unlocked``."""
             place = model_config.model
-            with unlocked(self._keys, place if os.path.isdir(place) else None):
+            iterators = (
+                default_loader.safetensors_weights_iterator,
+                default_loader.multi_thread_safetensors_weights_iterator,
+            )
+            with contextlib.ExitStack() as places:
+                folder = place if os.path.isdir(place) else None
+                opener = places.enter_context(opening(self._keys, folder, self._reader))
+                for real in iterators:
+                    places.enter_context(in_place_of(real, _weights_on(_device_of(model), opener, real)))
                 super().load_weights(model, model_config)
 
     register_model_loader(LOAD_FORMAT)(WarpaesModelLoader)
