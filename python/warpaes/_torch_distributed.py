@@ -7,6 +7,8 @@ files, so that a file that was renamed, exchanged, or taken from another checkpo
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import hashlib
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -235,3 +237,18 @@ class StorageReader(FileSystemReader):
                 raise FileNotFoundError(f"{self.fs.concat_path(self.path, name)} is missing from the checkpoint")
         self.fs.numbers = numbers
         return metadata
+
+    def prepare_local_plan(self, plan: Any) -> Any:
+        """Tell the coordinator which checkpoint this rank reads."""
+        text = repr(sorted(self.fs.numbers.items())).encode()
+        return dataclasses.replace(super().prepare_local_plan(plan), storage_data=hashlib.sha256(text).hexdigest())
+
+    def prepare_global_plan(self, plans: list[Any]) -> Any:
+        """Compare the checkpoints of all ranks.
+
+        Raises:
+            InvalidTag: Ranks read different checkpoints, each of them authentic.
+        """
+        if len({plan.storage_data for plan in plans}) > 1:
+            raise InvalidTag(f"{self.path}: the ranks read different checkpoints: its {_METADATA} was replaced")
+        return super().prepare_global_plan(plans)

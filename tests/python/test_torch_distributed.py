@@ -276,7 +276,7 @@ class Distributed(Case):
 
 
 RANK = """
-import datetime, sys, torch, torch.distributed as dist, torch.distributed.checkpoint as dcp, warpaes.torch
+import datetime, os, sys, torch, torch.distributed as dist, torch.distributed.checkpoint as dcp, warpaes.torch
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard, distribute_tensor
 
@@ -285,6 +285,8 @@ dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=240))
 rank, mesh = dist.get_rank(), init_device_mesh("cpu", (2,))
 whole = torch.arange(200_000.0).reshape(1000, 200)
 state = {"w": distribute_tensor(whole if action == "save" else whole * 0, mesh, [Shard(0)]), "step": 7}
+if action == "mixed":
+    folder += str(rank)
 if action == "save":
     dcp.save(state, storage_writer=warpaes.torch.StorageWriter(folder, place))
 else:
@@ -292,9 +294,10 @@ else:
     try:
         dcp.load(state, storage_reader=warpaes.torch.StorageReader(folder, place))
         local = state["w"].to_local()
-        print(f"rank {rank} read", torch.equal(local, whole[500 * rank : 500 * rank + 500]), state["step"], flush=True)
+        said = f"rank {rank} read {torch.equal(local, whole[500 * rank : 500 * rank + 500])} {state['step']}"
     except dcp.CheckpointException as error:
-        print(f"rank {rank} refused", str(error).replace(chr(10), " "), flush=True)
+        said = f"rank {rank} refused {str(error).replace(chr(10), ' ')[-1500:]}"
+    os.write(1, said.encode() + b"\\n")  # longer ones would not be written at once
 dist.destroy_process_group()
 """
 
@@ -313,6 +316,12 @@ class Ranks(Case):
         self.run_ranks("save")
         self.assertEqual(sorted(re.findall("rank . read .*", self.run_ranks("load"))), [
             "rank 0 read True 7", "rank 1 read True 7"])  # fmt: skip
+        kept, other = self.folder / "step0", self.folder / "step1"
+        (self.folder / "step").rename(kept)
+        self.run_ranks("save")
+        shutil.copytree(self.folder / "step", other)
+        found = self.run_ranks("mixed")  # each rank sees another checkpoint, and each is authentic
+        self.assertEqual(len(re.findall("rank . refused .*the ranks read different checkpoints", found)), 2, found)
         of_rank_1 = self.folder / "step/__1_0.distcp"
         content = bytearray(of_rank_1.read_bytes())
         content[len(content) // 2] ^= 1
