@@ -182,10 +182,12 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
 }
 
 Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
-                   std::optional<CallerStream> stream, int input_device)
+                   std::optional<CallerStream> stream, int input_device, int output_device)
     : engine_(engine), stream_(stream) {
     const MemoryPlace in = input_device >= 0 ? MemoryPlace{Memory::device, input_device} : place_of(input);
-    const MemoryPlace out = output == input ? in : place_of(output);
+    const MemoryPlace out = output == input      ? in
+                            : output_device >= 0 ? MemoryPlace{Memory::device, output_device}
+                                                 : place_of(output);
     const bool in_device = in.kind == Memory::device, out_device = out.kind == Memory::device;
     if (in_device && out_device && in.device != out.device) {
         throw Error(WARPAES_ERROR_ARGUMENT, "output: lies on another device than input");

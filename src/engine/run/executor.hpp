@@ -73,10 +73,10 @@ class Executor {
 public:
     /// For buffers in host memory; does not call CUDA to find out.
     explicit Executor(Engine& engine) : engine_(engine) {}
-    /// Finds out where the buffers lie; `input_device`: the device where the input lies, or -1: not yet known. Throws
-    /// Error{ARGUMENT, BACKEND} if no backend can reach both.
+    /// Finds out where the buffers lie; `input_device`, `output_device`: the devices where they lie, or -1: not yet
+    /// known. Throws Error{ARGUMENT, BACKEND} if no backend can reach both.
     Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
-             std::optional<CallerStream> stream = std::nullopt, int input_device = -1);
+             std::optional<CallerStream> stream = std::nullopt, int input_device = -1, int output_device = -1);
 
     /// Runs a message, or a stretch of one, whose buffers lie in the same memory as the constructor's: see run_group().
     /// On a caller's stream the tag must be in memory that the device can write.

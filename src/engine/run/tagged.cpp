@@ -19,9 +19,10 @@ constexpr std::uint64_t hashed_here = 2 * block_bytes;
 int device_for_stream(const MessageGroup& m) {
     const bool data = m.length != 0, encrypt = m.direction == Direction::encrypt;
     const void* const written = encrypt ? static_cast<const void*>(m.tag.first) : m.statuses;
-    const int device = device_of(data ? static_cast<const void*>(m.input.first) : written);
-    const auto lies_there = [device](const void* pointer) {
-        return device >= 0 && pointer != nullptr && device_of(pointer) == device;
+    const void* const first = data ? static_cast<const void*>(m.input.first) : written;
+    const int device = device_of(first);
+    const auto lies_there = [&](const void* pointer) {
+        return device >= 0 && pointer != nullptr && (pointer == first || device_of(pointer) == device);
     };
     if (data && (!lies_there(m.input.first) || (m.mode != Mode::cmac && !lies_there(m.output.first)))) {
         throw Error(WARPAES_ERROR_ARGUMENT,
@@ -45,16 +46,19 @@ int device_for_stream(const MessageGroup& m) {
 
 /// A GCM message that a stream can run without the memory that a batch needs: its associated data is such that the host
 /// can hash it, and the tag that encryption writes has 16 bytes, in memory that the device can write.
-bool is_simple(const MessageGroup& m) {
-    if (m.mode != Mode::gcm) return false;
-    if (m.direction == Direction::decrypt) {
-        return m.length != 0 && (m.aad_length == 0 || device_of(m.aad.first) < 0);
-    }
+bool is_simple(const MessageGroup& m, int aad_device) {
+    if (m.mode != Mode::gcm || aad_device >= 0) return false;
+    if (m.direction == Direction::decrypt) return m.length != 0;
     if (m.tag_length != block_bytes) return false;
     // Without text, the tag may be the only part that lies on a device.
     if (m.length == 0 && (device_of(m.input.first) < 0 || device_of(m.output.first) < 0)) return false;
-    if (m.aad_length != 0 && device_of(m.aad.first) >= 0) return false;
     return place_of(m.tag.first).kind != Memory::pageable;
+}
+
+FieldElement digest_here(const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes) {
+    FieldElement digest;
+    hash_blocks(key.hash_key().powers[0], data, bytes, digest);
+    return digest;
 }
 
 }  // namespace
@@ -69,11 +73,7 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
                         Outcome* ran) {
     if (bytes == 0) return {};
     Executor executor(engine, data, data);
-    if (bytes <= hashed_here && !executor.on_device()) {
-        FieldElement digest;
-        hash_blocks(key.hash_key().powers[0], data, bytes, digest);
-        return digest;
-    }
+    if (bytes <= hashed_here && !executor.on_device()) return digest_here(key, data, bytes);
     Block digest;
     executor.run({.mode = Mode::gcm,
                   .direction = Direction::encrypt,
@@ -96,9 +96,11 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, std::optional<Ca
     const std::span<const std::uint8_t> given_iv(m.iv.first, static_cast<std::size_t>(m.iv_length));
     MessageGroup message = m;
     if (m.mode == Mode::cmac) message.output = {};
-    const bool simple = stream && is_simple(m);
+    const int aad_device = m.aad_length != 0 ? device_of(m.aad.first) : -1;
+    const bool simple = stream && is_simple(m, aad_device);
+    int output_device = -1;
     if (stream && (decrypt || !simple)) {
-        input_device = device_for_stream(m);
+        input_device = output_device = device_for_stream(m);
         if (!simple) {
             engine.require_gpu();
             engine.gpu().enqueue({&message, 1}, input_device, stream->stream);
@@ -109,17 +111,18 @@ TaggedOutcome run_tagged(Engine& engine, const MessageGroup& m, std::optional<Ca
     if (empty && !stream) message.input = message.output = {};
     std::uint8_t* const output = message.output.first;
     Executor executor(engine, message.input.first, m.mode == Mode::cmac ? message.input.first : output, stream,
-                      input_device);
+                      input_device, output_device);
     message.iv = {};
     // Small inputs and inputs that a CPU reads are copied to host memory. The copies also protect them from the output,
     // which may be written before they have been read.
-    const int aad_device = m.aad_length != 0 ? device_of(m.aad.first) : -1;
     std::optional<SecretBuffer> copied_aad;
     Block iv{};  // of GCM: J0, which begins with the IV if that has 12 bytes
     Secret<Block> aad_digest;
     Outcome hashed;
     if (gcm) {
-        const FieldElement of_aad = gcm_digest(engine, *m.key, m.aad.first, m.aad_length, &hashed);
+        const bool here = aad_device < 0 && m.aad_length != 0 && m.aad_length <= hashed_here;
+        const FieldElement of_aad = here ? digest_here(*m.key, m.aad.first, m.aad_length)
+                                         : gcm_digest(engine, *m.key, m.aad.first, m.aad_length, &hashed);
         iv = pre_counter(engine, *m.key, given_iv);
         *aad_digest = store_element(of_aad);
         message.aad_digest = &*aad_digest;
