@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import pathlib
+import pty
 import re
 import subprocess
 import sys
@@ -52,6 +54,41 @@ with tempfile.TemporaryDirectory() as folder:
     opened = ["decrypt", "-k", "exec:cat key.json", "sealed", "-o", "-"]
     text = subprocess.run([program, *opened], cwd=folder, capture_output=True, check=True).stdout
     assert text == pathlib.Path(folder, "key.json").read_bytes()
+
+
+def on_terminal(*command: str) -> str:
+    """Run a command that asks for passphrases on its terminal, answer all questions alike, and return its output."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(command[0], command)
+    shown, answered = b"", 0
+    while True:
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:  # the child has closed the terminal
+            break
+        questions = len(re.findall(rb"assphrase of [^\r\n]*:", shown))
+        if questions > answered:
+            os.write(terminal, b"correct horse battery staple\n" * (questions - answered))
+            answered = questions
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(terminal)
+    assert status == 0, (command, status, shown)
+    return shown.decode()
+
+
+# A new user's first encrypted file: one command after `pip install`, and one to read it.
+with tempfile.TemporaryDirectory() as folder:
+    letter = pathlib.Path(folder, "letter.txt")
+    letter.write_text("Dear reader")
+    assert on_terminal(str(program), "encrypt", "--passphrase", str(letter)).count("New passphrase") == 2
+    sealed_letter = pathlib.Path(folder, "letter.txt.warpaes")
+    assert b"Dear reader" not in sealed_letter.read_bytes()
+    as_module = [sys.executable, "-m", "warpaes"]
+    shown = on_terminal(*as_module, "cat", str(sealed_letter))
+    assert "Dear reader" in shown, shown
+    usage = subprocess.run([*as_module, "--help"], cwd=folder, capture_output=True, text=True, check=True).stdout
+    assert usage == subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
 bulk = subprocess.run([sys.argv[1], "bulk", "status", "."], capture_output=True, text=True)
 assert bulk.returncode == 1 and "pip install 'warpaes[bulk]'" in bulk.stderr, bulk
 print(f"warpaes {warpaes.__version__} works from the wheel")
