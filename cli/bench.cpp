@@ -310,7 +310,7 @@ std::vector<BatchCase> make_batch_cases(const BenchOptions& o, const Found& foun
     });
     combine(or_else(o.mode_names, {"ctr", "cbc", "gcm"}), [](BatchCase& c, const std::string& name) {
         c.mode = find_batch_mode(name);
-        if (c.mode == nullptr) throw CLI::ValidationError("--mode", "'" + name + "' is not for batches");
+        if (c.mode == nullptr) throw CLI::ValidationError("--mode", "'" + name + "' is not a mode for batches");
     });
     combine(or_else(o.directions, {"encrypt"}), [](BatchCase& c, const std::string& name) {
         c.direction = name == "decrypt" ? WARPAES_DECRYPT : WARPAES_ENCRYPT;
@@ -338,7 +338,7 @@ constexpr const char* bench_help = R"(Usage: warpaes bench [options]
 
 Measures the throughput of backends, modes, keys and sizes, for data in device
 memory, page-locked memory and pageable memory. Options with LIST take several
-values with commas between them, or can be repeated.
+values, separated by commas, and can be repeated.
 
   --backend LIST     libcrypto, aesni, vaes, armv8, cuda; default: all
   --mode LIST        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac;
@@ -349,31 +349,31 @@ values with commas between them, or can be repeated.
   --segment LIST     also measure GCM in segments of these sizes; default:
                      1M,16K for messages from 64M on
   --data-unit N      data units of XTS; default: 4K
-  --from LIST        where the data lies: device, page-locked (with --messages:
+  --from LIST        memory of the data: device, page-locked (with --messages:
                      arena), pageable
-  --messages LIST    measure batches of these numbers of messages of --size
-                     bytes
+  --messages LIST    measure batches with these numbers of messages, each of
+                     --size bytes
   --keys LIST        with --messages: one (a key for all) or each (a new key for
                      each message)
   --aad LIST         with --messages: bytes of associated data of GCM and CCM;
                      default: 0
   --entry-each       with --messages: one entry for each message instead of one
                      for all
-  --in-flight N      with --messages: batches at a time; default: 1, for device
-                     memory 4
+  --in-flight N      with --messages: batches in flight; default: 1, or 4 for
+                     device memory
   --device N         the GPU; -1: all of them, for data in host memory. Default:
                      the first
   --threads N        host threads of a CPU backend; 0: all. Default: 1
-  --samples N        samples for each case, whose median counts; default: 9
+  --samples N        samples for each case; default: 9. The median is shown
   --seconds S        approximate time for each case; default: 0.3
-  --quick            measure few sizes
+  --quick            measure fewer sizes
   --json             print JSON instead of a table
   -o, --output FILE  also store the JSON in this file
   -f, --force        overwrite it
 
-GB/s are 10^9 bytes of plaintext per second, counted once. Every case stores its
-output, which is compared with libcrypto's. GMAC hashes associated data and
-stores nothing. CPU rows also show libcrypto's EVP, timed alternately with them.
+1 GB/s is 10^9 bytes of plaintext per second. Every case stores its output,
+which is compared with libcrypto's. GMAC hashes associated data and stores
+nothing. CPU rows also show libcrypto's EVP, measured in turn with the backend.
 
 Examples
   warpaes bench --quick
@@ -422,7 +422,8 @@ int run_bench(int argc, char** argv) {
         const bool here =
             name == "cuda" ? !found.devices.empty() : std::find(cpu.begin(), cpu.end(), name) != cpu.end();
         if (!here) {
-            throw Failure(WARPAES_ERROR_BACKEND, "--backend: '" + name + "' cannot run here; see `warpaes devices`");
+            throw Failure(WARPAES_ERROR_BACKEND,
+                          "--backend: '" + name + "' cannot run on this machine; see `warpaes devices`");
         }
     }
     json record{{"warpaes", warpaes_version()}, {"host", host_facts()}, {"gpu", found.gpu}, {"bench", json::array()}};

@@ -14,14 +14,14 @@ namespace {
 
 constexpr const char* calibrate_help = R"(Usage: warpaes calibrate [--quick] [--cpu-only] [--json]
 
-Measures every backend and GPU of this machine and stores the figures that the
-library chooses backends by: in the file that WARPAES_CALIBRATION names, or
-below $XDG_CACHE_HOME or ~/.cache. Takes half a minute, with a GPU a minute.
-Other programs that run at the same time spoil the figures.
+Measures every backend and GPU of this machine. The library chooses backends by
+the results, which are stored in the file that WARPAES_CALIBRATION names, or
+below $XDG_CACHE_HOME or ~/.cache. A run takes half a minute, or a minute with a
+GPU. Other programs that run at the same time distort the results.
 
-  --quick      take a few seconds: fewer sizes, and AES-256 estimated from
-               AES-128
-  --cpu-only   measure no GPU; stored figures of GPUs are kept
+  --quick      take a few seconds: measure fewer sizes, and estimate AES-256
+               from AES-128
+  --cpu-only   measure no GPU, and keep the stored results of GPUs
   --json       print a record
 )";
 
@@ -57,8 +57,8 @@ int run_calibrate(int argc, char** argv) {
         put_name(record, "path", path);
         print_json(record, 2);
     } else {
-        fmt::print("{} measurements in {:.1f} s; predictions of them are off by {:.1f} % in the median\n",
-                   result.measurements, result.seconds, 100 * result.median_error);
+        fmt::print("{} measurements in {:.1f} s; median error of the predictions: {:.1f} %\n", result.measurements,
+                   result.seconds, 100 * result.median_error);
         fmt::print("{}\n", *path != '\0' ? fmt::format("stored in {}", one_line(path)) : "stored nowhere");
     }
     return 0;

@@ -181,12 +181,12 @@ bool parse_options(CLI::App& app, int argc, char** argv, const char* help) {
         const std::string word = extra.empty() ? "" : extra.front();
         const std::string hint = hint_for_options(app, argc, argv);
         if (word.starts_with('-')) {
-            throw UsageError(fmt::format("'{}': there is no such option{} see `{} --help`",
-                                         word.substr(0, word.find('=')), hint.empty() ? ";" : hint, app.get_name()));
+            throw UsageError(fmt::format("'{}': unknown option{} see `{} --help`", word.substr(0, word.find('=')),
+                                         hint.empty() ? ";" : hint, app.get_name()));
         }
         const bool has_output = app.get_option_no_throw("--output") != nullptr;
-        throw UsageError(fmt::format("'{}': is too much{}; see `{} --help`", word,
-                                     has_output ? fmt::format(", unless -o {} is meant", word) : "", app.get_name()));
+        throw UsageError(fmt::format("'{}': unexpected argument{} see `{} --help`", word,
+                                     has_output ? fmt::format("; did you mean -o {}?", word) : ";", app.get_name()));
     } catch (const CLI::ParseError& error) {
         const std::string hint = hint_for_options(app, argc, argv);
         throw UsageError(fmt::format("{}{} see `{} --help`", error.what(), hint.empty() ? ";" : hint, app.get_name()));
@@ -211,7 +211,7 @@ std::optional<bool> parse_json_option(int argc, char** argv, const char* help) {
             fmt::print("{}", help);
             return std::nullopt;
         } else {
-            throw UsageError(fmt::format("'{}': unexpected; see `warpaes {} --help`", argv[i], argv[0]));
+            throw UsageError(fmt::format("'{}': unexpected argument; see `warpaes {} --help`", argv[i], argv[0]));
         }
     }
     return as_json;

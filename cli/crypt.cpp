@@ -196,8 +196,9 @@ public:
                     objection_to_result(o_, tasks_[i].output, is_raw_only(keys_.format) ? keys_.format : "");
                 outcomes_[i].skipped = why.empty();
                 outcomes_[i].status = why.empty() ? WARPAES_OK : WARPAES_ERROR_EXISTS;
-                outcomes_[i].error =
-                    why.empty() ? "" : fmt::format("output: '{}' is there and {}: move it away", tasks_[i].output, why);
+                outcomes_[i].error = why.empty() ? ""
+                                                 : fmt::format("output: '{}' already exists and {}; move it away",
+                                                               tasks_[i].output, why);
                 continue;
             }
             (tasks_.size() > 1 && !tasks_[i].input.empty() && tasks_[i].bytes < large_file ? small : large)
@@ -249,9 +250,8 @@ public:
         const auto skipped =
             std::count_if(outcomes_.begin(), outcomes_.end(), [](const Outcome& o) { return o.skipped; });
         if (skipped != 0 && !o_.json) {
-            note(
-                fmt::format("{} of {} {}\n", skipped, tasks_.size(),
-                            o_.action == Action::reencrypt ? "had the new key already" : "results were there already"));
+            note(fmt::format("{} of {} {}\n", skipped, tasks_.size(),
+                             o_.action == Action::reencrypt ? "already had the new key" : "results already existed"));
         }
         if (tasks_.size() == 1) {
             if (outcomes_[0].status != WARPAES_OK) throw Failure(status(), named_error(0));
@@ -310,7 +310,7 @@ private:
 
     void check_terminal() const {
         if (o_.action == Action::encrypt && data_on_stdout() && !o_.force && ::isatty(STDOUT_FILENO) != 0) {
-            throw UsageError("ciphertext is not for a terminal: give -o FILE, a pipe, or -f");
+            throw UsageError("ciphertext is not written to a terminal: give -o FILE, a pipe, or -f");
         }
     }
 
@@ -379,7 +379,9 @@ private:
     void choose_new_key() {
         const Keys& from = o_.to.keys.empty() ? keys_ : to_;
         if (o_.to.keys.empty() && keys_.raw) {
-            throw UsageError("--to: is missing: a raw key has no successor; `warpaes keygen -o new.json` makes one");
+            throw UsageError(
+                "--to: is missing; it is required because a raw key has no successor (`warpaes keygen -o new.json` "
+                "creates a keyset)");
         }
         new_primary_ = from.raw ? nullptr : primary_of(from);
         new_key_ = from.raw ? from.keyset.get() : new_primary_.get();
@@ -542,7 +544,7 @@ private:
     void note_of(const FileTask& task, const warpaes_file_result& result) {
         output_notes_.add(result.notes, task.output);
         if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
-            warn(fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete",
+            warn(fmt::format("'{}': a GPU failed; the CPU finished the work, and the result is complete",
                              task.called()));
         }
         if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.called(), result.bytes_read);
@@ -563,13 +565,13 @@ private:
                 return {status, fmt::format("does not look encrypted: {}", sentence)};
             }
             sentence +=
-                id ? fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id)
+                id ? fmt::format("; the disabled key {} opens it: `warpaes keys enable KEYSET {}`", *id, *id)
                 : status == WARPAES_ERROR_FORMAT ? look.hint
                 : task.stored
-                    ? "; files that were moved within the storage do not open, and --aad must be that of the encryption"
+                    ? "; a file that was moved within the storage does not open, and --aad must match the encryption"
                 : names_ == nullptr && looks_like_stored_name(std::filesystem::path(path).filename())
-                    ? "; its name seems to be encrypted: give --encrypted-names and the whole directory"
-                    : "; repeat -k to try several keys, and give the --aad of the encryption";
+                    ? "; its name seems to be encrypted: give --encrypted-names and the complete directory"
+                    : "; repeat -k to try several keys, and give the --aad that was used for encryption";
         }
         if (status == WARPAES_ERROR_NOT_FOUND && ::access(path.c_str(), F_OK) != 0) sentence += did_you_mean_file(path);
         return {status, sentence};
@@ -591,7 +593,7 @@ private:
         if (makes_files(o_.action)) {
             line += " -> " + (tasks_[i].output.empty() ? std::string("standard output") : tasks_[i].output);
         }
-        if (outcome.skipped) return line + ": left as it is";
+        if (outcome.skipped) return line + ": unchanged";
         line += fmt::format(": {}", human_bytes(static_cast<double>(outcome.bytes_read)));
         line += is_raw(outcome.key_id) ? ", the raw key" : fmt::format(", key {}", outcome.key_id);
         return outcome.backend.empty() ? line : line + ", " + outcome.backend;

@@ -18,11 +18,11 @@ Data
   --output-dir DIR       encrypt files, and directories with everything below
                          them, into DIR. Each result keeps its path,
                          permissions and times and gets the suffix .warpaes.
-                         It has no owner, links and attributes: tar keeps them
+                         Owners, links and attributes are lost; tar keeps them
   --encrypt-names        also encrypt names in DIR (with -k): see `warpaes list`
   --include PATTERN, --exclude PATTERN
-                         in directories take only, or skip, what has such a
-                         name ('*.tmp', .git) or path ('photos/raw/*')
+                         in directories: take only, or skip, files whose name
+                         ('*.tmp', .git) or path ('photos/raw/*') matches
   --skip-existing        with --output-dir: skip files whose result exists
   -n, --dry-run          only print which files would be made
   --aad TEXT, --aad-file FILE
@@ -35,17 +35,17 @@ Keys
                          path, env:NAME, fd:N or exec:'COMMAND ...' (a program
                          that prints it). The first of several encrypts.
                          Default: the place in WARPAES_KEYSET
-  --passphrase           the files get a keyset of their own, in front and under
-                         a passphrase, which the command asks for: nothing else
-                         has to be kept. `warpaes keys passphrase FILE` changes
-                         the passphrase
-  --to PLACE             the same under a key-encryption key (--help-all); may
-                         be repeated and combined: each of them opens the files
+  --passphrase           ask for a passphrase, and put a keyset under it at the
+                         start of each file. Nothing else is needed to decrypt.
+                         `warpaes keys passphrase FILE` changes the passphrase
+  --to PLACE             the same with a key-encryption key (see --help-all);
+                         may be repeated, and combined with --passphrase. Any
+                         one of them opens the files
 )";
 constexpr const char* encrypt_more =
     R"(  --passphrase-seconds S with --passphrase: seconds that one guess takes on
-                         this machine. Default: 1; a guess never takes less
-                         than 128 MiB
+                         this machine. Default: 1. A guess always needs at
+                         least 128 MiB of memory
   -d, --decrypt          decrypt, as `warpaes decrypt` does: for
                          tar -I 'warpaes encrypt -k keyset.json'
 )";
@@ -65,7 +65,7 @@ appears only after everything was authenticated. A pipe receives authenticated
 segments; only exit status 0 means that it has received all of them.
 
 Data
-  FILE                   without FILE, or with '-': standard input
+  FILE                   files to decrypt; default, or '-': standard input
   -o, --output FILE      name of the result. Default, or '-': standard output
   --output-dir DIR       decrypt files, and directories with everything below
                          them, into DIR. Each result keeps its path,
@@ -73,26 +73,26 @@ Data
                          Files in directories that do not look encrypted are
                          skipped
   --encrypted-names      FILE is a directory of `encrypt --encrypt-names`
-  --name PATH            of it, only this file, by its plain path
+  --name PATH            with --encrypted-names: only this file (plain path)
   --include PATTERN, --exclude PATTERN, --skip-existing, -n, --dry-run
                          as for `warpaes encrypt`
-  -r, --range FIRST:LAST only these bytes of the plaintext, both included; LAST
-                         may be left out. Reads and authenticates only the
-                         segments that contain them
+  -r, --range FIRST:LAST only bytes FIRST to LAST of the plaintext, both
+                         included; LAST is optional. Reads and authenticates
+                         only the segments that contain them
   --aad TEXT, --aad-file FILE
                          the associated data that the file was encrypted with
-  --salvage              of a damaged file: write every segment that is
-                         authentic, and zeros in the place of the others, which
-                         are listed; exit status 26 if there are any
+  --salvage              for damaged files: write every authentic segment, and
+                         zeros in place of the others. Lists the damaged ranges;
+                         exit status 26 if there are any
   -f, --force            overwrite results
 
 Keys
   -k, --keys PLACE       a keyset, whose enabled keys are tried, or a raw key: a
                          path, env:NAME, fd:N or exec:'COMMAND ...'; may be
                          repeated. Default: the place in WARPAES_KEYSET, or if
-                         there is none, the keyset in front of each file
+                         there is none, the keyset at the start of each file
   --passphrase           require files with a keyset of their own, and ask for
-                         its passphrase, also if WARPAES_KEYSET is set
+                         its passphrase, even if WARPAES_KEYSET is set
 )";
 constexpr const char* decrypt_examples = R"(
 Examples
@@ -113,8 +113,8 @@ that it has received all of them. The first failure ends the command.
 Data
   FILE                   one or more files; '-': standard input
   --encrypted-names --name PATH
-                         FILE is a directory with encrypted names, and PATH the
-                         plain path of a file in it; may be repeated
+                         FILE is a directory with encrypted names, and PATH is
+                         the plain path of a file in it; --name may be repeated
   -r, --range FIRST:LAST only these bytes of a single file, as for
                          `warpaes decrypt`
   --aad TEXT, --aad-file FILE
@@ -131,7 +131,7 @@ Example
 
 constexpr const char* verify_text = R"(Usage: warpaes verify [--passphrase | -k KEYS] [FILE...]
 
-Authenticates whole files and writes nothing.
+Authenticates complete files and writes no output.
 
 Data
   FILE                   files, and directories with everything below them that
@@ -155,10 +155,10 @@ Example
 
 constexpr const char* reencrypt_text = R"(Usage: warpaes reencrypt [-k KEYS] [--to KEYS] FILE...
 
-Replaces encrypted files by the same content under another key or in another
-format. No plaintext is written to the disk. A file is replaced only after the
-new one is complete and all of the old one was authentic; after a failure it is
-unchanged. Files that the new key opens are skipped.
+Re-encrypts files in place, under another key or in another format. No plaintext
+is written to the disk. A file is replaced only if all of it was authentic and
+the new one is complete; after a failure it is unchanged. Files that the new key
+already opens are skipped.
 
 Data
   FILE                   files, and directories with everything below them that
@@ -190,21 +190,21 @@ constexpr const char* keys_more =
                          twice as many hexadecimal digits (`warpaes keygen
                          --help` lists templates). Default: AES256_GCM_HKDF_1MB
                          or, for 16 bytes, AES128_GCM_HKDF_1MB
-  --raw                  a key of 16 or 32 bytes is the key itself even if it is
+  --raw                  use a key of 16 or 32 bytes as it is even if it is
                          text; without this option text is refused
   --passphrase-from PLACE
                          the passphrase of a keyset that has one: a path,
                          env:NAME, fd:N or exec:COMMAND. Default: ask
   --kek PLACE, --kek-aad TEXT
-                         the key-encryption key of a keyset that is under one
-                         (same places), and its associated data
+                         the key-encryption key of an encrypted keyset (same
+                         places), and its associated data
                          With --passphrase-from or --kek every keyset must be
                          encrypted, so that nobody can put another in its place;
-                         -k clear:PLACE marks a keyset that is not
-                         A place may say the same for one keyset:
+                         -k clear:PLACE allows a keyset in clear
+                         A place can contain these options for one keyset:
                          -k passphrase:FILE asks, and passphrase=PLACE;FILE and
                          kek=PLACE;kek-aad=TEXT;FILE read it from a place
-                         own: instead of FILE is the keyset in front of each
+                         own: instead of FILE is the keyset at the start of each
                          encrypted file (not for reencrypt), as in
                          -k 'passphrase=env:WORD;own:'
 )";
@@ -214,12 +214,13 @@ How
                          `warpaes devices` lists them
   --device N             use this CUDA device; default: all
   --threads N            workers for a large file; default: one per processor
-  -j, --jobs N           small files at a time; default: one per processor
+  -j, --jobs N           number of small files processed at a time; default: one
+                         per processor
   --no-sync              do not wait for the disk: a power failure can lose
                          results
   --progress, --no-progress
                          default: only if standard error is a terminal
-  -q, --quiet            print no progress, notes and warnings
+  -q, --quiet            print no progress, notes or warnings
   -v, --verbose          print a line for each file: result, key, backend
   --json                 print a record of the run: to standard output, or to
                          standard error if the data goes to standard output

@@ -45,18 +45,17 @@ void refuse_passphrase_options(Action action, int argc, char** argv) {
                 char* next = i + 1 < argc ? argv[i + 1] : nullptr;
                 if (next == nullptr || *next == '-' || ::access(next, F_OK) == 0) continue;
                 conceal(next);
-                throw Failure(
-                    WARPAES_ERROR_NOT_FOUND,
-                    "--passphrase: asks on the terminal, and there is no file of the name that follows, which "
-                    "is not repeated here because it may be a passphrase. A passphrase that lies somewhere: "
-                    "--passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
+                throw Failure(WARPAES_ERROR_NOT_FOUND,
+                              "--passphrase: takes no value and asks on the terminal. The next argument is not an "
+                              "existing file; it is not repeated here because it may be a passphrase. To read a "
+                              "passphrase from a place, give --passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
             }
             conceal(argv[i] + std::strlen(name) + (*rest == '=' ? 1 : 0));
             throw UsageError(fmt::format(
                 "{}: {}", name,
                 action == Action::reencrypt
-                    ? "it is the keyset that has a passphrase: `warpaes keygen --passphrase -o keyset.json` makes one, "
-                      "which -k then asks for; `warpaes keys passphrase FILE` changes that of a file"
+                    ? "passphrases belong to keysets: `warpaes keygen --passphrase -o keyset.json` creates one, and -k "
+                      "asks for its passphrase; `warpaes keys passphrase FILE` changes the passphrase of a file"
                     : "takes no passphrase, because other processes can read command lines: --passphrase asks for it, "
                       "and --passphrase-from reads it from FILE, env:NAME, fd:N or exec:COMMAND"));
         }
@@ -72,7 +71,8 @@ std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
     std::optional<KeyOptions> own;
     for (const std::string& text : o.keys.keys) {
         const KeysetPlace place = parse_keyset_place("-k", text);
-        if (place.is_own() && o.keys.keys.size() > 1) throw UsageError("-k: own: goes with no other keyset");
+        if (place.is_own() && o.keys.keys.size() > 1)
+            throw UsageError("-k: own: cannot be combined with another keyset");
         if (place.is_own()) own = options_at(place, o.keys);
     }
     if (o.keys.keys.empty() && is_set && !makes_own) {
@@ -81,7 +81,7 @@ std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
     }
     if (makes_own && !o.keys.keys.empty() && !own) {
         throw UsageError(
-            fmt::format("{}: is for a keyset of the file's own, and -k names another: leave one out", flag));
+            fmt::format("{}: puts a keyset into each file, but -k names another keyset: leave one out", flag));
     }
     const bool has_opener = o.keys.passphrase_from || o.keys.kek.place;
     const bool needs_none = o.action == Action::encrypt ? makes_own || has_opener : o.action != Action::reencrypt;
@@ -89,36 +89,37 @@ std::optional<KeyOptions> own_keyset_of(const CryptOptions& o) {
     if (own) own->asks |= o.passphrase && !own->passphrase_from;
     if (own && o.action == Action::reencrypt) {
         throw UsageError(
-            "-k: own: is for encrypt, decrypt, cat and verify; `warpaes keys passphrase FILE` changes a passphrase in "
-            "place");
+            "-k: own: works only with encrypt, decrypt, cat and verify; `warpaes keys passphrase FILE` changes a "
+            "passphrase in place");
     }
-    if (own && own->raw) throw UsageError("--raw: the files have keysets of their own: leave it out");
+    if (own && own->raw)
+        throw UsageError("--raw: does not apply, because the files contain their own keysets; leave it out");
     if (own && o.action != Action::encrypt && own->template_name) {
-        throw UsageError("--template: the files have keysets of their own, which say their formats: leave it out");
+        throw UsageError(
+            "--template: does not apply, because the keysets in the files determine the formats; leave it out");
     }
-    if (!own && o.passphrase_seconds) throw UsageError("--passphrase-seconds: is for --passphrase, which is missing");
+    if (!own && o.passphrase_seconds) throw UsageError("--passphrase-seconds: requires --passphrase");
     return own;
 }
 
 void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
-    if (!o.names.empty() && !o.encrypted_names) throw UsageError("--name: is for --encrypted-names, which is missing");
+    if (!o.names.empty() && !o.encrypted_names) throw UsageError("--name: requires --encrypted-names");
     if (!o.encrypted_names) return;
     const bool encrypts = o.action == Action::encrypt;
     const std::string option = encrypts ? "--encrypt-names: " : "--encrypted-names: ";
     if (encrypts && !o.output_dir) {
-        throw UsageError(option + "is for --output-dir DIRECTORY, whose names are encrypted");
+        throw UsageError(option + "requires --output-dir DIRECTORY, whose names it encrypts");
     }
     if (o.own) {
-        throw UsageError(
-            option +
-            "needs a keyset in a file of its own (-k KEYSET), because names are read before the files that "
-            "have theirs in front; `warpaes keygen --passphrase -o keyset.json` makes one");
+        throw UsageError(option +
+                         "requires a separate keyset (-k KEYSET), because names are read before the keysets in the "
+                         "files; `warpaes keygen --passphrase -o keyset.json` creates one");
     }
     if (reads_stdin) throw UsageError(option + "standard input has no name");
     if (encrypts) return;
-    if (!o.names.empty() && o.files.size() != 1) throw UsageError("--name: takes one FILE, the directory");
+    if (!o.names.empty() && o.files.size() != 1) throw UsageError("--name: requires exactly one FILE, the directory");
     if (!o.names.empty() && !(o.include.empty() && o.exclude.empty())) {
-        throw UsageError("--name: contradicts --include and --exclude");
+        throw UsageError("--name: cannot be combined with --include or --exclude");
     }
     for (const std::string& name : o.names) {
         const std::filesystem::path path(name);
@@ -130,23 +131,23 @@ void check_encrypted_names(const CryptOptions& o, bool reads_stdin) {
     const bool one_output = o.action == Action::cat || (o.action == Action::decrypt && !o.output_dir);
     if (one_output && o.names.empty()) {
         throw UsageError(option + (o.action == Action::cat
-                                       ? "give --name PATH: which file of the directory?"
+                                       ? "give --name PATH to choose a file of the directory"
                                        : "give --output-dir DIRECTORY for the results, or --name PATH for one file"));
     }
     if (o.action == Action::decrypt && !o.output_dir && o.names.size() != 1) {
         throw UsageError("--name: several files: give --output-dir DIRECTORY to put the results in");
     }
-    if (o.range && o.names.size() != 1) throw UsageError("--range: takes one --name");
+    if (o.range && o.names.size() != 1) throw UsageError("--range: requires exactly one --name");
 }
 
 void check_options(const CryptOptions& o) {
     const auto refuse_empty = [](const char* what) {
-        throw UsageError(fmt::format("{}: the name is empty, as of a variable that is not set", what));
+        throw UsageError(fmt::format("{}: the name is empty; perhaps a shell variable is not set", what));
     };
     if (std::find(o.files.begin(), o.files.end(), "") != o.files.end()) refuse_empty("FILE");
     if (o.output == "") refuse_empty("-o");
     if (o.output_dir == "") refuse_empty("--output-dir");
-    if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
+    if (o.output && o.output_dir) throw UsageError("--output-dir: cannot be combined with -o");
     const bool reads_stdin = std::find(o.files.begin(), o.files.end(), "-") != o.files.end();
     const auto takes_stdin = [](const std::string& at) {
         return at == "fd:0" || at == "/dev/stdin" || at == "file:/dev/stdin";
@@ -164,29 +165,27 @@ void check_options(const CryptOptions& o) {
         throw UsageError("--kek: standard input cannot be both the key and the data");
     }
     if (o.to.keys.size() > 1) throw UsageError("--to: is given twice");
-    if (o.to.template_name && o.to.keys.empty()) throw UsageError("--to-template: is of --to, which is missing");
+    if (o.to.template_name && o.to.keys.empty()) throw UsageError("--to-template: requires --to");
     if (o.action == Action::reencrypt && reads_stdin) {
-        throw UsageError(
-            "FILE: is replaced, and standard input cannot be: `warpaes decrypt | warpaes encrypt` does that");
+        throw UsageError("FILE: standard input cannot be replaced; use `warpaes decrypt | warpaes encrypt`");
     }
     if (o.action == Action::cat && o.range && o.files.size() != 1) {
-        throw UsageError("--range: takes one FILE");
+        throw UsageError("--range: requires exactly one FILE");
     }
     if (!makes_files(o.action)) return;
-    if (o.dry_run && reads_stdin) throw UsageError("--dry-run: is for files, which standard input is not");
-    if (o.skip_existing && o.force) throw UsageError("--skip-existing: contradicts -f");
-    if (o.skip_existing && !o.output_dir) throw UsageError("--skip-existing: is for --output-dir");
+    if (o.dry_run && reads_stdin) throw UsageError("--dry-run: requires files, not standard input");
+    if (o.skip_existing && o.force) throw UsageError("--skip-existing: cannot be combined with -f");
+    if (o.skip_existing && !o.output_dir) throw UsageError("--skip-existing: requires --output-dir");
     if (o.files.size() > 1 && !o.output_dir && (o.action == Action::decrypt || o.output || reads_stdin)) {
         throw UsageError("several files: give --output-dir DIRECTORY to put the results in");
     }
-    if (o.salvage && o.range) throw UsageError("--salvage: is for whole files, without --range");
-    if (o.salvage && o.skip_existing)
-        throw UsageError("--salvage: contradicts --skip-existing, which decrypts nothing");
+    if (o.salvage && o.range) throw UsageError("--salvage: cannot be combined with --range");
+    if (o.salvage && o.skip_existing) throw UsageError("--salvage: cannot be combined with --skip-existing");
     if (o.range && (o.files.size() != 1 || o.output_dir)) {
-        throw UsageError("--range: takes one FILE, which goes to -o or to standard output");
+        throw UsageError("--range: requires exactly one FILE, and writes to -o or to standard output");
     }
     if (o.output_dir && reads_stdin) {
-        throw UsageError("--output-dir: takes files that have names");
+        throw UsageError("--output-dir: cannot take standard input, which has no name");
     }
 }
 
@@ -246,10 +245,11 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, help_of(action))) return std::nullopt;
     if (o.files.empty() && (action == Action::cat || action == Action::reencrypt)) {
-        throw UsageError("FILE: is missing: which files?");
+        throw UsageError("FILE: is missing; give at least one file");
     }
     if (o.files.empty()) o.files = {"-"};
-    if (quiet && (o.verbose || o.progress.value_or(false))) throw UsageError("-q: contradicts -v and --progress");
+    if (quiet && (o.verbose || o.progress.value_or(false)))
+        throw UsageError("-q: cannot be combined with -v or --progress");
     if (quiet) {
         be_quiet();
         o.progress = false;
@@ -265,7 +265,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
 
 std::string read_aad(const std::optional<std::string>& text, const std::optional<std::string>& file) {
     constexpr std::size_t most = 1 << 20;  // as in the library
-    if (text && file) throw UsageError("--aad-file: contradicts --aad");
+    if (text && file) throw UsageError("--aad-file: cannot be combined with --aad");
     if (text) return *text;
     if (!file) return {};
     const Descriptor source(file->c_str(), O_RDONLY);

@@ -15,9 +15,9 @@ using nlohmann::json;
 
 constexpr const char* devices_help = R"(Usage: warpaes devices [--json]
 
-Lists the backends, whether they can run on this machine, and why not.
---backend (or the environment variable WARPAES_BACKEND) takes the names in the
-first column, --device the numbers in brackets.
+Lists the backends and reports whether each can run on this machine, and if not,
+why. --backend (or the environment variable WARPAES_BACKEND) takes the names in
+the first column, and --device takes the numbers in brackets.
 
   --json   print a record
 )";
@@ -35,7 +35,7 @@ json to_json(const warpaes_backend_info& info) {
 void print_backend(const warpaes_backend_info& info) {
     std::string name = info.name;
     if (info.device >= 0) name += fmt::format("[{}]", info.device);
-    fmt::print("{:<10}  {:<3}  {}", name, info.usable != 0 ? "yes" : "no", info.description);
+    fmt::print("{:<10}  {:<6}  {}", name, info.usable != 0 ? "yes" : "no", info.description);
     if (info.multiprocessors != 0) fmt::print(", {} multiprocessors", info.multiprocessors);
     if (info.memory_bytes != 0) fmt::print(", {}", human_bytes(static_cast<double>(info.memory_bytes)));
     if (info.usable == 0) fmt::print(": {}", info.reason);
@@ -60,7 +60,7 @@ int run_devices(int argc, char** argv) {
     if (!as_json) return 0;
     try_page_locking();
     json list = json::array();
-    if (!*as_json) fmt::print("{:<10}  {:<3}  {}\n", "backend", "can", "what it is");
+    if (!*as_json) fmt::print("{:<10}  {:<6}  {}\n", "backend", "usable", "description");
     for (const warpaes_backend_info& info : list_backends()) {
         if (*as_json) {
             list.push_back(to_json(info));

@@ -40,7 +40,7 @@ Planned plan(const CryptOptions& o, const FileTask& task, const std::string& raw
         const std::string why = objection_to_result(o, task.output, raw_template);
         if (why.empty()) return {WARPAES_OK, true, ""};
         return {WARPAES_ERROR_EXISTS, false,
-                fmt::format("output: '{}' is there and {}: move it away", task.output, why)};
+                fmt::format("output: '{}' already exists and {}; move it away", task.output, why)};
     }
     const bool replaced = o.force && !S_ISDIR(status.st_mode);
     if (replaced || S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode)) return {};
@@ -88,7 +88,7 @@ void dry_run(const CryptOptions& o) {
         print_json({{"status", first.status}, {"dry_run", true}, {"files", std::move(files)}, {"bytes", bytes}});
     }
     flush_output();
-    note(fmt::format("{} files to {}, {}; {} are there already; nothing was written\n", planned,
+    note(fmt::format("{} files to {}, {}; {} results already exist; nothing was written\n", planned,
                      o.action == Action::encrypt ? "encrypt" : "decrypt", human_bytes(static_cast<double>(bytes)),
                      skipped));
     if (failed == 0) return;

@@ -41,8 +41,7 @@ std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
     auto answer = prompt(o.decrypt ? "Passphrase" : "New passphrase", !o.decrypt);
     if (!answer) {
         throw UsageError(
-            "no key: give -K and -iv, or a passphrase with -pass, -kfile or -k; there is no terminal to "
-            "ask on");
+            "no key: give -K and -iv, or a passphrase with -pass, -kfile or -k; there is no terminal to ask for one");
     }
     return answer;
 }
@@ -58,15 +57,15 @@ void refuse_idle_options(const EncOptions& o) {
     if (o.pass != nullptr) passphrases.emplace_back("-pass");
     if (passphrases.size() > 1) refuse(passphrases[1], passphrases[0] + " gives the passphrase");
     if (o.iv && o.mode == WARPAES_ECB) refuse("-iv", "ECB has no IV");
-    if (o.salt && o.no_salt) refuse("-S", "contradicts -nosalt");
-    if (o.raw && o.key == nullptr) refuse("--raw", "is for -K");
+    if (o.salt && o.no_salt) refuse("-S", "cannot be combined with -nosalt");
+    if (o.raw && o.key == nullptr) refuse("--raw", "requires -K");
     if (o.key == nullptr) return;
     // Such a file of openssl has a salt, which decryption skips if it takes the same options.
     if (!passphrases.empty() && !o.decrypt && (o.iv || o.mode == WARPAES_ECB)) {
-        refuse(passphrases[0], "nothing of the passphrase is used with -K, which is the key itself, and an IV");
+        refuse(passphrases[0], "has no effect, because -K is the key itself and the IV is given");
     }
     if (!passphrases.empty()) return;
-    const std::string why = "is for passphrases, and -K is the key itself";
+    const std::string why = "applies only to passphrases, and -K is the key itself";
     if (o.pbkdf2) refuse("-pbkdf2", why);
     if (o.iterations) refuse("-iter", why);
     if (o.digest) refuse("-md", why);
@@ -129,7 +128,7 @@ void set_data(const EncOptions& o, warpaes_file_job& job) {
         job.flags |= WARPAES_FILE_RANGE;
         job.range_first = range.first;
         job.range_last = range.last;
-        // A range of a padded encryption covers whole blocks; the padding belongs to the end.
+        // A range of a padded encryption covers complete blocks; the padding belongs to the end.
         if (!o.decrypt) job.flags &= ~static_cast<unsigned>(WARPAES_FILE_PKCS7);
     }
 }
@@ -173,7 +172,7 @@ Failure failure_of(warpaes_status status, const EncOptions& o) {
 void run_job(const EncOptions& o) {
     if (o.key_bits == 0) throw UsageError("no cipher: give one, for example -aes-256-ctr");
     if (o.output.empty() && !o.decrypt && !o.base64 && !o.force && ::isatty(STDOUT_FILENO) != 0) {
-        throw UsageError("ciphertext is not for a terminal: give -out FILE, a pipe, -a for base64, or -f");
+        throw UsageError("ciphertext is not written to a terminal: give -out FILE, a pipe, -a for base64, or -f");
     }
     refuse_idle_options(o);
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
@@ -197,8 +196,8 @@ void run_job(const EncOptions& o) {
     if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(o.input, result.bytes_read);
     if ((result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0) {
         warn(
-            "the counter passed 2^128 - 1 and went on at 0: correct, but the counters from 0 on are now used up for "
-            "this key");
+            "the counter passed 2^128 - 1 and continued at 0. The output is correct, but these counters from 0 must "
+            "not be used again with this key");
     }
     if (o.summary || o.progress.value_or(false)) {
         say(fmt::format("{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(static_cast<double>(result.bytes_read)),

@@ -123,7 +123,7 @@ bool parse_cipher(const std::string& flag, EncOptions& options) {
     if (!name.empty() && name.front() == '-') name.erase(0, 1);
     const std::string bits = name.substr(0, 3), mode = name.size() > 4 && name[3] == '-' ? name.substr(4) : "";
     if (bits != "128" && bits != "192" && bits != "256") {
-        throw UsageError(fmt::format("-{}: there is no such AES; keys have 128, 192 or 256 bits", flag));
+        throw UsageError(fmt::format("-{}: AES keys have 128, 192 or 256 bits", flag));
     }
     options.key_bits = static_cast<unsigned>(std::stoul(bits));
     if (name.size() == 3) {
@@ -134,18 +134,17 @@ bool parse_cipher(const std::string& flag, EncOptions& options) {
         std::find_if(std::begin(enc_modes), std::end(enc_modes), [&](const EncMode& m) { return mode == m.name; });
     if (mode.size() > 4 && mode.substr(mode.size() - 4) == "-cts") {
         throw UsageError(
-            fmt::format("-{}: there is no ciphertext stealing here; cbc pads, ctr needs no padding", flag));
+            fmt::format("-{}: ciphertext stealing is not supported; cbc pads, and ctr needs no padding", flag));
     }
     if (found == std::end(enc_modes)) {
         std::vector<std::string> names;
         for (const EncMode& m : enc_modes) names.emplace_back(m.name);
         if (mode == "gcm" || mode == "ccm") {
             throw UsageError(
-                fmt::format("-{}: `enc` authenticates nothing, as OpenSSL's; `warpaes encrypt` does", flag));
+                fmt::format("-{}: `enc` does not authenticate, like `openssl enc`; `warpaes encrypt` does", flag));
         }
-        throw UsageError(
-            fmt::format("-{}: this mode is not known here; there are ecb, cbc, cfb, cfb8, cfb1, ofb and ctr{}", flag,
-                        did_you_mean(mode, names)));
+        throw UsageError(fmt::format("-{}: unknown mode; choose ecb, cbc, cfb, cfb8, cfb1, ofb or ctr{}", flag,
+                                     did_you_mean(mode, names)));
     }
     options.mode = found->mode;
     return true;
@@ -162,7 +161,7 @@ EncOptions parse_enc_options(int argc, char** argv) {
             const bool secret = options.key != nullptr || options.pass != nullptr || options.passphrase != nullptr ||
                                 after(argument, "pass:") != nullptr;
             throw UsageError(
-                fmt::format("'{}': unexpected; files are given with -in and -out", secret ? "…" : argument));
+                fmt::format("'{}': unexpected argument; give files with -in and -out", secret ? "…" : argument));
         }
         char* begin = argument + (argument[1] == '-' ? 2 : 1);
         char* value = std::strchr(begin, '=');
@@ -179,11 +178,11 @@ EncOptions parse_enc_options(int argc, char** argv) {
             }
             const std::string shown = without_secret(name), hint = shown == name ? did_you_mean("-" + name, names) : "";
             throw UsageError(
-                fmt::format("-{}: there is no such flag{} see `warpaes enc -help`", shown, hint.empty() ? ";" : hint));
+                fmt::format("-{}: unknown option{} see `warpaes enc -help`", shown, hint.empty() ? ";" : hint));
         }
         if (!flag->takes_value && value != nullptr) throw UsageError(fmt::format("-{}: takes no value", name));
         if (flag->takes_value && value == nullptr) {
-            if (++i == argc) throw UsageError(fmt::format("-{}: its value is missing", name));
+            if (++i == argc) throw UsageError(fmt::format("-{}: requires a value", name));
             value = argv[i];
         }
         flag->apply(options, value);
@@ -196,8 +195,9 @@ EncOptions parse_enc_options(int argc, char** argv) {
 FirstLast parse_range(const std::string& text) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos) {
-        throw UsageError(fmt::format("--range: '{}' is not FIRST:LAST; '{}:{}' is one byte, '{}:' all from there on",
-                                     text, text, text, text));
+        throw UsageError(
+            fmt::format("--range: '{}' is not FIRST:LAST; '{}:{}' is one byte, '{}:' everything from there to the end",
+                        text, text, text, text));
     }
     constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
     FirstLast range;
@@ -211,7 +211,7 @@ FirstLast parse_range(const std::string& text) {
 const char* enc_help() {
     return R"(Usage: warpaes enc -aes-BITS-MODE [-e|-d] [options]
 
-Encrypts or decrypts a file as `openssl enc` does; each reads the other's files.
+Encrypts or decrypts a file like `openssl enc`; each reads the other's files.
 BITS is 128, 192 or 256; MODE is ecb, cbc, cfb, cfb8, cfb1, ofb or ctr. These
 modes do not authenticate: anyone who can modify the file can modify the
 plaintext. `warpaes encrypt` authenticates.
@@ -221,25 +221,26 @@ Data
   -e, -d                 encrypt (default), decrypt
   -a, -base64            ciphertext in base64
   -A                     with -a: in a single line
-  -nopad                 ECB, CBC: no PKCS#7 padding; the input must be whole
-                         blocks of 16 bytes
-  --range FIRST:LAST     only these bytes of the result, both included; LAST may
-                         be left out. Reads only the blocks that contain them.
-                         For ECB and CTR, and for CBC and CFB with -d
+  -nopad                 ECB, CBC: no PKCS#7 padding; the length of the input
+                         must be a multiple of 16 bytes
+  --range FIRST:LAST     only bytes FIRST to LAST of the result, both included;
+                         LAST is optional. Reads only the blocks that contain
+                         them. For ECB and CTR, and for CBC and CFB with -d
   -f, --force            overwrite -out; write ciphertext to a terminal
 
 Key and IV
   -K KEY                 hexadecimal digits, or their place: file:PATH,
                          env:NAME, fd:N, prompt. A file may also contain the raw
                          bytes
-  --raw                  the file of -K is the key itself even if it is text;
-                         without this option text is refused
+  --raw                  use the bytes in the file of -K as the key even if they
+                         are text; without this option text is refused
   -iv HEX                16 bytes; for CTR the first counter block
 
 Passphrase, instead of a key (asked for if none is given)
   -pass SOURCE           pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin
-  -k PASSWORD, -kfile F  the passphrase; a file whose first line it is. As
-                         openssl, takes 127 bytes of this line, with -pass 1023
+  -k PASSWORD, -kfile F  the passphrase, or a file with the passphrase as its
+                         first line. Like openssl, -kfile uses at most 127 bytes
+                         of the line, and -pass at most 1023
   -pbkdf2, -iter N       PBKDF2 with 10000 rounds, or N. Without one of them:
                          openssl's older, weak derivation
   -md DIGEST             default: sha256
@@ -252,14 +253,15 @@ How
   --device N             use this CUDA device; default: all
   --threads N, --chunk BYTES, --depth N
                          workers, bytes per chunk, chunks in flight; the
-                         defaults are measured
+                         defaults come from measurements
   --progress, --no-progress
                          default: only if standard error is a terminal
   --json                 print a record of the run: to standard output if -out
                          names a file, else to standard error
 
-Accepted for openssl's sake: -salt (the default), -bufsize N (no effect), -v (a
-summary on standard error). docs/command-line.md lists the differences.
+Accepted for compatibility with openssl: -salt (the default), -bufsize N (no
+effect), -v (a summary on standard error). docs/command-line.md lists the
+differences.
 
 Examples
   warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc

@@ -162,7 +162,7 @@ private:
             const bool wanted = whole || is_matched(options_.include, below, folder);
             if (!wanted && !folder) continue;
             if (link) {
-                warn(fmt::format("'{}' is a symbolic link: left out", entry.path().string()));
+                warn(fmt::format("'{}' is a symbolic link: skipped", entry.path().string()));
             } else if (folder) {
                 if (!is_output_directory(entry.path())) add_directory(entry.path(), below, wanted);
             } else if (entry.is_regular_file(error)) {
@@ -277,7 +277,7 @@ private:
         if (!whole && list_.files.size() == files) list_.directories.resize(directories);
     }
 
-    /// Whether it is the output directory, which may lie in one of the inputs with results of an earlier run.
+    /// Whether it is the output directory, which may be in one of the inputs with results of an earlier run.
     [[nodiscard]] bool is_output_directory(const fs::path& path) const {
         std::error_code error;
         return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
@@ -350,9 +350,9 @@ void refuse_clashes(const std::vector<FileTask>& tasks) {
         const auto id = identity(without_detours(task.output));
         if (!id) continue;
         if (const auto input = inputs.find(*id); input != inputs.end()) {
-            throw Failure(WARPAES_ERROR_SAME_FILE, fmt::format("the result of '{}' would take the place of '{}', which "
-                                                               "is to be read too; nothing was done",
-                                                               task.input, input->second->input));
+            throw Failure(WARPAES_ERROR_SAME_FILE,
+                          fmt::format("the result of '{}' would replace '{}', which is also an input; nothing was done",
+                                      task.input, input->second->input));
         }
         const auto [other, fresh] = outputs.emplace(*id, &task);
         if (!fresh) {
@@ -369,21 +369,21 @@ FileList list_files(const CryptOptions& options, bool unmarked, StoredNames* nam
     for (const std::string& file : options.files) lister.add(file);
     FileList list = lister.take();
     if (list.files.empty() && list.foreign == 0 && (!options.include.empty() || !options.exclude.empty())) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND, "--include and --exclude leave out all files of the arguments");
+        throw Failure(WARPAES_ERROR_NOT_FOUND, "--include and --exclude exclude every file");
     }
     if (list.files.empty()) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      list.foreign == 0 ? "the arguments contain no files"
-                                        : fmt::format("nothing there looks encrypted, of {} file{}; what is named "
-                                                      "itself is tried whatever it looks like",
-                                                      list.foreign, list.foreign == 1 ? "" : "s"));
+        throw Failure(WARPAES_ERROR_NOT_FOUND, list.foreign == 0
+                                                   ? "the arguments contain no files"
+                                                   : fmt::format("none of {} file{} looks encrypted; a file is tried "
+                                                                 "in any case if you name it instead of its directory",
+                                                                 list.foreign, list.foreign == 1 ? "" : "s"));
     }
     if (std::count_if(list.files.begin(), list.files.end(), [](const FileTask& t) { return t.input.empty(); }) > 1) {
         throw UsageError("'-': standard input can be read only once");
     }
     if (options.output_dir || list.files.size() > 1) refuse_clashes(list.files);
     if (list.foreign != 0) {
-        warn(fmt::format("{} file{} not look encrypted: left out", list.foreign, list.foreign == 1 ? " does" : "s do"));
+        warn(fmt::format("{} file{} not look encrypted: skipped", list.foreign, list.foreign == 1 ? " does" : "s do"));
     }
     return list;
 }

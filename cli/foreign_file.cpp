@@ -21,21 +21,21 @@ struct Beginning {
 };
 
 constexpr Beginning beginnings[] = {
-    {"Salted__", "a file of `openssl enc`: `warpaes enc -d` opens it, with the flags it was made with"},
-    {"U2FsdGVkX1", "a file of `openssl enc -a`: `warpaes enc -d -a` opens it, with the flags it was made with"},
-    {"age-encryption.org/", "a file of age: `age -d` opens it"},
-    {"-----BEGIN AGE ENCRYPTED FILE-----", "a file of age: `age -d` opens it"},
-    {"-----BEGIN PGP MESSAGE-----", "a message of OpenPGP: `gpg -d` opens it"},
-    {"\x84\x5e", "a message of OpenPGP: `gpg -d` opens it"},  // encrypted to a key on curve 25519
-    {"\x85\x01\x0c\x03", "a message of OpenPGP: `gpg -d` opens it"},
-    {"\x85\x02\x0c\x03", "a message of OpenPGP: `gpg -d` opens it"},
-    {"\x8c\x0d\x04", "a message of OpenPGP: `gpg -d` opens it"},  // encrypted with a passphrase
+    {"Salted__", "a file of `openssl enc`: `warpaes enc -d` opens it, with the same options as for encryption"},
+    {"U2FsdGVkX1", "a file of `openssl enc -a`: `warpaes enc -d -a` opens it, with the same options as for encryption"},
+    {"age-encryption.org/", "an age file: `age -d` opens it"},
+    {"-----BEGIN AGE ENCRYPTED FILE-----", "an age file: `age -d` opens it"},
+    {"-----BEGIN PGP MESSAGE-----", "an OpenPGP message: `gpg -d` opens it"},
+    {"\x84\x5e", "an OpenPGP message: `gpg -d` opens it"},  // encrypted to a key on curve 25519
+    {"\x85\x01\x0c\x03", "an OpenPGP message: `gpg -d` opens it"},
+    {"\x85\x02\x0c\x03", "an OpenPGP message: `gpg -d` opens it"},
+    {"\x8c\x0d\x04", "an OpenPGP message: `gpg -d` opens it"},  // encrypted with a passphrase
     {"LUKS\xba\xbe", "a LUKS volume: `cryptsetup open` opens it"},
     {"PK\x03\x04", "a zip archive: `unzip` opens it"},
     {"7z\xbc\xaf\x27\x1c", "a 7z archive: `7z x` opens it"},
-    {"\x1f\x8b", "compressed by gzip, and not encrypted"},
-    {"\x28\xb5\x2f\xfd", "compressed by zstd, and not encrypted"},
-    {"warpaes-own-1 ", "a file with its own keyset: leave out -k, and give --passphrase, or --kek"},
+    {"\x1f\x8b", "gzip data, which is not encrypted"},
+    {"\x28\xb5\x2f\xfd", "zstd data, which is not encrypted"},
+    {"warpaes-own-1 ", "a file with its own keyset: leave out -k, and give --passphrase or --kek"},
     {"{\"primaryKeyId\"", "a keyset; use it with -k"},
     {"{\n  \"primaryKeyId\"", "a keyset; use it with -k"},
 };
@@ -67,7 +67,7 @@ Look look_at(const std::string& path) {
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
     if (warpaes_file_inspect(path.c_str(), nullptr, &info) != WARPAES_OK) return {.encrypted = false, .hint = {}};
     if (info.key_bits == 0) return {};
-    return {.hint = fmt::format("; it looks like a file of a key for AES-{}", info.key_bits)};
+    return {.hint = fmt::format("; it looks like a key file for AES-{}", info.key_bits)};
 }
 
 }  // namespace cli

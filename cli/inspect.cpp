@@ -20,13 +20,13 @@ using nlohmann::json;
 
 constexpr const char* inspect_help = R"(Usage: warpaes inspect [-k KEYS] [--template NAME] FILE...
 
-Shows a file's format, header, segments and length of the plaintext, without a
-key. Files of Tink's streaming AEAD contain neither the key's number nor the
-segment size, so the command lists every template that fits. Nothing is
-authenticated: anyone can have written the header.
+Shows a file's format, header, segments and plaintext length; it needs no key.
+Files of Tink's streaming AEAD contain neither the key's number nor the segment
+size, so the command lists every template that fits. Nothing is authenticated:
+anyone can have written the header.
 
-  -k, --keys PLACE       keys as for `warpaes decrypt`: find the one that opens
-                         the file, which makes the result exact
+  -k, --keys PLACE       keys as for `warpaes decrypt`. The command finds the
+                         key that opens the file, and the result is exact
   --aad TEXT, --aad-file FILE
                          with -k: the associated data of the file
   --passphrase-from PLACE
@@ -35,8 +35,8 @@ authenticated: anyone can have written the header.
   --kek PLACE, --kek-aad TEXT
                          with -k: the key-encryption key of a keyset, as for
                          `warpaes decrypt`
-  --raw                  with -k: a key of 16 or 32 bytes is raw even if it is
-                         text
+  --raw                  with -k: use a key of 16 or 32 bytes as it is even if
+                         it is text
   -t, --template NAME    assume this template (`warpaes keygen --help` lists
                          them)
   --json                 print a record
@@ -63,11 +63,9 @@ warpaes_file_info inspect(const std::string& path, const char* format) {
         throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a regular file: its length is unknown", path));
     }
     if (has_own_keyset(path)) {
-        throw Failure(
-            WARPAES_ERROR_FORMAT,
-            fmt::format("'{}' has its own keyset in front, which this command does not open: `warpaes verify` "
-                        "authenticates the file",
-                        path));
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' begins with its own keyset, which this command does not "
+                                                        "open: `warpaes verify` authenticates the file",
+                                                        path));
     }
     warpaes_file_info info{};
     info.struct_size = sizeof info;
@@ -187,7 +185,7 @@ std::pair<Opened, const Keys*> open_with_any(const std::string& path, const std:
 
 json inspect_file(const std::string& path, const InspectOptions& o, const std::vector<Keys>& all,
                   const std::string& aad, warpaes_engine* engine) {
-    std::string key = "not named: a file of this format does not say which key it was made with";
+    std::string key = "unknown: a file of this format does not name its key";
     json key_id;
     warpaes_file_info info{};
     std::vector<warpaes_file_info> guesses;
@@ -237,7 +235,7 @@ int run_inspect(int argc, char** argv) {
                            : o.aad                  ? "--aad"
                            : o.aad_file             ? "--aad-file"
                                                     : nullptr;
-        if (idle != nullptr) throw UsageError(fmt::format("{}: is for -k, which is missing", idle));
+        if (idle != nullptr) throw UsageError(fmt::format("{}: requires -k", idle));
     }
     const std::string aad = read_aad(o.aad, o.aad_file);
     if (!o.keys.keys.empty()) {
@@ -265,7 +263,7 @@ int run_inspect(int argc, char** argv) {
     }
     if (o.json) print_json(records, 2);
     if (status == WARPAES_OK) return 0;
-    throw Failure(status, o.files.size() == 1 ? sentence : "not all of the files can be told");
+    throw Failure(status, o.files.size() == 1 ? sentence : "some files were not identified");
 }
 
 }  // namespace cli

@@ -49,9 +49,10 @@ void refuse_needed_file(const std::string& path) {
     if ((path.empty() ? ::fstat(STDOUT_FILENO, &status) : ::stat(path.c_str(), &status)) != 0) return;
     for (const NeededFile& file : needed_files()) {
         if (file.device != status.st_dev || file.inode != status.st_ino) continue;
-        throw Failure(WARPAES_ERROR_SAME_FILE,
-                      fmt::format("output: {} is the file {}, which is needed to read it; write to another file",
-                                  path.empty() ? "standard output" : "'" + path + "'", file.name));
+        throw Failure(
+            WARPAES_ERROR_SAME_FILE,
+            fmt::format("output: {} is the file {}, which is needed to read the result; write to another file",
+                        path.empty() ? "standard output" : "'" + path + "'", file.name));
     }
 }
 

@@ -43,8 +43,8 @@ void refuse_passphrase(const std::string& option, const std::string& place) {
     if (!looks_like_passphrase(place) || ::access(place.c_str(), F_OK) == 0) return;
     throw Failure(WARPAES_ERROR_NOT_FOUND,
                   fmt::format("{}: there is no file of this name, which is not repeated here because it may be a "
-                              "passphrase. Give a file of keys; a keyset under a passphrase asks for it "
-                              "(`warpaes keygen --passphrase -o keyset.json`)",
+                              "passphrase. Give a key file; for a keyset under a passphrase (`warpaes keygen "
+                              "--passphrase -o keyset.json`) the command asks for it",
                               option));
 }
 

@@ -20,17 +20,17 @@ namespace {
 
 constexpr const char* keygen_help = R"(Usage: warpaes keygen [-t TEMPLATE] [--passphrase | --kek PLACE] [-o FILE]
 
-Makes a keyset with one new key, in Tink's JSON format.
+Creates a keyset with one new key, in Tink's JSON format.
 
   -o, --output FILE      a new file with mode 0600; existing files are never
                          overwritten. Default: standard output
-  --passphrase           encrypt the keyset under a passphrase, which the
-                         command asks for: the file alone then opens nothing
+  --passphrase           ask for a passphrase and encrypt the keyset under it;
+                         without the passphrase the file opens nothing
   --passphrase-from PLACE
                          read this passphrase from a file, env:NAME, fd:N or
                          exec:COMMAND
   --passphrase-seconds S seconds that one guess takes on this machine. Default:
-                         1; a guess never takes less than 128 MiB
+                         1. A guess always needs at least 128 MiB of memory
   --kek PLACE            encrypt the keyset under a key-encryption key, as Tink
                          does: a Tink keyset of AES-GCM keys, or a key of 16 or
                          32 bytes; a file, env:NAME, fd:N or exec:COMMAND
@@ -53,7 +53,7 @@ SecretText random_raw_key(const std::string& format, std::size_t bytes) {
     text.fill([&format, bytes](char* room) {
         unsigned char key[32];
         if (::getrandom(key, bytes, 0) != static_cast<ssize_t>(bytes)) {
-            throw Failure(WARPAES_ERROR_INTERNAL, "the system has no random numbers");
+            throw Failure(WARPAES_ERROR_INTERNAL, "the system provides no random numbers");
         }
         char* at = fmt::format_to(room, "{} ", format);
         for (std::size_t i = 0; i < bytes; ++i) at = fmt::format_to(at, "{:02x}", key[i]);
@@ -73,7 +73,7 @@ void check_output(const std::string& path) {
     if (is_file(path)) {
         refuse_existing_key_file(path);
     } else if (::isatty(STDOUT_FILENO) != 0) {
-        throw UsageError("keys are not for a terminal: give -o FILE, or a pipe");
+        throw UsageError("keys are not written to a terminal: give -o FILE or a pipe");
     }
 }
 
@@ -84,7 +84,7 @@ void put(const std::string& path, std::string_view text, const std::string& what
                         what, one_line(path)));
         return;
     }
-    warn_if_others_can_read("the file that standard output is", STDOUT_FILENO);
+    warn_if_others_can_read("standard output's file", STDOUT_FILENO);
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
         throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
     }
@@ -109,10 +109,10 @@ int run_keygen(int argc, char** argv) {
     if (!parse_options(app, argc, argv, (std::string(keygen_help) + template_list()).c_str())) return 0;
 
     const bool wrapped = ask || passphrase.is_given();
-    if (wrapped && kek.place) throw UsageError("--kek: contradicts --passphrase");
+    if (wrapped && kek.place) throw UsageError("--kek: cannot be combined with --passphrase");
     if ((wrapped || kek.place) && is_raw_only(format)) {
-        throw UsageError(
-            fmt::format("{}: {} has raw keys, and no keyset to encrypt", wrapped ? "--passphrase" : "--kek", format));
+        throw UsageError(fmt::format("{}: {} uses raw keys, so there is no keyset to encrypt",
+                                     wrapped ? "--passphrase" : "--kek", format));
     }
     if (!wrapped) passphrase.refuse_cost();
     refuse_unknown_template(format);
@@ -142,9 +142,9 @@ int run_keygen(int argc, char** argv) {
     const SecretText text = keyset_text(keyset.get(), lock);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     put(output, text.view(), what);
-    if (kek.place) say("Who loses that key, or forgets its associated data, loses the files too\n");
+    if (kek.place) say("If you lose that key or its associated data, you lose the files\n");
     if (wrapped) {
-        say(fmt::format("A guess at the passphrase takes {:.2f} s here and {}; who forgets it loses the files too\n",
+        say(fmt::format("A guess at the passphrase takes {:.2f} s here and {}. If you forget it, you lose the files\n",
                         taken.count(), cost_text(lock->cost)));
     }
     return 0;

@@ -38,7 +38,7 @@ void list_keys(KeyOptions options, bool as_json) {
     options.peek = true;
     const Keys keys = load_keys(options);
     refuse_unused_locks(options);
-    if (keys.raw) throw UsageError("what is there is a raw key, not a keyset");
+    if (keys.raw) throw UsageError("KEYSET: is a raw key, not a keyset");
     json list = json::array();
     if (!as_json) fmt::print("{:<10}  {:<9}  {:<7}  {}\n", "key", "state", "primary", "template");
     for (const warpaes_key_info& key : keys_of(keys.keyset.get())) {
@@ -66,7 +66,7 @@ void list_keys(KeyOptions options, bool as_json) {
         say(fmt::format("Under a {}{}\n",
                         keys.lock->has_passphrase() ? "passphrase; a guess takes " + cost_text(keys.lock->cost)
                                                     : "key-encryption key",
-                        keys.peeked ? "; without it nothing says that this list is true" : ""));
+                        keys.peeked ? "; without it this list is not authenticated" : ""));
     }
 }
 
@@ -83,32 +83,32 @@ decryption tries every enabled key. A changed file has mode 0600.
   add                    add a new key and print its number; --primary: make it
                          the primary key
   promote                make this key the primary key
-  disable, enable        stop using a key, which stays in the file; use it again
-  destroy, remove        delete the key but keep its number; delete both
+  disable, enable        stop using a key but keep it in the file; use it again
+  destroy, remove        destroy: keep only its number; remove: delete the key
   passphrase             put the keyset under a new passphrase; --remove: store
-                         it in clear. FILE.warpaes: only the keyset in front of
-                         it changes; --kek adds a key that opens it
+                         it in clear. In FILE.warpaes only the keyset at its
+                         start changes; --kek adds a key that opens it
 
   -k, --keys PLACE       the keyset, instead of KEYSET or $WARPAES_KEYSET
   --passphrase-from PLACE
                          the passphrase of a keyset that has one: a file,
                          env:NAME, fd:N or exec:COMMAND. Default: ask
   --kek PLACE, --kek-aad TEXT
-                         the key-encryption key of a keyset that is under one
-                         (same places), and its associated data. With this or
+                         the key-encryption key of an encrypted keyset (same
+                         places), and its associated data. With this option or
                          --passphrase-from the keyset must be encrypted
   --new-passphrase-from PLACE, --passphrase-seconds S
-                         of `passphrase`: the place of the new passphrase, and
-                         the seconds that one guess takes
+                         for `passphrase`: the place of the new passphrase, and
+                         the time of one guess in seconds
 
-Example: from now on a new key encrypts, and existing files can still be read.
+Example: encrypt with a new key; existing files can still be read.
   warpaes keys add --primary keyset.json
 
 )";
 
 /// Removes and parses the last word, which is a key's number.
 std::uint32_t take_id(std::vector<std::string>& words) {
-    if (words.empty()) throw UsageError("ID: is missing: the key's number; `warpaes keys list` shows them");
+    if (words.empty()) throw UsageError("ID: is missing; give the number of a key (`warpaes keys list` shows them)");
     const std::string text = std::exchange(words.back(), {});
     words.pop_back();
     std::uint32_t id = 0;
@@ -133,12 +133,12 @@ void refuse_unknown_verb(int argc, char** argv) {
                                             "enable", "destroy", "remove",  "passphrase"};
     const std::string verb = argc > 1 ? argv[1] : "";
     if (std::find(verbs.begin(), verbs.end(), verb) != verbs.end() || verb.starts_with('-')) return;
-    if (verb == "rotate") throw UsageError("'rotate': is `warpaes keys add --primary KEYSET`");
+    if (verb == "rotate") throw UsageError("'rotate': use `warpaes keys add --primary KEYSET`");
     std::string all;
     for (const std::string& name : verbs) all += (all.empty() ? "" : ", ") + name;
-    if (verb.empty()) throw UsageError(fmt::format("what? One of {}; see `warpaes keys --help`", all));
+    if (verb.empty()) throw UsageError(fmt::format("no action; give one of {}; see `warpaes keys --help`", all));
     const std::string hint = did_you_mean(verb, verbs);
-    throw UsageError(fmt::format("'{}': there is no such word{} one of {}", verb, hint.empty() ? ";" : hint, all));
+    throw UsageError(fmt::format("'{}': unknown action{} give one of {}", verb, hint.empty() ? ";" : hint, all));
 }
 
 using Step = std::function<void(KeysetFile&)>;
@@ -147,10 +147,10 @@ using Step = std::function<void(KeysetFile&)>;
 KeysetPlace place_of_file(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
     if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
-        throw UsageError("KEYSET: is missing: which file? See `warpaes keys --help`");
+        throw UsageError("KEYSET: is missing; see `warpaes keys --help`");
     }
     KeysetPlace place = parse_keyset_place("KEYSET", options.keys.empty() ? variable : options.keys[0]);
-    if (!place.path()) throw UsageError("KEYSET: is to be changed, and so has to be a file");
+    if (!place.path()) throw UsageError("KEYSET: must be a file, because it is changed");
     return place;
 }
 
@@ -195,7 +195,8 @@ int run_keys(int argc, char** argv) {
 
     auto* add = command("add", [&] {
         refuse_unknown_template(format);
-        if (is_raw_only(format)) throw UsageError(fmt::format("--template: {} has raw keys and no keyset", format));
+        if (is_raw_only(format))
+            throw UsageError(fmt::format("--template: {} uses raw keys, which are not kept in keysets", format));
         change(options, [&](KeysetFile& file) {
             check(warpaes_keyset_add(file.keyset(), format.c_str(), &id));
             if (primary) check(warpaes_keyset_promote(file.keyset(), id));
@@ -206,13 +207,14 @@ int run_keys(int argc, char** argv) {
     add->add_flag("--primary", primary);
 
     auto* lock = command("passphrase", [&] {
-        if (remove && passphrase.is_given()) throw UsageError("--remove: contradicts --new-passphrase-from");
+        if (remove && passphrase.is_given())
+            throw UsageError("--remove: cannot be combined with --new-passphrase-from");
         if (remove) passphrase.refuse_cost();
         const KeysetPlace place = place_of_file(options);
         if (has_own_keyset(*place.path())) {
-            if (remove) throw UsageError("--remove: the keyset in front of a file is always encrypted");
+            if (remove) throw UsageError("--remove: a keyset inside an encrypted file is always encrypted");
             change_own_passphrase(*place.path(), options_at(place, options), passphrase);
-            say("The file is under the new passphrase now; copies of the file as it was are not\n");
+            say("The file now has the new passphrase. Earlier copies of the file still have the old one\n");
             return;
         }
         bool under_kek = false;
@@ -225,9 +227,10 @@ int run_keys(int argc, char** argv) {
                 file.lock() = passphrase.take("'" + file_of(options) + "'");
             }
         });
-        say(remove ? "The keys are in clear now\n"
-                   : fmt::format("The keys are under the new passphrase now{}; copies of the file as it was are not\n",
-                                 under_kek ? " instead of the key-encryption key" : ""));
+        say(remove
+                ? "The keys are now in clear\n"
+                : fmt::format("The keys are now under the new passphrase{}. Earlier copies of the file are unchanged\n",
+                              under_kek ? " instead of the key-encryption key" : ""));
     });
     lock->add_flag("--remove", remove);
     passphrase.add_options(*lock);

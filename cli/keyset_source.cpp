@@ -49,8 +49,8 @@ void check_of(const std::string& what, warpaes_status status) {
 Keyset unwrap_under(const std::string& what, std::string_view text, const KekOptions& options, Lock& lock) {
     if (!options.place) {
         throw UsageError(
-            fmt::format("{}: is encrypted under a key: give --kek FILE, env:NAME, fd:N or exec:COMMAND; one that a key "
-                        "manager keeps is for `warpaes keysources open`, as -k exec:COMMAND",
+            fmt::format("{}: is encrypted under a key: give --kek FILE, env:NAME, fd:N or exec:COMMAND. If a key "
+                        "manager has that key, use `warpaes keysources open` as -k exec:COMMAND",
                         what));
     }
     lock.kek = options.take();
@@ -66,10 +66,9 @@ Keyset unwrap_under(const std::string& what, std::string_view text, const KekOpt
 /// Throws unless an option says how to open a keyset with this lock, or no option says how to open any.
 void require_option_of(const std::string& what, const Lock& lock, const KeyOptions& options) {
     if (!lock.has_passphrase() || options.passphrase_from || !options.kek.place) return;
-    throw Failure(WARPAES_ERROR_KEYSET,
-                  fmt::format("{}: is under a passphrase and not under the key of {}: give --passphrase-from too if "
-                              "that is meant, or restore the keyset",
-                              what, options.kek.option));
+    throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: is under a passphrase and not under the key of {}: also give "
+                                                    "--passphrase-from if this is intended, or restore the keyset",
+                                                    what, options.kek.option));
 }
 
 }  // namespace
@@ -121,7 +120,8 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
     const std::optional<std::string>& format = options.template_name;
     const auto refuse_template = [&] {
         if (!format || options.keys.size() > 1) return;
-        throw UsageError(fmt::format("--template: is for raw keys; the keys of {} say their formats themselves", what));
+        throw UsageError(
+            fmt::format("--template: applies only to raw keys; the keys of {} determine their own formats", what));
     };
     if (options.raw && (text.size() == 16 || text.size() == 32)) {
         return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
@@ -157,8 +157,8 @@ Keys load_place(const std::string& option, const std::string& text, const KeyOpt
     const KeysetPlace place = parse_keyset_place(option, text);
     if (place.is_own()) {
         throw UsageError(option +
-                         ": own: is the keyset in front of an encrypted file, for `warpaes encrypt`, "
-                         "`decrypt`, `cat` and `verify`");
+                         ": own: means the keyset at the start of an encrypted file, and only `warpaes encrypt`, "
+                         "`decrypt`, `cat` and `verify` take it");
     }
     const KeyOptions own = options_at(place, options);
     const PlacedKey key = read_key_place(option, place.location);
@@ -241,7 +241,8 @@ std::vector<Keys> load_each(const KeyOptions& options) {
     if (options.keys.empty()) all.push_back(load_place("WARPAES_KEYSET", variable, options));
     for (const std::string& place : options.keys) all.push_back(load_place("-k", place, options));
     if (std::none_of(all.begin(), all.end(), [](const Keys& keys) { return keys.raw; })) {
-        if (options.template_name) throw UsageError("--template: is for raw keys, and none of -k is one: leave it out");
+        if (options.template_name)
+            throw UsageError("--template: applies only to raw keys, and no -k is a raw key: leave it out");
         if (options.raw) throw UsageError("--raw: no key has 16 or 32 bytes: leave it out");
     }
     return all;

@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 constexpr const char* list_help = R"(Usage: warpaes list [-k KEYS] DIR
 
 Prints the plain names in a directory of `warpaes encrypt --encrypt-names`, in
-order; folders end with '/'. Names are authenticated, the content of files is
-not read: `warpaes verify --encrypted-names` does that. Exit status 0 means that
-every name there decrypts.
+order; folders end with '/'. It authenticates the names but does not read the
+files; `warpaes verify --encrypted-names` does. Exit status 0 means that every
+name decrypts.
 
   -k, --keys PLACE       keys as for `warpaes decrypt`
   --passphrase-from PLACE
@@ -29,7 +29,7 @@ every name there decrypts.
   --kek PLACE, --kek-aad TEXT
                          the key-encryption key of a keyset, as for
                          `warpaes decrypt`
-  --raw                  a key of 16 or 32 bytes is raw even if it is text
+  --raw                  use a key of 16 or 32 bytes as it is even if it is text
   -t, --template NAME    the template of a raw key
   --json                 print a record: each plain name with its stored path
 

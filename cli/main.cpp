@@ -24,7 +24,8 @@ using cli::Command;
 [[noreturn]] int not_in_demo(int /*argc*/, char** argv) {
     throw cli::Failure(
         WARPAES_ERROR_ARGUMENT,
-        fmt::format("'{}': the command that `make demo` builds lacks it; `make install` builds them all", argv[0]));
+        fmt::format("'{}': is not in the command that `make demo` builds; `make install` builds all commands",
+                    argv[0]));
 }
 constexpr auto run_lab = not_in_demo, run_provider = not_in_demo, run_selftest = not_in_demo, run_bench = not_in_demo,
                run_plan = not_in_demo, run_calibrate = not_in_demo, run_tune = not_in_demo;
@@ -36,7 +37,7 @@ int run_lab(int argc, char** argv) {
     if (argc > 1) {
         if (const cli::RecordCommand run = cli::record_command(argv[1])) return run(argc - 1, argv + 1);
     }
-    cli::become("warpaes-lab", argc, argv, "`make install-lab`, where warpaes was built, puts it there");
+    cli::become("warpaes-lab", argc, argv, "`make install-lab` installs it; run it where warpaes was built");
 }
 #endif
 
@@ -45,18 +46,18 @@ constexpr Command commands[] = {
     {"decrypt", "decrypt files, or a part of one", cli::run_decrypt, true},
     {"cat", "write the plaintext of files to standard output", cli::run_cat, true},
     {"verify", "authenticate files, without output", cli::run_verify, true},
-    {"reencrypt", "replace encrypted files by ones under another key", cli::run_reencrypt, true},
-    {"list", "print the plain names where names are encrypted", cli::run_list},
+    {"reencrypt", "re-encrypt files under another key", cli::run_reencrypt, true},
+    {"list", "list the plain names of files with encrypted names", cli::run_list},
     {"inspect", "show an encrypted file's format and key", cli::run_inspect},
     {"keygen", "make a keyset", cli::run_keygen},
     {"keys", "list and rotate the keys of a keyset", cli::run_keys},
     {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
     {"bulk", "encrypt and re-encrypt datasets (Python package)", cli::run_in_package},
     {"keysources", "wrap keysets under key managers (Python package)", cli::run_in_package},
-    {"model", "encrypted model folders (Python package)", cli::run_in_package},
-    {"parquet", "encrypted Parquet files (Python package)", cli::run_in_package},
-    {"qkd", "files under keys of quantum key distribution (the same)", cli::run_in_package},
-    {"provider", "make programs that use OpenSSL use warpaes", run_provider},
+    {"model", "encrypt model folders (Python package)", cli::run_in_package},
+    {"parquet", "encrypt Parquet files (Python package)", cli::run_in_package},
+    {"qkd", "encrypt files under quantum keys (Python package)", cli::run_in_package},
+    {"provider", "run the AES of programs that use OpenSSL", run_provider},
     {"devices", "list backends and devices", cli::run_devices},
     {"selftest", "run known-answer tests on every backend", run_selftest},
     {"bench", "measure throughput", run_bench},
@@ -106,7 +107,8 @@ int run(int argc, char** argv);
 
 /// `warpaes help COMMAND`: as `warpaes COMMAND --help`.
 int help_of_command(int argc, char** argv) {
-    if (argc > 3) throw cli::UsageError(fmt::format("'{}': is too much; `warpaes help` takes one command", argv[3]));
+    if (argc > 3)
+        throw cli::UsageError(fmt::format("'{}': unexpected argument; `warpaes help` takes one command", argv[3]));
     std::string option = "--help";
     char* words[] = {argv[0], argv[2], option.data(), nullptr};
     return run(3, words);
@@ -148,11 +150,10 @@ int run(int argc, char** argv) {
     for (const Command& command : commands) names.emplace_back(command.name);
     if (::access(name, F_OK) == 0) {
         throw cli::UsageError(
-            fmt::format("'{}' is a file, and no command: `warpaes encrypt` or `warpaes decrypt` takes it", name));
+            fmt::format("'{}' is a file, not a command: use `warpaes encrypt` or `warpaes decrypt`", name));
     }
     const std::string hint = cli::did_you_mean(name, names);
-    throw cli::UsageError(
-        fmt::format("'{}': there is no such command{} see `warpaes --help`", name, hint.empty() ? ";" : hint));
+    throw cli::UsageError(fmt::format("'{}': unknown command{} see `warpaes --help`", name, hint.empty() ? ";" : hint));
 }
 
 }  // namespace

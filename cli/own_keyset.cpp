@@ -39,7 +39,7 @@ void read_all(const std::string& what, int fd, char* at, std::size_t length) {
         const ssize_t n = read_or_interrupted(fd, at, length);
         if (n < 0 && errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, what + ": interrupted");
         if (n < 0) throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot read: {}", what, std::strerror(errno)));
-        if (n == 0) throw Failure(WARPAES_ERROR_FORMAT, what + ": ends within the keyset in front of it");
+        if (n == 0) throw Failure(WARPAES_ERROR_FORMAT, what + ": ends inside the keyset at its start");
         at += n;
         length -= static_cast<std::size_t>(n);
     }
@@ -66,17 +66,16 @@ void find_slots(const std::string& what, Front& front) {
         front.slots.push_back(std::move(slot));
         if (front.slots.size() > most_slots) {
             throw Failure(WARPAES_ERROR_FORMAT,
-                          fmt::format("{}: more than {} keysets stand in front of it", what, most_slots));
+                          fmt::format("{}: has more than {} keysets at its start", what, most_slots));
         }
     }
     if (work > most_work) {
-        throw Failure(
-            WARPAES_ERROR_KEYSET,
-            fmt::format("{}: a guess at the passphrases in front of it would take {} MiB, and the limit is {}", what,
-                        work >> 20, most_work >> 20));
+        throw Failure(WARPAES_ERROR_KEYSET,
+                      fmt::format("{}: a guess at its passphrases would take {} MiB, and the limit is {}", what,
+                                  work >> 20, most_work >> 20));
     }
     if (front.slots.empty()) {
-        throw Failure(WARPAES_ERROR_FORMAT, what + ": the front has no encrypted keyset: it was altered");
+        throw Failure(WARPAES_ERROR_FORMAT, what + ": has no encrypted keyset at its start: it was altered");
     }
 }
 
@@ -92,8 +91,8 @@ std::string build(const std::vector<std::string>& slots) {
     }
     const std::size_t size = (used + longest + 1 + page - 1) / page * page;
     if (size > most_front || slots.size() > most_slots) {
-        throw UsageError(
-            fmt::format("--to: a file has room for {} encrypted keysets and {} bytes of them", most_slots, most_front));
+        throw UsageError(fmt::format("--to: a file has room for at most {} encrypted keysets and {} bytes of them",
+                                     most_slots, most_front));
     }
     std::string text = fmt::format("{}{:0{}}\n", own_mark, size, digits);
     for (const std::string& slot : slots) text += slot + "\n";
@@ -121,8 +120,8 @@ Front read_front(const std::string& what, int fd, const std::string& option) {
     }
     if (!front.text.starts_with(own_mark)) {
         throw Failure(WARPAES_ERROR_FORMAT,
-                      fmt::format("{}: has no keyset of its own in front, and {} requires one: it may have been put in "
-                                  "the place of yours. A file under another keyset needs -k KEYSET",
+                      fmt::format("{}: does not contain a keyset of its own, but {} requires one: another file may "
+                                  "have replaced yours. A file under a separate keyset needs -k KEYSET",
                                   what, option));
     }
     read_all(what, fd, front.text.data() + own_mark.size(), digits + 1);
@@ -185,7 +184,8 @@ NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::s
                              std::optional<double> seconds) {
     const std::string format = options.template_name.value_or(default_template());
     refuse_unknown_template(format);
-    if (is_raw_only(format)) throw UsageError(fmt::format("--template: {} has raw keys and no keyset", format));
+    if (is_raw_only(format))
+        throw UsageError(fmt::format("--template: {} uses raw keys, which are not kept in keysets", format));
     std::vector<KekOptions> keks;
     if (options.kek.place) keks.push_back(options.kek);
     for (const std::string& place : to) {
@@ -197,12 +197,12 @@ NewOwnKeyset make_own_keyset(const KeyOptions& options, const std::vector<std::s
     }
     const bool under_passphrase = options.asks || options.passphrase_from;
     if (!under_passphrase && seconds) {
-        throw UsageError("--passphrase-seconds: is for a new passphrase, and there is none; leave it out");
+        throw UsageError("--passphrase-seconds: applies only to a new passphrase; leave it out");
     }
     if (!under_passphrase && keks.empty()) {
         throw UsageError(
-            "own:: nothing would encrypt the keyset in front of the file: give --passphrase, or --to with the place of "
-            "a key-encryption key");
+            "own:: nothing would encrypt the keyset in the file: give --passphrase, or --to with the place of a "
+            "key-encryption key");
     }
     warpaes_keyset* made = nullptr;
     check(warpaes_keyset_create(&made));
@@ -258,7 +258,7 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open {}: {}", what, std::strerror(errno)));
     }
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-        throw Failure(WARPAES_ERROR_STATE, what + ": another process changes its passphrase: try again");
+        throw Failure(WARPAES_ERROR_STATE, what + ": another process is changing its passphrase: try again");
     }
     const Front front = read_front(what, file.get(), "`warpaes keys passphrase`");
     KeyOptions how = options;
@@ -284,7 +284,7 @@ void change_own_passphrase(const std::string& path, const KeyOptions& options, c
     const auto room = free_room(front, slot.size());
     if (!room) {
         throw Failure(WARPAES_ERROR_WRITE,
-                      what + ": the front has no room for another keyset: decrypt and encrypt it with the new one");
+                      what + ": has no room for another keyset: decrypt it and encrypt it with the new one");
     }
     if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
     write_at(what, file.get(), *room, slot + "\n");

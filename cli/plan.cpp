@@ -27,9 +27,9 @@ struct PlanOptions {
 
 constexpr const char* plan_help = R"(Usage: warpaes plan --mode MODE --size N [options]
 
-Predicts the time of a call on each backend of this machine, and prints which
-backend the library would choose, and why. It runs nothing. `warpaes calibrate`
-replaces the built-in figures by measurements of this machine.
+Predicts the time of a call on each backend of this machine, and prints the
+backend that the library would choose and the reason. It runs nothing.
+`warpaes calibrate` replaces the built-in figures with measurements.
 
   --mode MODE        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, ccm or
                      cmac
@@ -39,8 +39,8 @@ replaces the built-in figures by measurements of this machine.
   --messages N       number of messages in one batch (default 1: no batch)
   --keys N           number of distinct keys (default 1)
   --batch            plan a batch even for one message
-  --from PLACE       where the data lies: host (pageable memory, default),
-                     page-locked or device
+  --from PLACE       memory of the data: host (pageable, default), page-locked
+                     or device
   --backend NAME     assume this backend
   --device N         assume this GPU
   --threads N        host threads that may be used (default: all processors)
@@ -111,7 +111,7 @@ int run_plan(int argc, char** argv) {
     if (char** const grid = std::find_if(argv + 1, argv + argc, is_grid); grid != argv + argc) {
         std::rotate(argv + 1, grid, grid + 1);
         become("warpaes-plan-grid", argc - 1, argv + 1,
-               "`tools/build default warpaes_plan_grid` makes it in build/default/cli");
+               "`tools/build default warpaes_plan_grid` builds it in build/default/cli");
     }
     CLI::App app{"", "warpaes plan"};
     PlanOptions o;

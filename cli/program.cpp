@@ -58,7 +58,7 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
     if (code == 0 && error == EPIPE && caught_signal() == 0) end_by(SIGPIPE);
     if (code == 0 && (error != 0 || std::ferror(stdout) != 0)) {
         tell(fmt::format("cannot write to standard output: {}",
-                         error == 0 ? "not all of it arrived" : std::strerror(error)));
+                         error == 0 ? "the output is incomplete" : std::strerror(error)));
         code = WARPAES_ERROR_WRITE;
     }
     if (caught_signal() != 0) end_by(caught_signal());

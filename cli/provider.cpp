@@ -30,11 +30,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* provider_help = R"(Usage: warpaes provider install|check|remove|stats [options]
 
-Makes every program that uses OpenSSL 3 use warpaes, by OpenSSL's configuration.
+Configures OpenSSL 3 so that every program that uses it runs AES with warpaes.
 
-  install                add a block to openssl.cnf that activates OpenSSL's
-                         default provider and warpaes and prefers warpaes; the
-                         command tests it in a child process first
+  install                add a block to openssl.cnf that activates warpaes and
+                         OpenSSL's default provider, and prefers warpaes. A
+                         child process tests it first
   check                  test the configuration in a child process, and print
                          the kernels in use
   remove                 remove the block
@@ -50,10 +50,10 @@ Makes every program that uses OpenSSL 3 use warpaes, by OpenSSL's configuration.
   --json                 check, stats: print a record
   --module FILE          install: warpaes.so; default: the one installed with
                          this program
-  --threads N            install: threads for long updates; auto: as many as are
-                         worth it. Default: 1
-  --threshold BYTES      install: updates of this length and more may use
-                         several threads or a GPU
+  --threads N            install: threads for long updates; auto: as many as
+                         make them faster. Default: 1
+  --threshold BYTES      install: shortest update that may use several threads
+                         or a GPU
 
 `install` as root refuses a module that other users can replace: install warpaes
 where only root can write.
@@ -111,7 +111,7 @@ Ran openssl(const std::vector<std::string>& arguments, const std::string& config
     ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (ran.status == 127) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      "the command openssl is missing; install it: it tests the configuration");
+                      "the command openssl, which tests the configuration, is missing; install it");
     }
     return ran;
 }
@@ -121,7 +121,8 @@ std::string folder_of_openssl(const char* which) {
     const std::string text = openssl({"version", which}, "/dev/null").out;
     const auto first = text.find('"'), last = text.rfind('"');
     if (first == std::string::npos || last <= first) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND, "openssl does not say where its configuration is; give --config FILE");
+        throw Failure(WARPAES_ERROR_NOT_FOUND,
+                      "openssl does not report the path of its configuration; give --config FILE");
     }
     return text.substr(first + 1, last - first - 1);
 }
@@ -177,11 +178,12 @@ void refuse_replaceable_module(const std::string& config, const std::string& mod
     if (::stat(config.c_str(), &status) != 0 || status.st_uid != 0) return;
     const auto objection = objection_to_root_only(module);
     if (!objection) return;
-    throw Failure(WARPAES_ERROR_STATE,
-                  fmt::format("module '{}': {}, so that another user could run code in root's programs. Install the "
-                              "module where only root can write, as `sudo make install` or the package does, or copy "
-                              "it there and give --module FILE",
-                              module, *objection));
+    throw Failure(
+        WARPAES_ERROR_STATE,
+        fmt::format(
+            "module '{}': {}, so another user could run code in root's programs. Install the module where only root "
+            "can write, as `sudo make install` or the package does, or copy it there and give --module FILE",
+            module, *objection));
 }
 
 /// A new file next to `path`, which replaces `path` or is removed.
@@ -199,8 +201,9 @@ public:
         if (file >= 0) ::close(file);
         if (made) return;
         if (file >= 0) (void)::unlink(name_.c_str());
-        throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write next to '{}': {}; its owner may, as a rule root",
-                                                       path, std::strerror(error)));
+        throw Failure(WARPAES_ERROR_WRITE,
+                      fmt::format("cannot write next to '{}': {}; run this as its owner, usually root", path,
+                                  std::strerror(error)));
     }
     Replacement(const Replacement&) = delete;
     Replacement& operator=(const Replacement&) = delete;
@@ -234,7 +237,7 @@ struct Counts {
         // No process has counted yet, or none since the file was truncated.
         if (data.size() < sizeof numbers && mark.substr(0, data.size()) == data.substr(0, mark.size())) return;
         if (data.size() != sizeof numbers || data.compare(0, mark.size(), mark) != 0) {
-            throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a file of the provider's counters", path));
+            throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is not a counters file of the provider", path));
         }
         std::memcpy(numbers.data(), data.data(), sizeof numbers);
     }
@@ -288,8 +291,8 @@ std::vector<std::string> idle_settings(const OpensslConfig& config) {
     if (device.empty() ? !usable.empty() : std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
     const std::string name = device.empty() ? "backend = cuda" : fmt::format("device = {}", device);
     const std::string problem = usable.empty()
-                                    ? fmt::format("no GPU can be used here: {}", why)
-                                    : fmt::format("there is no GPU {} here; `warpaes devices` lists them", device);
+                                    ? fmt::format("no GPU can be used on this machine: {}", why)
+                                    : fmt::format("this machine has no GPU {}; `warpaes devices` lists them", device);
     return {fmt::format("[{}]: {}: {}. CPUs do all the work", section, name, problem)};
 }
 
@@ -342,10 +345,10 @@ Checked check_config(const std::string& path) {
         {"enc", "-aes-128-ctr", "-K", "2b7e151628aed2a6abf7158809cf4f3c", "-iv", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"},
         name, plain);
     if (sealed.status != 0 || sealed.out != "\x87\x4d\x61\x91\xb6\x20\xe3\x26\x1b\xef\x68\x64\x99\x0d\xb6\xce") {
-        return wrong("AES-128-CTR does not give what the standard says");
+        return wrong("AES-128-CTR returns a wrong result");
     }
     constexpr std::size_t ctr = 6;
-    if (Counts(counters).bytes(ctr, 0) == 0) return wrong("AES works, but it is not warpaes that does it");
+    if (Counts(counters).bytes(ctr, 0) == 0) return wrong("AES works, but another provider computes it");
     return checked;
 }
 
@@ -366,14 +369,14 @@ int install(const ProviderOptions& options) {
     if (options.backend != "libcrypto") {
         const Checked checked = check_config(next.name());
         if (!checked.wrong.empty()) {
-            throw Failure(WARPAES_ERROR_STATE, fmt::format("'{}' stays as it is: {}", path, checked.wrong));
+            throw Failure(WARPAES_ERROR_STATE, fmt::format("'{}' is unchanged: {}", path, checked.wrong));
         }
         note(fmt::format("tested: {}\n", one_line(checked.build_info)));
     }
     next.take_its_place();
     note(
         fmt::format("'{}' now activates default and warpaes, and prefers warpaes. Programs that start from now on use "
-                    "it;\n`warpaes provider remove` undoes it\n",
+                    "it.\n`warpaes provider remove` undoes it\n",
                     one_line(path)));
     return 0;
 }
@@ -381,11 +384,11 @@ int install(const ProviderOptions& options) {
 int remove_block(const ProviderOptions& options) {
     const std::string path = config_of(options), before = read_file(path), text = without_provider(before);
     if (text == before) {
-        note(fmt::format("'{}' has no block of warpaes; nothing to do\n", one_line(path)));
+        note(fmt::format("'{}' has no block from warpaes; nothing to do\n", one_line(path)));
         return 0;
     }
     Replacement(path, text).take_its_place();
-    note(fmt::format("'{}' is as it was before\n", one_line(path)));
+    note(fmt::format("'{}' has its earlier content again\n", one_line(path)));
     return 0;
 }
 
@@ -421,7 +424,7 @@ int stats(const ProviderOptions& options) {
         if (counters.empty()) {
             throw Failure(
                 WARPAES_ERROR_NOT_FOUND,
-                fmt::format("'{}' names no file of counters; `warpaes provider install --counters FILE` does", path));
+                fmt::format("'{}' names no counters file; `warpaes provider install --counters FILE` adds one", path));
         }
     }
     const Counts counts(counters);
@@ -464,7 +467,8 @@ int run_provider(int argc, char** argv) {
     app.add_flag("--cbc", o.cbc);
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, provider_help)) return 0;
-    if (o.verb.empty()) throw UsageError("provider: install, check, remove or stats? See `warpaes provider --help`");
+    if (o.verb.empty())
+        throw UsageError("provider: give install, check, remove or stats; see `warpaes provider --help`");
     const std::vector<std::string> verbs{"install", "check", "remove", "stats"};
     if (std::find(verbs.begin(), verbs.end(), o.verb) == verbs.end()) {
         throw UsageError(fmt::format("provider: '{}' is not install, check, remove or stats{}", o.verb,

@@ -40,7 +40,7 @@ OpensslConfig::OpensslConfig(const std::string& text, const std::string& path) {
 
 void OpensslConfig::read(const std::string& text, const std::string& path, std::string& section, int depth) {
     constexpr int deepest = 16;
-    if (depth > deepest) throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}': .include goes too deep", path));
+    if (depth > deepest) throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}': .include is nested too deeply", path));
     std::istringstream lines(text);
     for (std::string line, more; std::getline(lines, line);) {
         while (!line.empty() && line.back() == '\\' && std::getline(lines, more)) {
@@ -131,24 +131,23 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     const std::string providers = section_at(init, "providers", "warpaes_providers");
     const std::string standard = section_at(providers, "default", "warpaes_default_provider");
     if (!config.value(providers, "warpaes").empty()) {
-        throw Failure(WARPAES_ERROR_EXISTS,
-                      fmt::format("'{}' names warpaes already, in section [{}], and not by this command; take it out "
-                                  "first",
-                                  path, providers));
+        throw Failure(
+            WARPAES_ERROR_EXISTS,
+            fmt::format("'{}' already names warpaes in section [{}], which this command did not write; remove it first",
+                        path, providers));
     }
     // Naming one provider deactivates the default one, which is active only while none is named.
     if (config.value(standard, "activate") != "1") add(standard, "activate", "1");
     const std::string algorithms = section_at(init, "alg_section", "warpaes_algorithms");
     const std::string preferred = config.value(algorithms, "default_properties");
     if (preferred.find("fips") != std::string::npos) {
-        throw Failure(
-            WARPAES_ERROR_STATE,
-            fmt::format("'{}' asks for FIPS (default_properties = {}), which warpaes is not", path, preferred));
+        throw Failure(WARPAES_ERROR_STATE,
+                      fmt::format("'{}' requires FIPS (default_properties = {}), and warpaes is not FIPS-validated",
+                                  path, preferred));
     }
     if (preferred.find("provider") != std::string::npos) {
         throw Failure(WARPAES_ERROR_STATE,
-                      fmt::format("'{}' prefers a provider already (default_properties = {}); take "
-                                  "that out first",
+                      fmt::format("'{}' already prefers a provider (default_properties = {}); remove that line first",
                                   path, preferred));
     }
     add(algorithms, "default_properties", (preferred.empty() ? "" : preferred + ",") + "?provider=warpaes");
@@ -158,7 +157,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     block += "activate = 1\n";
     // The block begins on its own line, and leaves every other byte unchanged.
     if (!made.empty() && made.back() != '\n') {
-        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' does not end with the end of a line; add one", path));
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("the last line of '{}' has no line break; add one", path));
     }
     return made + block_begins + block + block_ends;
 }

@@ -15,7 +15,7 @@ std::optional<std::string> objection_to_root_only(const std::string& path) {
         way /= step;
         struct stat status {};
         if (::lstat(way.c_str(), &status) != 0) {
-            return fmt::format("'{}' cannot be looked at: {}", way.string(), std::strerror(errno));
+            return fmt::format("'{}' cannot be examined: {}", way.string(), std::strerror(errno));
         }
         if (S_ISLNK(status.st_mode)) return fmt::format("'{}' is a symbolic link", way.string());
         if (status.st_uid != 0) return fmt::format("'{}' belongs to user {}", way.string(), status.st_uid);

@@ -67,14 +67,13 @@ SecretBytes read_line(const std::string& what, int fd, std::size_t most) {
     }
     if (line.size() == 0) throw UsageError(what + ": is empty");
     if (!ended && line.size() == most) {
-        warn(fmt::format(
-            "{}: of this line openssl takes the first {} bytes, and so does this; what may follow is ignored", what,
-            most));
+        warn(fmt::format("{}: only the first {} bytes of this line are used, as by openssl; the rest is ignored", what,
+                         most));
     }
     const std::size_t nul = line.view().find('\0');
     if (nul == 0) throw UsageError(what + ": begins with a NUL byte, which would be an empty passphrase");
     if (nul != std::string_view::npos) {
-        warn(fmt::format("{}: the passphrase ends before byte {}, a NUL, as openssl's; the rest is ignored", what,
+        warn(fmt::format("{}: the passphrase ends before byte {}, a NUL, as with openssl; the rest is ignored", what,
                          nul + 1));
         line.truncate(nul);
     }
@@ -124,7 +123,7 @@ void decode_exactly(const std::string& what, std::string_view digits, std::size_
         throw Failure(static_cast<warpaes_status>(status),
                       fmt::format("{}: must be {} hexadecimal digits ({} bytes), got {}; openssl would {}", what,
                                   2 * bytes, bytes, digits.size(),
-                                  digits.size() < 2 * bytes ? "fill it up with zeros: write them if they are meant"
+                                  digits.size() < 2 * bytes ? "pad it with zeros: write them if they are intended"
                                                             : "ignore the rest: leave it out"));
     }
     decode_hex(digits, out);
@@ -233,12 +232,12 @@ SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes,
         text = read_environment(what, name);
     } else if (std::strcmp(argument, "prompt") == 0) {
         auto answer = prompt("Key in hexadecimal", false);
-        if (!answer) throw UsageError(fmt::format("{}: there is no terminal to ask on", what));
+        if (!answer) throw UsageError(fmt::format("{}: there is no terminal to ask for it", what));
         text = *answer;
     } else {
         text = take_argument(what, argument, "use file:PATH, env:NAME, fd:N or prompt");
     }
-    if (raw && !may_be_raw) throw UsageError("--raw: is for keys in files: -K file:PATH or fd:N");
+    if (raw && !may_be_raw) throw UsageError("--raw: applies only to keys in files: -K file:PATH or fd:N");
     if (raw && text.size() != bytes) {
         throw Failure(WARPAES_ERROR_KEY_LENGTH,
                       fmt::format("{}: has {} bytes, and a raw key for this cipher has {}", what, text.size(), bytes));

@@ -33,7 +33,7 @@ void refuse_text(const std::string& what, std::string_view key);
 std::vector<unsigned char> parse_hex(const std::string& what, const std::string& hex, std::size_t bytes, int status);
 
 /// openssl's -pass: pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin. Takes as much of a line as openssl does, and warns
-/// if that is not the whole line.
+/// if that is not the complete line.
 SecretBytes read_passphrase(const std::string& what, char* argument);
 /// openssl's -kfile: the first line of a file, as above; `-` is standard input.
 SecretBytes read_passphrase_file(const std::string& what, const std::string& path);

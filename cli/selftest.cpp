@@ -27,7 +27,7 @@ constexpr const char* selftest_help = R"(Usage: warpaes selftest [--json]
 
 Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F), XTS, GCM,
 CCM and CMAC in both directions, and compares long messages with libcrypto, on
-every backend that can run here. Exit status 0 means that all are right.
+every backend that can run here. Exit status 0 means that all tests passed.
 
   --json   print a record
 )";
@@ -219,7 +219,7 @@ int run_selftest(int argc, char** argv) {
             run_long_message(engine.get(), reference.get(), report);
             record["examples"] = report.examples;
             record["wrong"] = report.wrong;
-            outcome = fmt::format("{} of {} right", report.examples - report.wrong.size(), report.examples);
+            outcome = fmt::format("{} of {} passed", report.examples - report.wrong.size(), report.examples);
             for (const std::string& name : report.wrong) outcome += fmt::format("\n{:12}wrong: {}", "", name);
             all_right = all_right && report.wrong.empty();
         }

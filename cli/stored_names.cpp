@@ -112,7 +112,7 @@ void StoredNames::list_part(std::vector<StoredEntry>& entries, const fs::path& d
         decrypt(entry, folder);
         if (entry.status == WARPAES_OK && !entry.folder && (link || !each.is_regular_file(error))) {
             entry.status = WARPAES_ERROR_FORMAT;
-            entry.error = link ? "is a symbolic link, which was not made here" : "is not a regular file";
+            entry.error = link ? "is a symbolic link, which warpaes does not create" : "is not a regular file";
         }
         entries.push_back(std::move(entry));
     }
@@ -129,8 +129,7 @@ std::vector<StoredEntry> StoredNames::list(const fs::path& directory, const std:
         if (next - i == 1 || entries[i].name.empty()) continue;
         for (std::size_t k = i; k < next; ++k) {
             entries[k].status = WARPAES_ERROR_FORMAT;
-            entries[k].error =
-                fmt::format("{} entries have this plain name: move away the ones that are out of place", next - i);
+            entries[k].error = fmt::format("{} entries have this plain name: move the wrong ones away", next - i);
         }
     }
     return entries;

@@ -30,7 +30,7 @@ inline void refuse_unknown_template(const std::string& name) {
         std::find_if(known.begin(), known.end(), [&](const std::string& k) { return k.starts_with(name); });
     const std::string hint =
         !name.empty() && longer != known.end() ? "; did you mean '" + *longer + "'?" : did_you_mean(name, known);
-    throw UsageError("--template: there is no '" + name + "'" + (hint.empty() ? ";" : hint) +
+    throw UsageError("--template: unknown template '" + name + "'" + (hint.empty() ? ";" : hint) +
                      " `warpaes keygen --help` lists them");
 }
 

@@ -22,9 +22,9 @@ constexpr const char* tune_help = R"(Usage: warpaes tune [--device N] [--quick] 
 Measures the best launch parameters of this GPU's kernels: threads, tables and
 the sizes at which other kernels take over. Each value's output is compared with
 the CPU's before it is measured. The best values are stored for this GPU in the
-file of `warpaes calibrate` (WARPAES_CALIBRATION), and every process uses them
-from then on; results do not change. Takes half a minute on an idle GPU. Run
-`warpaes calibrate` afterwards: the costs have changed.
+file of `warpaes calibrate` (WARPAES_CALIBRATION), and later processes use them.
+The results of calls do not change. A run takes half a minute on an idle GPU.
+Run `warpaes calibrate` afterwards, because the costs have changed.
 
   --device N   the GPU's number; default: the first (`warpaes devices`)
   --quick      measure each value fewer times
@@ -32,8 +32,8 @@ from then on; results do not change. Takes half a minute on an idle GPU. Run
   --show       print the values in use, and measure nothing
   --json       print a record
 
-Without stored values a GPU is launched with those of its architecture. Only
-those of architecture 9.0 (H100, H200) come from measurements.
+Without stored values the library uses the values of the GPU's architecture.
+Only those of architecture 9.0 (H100, H200) were measured.
 
 Examples
   warpaes tune
@@ -80,7 +80,7 @@ void print_tuning(const json& record) {
     fmt::print("cuda[{}], {}\n\n", gpu["device"].get<int>(), gpu["description"].get<std::string>());
     const bool measured = record.contains("measurements");
     fmt::print("{:<22}{:>10}{:>10}  {}\n", "figure", "built in", measured ? "best" : "in use",
-               measured ? "tried, and the time it took" : "what it is");
+               measured ? "values tried, and their times" : "description");
     for (const json& f : record["figures"]) {
         const auto value = [&](const char* name) { return f[name].is_null() ? "never" : f[name].dump(); };
         fmt::print("{:<22}{:>10}{:>10}  {}\n", f["name"].get<std::string>(), value("built_in"), value("value"),
@@ -100,7 +100,7 @@ int run_tune(int argc, char** argv) {
     app.add_flag("--show", show);
     app.add_flag("--json", as_json);
     if (!parse_options(app, argc, argv, tune_help)) return 0;
-    if (show && (quick || dry_run)) throw UsageError("--show measures nothing: leave out --quick and --dry-run");
+    if (show && (quick || dry_run)) throw UsageError("--show: measures nothing; leave out --quick and --dry-run");
 
     const Engine engine = create_engine("auto", -1);
     std::vector<warpaes_launch_figure> figures = figures_of(engine.get(), device);
@@ -145,7 +145,7 @@ int run_tune(int argc, char** argv) {
     }
     print_tuning(record);
     if (show) return 0;
-    fmt::print("\n{} measurements in {:.1f} s; {} of {} figures are not the architecture's\n", result.measurements,
+    fmt::print("\n{} measurements in {:.1f} s; {} of {} values differ from the architecture's\n", result.measurements,
                result.seconds, result.changed, figures.size());
     fmt::print("{}\n", record.contains("path")
                            ? fmt::format("stored in {}; run `warpaes calibrate` to measure the new costs",

@@ -127,7 +127,7 @@ bool CounterFile::open(const std::string& path, std::string& why) {
     if (opened < 0 && error != 0) {
         why = "counters: cannot open '" + path + "': " + std::strerror(error);
     } else if (opened < 0 || !read_numbers(opened, numbers)) {
-        why = "counters: '" + path + "' is not a file of this version's counters; name another, or delete it";
+        why = "counters: '" + path + "' is not a counters file of this version; name another file, or delete it";
     } else {
         return true;
     }

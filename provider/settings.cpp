@@ -33,7 +33,7 @@ std::uint64_t number(const char* name, std::string_view text, std::uint64_t most
         unit = 0;
     }
     if (error != std::errc{} || unit == 0 || value > most / unit) {
-        throw Bad{std::string(name) + ": must be a number, with K, M or G behind it, and at most " +
+        throw Bad{std::string(name) + ": must be a number, optionally followed by K, M or G, and at most " +
                   std::to_string(most) + ", not '" + std::string(text) + "'"};
     }
     return value * unit;
@@ -46,7 +46,7 @@ bool yes(const char* name, std::string_view text) {
     for (const std::string_view word : {"no", "off", "false", "0"}) {
         if (text == word) return false;
     }
-    throw Bad{std::string(name) + ": is yes or no, not '" + std::string(text) + "'"};
+    throw Bad{std::string(name) + ": must be yes or no, not '" + std::string(text) + "'"};
 }
 
 Settings read(const std::function<const char*(const char*)>& get) {
@@ -60,7 +60,7 @@ Settings read(const std::function<const char*(const char*)>& get) {
         for (const std::string_view name : {"auto", "aesni", "vaes", "armv8", "cuda", "libcrypto"}) {
             if (text == name) return void(s.backend = text);
         }
-        throw Bad{"backend: is auto, aesni, vaes, armv8, cuda or libcrypto, not '" + std::string(text) + "'"};
+        throw Bad{"backend: must be auto, aesni, vaes, armv8, cuda or libcrypto, not '" + std::string(text) + "'"};
     });
     given("device", [&](std::string_view text) { s.device = static_cast<int>(number("device", text, 1023)); });
     given("threads", [&](std::string_view text) {

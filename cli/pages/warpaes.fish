@@ -12,7 +12,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l force -d 'overwr
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l include
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l jobs -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l jobs -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l kek-aad
@@ -25,8 +25,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l passphrase-seconds
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l progress
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l quiet -d 'print no progress, notes and warnings'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l raw -d 'a key of 16 or 32 bytes is the key itself even if it is'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l quiet -d 'print no progress, notes or warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l raw -d 'use a key of 16 or 32 bytes as it is even if it is'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l skip-existing -d 'with --output-dir; skip files whose result exists'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l threads -d 'workers for a large file; default; one per processor'
@@ -34,11 +34,11 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l to
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l verbose -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s d -d 'decrypt, as `warpaes decrypt` does; for'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s f -d 'overwrite results; write ciphertext to a terminal'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s j -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s j -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s n -d 'only print which files would be made'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s o
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s q -d 'print no progress, notes and warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s q -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s v -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n __fish_use_subcommand -a decrypt -d 'decrypt files, or a part of one'
@@ -53,12 +53,12 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l force -d 'overwr
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l include
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l jobs -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l jobs -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l keys -d 'a keyset, whose enabled keys are tried, or a raw key; a'
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l name -d 'of it, only this file, by its plain path'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l name -d 'with --encrypted-names; only this file (plain path)'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-sync -d 'do not wait for the disk; a power failure can lose'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l output -d 'name of the result. Default, or -; standard output'
@@ -66,20 +66,20 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l output-dir -d 'd
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l progress
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l quiet -d 'print no progress, notes and warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l quiet -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l range
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l raw -d 'a key of 16 or 32 bytes is the key itself even if it is'
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l salvage -d 'of a damaged file; write every segment that is'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l raw -d 'use a key of 16 or 32 bytes as it is even if it is'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l salvage -d 'for damaged files; write every authentic segment, and'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l skip-existing
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l verbose -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s f -d 'overwrite results'
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s j -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s j -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s n
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s o
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s q -d 'print no progress, notes and warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s q -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s r
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s v -d 'print a line for each file; result, key, backend'
@@ -91,7 +91,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from cat' -l device -d 'use this 
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l encrypted-names
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l help-all -d 'print all of it and exit'
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -l jobs -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l jobs -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l kek-aad
@@ -102,15 +102,15 @@ complete -c warpaes -n '__fish_seen_subcommand_from cat' -l no-sync -d 'do not w
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l progress
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -l quiet -d 'print no progress, notes and warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l quiet -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l range
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -l raw -d 'a key of 16 or 32 bytes is the key itself even if it is'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l raw -d 'use a key of 16 or 32 bytes as it is even if it is'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l verbose -d 'print a line for each file; result, key, backend'
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -s j -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -s j -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -s k
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -s q -d 'print no progress, notes and warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -s q -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -s r
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -s v -d 'print a line for each file; result, key, backend'
@@ -124,7 +124,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l include
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -l jobs -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l jobs -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l kek-aad
@@ -135,17 +135,17 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -l no-sync -d 'do no
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l passphrase
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l progress
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -l quiet -d 'print no progress, notes and warnings'
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -l raw -d 'a key of 16 or 32 bytes is the key itself even if it is'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l quiet -d 'print no progress, notes or warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l raw -d 'use a key of 16 or 32 bytes as it is even if it is'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l verbose -d 'print a line for each file; result, key, backend'
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -s j -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -s j -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s k
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -s q -d 'print no progress, notes and warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -s q -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s v -d 'print a line for each file; result, key, backend'
-complete -c warpaes -n __fish_use_subcommand -a reencrypt -d 'replace encrypted files by ones under another key'
+complete -c warpaes -n __fish_use_subcommand -a reencrypt -d 're-encrypt files under another key'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'auto (default), libcrypto, aesni, vaes, armv8 or cuda;'
@@ -156,7 +156,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l force -d 'also
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l include
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l jobs -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l jobs -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l json -d 'print a record of the run; to standard output, or to'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l kek-aad
@@ -165,20 +165,20 @@ complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l no-sync -d 'do not wait for the disk; a power failure can lose'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l progress
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l quiet -d 'print no progress, notes and warnings'
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l raw -d 'a key of 16 or 32 bytes is the key itself even if it is'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l quiet -d 'print no progress, notes or warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l raw -d 'use a key of 16 or 32 bytes as it is even if it is'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l threads -d 'workers for a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l to
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l to-template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of --to, if that is a raw key'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l verbose -d 'print a line for each file; result, key, backend'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s f -d 'also replace files that the new key opens'
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s j -d 'small files at a time; default; one per processor'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s j -d 'number of small files processed at a time; default; one'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s k
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s q -d 'print no progress, notes and warnings'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s q -d 'print no progress, notes or warnings'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key, which has 16 or 32 bytes or'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -s v -d 'print a line for each file; result, key, backend'
-complete -c warpaes -n __fish_use_subcommand -a list -d 'print the plain names where names are encrypted'
+complete -c warpaes -n __fish_use_subcommand -a list -d 'list the plain names of files with encrypted names'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l json -d 'print a record; each plain name with its stored path'
@@ -186,7 +186,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from list' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l kek-aad
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l keys -d 'keys as for `warpaes decrypt`'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l passphrase-from
-complete -c warpaes -n '__fish_seen_subcommand_from list' -l raw -d 'a key of 16 or 32 bytes is raw even if it is text'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l raw -d 'use a key of 16 or 32 bytes as it is even if it is text'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from list' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key'
@@ -198,9 +198,9 @@ complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l help-all -d 'pri
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l json -d 'print a record'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l kek-aad
-complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l keys -d 'keys as for `warpaes decrypt`; find the one that opens'
+complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l keys -d 'keys as for `warpaes decrypt`. The command finds the'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l passphrase-from
-complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l raw -d 'with -k; a key of 16 or 32 bytes is raw even if it is'
+complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l raw -d 'with -k; use a key of 16 or 32 bytes as it is even if'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -s t -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'assume this template (`warpaes keygen --help` lists'
@@ -249,8 +249,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from enc' -l help-all -d 'print a
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l json -d 'print a record of the run; to standard output if -out'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l progress
-complete -c warpaes -n '__fish_seen_subcommand_from enc' -l range -d 'only these bytes of the result, both included; LAST may'
-complete -c warpaes -n '__fish_seen_subcommand_from enc' -l raw -d 'the file of -K is the key itself even if it is text;'
+complete -c warpaes -n '__fish_seen_subcommand_from enc' -l range -d 'only bytes FIRST to LAST of the result, both included;'
+complete -c warpaes -n '__fish_seen_subcommand_from enc' -l raw -d 'use the bytes in the file of -K as the key even if they'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l threads
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -s A -d 'with -a; in a single line'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -s K -d 'hexadecimal digits, or their place; file;PATH,'
@@ -263,10 +263,10 @@ complete -c warpaes -n '__fish_seen_subcommand_from enc' -s f -d 'overwrite -out
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o in -d 'default; standard input, standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o iter -d 'PBKDF2 with 10000 rounds, or N. Without one of them;'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o iv -d '16 bytes; for CTR the first counter block'
-complete -c warpaes -n '__fish_seen_subcommand_from enc' -s k -d 'the passphrase; a file whose first line it is. As'
-complete -c warpaes -n '__fish_seen_subcommand_from enc' -o kfile -d 'the passphrase; a file whose first line it is. As'
+complete -c warpaes -n '__fish_seen_subcommand_from enc' -s k -d 'the passphrase, or a file with the passphrase as its'
+complete -c warpaes -n '__fish_seen_subcommand_from enc' -o kfile -d 'the passphrase, or a file with the passphrase as its'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o md -x -a 'sha256 sha512 sha1 md5' -d 'default; sha256'
-complete -c warpaes -n '__fish_seen_subcommand_from enc' -o nopad -d 'ECB, CBC; no PKCS#7 padding; the input must be whole'
+complete -c warpaes -n '__fish_seen_subcommand_from enc' -o nopad -d 'ECB, CBC; no PKCS#7 padding; the length of the input'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o nosalt -d 'use no salt'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o out -d 'default; standard input, standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -o pass -x -a 'env: file: fd: stdin pass:' -d 'pass;PASSWORD, env;NAME, file;PATH, fd;N, stdin'
@@ -292,7 +292,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-cfb8
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-cfb1
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-ofb
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-ctr
-complete -c warpaes -n __fish_use_subcommand -a provider -d 'make programs that use OpenSSL use warpaes'
+complete -c warpaes -n __fish_use_subcommand -a provider -d 'run the AES of programs that use OpenSSL'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l backend -x -a 'auto libcrypto aesni vaes armv8 cuda' -d 'install; auto, aesni, vaes, armv8, cuda, or libcrypto,'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l cbc -d 'install; also CBC'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l config -d 'use this openssl.cnf; default; that of `openssl`'
@@ -301,8 +301,8 @@ complete -c warpaes -n '__fish_seen_subcommand_from provider' -l help -d 'print 
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l json -d 'check, stats; print a record'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l module -d 'install; warpaes.so; default; the one installed with'
-complete -c warpaes -n '__fish_seen_subcommand_from provider' -l threads -x -a 'auto' -d 'install; threads for long updates; auto; as many as are'
-complete -c warpaes -n '__fish_seen_subcommand_from provider' -l threshold -d 'install; updates of this length and more may use'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l threads -x -a 'auto' -d 'install; threads for long updates; auto; as many as'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l threshold -d 'install; shortest update that may use several threads'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -a install
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -a check
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -a remove
@@ -323,18 +323,18 @@ complete -c warpaes -n '__fish_seen_subcommand_from bench' -l device -d 'the GPU
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l direction -x -a 'encrypt decrypt' -d 'encrypt, decrypt'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l entry-each -d 'with --messages; one entry for each message instead of one'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l force -d 'overwrite it'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l from -x -a 'device page-locked arena pageable' -d 'where the data lies; device, page-locked (with --messages;'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l from -x -a 'device page-locked arena pageable' -d 'memory of the data; device, page-locked (with --messages;'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l help-all -d 'print all of it and exit'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l in-flight -d 'with --messages; batches at a time; default; 1, for device'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l in-flight -d 'with --messages; batches in flight; default; 1, or 4 for'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l json -d 'print JSON instead of a table'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l key-bits -x -a '128 192 256' -d '128, 192, 256; default; 128,256'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l keys -x -a 'one each' -d 'with --messages; one (a key for all) or each (a new key for'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l messages -d 'measure batches of these numbers of messages of --size'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l messages -d 'measure batches with these numbers of messages, each of'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l mode -x -a 'ecb cbc cfb128 cfb8 cfb1 ofb ctr xts gcm gmac' -d 'ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac;'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l output -d 'also store the JSON in this file'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l quick -d 'measure few sizes'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l samples -d 'samples for each case, whose median counts; default; 9'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l quick -d 'measure fewer sizes'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l samples -d 'samples for each case; default; 9. The median is shown'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l seconds -d 'approximate time for each case; default; 0.3'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l segment -d 'also measure GCM in segments of these sizes; default;'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l size -d 'message sizes, such as 64K,1M,1G'
@@ -346,7 +346,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from plan' -l backend -x -a 'auto
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l batch -d 'plan a batch even for one message'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l device -d 'assume this GPU'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l direction -x -a 'encrypt decrypt' -d 'encrypt (default) or decrypt'
-complete -c warpaes -n '__fish_seen_subcommand_from plan' -l from -x -a 'host page-locked device' -d 'where the data lies; host (pageable memory, default),'
+complete -c warpaes -n '__fish_seen_subcommand_from plan' -l from -x -a 'host page-locked device' -d 'memory of the data; host (pageable, default), page-locked'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from plan' -l json -d 'print a record'
@@ -390,13 +390,13 @@ complete -c warpaes -n '__fish_seen_subcommand_from keysources' -a new-kek
 complete -c warpaes -n __fish_use_subcommand -a lab -d 'run published experiments (program warpaes-lab)'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help-all -d 'print all of it and exit'
-complete -c warpaes -n __fish_use_subcommand -a model -d 'encrypted model folders (Python package)'
+complete -c warpaes -n __fish_use_subcommand -a model -d 'encrypt model folders (Python package)'
 complete -c warpaes -n '__fish_seen_subcommand_from model' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from model' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from model' -a encrypt
 complete -c warpaes -n '__fish_seen_subcommand_from model' -a verify
 complete -c warpaes -n '__fish_seen_subcommand_from model' -a inspect
-complete -c warpaes -n __fish_use_subcommand -a parquet -d 'encrypted Parquet files (Python package)'
+complete -c warpaes -n __fish_use_subcommand -a parquet -d 'encrypt Parquet files (Python package)'
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a inspect
@@ -404,7 +404,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a verify
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a decrypt
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a encrypt
 complete -c warpaes -n '__fish_seen_subcommand_from parquet' -a rekey
-complete -c warpaes -n __fish_use_subcommand -a qkd -d 'files under keys of quantum key distribution (the same)'
+complete -c warpaes -n __fish_use_subcommand -a qkd -d 'encrypt files under quantum keys (Python package)'
 complete -c warpaes -n '__fish_seen_subcommand_from qkd' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from qkd' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from qkd' -a status

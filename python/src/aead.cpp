@@ -277,9 +277,10 @@ Object load_aead(PyObject* type, const Call& call) {
 }
 
 Object reduce_aead(PyObject* self, const Call&) {
-    return reduced(self, state_of<Aead>(self).origin,
-                   "make it by load('file:PATH'), 'env:NAME' or 'exec:COMMAND', which each process reads itself, or "
-                   "make it there of the key");
+    return reduced(
+        self, state_of<Aead>(self).origin,
+        "create it with load('file:PATH'), 'env:NAME' or 'exec:COMMAND', which each process reads itself, or "
+        "create it there from the key");
 }
 
 namespace {

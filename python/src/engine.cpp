@@ -147,7 +147,7 @@ void check_device_memory(const char* thing) {
 
 void check_process(unsigned made, const char* thing) {
     if (made != forks()) {
-        raise(exceptions.error, "%s was made before fork(), and cannot be used in the child process: make it there",
+        raise(exceptions.error, "%s was made before fork(), and cannot be used in the child process: create it there",
               thing);
     }
 }

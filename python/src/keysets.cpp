@@ -259,7 +259,7 @@ Object wrap(PyObject* self, const Call& call) {
 Object reduce(PyObject* self, const Call&) {
     return reduced(
         self, state_of<KeysetState>(self).origin,
-        "make it by Keyset.load(PLACE), of a file, 'env:NAME' or 'exec:COMMAND', which each process reads itself, "
+        "create it with Keyset.load(PLACE), of a file, 'env:NAME' or 'exec:COMMAND', which each process reads itself, "
         "and do not change it; or send to_json() in a way that you trust");
 }
 

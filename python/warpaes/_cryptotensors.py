@@ -127,7 +127,7 @@ def check(text: bytes | bytearray, metadata: dict[str, str], entries: dict[str, 
             )
         for number in (first, behind, *shape):
             if type(number) is not int or number < 0:
-                raise FormatError(f"{name}: shape and data_offsets must be numbers from 0 on")
+                raise FormatError(f"{name}: shape and data_offsets must not be negative")
         size = math.prod(shape) * bits
         if size == 0 and (max(shape, default=0) >= _END or max(itertools.accumulate(shape, int.__mul__)) >= _END):
             raise FormatError(f"{name}: its shape is too large")

@@ -42,7 +42,7 @@ def check_binary(file: Any, *methods: str) -> None:
     if not any(hasattr(file, method) for method in methods):
         hint = ": give socket.makefile('rwb')" if hasattr(file, "recv_into") else ""
         hint = ": give a path, or os.fdopen() of the descriptor" if isinstance(file, int) else hint
-        raise TypeError(f"{_kind(file)} is neither a path nor a file object, which has {methods[0]}(){hint}")
+        raise TypeError(f"{_kind(file)} is neither a path nor a file object with {methods[0]}(){hint}")
 
 
 def _kind(file: Any) -> str:

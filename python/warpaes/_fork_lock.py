@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class ForkLock:
-    """A lock for a ``with`` block. What it guards must be whole after every statement of the block."""
+    """A lock for a ``with`` block. The guarded state must be consistent after every statement of the block."""
 
     def __init__(self) -> None:
         """Make it, open."""

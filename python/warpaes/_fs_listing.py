@@ -104,7 +104,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
             return open()
 
     def _reader(self, path: str, size: int | None) -> Reader:
-        """Open a file of ``size`` bytes; a file of unknown size is read as a whole."""
+        """Open a file of ``size`` bytes; a file of unknown size is read completely."""
         return self._again_if_replaced(path, lambda: self._reader_of(path, size))
 
     def _reader_of(self, path: str, size: int | None) -> Reader:

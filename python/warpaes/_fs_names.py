@@ -198,7 +198,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         return self._ask(path, self.fs.isfile)
 
     def _ask(self, path: str, question: Callable[[str], Any]) -> Any:
-        """Answer a question; False for a path at which nothing can be."""
+        """Answer a question about a path; False if no file can have this path."""
         try:
             stored = self.stored(path)
         except ValueError:

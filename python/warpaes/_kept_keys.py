@@ -38,7 +38,7 @@ def default_folder() -> str:
     if not os.path.isabs(state):
         state = os.path.expanduser("~/.local/state")
     if not os.path.isabs(state):
-        raise ValueError("there is no home to keep QKD keys in until their files have opened: give --state FOLDER")
+        raise ValueError("there is no home folder to keep QKD keys in until their files open: give --state FOLDER")
     return os.path.join(state, "warpaes", "qkd")
 
 
@@ -64,7 +64,7 @@ class KeptKeys:
             if found.st_uid != os.geteuid() or found.st_mode & 0o077:
                 raise PermissionError(
                     13,
-                    "keeps QKD keys, and must be yours and closed to others: `chmod 700` it, or give --state",
+                    "contains QKD keys, so it must be yours and closed to others: `chmod 700` it, or give --state",
                     self.folder,
                 )
             with self._locked():

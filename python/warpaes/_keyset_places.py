@@ -95,10 +95,10 @@ def dataset_place(place: object) -> DatasetPlace | None:
     found: dict[str, str] = {}
     while opener := _DATASET_OPENER.match(rest):
         if opener[1] in found:
-            raise ValueError(f"the place of the keyset: {opener[1]}= is there twice")
+            raise ValueError(f"the place of the keyset: {opener[1]}= is given twice")
         found[opener[1]], rest = opener[2], rest[opener.end() :]
     if _kind(rest) not in MANAGERS and parse(rest).is_own:
-        raise ValueError("the place of the keyset: dataset: and own: contradict each other: leave one out")
+        raise ValueError("the place of the keyset: dataset: and own: cannot be combined: leave one out")
     return DatasetPlace(rest, found.get("id"), found.get("pin"))
 
 
@@ -120,7 +120,7 @@ def _take_value(name: str, text: str) -> tuple[str, str]:
     """Split after the first single semicolon; a double one stands for itself."""
     end = re.search(r"(?<!;)(?:;;)*;(?!;)", text)
     if end is None:
-        raise ValueError(f"the place of the keyset: {name}= has no ';' after its value, and no place of a keyset")
+        raise ValueError(f"the place of the keyset: {name}= must be followed by ';' and the place of a keyset")
     return text[: end.end() - 1].replace(";;", ";"), text[end.end() :]
 
 
@@ -137,14 +137,14 @@ def parse(place: str) -> KeysetPlace:
         name = opener[1]
         if name not in OPENERS:
             raise ValueError(
-                f"the place of the keyset: there is no {name}=; {', '.join(f'{each}=' for each in OPENERS)} are "
-                "allowed there, and file: in front of a path that begins so"
+                f"the place of the keyset: unknown {name}=; use {', '.join(f'{each}=' for each in OPENERS)}, or write "
+                "file: before a path that begins like this"
             )
         if name in found:
-            raise ValueError(f"the place of the keyset: {name}= is there twice")
+            raise ValueError(f"the place of the keyset: {name}= is given twice")
         found[name], rest = _take_value(name, rest[opener.end() :])
         if not found[name] and name != "kek-aad":
-            raise ValueError(f"the place of the keyset: {name}= is empty; {LOCATIONS} belongs there")
+            raise ValueError(f"the place of the keyset: {name}= is empty; give {LOCATIONS}")
     asks = rest.startswith("passphrase:")
     rest = rest.removeprefix("passphrase:")
     clear = rest.startswith("clear:")
@@ -152,17 +152,17 @@ def parse(place: str) -> KeysetPlace:
     opened = [name for name, is_there in (("passphrase:", asks), ("passphrase=", "passphrase" in found),
               ("kek=", "kek" in found), ("clear:", clear)) if is_there]  # fmt: skip
     if len(opened) > 1:
-        raise ValueError(f"the place of the keyset: {' and '.join(opened)} contradict each other: leave one out")
+        raise ValueError(f"the place of the keyset: {' and '.join(opened)} cannot be combined: leave one out")
     if rest == OWN and clear:
-        raise ValueError("the place of the keyset: clear: and own: contradict each other: own: is encrypted")
+        raise ValueError("the place of the keyset: clear: and own: cannot be combined, because own: is encrypted")
     if "kek-aad" in found and "kek" not in found:
-        raise ValueError("the place of the keyset: kek-aad= is for kek=, which is not there")
+        raise ValueError("the place of the keyset: kek-aad= requires kek=")
     if not rest:
         raise ValueError(f"the place of the keyset is empty: it must be {LOCATIONS}")
     if _kind(rest) in MANAGERS:
         raise ValueError(
-            "the place of the keyset: a key manager, token or TPM has no keysets; write kek=URL;PATH, where PATH is "
-            "the keyset that it wraps"
+            "the place of the keyset: a key manager, token or TPM contains no keysets; write "
+            "kek=URL;PATH, where PATH is a keyset that it has wrapped"
         )
     return KeysetPlace(rest, clear, asks, found.get("passphrase"), found.get("kek"), found.get("kek-aad"))
 
@@ -177,7 +177,9 @@ def _read(role: str, location: str) -> bytes:
     kind = _kind(location)
     if kind not in ("file", "env", "fd", "exec") and not os.path.lexists(location):
         if kind:
-            raise ValueError(f"{role}: there is no place of the kind {kind}:, and no such file; it must be {LOCATIONS}")
+            raise ValueError(
+                f"{role}: there are no places of the kind {kind}:, and no such file; it must be {LOCATIONS}"
+            )
         raise FileNotFoundError(
             errno.ENOENT, f"{role}: there is no file of this name, which is not repeated because it may be a secret"
         )
@@ -206,7 +208,7 @@ def _ask_terminal(question: str, twice: bool) -> str:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
         raise ValueError(
-            f"{question}: there is no terminal to ask on; write passphrase=PLACE; before the place of the keyset"
+            f"{question}: there is no terminal to ask for it; write passphrase=PLACE; before the place of the keyset"
         ) from None
     answer = getpass.getpass(f"{question}: ")
     if twice and answer != getpass.getpass("Again: "):
@@ -245,14 +247,15 @@ def _from_raw(name: str, text: bytes) -> Keyset | None:
 
 
 def _check_lock(name: str, where: KeysetPlace, text: bytes) -> None:
-    """Refuse a keyset that is not encrypted as its place says: it may have replaced another one."""
+    """Refuse a keyset that is not encrypted as its place requires, because another keyset may have been there."""
     encrypted = b'"encryptedKeyset"' in text
     if encrypted and where.clear:
-        raise KeysetError(f"{name}: is encrypted, and clear: says that it is not: leave clear: out")
+        raise KeysetError(f"{name}: is encrypted, but clear: requires a keyset in clear; leave clear: out")
     if where.encrypted and not encrypted:
         raise KeysetError(
-            f"{name}: is not an encrypted keyset, and its place requires one: it may have been put in the place of "
-            "yours. Restore the encrypted keyset; if keys in clear are meant, write clear: and no way to decrypt them"
+            f"{name}: is not an encrypted keyset, and its place requires one: another file may have "
+            f"replaced yours. Restore the encrypted keyset; if keys in clear are intended, write "
+            f"clear: and no way to decrypt them"
         )
     if not encrypted:
         return
@@ -277,10 +280,12 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
 
     where = parse(place)
     if where.is_own:
-        raise ValueError("the place of the keyset: own: is the keyset in front of a sealed file, for warpaes.open")
+        raise ValueError(
+            "the place of the keyset: own: means the keyset at the start of an encrypted file, for warpaes.open"
+        )
     if kek is not None:
         if where.encrypted or where.clear:
-            raise ValueError("kek: the place of the keyset itself says how it is opened: leave one out")
+            raise ValueError("kek: the place of the keyset already contains a way to open it: leave one out")
         where = replace(where, kek=kek)
     keep_from_programs(each for each in (where.location, where.passphrase, where.kek) if each is not None)
     text, name = _read("keyset", where.location), shown(where.location)
@@ -299,7 +304,7 @@ def load_keyset(place: str, kek: str | None = None, ask: AskPassphrase | None = 
 
 
 def read_keyset_text(place: str) -> tuple[str, bytes]:
-    """Return the name and the text of the key at a place: a raw key, or a keyset, decrypted as the place says."""
+    """Return the name and the text of the key at a place: a raw key, or a keyset decrypted as the place requires."""
     where = parse(place)
     name = shown(where.location)
     if where.encrypted:
@@ -321,7 +326,7 @@ def save_keyset(keyset: Keyset, place: str, ask: AskPassphrase | None = None, se
 
     where = parse(place)
     if where.is_own or _kind(where.location) in ("env", "fd", "exec"):
-        raise ValueError("the place of the keyset: a keyset is saved in a file: PATH or file:PATH")
+        raise ValueError("the place of the keyset: a keyset can be saved only in a file: PATH or file:PATH")
     path = where.location.removeprefix("file:")
     if os.path.lexists(path):  # before any prompt
         raise FileExistsError(errno.EEXIST, "the file exists, and keys are never overwritten", path)

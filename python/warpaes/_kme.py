@@ -47,14 +47,14 @@ class QkdKey:
 def _text(answer: dict[str, Any], name: str) -> str:
     value = answer.get(name)
     if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= 1024:
-        raise BadAnswerError(f"KME: its answer has no proper '{name}'")
+        raise BadAnswerError(f"KME: its answer has no valid '{name}'")
     return value
 
 
 def _number(answer: dict[str, Any], name: str) -> int:
     value = answer.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise BadAnswerError(f"KME: its answer has no proper '{name}'")
+        raise BadAnswerError(f"KME: its answer has no valid '{name}'")
     return value
 
 
@@ -129,16 +129,16 @@ class Kme:
             )
         if status.stored_key_count < number:
             raise ExhaustedError(
-                f"KME: {status.stored_key_count} keys are there for '{sae}', and {number} are needed: wait for more"
+                f"KME: it has {status.stored_key_count} keys for '{sae}', and {number} are needed: wait for more"
             )
         if status.max_key_per_request < 1:
-            raise BadAnswerError("KME: it says that no request may ask for a key (max_key_per_request)")
+            raise BadAnswerError("KME: it allows no keys in a request (max_key_per_request)")
         keys: list[QkdKey] = []
         while len(keys) < number:
             some = min(number - len(keys), status.max_key_per_request)
             keys += self._keys(self._ask("POST", sae, "enc_keys", {"number": some, "size": size}), some, size)
         if len({key.key_id for key in keys}) != number or len({key.key for key in keys}) != number:
-            raise BadAnswerError("KME: it gave a key or a number twice; none is used")
+            raise BadAnswerError("KME: it returned a key or a number twice; none of them is used")
         return keys
 
     def keys(self, sae: str, key_ids: Sequence[str], size: int | None = None) -> list[QkdKey]:
@@ -161,13 +161,13 @@ class Kme:
         try:
             return [found[key_id] for key_id in key_ids]
         except KeyError:
-            raise BadAnswerError("KME: it gave keys of other numbers than were asked for") from None
+            raise BadAnswerError("KME: it returned keys with numbers that were not requested") from None
 
     @staticmethod
     def _keys(answer: dict[str, Any], number: int, size: int | None) -> list[QkdKey]:
         entries = answer.get("keys")
         if not isinstance(entries, list) or len(entries) != number:
-            raise BadAnswerError(f"KME: its answer does not have the {number} keys that were asked for")
+            raise BadAnswerError(f"KME: its answer does not contain the {number} requested keys")
         keys = []
         for entry in entries:
             if not isinstance(entry, dict):
@@ -177,7 +177,7 @@ class Kme:
             except ValueError:
                 raise BadAnswerError("KME: its answer has a key that is not base64") from None
             if size is not None and len(key) * 8 != size:
-                raise BadAnswerError(f"KME: its answer has a key of {len(key) * 8} bits, where {size} were asked for")
+                raise BadAnswerError(f"KME: its answer has a key of {len(key) * 8} bits instead of {size}")
             keys.append(QkdKey(_text(entry, "key_ID"), key))
         return keys
 
@@ -191,10 +191,10 @@ class Kme:
                 raise BadAnswerError(f"KME: its answer to {what} is not a JSON object")
             return answer
         if status in (401, 403):
-            raise DeniedError(f"KME: it does not let us have keys with '{sae}' ({status}){said}")
+            raise DeniedError(f"KME: it refuses keys for '{sae}' ({status}){said}")
         if status == 503:
             kind = ExhaustedError if what == "enc_keys" else UnavailableError
-            raise kind(f"KME: it has none to give, or is out of order ({status}){said}")
+            raise kind(f"KME: it has no keys left, or does not work ({status}){said}")
         if status in (400, 404):
             raise UnknownKeyError(f"KME: it refuses {what} for '{sae}' ({status}){said}")
         raise KeySourceError(f"KME: it answered {what} with status {status}{said}")

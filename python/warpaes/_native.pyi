@@ -93,7 +93,7 @@ def backends() -> list[BackendInfo]:
     """
 
 def large_pages(buf: Buffer) -> None:
-    """Ask the operating system for large pages for a buffer that nobody has written to yet.
+    """Request large pages from the operating system for a buffer without data.
 
     The call only advises the operating system. Buffers of less than 4 MiB stay unchanged.
 
@@ -101,7 +101,7 @@ def large_pages(buf: Buffer) -> None:
         buf: A contiguous writable buffer in host memory.
 
     Raises:
-        TypeError: ``buf`` is not a buffer, or lies in device memory.
+        TypeError: ``buf`` is not a buffer, or is in device memory.
         BufferError: ``buf`` is read-only or not contiguous.
     """
 
@@ -267,7 +267,7 @@ class _Single:
 
         Raises:
             ValueError: The nonce has the wrong length, or the data is too long for the mode.
-            TypeError: The data lies in device memory; use ``encrypt_into``.
+            TypeError: The data is in device memory; use ``encrypt_into``.
         """
     def decrypt(self, nonce: Buffer, data: Data, associated_data: Data | None) -> bytes:
         """Decrypt a ciphertext followed by its tag and return the plaintext.
@@ -286,7 +286,7 @@ class _Single:
             InvalidTag: The key, the nonce or the associated data differ from those of the encryption, or the data was
                 altered or truncated. No plaintext is returned.
             ValueError: The nonce has the wrong length.
-            TypeError: The data lies in device memory; use ``decrypt_into``.
+            TypeError: The data is in device memory; use ``decrypt_into``.
         """
     def encrypt_into(
         self,
@@ -306,8 +306,8 @@ class _Single:
             nonce: As for ``encrypt``.
             data: The plaintext: a buffer or a tensor of any shape and dtype in host or device memory, contiguous or
                 without gaps between its elements, such as in Fortran order. The bytes are taken in the order of memory.
-            associated_data: As for ``encrypt``. For data in device memory, it may lie in host memory or on the same
-                device.
+            associated_data: As for ``encrypt``. For data in device memory, it may be in host memory or on the same
+            device.
             buf: The output, in the same kind of memory as ``data``: ``len(data)`` bytes, plus the tag's bytes if
                 ``tag`` is None. It may be the same memory as ``data``, but must not overlap it in any other way. It
                 has the same shape and strides, unless both are contiguous.
@@ -320,7 +320,7 @@ class _Single:
                 complete.
 
         Raises:
-            ValueError: A length is wrong, ``data`` and ``buf`` overlap or lie in different kinds of memory, or
+            ValueError: A length is wrong, ``data`` and ``buf`` overlap or are in different kinds of memory, or
                 ``stream`` is given for host memory.
             BufferError: A tensor or buffer has gaps, ``data`` and ``buf`` order their elements differently, or an
                 output is read-only or requires grad.
@@ -346,7 +346,7 @@ class _Single:
             data: The ciphertext, followed by its tag if ``tag`` is None.
             associated_data: The associated data of the encryption, or None.
             buf: The output for the plaintext; see ``encrypt_into``.
-            tag: The tag. For data in device memory, it may also lie in host memory.
+            tag: The tag. For data in device memory, it may also be in host memory.
             status: For data in device memory: an int32 on that device. In stream order it becomes 0, or 22 if the
                 message is not authentic; ``buf`` is then wiped. The call does not wait and does not raise InvalidTag.
                 Without it, the call waits for the result. Not for AESGCMSIV, which always waits.
@@ -464,7 +464,7 @@ class _Many(_Single):
     ) -> Batch:
         """Begin to 'encrypt' or 'decrypt' messages in one buffer, to the same offsets of another.
 
-        The tags lie back to back.
+        The tags are adjacent.
 
         The call returns at once. The batch keeps all arguments alive; do not change them before it has finished.
 
@@ -486,7 +486,7 @@ class _Many(_Single):
             The batch. Its results are None.
 
         Raises:
-            ValueError: A message does not lie within the buffers, a buffer has the wrong size, or a nonce occurs twice.
+            ValueError: A message is not inside the buffers, a buffer has the wrong size, or a nonce occurs twice.
         """
     @classmethod
     def enqueue_into(
@@ -696,7 +696,7 @@ class AESSIV:
             The tag, 16 bytes, followed by ``len(data)`` bytes of ciphertext.
 
         Raises:
-            TypeError: ``associated_data`` is not a list, or an argument lies in device memory.
+            TypeError: ``associated_data`` is not a list, or an argument is in device memory.
         """
     def decrypt(self, data: Data, associated_data: list[Any] | None) -> bytes:
         """Decrypt a tag followed by its ciphertext and return the plaintext.
@@ -752,7 +752,8 @@ class _Pieces:
                 16 bytes.
 
         Returns:
-            The output for as much of the message as is complete. ECB and CBC return whole blocks only; the other modes
+            The output for as much of the message as is complete. ECB and CBC return only complete blocks; the other
+            modes
                 return ``len(data)`` bytes.
 
         Raises:
@@ -1148,7 +1149,7 @@ class Keyset:
 
         Raises:
             ValueError: The place is named in another form, or there is no terminal.
-            KeysetError: There is no such keyset, or it is not encrypted as the place says.
+            KeysetError: There is no such keyset, or it is not encrypted as the place requires.
             InvalidTag: The passphrase is wrong, or the keyset was altered.
             InvalidUnwrap: The key-encryption key does not open the keyset.
             OSError: The place cannot be read.
@@ -1190,14 +1191,14 @@ class Reader:
 
     Any number of threads may read at once. The library may call the function from its own threads, several at a time.
     A function (buffer) without a size, or the path of a pipe, is read forward, by one thread at a time: each read
-    begins where the previous one ended, and may return fewer bytes than asked for, but none only at the end, which has
-    then been authenticated. After an error it only raises errors.
+    continues after the previous one and may return fewer bytes than requested. An empty read means that the end has
+    been reached and authenticated. After an error it only raises errors.
 
     Args:
-        source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes from
-            ``offset`` on; without ``size``, a function that puts the next bytes of the file into ``buffer``, at least
-            one, and returns their number, or 0 at the end. The memoryview is released when the function ends, and a
-            view of a part of it that is kept is an error (BufferError): copy what has to stay.
+        source: A path, a buffer, or a function that fills all of ``buffer``, a memoryview, with the file's bytes
+        from ``offset``. Without ``size``, a function that writes the next bytes of the file, at least one, to
+        ``buffer`` and returns their number, or 0 at the end. The memoryview is released when the function ends, and
+        keeping a view of a part of it is an error (BufferError): copy data that you need later.
         keyset: The keys. The reader tries the enabled keys on the last segment, which also shows that the file is not
             truncated; read forward, on the first one.
         associated_data: The associated data that the writer used, or None.
@@ -1237,7 +1238,7 @@ class Reader:
             length: The number of bytes, 0 or more.
 
         Returns:
-            The plaintext. It is empty if ``offset`` lies at or beyond the end.
+            The plaintext. It is empty if ``offset`` is at or past the end.
 
         Raises:
             InvalidTag: A segment under the range was altered. Other ranges can still be read.
@@ -1272,7 +1273,7 @@ class Writer:
         sink: A path, where the complete file appears in ``finish``, or a function that takes each next piece of the
             file as a memoryview. The memoryview is released as a Reader's is.
         keyset: The keyset whose primary key encrypts.
-        associated_data: Data that the reader must supply too. It is not stored in the file.
+        associated_data: Data that the reader must also supply. It is not stored in the file.
         overwrite: Whether to replace a file at the path.
 
     Raises:
@@ -1369,7 +1370,8 @@ def numbers(
         stream: The CUDA stream for device memory; None for the tensor's current stream. The call does not wait for it.
 
     Raises:
-        ValueError: The key has another length, ``buf`` is not a whole number of numbers, or a value is not finite.
+        ValueError: The key has another length, the length of ``buf`` is not a multiple of a number's size, or a
+        value is not finite.
     """
 
 def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
@@ -1413,7 +1415,7 @@ def parquet_decrypt(
     column: int,
     first_page: int,
 ) -> None:
-    """Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages.
+    """Write the plain view of complete pages to a buffer. It has the same number of bytes, with headers of plain pages.
 
     If the call fails, the buffer is wiped.
 
@@ -1449,7 +1451,7 @@ def parquet_read(
     column: int,
     first_page: int,
 ) -> list[int]:
-    """Read whole pages from a file and write their plain view into a buffer; return the bytes of each page.
+    """Read complete pages from a file, write their plain view to a buffer, and return the bytes of each page.
 
     It stops before a page that the buffer has no room for, that is cut off or has a wrong length. If the call fails,
     the buffer is wiped.
@@ -1487,7 +1489,7 @@ def parquet_move(
     column: int,
     first_page: int,
 ) -> tuple[int, int]:
-    """Decrypt the whole pages of an image of modules into the view's memory; return their bytes and their number.
+    """Decrypt the complete pages of an image of modules into the view's memory, and return their bytes and number.
 
     The pages reach that memory, of the host or of a device, as ciphertext.
 
@@ -1504,7 +1506,7 @@ def parquet_move(
         first_page: The ordinal of the first data page.
 
     Returns:
-        The bytes of the whole pages in ``image``, and the number of pages.
+        The bytes of the complete pages in ``image``, and the number of pages.
 
     Raises:
         InvalidTag: A module is not authentic.

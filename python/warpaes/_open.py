@@ -83,8 +83,8 @@ def open(
         keyset: The keys, or their place as for ``Keyset.load``. A reader tries the enabled keys on the last segment,
             which also shows that the file is not truncated. A writer uses the primary key. A place that ends with
             ``own:`` is the keyset in front of the file, such as ``passphrase:own:``. The URL of a key manager, or
-            ``dataset:`` and a place, is the key of the dataset of ``warpaes bulk`` that the file is an object of: its
-            manifest has the keys and the associated data.
+            ``dataset:`` and a place, is the key of a ``warpaes bulk`` dataset that contains the file; the manifest
+            has the keys and the associated data.
         associated_data: Authenticated data, the same for writer and reader. It is not stored in the file.
         encoding: The encoding of text; by default UTF-8 on every machine.
         errors: The treatment of encoding errors, as for ``io.TextIOWrapper``.

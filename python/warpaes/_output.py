@@ -325,7 +325,7 @@ class Output:
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """Put the whole path into errors; calls relative to a folder only name its last component, or nothing."""
+        """Put the full path into errors; calls relative to a folder name only the last component or nothing."""
         try:
             yield
         except OSError as error:

@@ -127,8 +127,7 @@ def read_front(read: Callable[[int], bytes]) -> bytes:
     first = read(FIRST_LINE)
     if not first.startswith(MARK):
         raise FormatError(
-            "the file has no keyset of its own in front, and own: requires one: it may have been put in the place of "
-            "yours"
+            "the file does not contain a keyset of its own, but own: requires one: another file may have replaced yours"
         )
     number = re.fullmatch(rb"([0-9]{6})\n", first[len(MARK) :])
     size = int(number[1]) if number else 0
@@ -136,7 +135,7 @@ def read_front(read: Callable[[int], bytes]) -> bytes:
         raise FormatError("the first line of the file has no valid length: it was altered")
     front = first + read(size - FIRST_LINE)
     if len(front) != size:
-        raise FormatError("the file ends within the keyset in front of it")
+        raise FormatError("the file ends inside the keyset at its start")
     return front
 
 

@@ -72,7 +72,7 @@ class Part(NamedTuple):
 def cut(tensors: Iterable[Tensor], chunk: int, length: int, together: int) -> Iterator[list[Part]]:
     """Cut tensors into pieces: about ``length`` bytes of a long tensor, or ``together`` bytes of short ones.
 
-    A piece consists of whole chunks, and its parts are adjacent in the file.
+    A piece consists of complete chunks, and its parts are adjacent in the file.
     """
     step = max(1, length // chunk) * chunk
     piece: list[Part] = []

@@ -21,7 +21,7 @@ def read_secret(place: str) -> bytes:
         from .keysources._program import run_program
 
         if not rest.strip():
-            raise ValueError("exec: is followed by no command: one that prints a key belongs there")
+            raise ValueError("exec: needs a command that prints a key")
         return run_program(shown(place), rest)
     if separator and kind == "env":
         keep_from_programs([place])

@@ -14,7 +14,7 @@ def _said(index: Any) -> str:
 
 
 class Slice:
-    """A tensor of an open file that is read when it is indexed. The whole tensor is read and authenticated."""
+    """A tensor of an open file that is read when it is indexed. The complete tensor is read and authenticated."""
 
     def __init__(self, read: Callable[[], Any], entry: Any) -> None:
         """Store the function that reads the tensor, and its entry in the header."""

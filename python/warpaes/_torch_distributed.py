@@ -141,8 +141,8 @@ class StorageWriter(FileSystemWriter):
             path: The path of the folder, or its URL for fsspec.
             keyset: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts. The processes of
                 ``async_save`` need the place.
-            associated_data: Authenticated data that the reader must give again, such as ``b"run 7, step 100"``. Without
-                it, an older checkpoint under the same keyset that is put in the folder as a whole is not noticed.
+            associated_data: Authenticated data that the reader must give again, such as ``b"run 7, step 100"``.
+            Without it, a complete older checkpoint under the same keyset in the folder is not detected.
             storage_options: The options of the file system.
             options: Further arguments of ``FileSystemWriter``, such as ``thread_count``.
 

@@ -143,11 +143,11 @@ class Generator(torch.Generator):
 
     def initial_seed(self) -> NoReturn:
         """Raise NotImplementedError: the generator has a key instead of a seed, and does not reveal it."""
-        raise NotImplementedError("it has a key and no seed, and the key is not told")
+        raise NotImplementedError("it has a key and no seed, and does not return the key")
 
     def _has_no_offset(self, *arguments: Any) -> NoReturn:
         """Raise NotImplementedError: ``source.position`` is the offset in the key stream."""
-        raise NotImplementedError("source.position says where in the key stream it is, and can be set")
+        raise NotImplementedError("the position in the key stream is source.position, which can be set")
 
     get_offset = set_offset = philox_state = _has_no_offset
 
@@ -159,8 +159,8 @@ class Generator(torch.Generator):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a warpaes.torch.Generator is neither copied nor pickled: its key would be written, and its numbers made "
-            "twice; clone_state() and get_state() say that they do that"
+            "a warpaes.torch.Generator is neither copied nor pickled: that would write its key and "
+            "repeat its numbers. Use clone_state() or get_state() if you want this"
         )
 
     def __setstate__(self, state: Any) -> NoReturn:
@@ -175,7 +175,7 @@ class Generator(torch.Generator):
 def source_of(generator: torch.Generator, on_gpu: bool) -> random.Generator:
     """Return the source of a generator that a kernel received.
 
-    ``on_gpu``: whether the tensor to fill lies on a GPU.
+    ``on_gpu``: whether the tensor to fill is on a GPU.
 
     Raises:
         TypeError: The generator is not a ``warpaes.torch.Generator``.

@@ -91,7 +91,7 @@ class SealedWriter(io.BufferedIOBase):
             file: A path, where the file appears when it is complete, or a binary file object, which is written from
                 its position on and flushed. The caller closes it.
             keyset: The keyset whose primary key encrypts.
-            associated_data: Data that the reader must supply too. It is not stored in the file.
+            associated_data: Data that the reader must also supply. It is not stored in the file.
             overwrite: Whether to replace a file at the path.
 
         Raises:
@@ -163,7 +163,9 @@ class SealedWriter(io.BufferedIOBase):
         elif self._writer is not None and handled and not any(handled[0] is error for error in self._handled):
             self.abort()
             if sys.version_info >= (3, 11):
-                handled[0].add_note("The sealed file was aborted: it was closed while this exception was handled.")
+                handled[0].add_note(
+                    "The encrypted file was aborted, because it was closed while this exception was handled."
+                )
             raise handled[0]
         self._end(self._publish)
 

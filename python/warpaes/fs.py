@@ -99,7 +99,9 @@ class WarpaesFileSystem(Listing):
         datasets = dataset_place(keyset)
         if datasets is not None:
             if kek is not None or associated_data is not None:
-                raise ValueError("kek, associated_data: the place of the keyset is of datasets, which name both")
+                raise ValueError(
+                    "kek, associated_data: the place of the keyset belongs to datasets, whose manifest contains both"
+                )
             self.keyset = Keyset()  # nothing is opened with it
             self._keyset_name = datasets.lasting() or str(keyset)
         elif isinstance(keyset, str) and keyset.endswith(OWN) and kek is None and (place := parse(keyset)).is_own:
@@ -121,13 +123,13 @@ class WarpaesFileSystem(Listing):
             )
             self.keyset = Keyset.parse(keyset)
         if encrypted_names is not None and (datasets is not None or self.own is not None):
-            raise ValueError("encrypted_names: needs a keyset of its own, apart from the files and not of a dataset")
+            raise ValueError("encrypted_names: needs a separate keyset, which is neither in the files nor of a dataset")
         if fs is None:
             if target_protocol is None:
-                raise ValueError("the file system beneath is missing: fs, or target_protocol")
+                raise ValueError("the underlying file system is missing: give fs or target_protocol")
             fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
         if getattr(fs, "asynchronous", False):
-            raise ValueError("the file system beneath is asynchronous: make it without asynchronous=True")
+            raise ValueError("the underlying file system is asynchronous: create it without asynchronous=True")
         self._below_fs, self._process = fs, os.getpid()
         if encrypted_names is not None:
             associated_data = self._use_names(encrypted_names, fs, associated_data)
@@ -196,8 +198,9 @@ class WarpaesFileSystem(Listing):
         """Refuse to be pickled with a keyset that another process cannot read."""
         if not self._keyset_name or lasting_keyset_place(self._keyset_name) is None:
             raise TypeError(
-                "a file system whose keyset is only in this process cannot be pickled or written as JSON: make it with "
-                "keyset='file:PATH', 'env:NAME' or 'exec:COMMAND', which each process reads itself"
+                "a file system whose keyset is only in this process cannot be pickled or written as "
+                "JSON: create it with keyset='file:PATH', 'env:NAME' or 'exec:COMMAND', which each "
+                "process reads itself"
             )
 
     def __reduce__(self) -> Any:
@@ -225,7 +228,7 @@ class WarpaesFileSystem(Listing):
             return self._again_if_replaced(path, lambda: self._open_reader(path, options))
         if mode in ("wb", "xb"):
             if self.datasets is not None:
-                raise ValueError("a dataset is only read here: `warpaes bulk encrypt` writes its objects and manifest")
+                raise ValueError("a dataset is read-only here: `warpaes bulk encrypt` writes its objects and manifest")
             associated_data = self._associated_data(path)
             # The file appears only when it is complete: the writer commits it, or discards it. The underlying "xb"
             # would create it at once, so this code checks for an existing file instead, here and again at the end.
@@ -237,7 +240,7 @@ class WarpaesFileSystem(Listing):
             if front:
                 below.write(front)
             return ClosingWriter(below, keyset, associated_data, check, options.get("autocommit", True))
-        raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be added to a sealed file")
+        raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be appended to an encrypted file")
 
     def _open_reader(self, path: str, options: dict[str, Any]) -> ClosingReader:
         keyset, associated_data = self._keys_of(path)

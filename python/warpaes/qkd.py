@@ -100,7 +100,7 @@ def parse_header(line: bytes) -> Header:
         raise refuse("not a JSON object")
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise refuse("a field stands twice")
+        raise refuse("a field appears twice")
     for name in ("format", *names):
         value = found.get(name)
         if name == "key_size":
@@ -108,13 +108,15 @@ def parse_header(line: bytes) -> Header:
         else:
             good = isinstance(value, str) and value.isprintable() and value != ""
         if not good or (name == "format" and value != FORMAT):
-            raise refuse(f"no proper '{name}'")
+            raise refuse(f"no valid '{name}'")
     if unknown := sorted(found.keys() - {"format", *names}):
         raise refuse(f"{unknown[0]!a} is not a field of it")
     header = Header(**{name: found[name] for name in names})
     # The bytes of the line are the associated data, so a reformatted line does not open the file.
     if line != header.line():
-        raise refuse("it has the right fields, but not the bytes that `send` writes: it was converted or reformatted")
+        raise refuse(
+            "it has the right fields but is not byte for byte what `send` writes: it was converted or reformatted"
+        )
     return header
 
 
@@ -218,9 +220,9 @@ def send_stream(kme: Kme, peer: str, source: Any, target: Any, size: int = 256) 
 def _check(header: Header, peer: str) -> None:
     """Check all fields of a header before the request for a key."""
     if header.master_sae_id != peer:
-        raise DeniedError(f"the file is from '{header.master_sae_id}', and not from '{peer}'")
+        raise DeniedError(f"the file is from '{header.master_sae_id}', not from '{peer}'")
     if header.template != TEMPLATE:
-        raise exceptions.FormatError(f"the file's template is '{header.template}', and not {TEMPLATE}")
+        raise exceptions.FormatError(f"the file's template is '{header.template}', not {TEMPLATE}")
 
 
 def _check_body(body: Any) -> None:
@@ -228,10 +230,11 @@ def _check_body(body: Any) -> None:
     first, size = body.read(1), body.seek(0, os.SEEK_END)
     if first != bytes([BODY_HEADER]) or size < BODY_HEADER + BODY_TAG:
         raise exceptions.FormatError(
-            f"the file is not one of {TEMPLATE}: it does not begin with its header, or is shorter than an empty one"
+            f"the file does not have the format {TEMPLATE}: it does not begin with its header, or is shorter than "
+            "an empty file"
         )
     if size > BODY_SEGMENT and 0 < size % BODY_SEGMENT <= BODY_TAG:
-        raise exceptions.FormatError(f"no file of {TEMPLATE} has {size} bytes: it is truncated")
+        raise exceptions.FormatError(f"a file of {TEMPLATE} cannot have {size} bytes: it is truncated")
     body.seek(0)
 
 
@@ -244,7 +247,7 @@ def _check_with(kme: Kme, peer: str, header: Header) -> None:
     # One of its two SAEs must be the peer. Most KMEs name the caller as the master, some the sender.
     ours = {status.master_sae_id, status.slave_sae_id} - {peer}
     if ours and header.slave_sae_id not in ours:
-        raise DeniedError(f"the file is for '{header.slave_sae_id}', and not for '{min(ours)}'")
+        raise DeniedError(f"the file is for '{header.slave_sae_id}', not for '{min(ours)}'")
     if not status.min_key_size <= header.key_size <= status.max_key_size:
         raise exceptions.FormatError(
             f"the file's key_size is {header.key_size}, and the KME has keys of {status.min_key_size} to "
@@ -274,7 +277,7 @@ def _open_file(path: str | os.PathLike[str]) -> Any:
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        said = "is a symbolic link, which is not followed: name the file that it leads to"
+        said = "is a symbolic link, which is not followed: name the file itself"
         raise OSError(errno.ELOOP, said, os.fspath(path)) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -308,7 +311,8 @@ def receive(
 ) -> Header:
     """Decrypt a file from a peer, with the header next to it.
 
-    The target appears only after the whole file was authenticated. The file permissions allow only the owner. The key
+    The target appears only after the complete file was authenticated. The file permissions allow only the owner. The
+    key
     is kept until a file has opened with it, so that a forged file that names it does not use it up.
 
     Args:
@@ -395,14 +399,14 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
     (OSError, 20),
 ]
 
-USAGE = """Files under keys of quantum key distribution (ETSI GS QKD 014).
+USAGE = """Encrypts files under keys of quantum key distribution (ETSI GS QKD 014).
 
   warpaes qkd status  --peer SAE ...
-      print what there is to share
+      print the number and sizes of available keys
   warpaes qkd send    --peer SAE ... FILE
-      make FILE.warpaes and FILE.warpaes.qkd.json: send both
+      create FILE.warpaes and FILE.warpaes.qkd.json: send both
   warpaes qkd receive --peer SAE ... FILE -o X
-      make X from FILE and the .qkd.json beside it
+      create X from FILE and the .qkd.json next to it
 """
 
 
@@ -416,7 +420,9 @@ def _parser() -> argparse.ArgumentParser:
         )
         word.add_argument("--cert", required=True, metavar="FILE", help="our certificate, PEM")
         word.add_argument("--key", required=True, metavar="FILE", help="its private key, PEM")
-        word.add_argument("--ca", required=True, metavar="FILE", help="the authority of the KME's certificate, PEM")
+        word.add_argument(
+            "--ca", required=True, metavar="FILE", help="certificate of the authority that signed the KME's, PEM"
+        )
         word.add_argument("--peer", required=True, metavar="SAE", help="the recipient, or the required sender")
         word.add_argument("--timeout", type=float, default=30, metavar="SECONDS")
         if name != "status":
@@ -446,7 +452,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             receive(kme, options.peer, options.file, options.output, state=options.state)
     except tuple(kind for kind, _ in EXIT_STATUSES) as error:
-        return failed(error, EXIT_STATUSES, "not authentic: another key, or altered or cut off")
+        return failed(error, EXIT_STATUSES, "not authentic: the key is wrong, or the file was altered or truncated")
     return 0
 
 

@@ -146,8 +146,9 @@ class Generator:
         """Return the place of the key, the stream and the position. The pickle never contains the key."""
         if self._place is None:
             raise TypeError(
-                "this generator cannot be pickled, because its key would be in the pickle: make it by Generator.load("
-                "'file:PATH'), 'env:NAME' or 'exec:COMMAND', or send a key and make Generator(key, stream=n) of it"
+                "this generator cannot be pickled, because the pickle would contain its key: create it "
+                "with Generator.load('file:PATH'), 'env:NAME' or 'exec:COMMAND', or send a key and "
+                "create Generator(key, stream=n)"
             )
         own = {name: value for name, value in vars(self).items() if name not in _STATE}
         return _load, (type(self), self._place, self._stream, self._position), own or None
@@ -185,7 +186,7 @@ class Generator:
         with self._lock:
             first = self._position
             if first + size > _STREAM_BYTES:
-                raise ValueError("this stream is used up: spawn another")
+                raise ValueError("this stream is exhausted: spawn another")
             self._position = first + (size + 15) // 16 * 16
         return (self._stream << 64 | first // 16).to_bytes(16, "big")
 
@@ -283,7 +284,7 @@ class Generator:
         first, end = (0, operator.index(low)) if high is None else (operator.index(low), operator.index(high))
         kind = np.dtype(dtype)
         if kind.kind not in "iu":
-            raise TypeError(f"dtype must be one of integers, not {kind}")
+            raise TypeError(f"dtype must be an integer type, not {kind}")
         limits = np.iinfo(kind)
         if not first < end or first < limits.min or end - 1 > limits.max:
             raise ValueError(f"[{first}, {end}) is empty, or not within {kind}")

@@ -78,7 +78,7 @@ class _Tensor:
         if not hasattr(value, "dtype") or not hasattr(value, "shape"):
             raise TypeError(f"{name}: must be a NumPy array or a PyTorch tensor, not {type(value).__name__}")
         if str(getattr(value, "layout", "torch.strided")) != "torch.strided":
-            raise TypeError(f"{name}: safetensors has no sparse tensors; make it dense")
+            raise TypeError(f"{name}: safetensors does not support sparse tensors; make it dense")
         dtype = _name_of(value.dtype)
         if dtype not in NAMES:
             raise TypeError(f"{name}: safetensors has no dtype {dtype}")
@@ -168,16 +168,16 @@ def save_file(
     if any(not isinstance(text, str) for item in (metadata or {}).items() for text in item):
         raise TypeError("metadata: names and values must be text")
     if any(name.startswith("__") for name in metadata or {}):
-        raise ValueError("metadata: names that begin with two underscores are the format's")
+        raise ValueError("metadata: names that begin with two underscores are reserved")
     for name in ("__metadata__", GUARD):
         if name in tensors:
-            raise ValueError(f"no tensor can be called {name}")
+            raise ValueError(f"a tensor cannot be called {name}")
     if guard not in (*GUARDS, "none"):
         raise ValueError(f"guard must be tensor, header or none, not {guard!r}")
     if guard != "header" and os.fspath(filename).endswith(".safetensors"):
         warnings.warn(
-            f"{os.fspath(filename)}: programs that look for *.safetensors may take the ciphertext for weights: call it "
-            "*.cryptotensors, or pass guard='header'",
+            f"{os.fspath(filename)}: programs that load *.safetensors may use the ciphertext as "
+            f"weights: call it *.cryptotensors, or pass guard='header'",
             stacklevel=2,
         )
     ordered = _arranged(tensors, guard)
@@ -226,8 +226,8 @@ def save_file(
     begin = len(header(False))  # its length does not depend on the tags
     if begin - 8 > MAX_HEADER_BYTES:
         raise ValueError(
-            f"the header of {len(ordered)} tensors would have {begin - 8} bytes, and readers take {MAX_HEADER_BYTES}: "
-            "write several files"
+            f"the header of {len(ordered)} tensors would have {begin - 8} bytes, but readers accept "
+            f"at most {MAX_HEADER_BYTES}: write several files"
         )
     with Output(filename, replace=True) as output:
         os.lseek(output.descriptor, begin, os.SEEK_SET)
@@ -305,7 +305,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
             raise ValueError(f"framework must be numpy or torch, not {framework!r}")
         framework = {"np": "numpy", "pt": "torch"}.get(framework, framework)
         if framework == "numpy" and device != "cpu":
-            raise ValueError("NumPy's arrays are on the cpu: another device needs framework='torch'")
+            raise ValueError("NumPy arrays are on the CPU: another device needs framework='torch'")
         self._allow_clear = allow_clear
         self._file = SealedFile(
             filename if isinstance(filename, Ranges) else ranges_of(filename, reader),
@@ -365,8 +365,8 @@ class safe_open:  # noqa: N801 (safetensors' name)
                 raise FormatError(f"{name}: its shape is too large for NumPy and PyTorch")
             if name not in self._file.encryption and not self._allow_clear:
                 raise FormatError(
-                    f"{name}: is in clear, so nothing authenticates it; allow_clear=True reads such tensors, which "
-                    "clear_keys() lists"
+                    f"{name}: is in clear, so nothing authenticates it; pass allow_clear=True to read such "
+                    f"tensors (clear_keys() lists them)"
                 )
         file = self._file if device is None else self._file.on(device)
         if file.is_torch and _decrypts_there(file.device):

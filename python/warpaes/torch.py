@@ -4,7 +4,7 @@
 ``torch.distributed.checkpoint``.
 
 Importing this module registers the operators ``gcm_encrypt``, ``gcm_decrypt``, ``ctr`` and ``ctr_`` in
-``torch.ops.warpaes``; the functions of these names call them. Data may lie in host or device memory; keys, nonces and
+``torch.ops.warpaes``; the functions of these names call them. Data may be in host or device memory; keys, nonces and
 associated data are uint8 tensors in host memory. On a GPU, the work is enqueued on the current stream and the call does
 not wait for it. The operators are not differentiable.
 
@@ -125,7 +125,7 @@ def gcm_decrypt(
             not authentic. The plaintext is then all zeros.
 
     Raises:
-        ValueError: The key, the nonce or the tag has the wrong length or lies in the wrong memory.
+        ValueError: The key, the nonce or the tag has the wrong length or is in the wrong memory.
     """
     sealed, out = data.detach().contiguous(), _like(data)
     status = torch.zeros(1, dtype=torch.int32, device=data.device)
@@ -185,7 +185,7 @@ def ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
     Args:
         key: 16, 24 or 32 bytes.
         iv: The first counter block, 16 bytes. Never use a counter block twice with one key.
-        data: A tensor that does not require grad and whose elements lie without gaps, in any order. The key stream
+        data: A tensor that does not require grad and whose elements have no gaps, in any order. The key stream
             follows the order of memory.
 
     Raises:

@@ -19,7 +19,7 @@ void fill_from_libcrypto(std::span<std::uint8_t> bytes, const char* what) {
     while (!bytes.empty()) {
         const std::size_t n = std::min<std::size_t>(bytes.size(), INT_MAX);
         if (RAND_priv_bytes(bytes.data(), static_cast<int>(n)) != 1) {
-            throw Error(WARPAES_ERROR_INTERNAL, std::string(what) + ": libcrypto has no random numbers");
+            throw Error(WARPAES_ERROR_INTERNAL, std::string(what) + ": libcrypto provides no random numbers");
         }
         bytes = bytes.subspan(n);
     }

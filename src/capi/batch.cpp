@@ -68,7 +68,8 @@ warpaes_batch* submitted(warpaes_engine* engine, const warpaes_batch_options& o,
 
 BatchRequest table_request(warpaes_batch_options o, const warpaes_batch_table& table, void* stream) {
     if ((o.flags & WARPAES_BATCH_OFFSETS) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "options: WARPAES_BATCH_OFFSETS is not for tables, which have extents");
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "options: WARPAES_BATCH_OFFSETS does not apply to tables, which have extents");
     }
     require_few(table.count);
     std::shared_ptr<const TableEntries> made = entries_of(table, stream);
@@ -81,7 +82,7 @@ BatchRequest table_request(warpaes_batch_options o, const warpaes_batch_table& t
 
 /// A batch that was finished before fork() may be queried in the child: its results lie in memory.
 void require_here(const warpaes_batch& batch) {
-    if (!batch.impl->finished()) batch.home.require("batch", "its work goes on there");
+    if (!batch.impl->finished()) batch.home.require("batch", "its work continues there");
 }
 
 const char* sentence_of(const Batch& batch, std::uint64_t entry) {
@@ -130,7 +131,7 @@ warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_
                                     const warpaes_batch_entry* entries, uint64_t count, warpaes_batch** batch) {
     return created(batch, "batch", [&] {
         require(engine, "engine");
-        engine->impl.home().require("engine", "make an engine in this process for batches");
+        engine->impl.home().require("engine", "create an engine for batches in this process");
         const warpaes_batch_options o = options_of(options);
         return submitted(engine, o, to_request(o, entries, count));
     });
@@ -140,7 +141,7 @@ warpaes_status warpaes_batch_submit_table(warpaes_engine* engine, const warpaes_
                                           const warpaes_batch_table* table, warpaes_batch** batch) {
     return created(batch, "batch", [&] {
         require(engine, "engine");
-        engine->impl.home().require("engine", "make an engine in this process for batches");
+        engine->impl.home().require("engine", "create an engine for batches in this process");
         const warpaes_batch_options o = options_of(options);
         return submitted(engine, o, table_request(o, read_struct(table, "table"), nullptr));
     });
@@ -150,7 +151,7 @@ warpaes_status warpaes_batch_enqueue_table(warpaes_engine* engine, const warpaes
                                            void* cuda_stream) {
     return guarded([&] {
         require(engine, "engine");
-        engine->impl.home().require("engine", "make an engine in this process for batches");
+        engine->impl.home().require("engine", "create an engine for batches in this process");
         const warpaes_batch_table its = read_struct(table, "table");
         require_few(its.count);
         if (enqueue_in_order(engine->impl, key_handles, its, cuda_stream)) return;
@@ -162,13 +163,13 @@ warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch
                                      const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream) {
     return guarded([&] {
         require(engine, "engine");
-        engine->impl.home().require("engine", "make an engine in this process for batches");
+        engine->impl.home().require("engine", "create an engine for batches in this process");
         const warpaes_batch_options o = options_of(options);
         const BatchRequest request = to_request(o, entries, count);
         if (o.results != nullptr || o.finished != nullptr || request.check_nonces) {
             throw Error(WARPAES_ERROR_ARGUMENT,
-                        "options: results, finished and WARPAES_BATCH_CHECK_NONCES are for batches that somebody waits "
-                        "for");
+                        "options: results, finished and WARPAES_BATCH_CHECK_NONCES apply only to batches that a caller "
+                        "waits for");
         }
         enqueue_batch(engine->impl, request, cuda_stream);
     });

@@ -36,7 +36,7 @@ int gpu_of(const Engine& engine, std::int32_t wanted) {
     if (std::find(gpus.begin(), gpus.end(), wanted) != gpus.end()) return wanted;
     if (wanted < 0 && !gpus.empty()) return gpus.front();
     throw Error(WARPAES_ERROR_BACKEND,
-                "device: " + (gpus.empty() ? "no GPU can be used here: " + engine.gpu().info().front().reason
+                "device: " + (gpus.empty() ? "no GPU can be used on this machine: " + engine.gpu().info().front().reason
                                            : "this engine has no CUDA device " + std::to_string(wanted)));
 }
 

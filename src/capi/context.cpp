@@ -51,13 +51,13 @@ std::span<const std::uint8_t> iv_of(const std::uint8_t* iv, std::uint64_t length
 void require_here(const warpaes_context& context) {
     const ContextKind& kind = context.impl.kind();
     if (kind.direction == Direction::decrypt || kind.mode == Mode::ecb || kind.mode == Mode::cmac) return;
-    context.home.require("context", "its message ends there; begin another with set_iv");
+    context.home.require("context", "its message ends there; start another with set_iv");
 }
 
 ContextKind to_kind(const warpaes_context_options& o) {
     if ((o.flags & WARPAES_LENGTH_IN_BITS) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "flags: a context has no lengths in bits; warpaes_crypt takes a whole message of CFB1 in bits");
+                    "flags: a context has no lengths in bits; warpaes_crypt takes a complete message of CFB1 in bits");
     }
     if ((o.flags & ~static_cast<std::uint32_t>(WARPAES_PKCS7)) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context takes WARPAES_PKCS7 or 0");

@@ -46,7 +46,8 @@ const char* description_of(const BackendInfo& entry) {
     static std::mutex mutex;
     static std::map<const BackendInfo*, std::string> longer;
     const std::lock_guard lock(mutex);
-    const auto at = longer.emplace(&entry, entry.description + ", page-locks only the driver's own memory").first;
+    const auto at =
+        longer.emplace(&entry, entry.description + ", page-locks only memory that the driver allocates").first;
     return at->second.c_str();
 }
 
@@ -95,7 +96,7 @@ warpaes_status warpaes_alloc(warpaes_engine* engine, warpaes_memory memory, int3
     return created(pointer, "pointer", [&] {
         require(engine, "engine");
         if (memory == WARPAES_MEMORY_SHARED) {
-            throw Error(WARPAES_ERROR_ARGUMENT, "memory: what other processes may map is an arena's");
+            throw Error(WARPAES_ERROR_ARGUMENT, "memory: only an arena's memory can be mapped by other processes");
         }
         return engine->memory.add(
             std::make_unique<Arena>(engine->impl, checked_memory(memory), false, device, std::max(bytes, 1UL)));

@@ -35,7 +35,7 @@ PassphraseSecret to_passphrase(const warpaes_file_job& j, const Fields& fields) 
     secret.salted = (j.flags & WARPAES_FILE_NO_SALT) == 0;
     secret.salt = fields.salt;
     if (!secret.salted && !secret.salt.empty()) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "salt: contradicts WARPAES_FILE_NO_SALT");
+        throw Error(WARPAES_ERROR_ARGUMENT, "salt: cannot be combined with WARPAES_FILE_NO_SALT");
     }
     return secret;
 }
@@ -76,11 +76,11 @@ FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
     job.keep_attributes = has(WARPAES_FILE_KEEP_ATTRIBUTES);
     job.salvage = has(WARPAES_FILE_SALVAGE);
     job.sha256_input = has(WARPAES_FILE_SHA256_INPUT);
-    if (job.verify && job.sha256) throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes nothing that had a SHA256");
+    if (job.verify && job.sha256) throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes no output for a SHA256");
     if (job.sha256_input && (j.direction != WARPAES_DECRYPT || has(WARPAES_FILE_RANGE) || job.sha256))
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: SHA256_INPUT is for decryption, without SHA256 and RANGE");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: SHA256_INPUT applies only to decryption, without SHA256 and RANGE");
     if (job.verify && job.keep_attributes) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes nothing that had ATTRIBUTES to keep");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes no output for KEEP_ATTRIBUTES");
     }
     if (j.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
     if (j.threads != 0) job.threads = j.threads;
@@ -90,10 +90,10 @@ FileJob to_job(const warpaes_file_job& j, const Fields& fields) {
     job.direction = fields.direction;
     job.prefix = fields.prefix;
     if (!job.prefix.empty() && (j.format != WARPAES_FORMAT_STREAMING_AEAD || j.direction != WARPAES_ENCRYPT)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "prefix: is for encryption as STREAMING_AEAD");
+        throw Error(WARPAES_ERROR_ARGUMENT, "prefix: applies only to encryption with STREAMING_AEAD");
     }
     if (job.prefix.size() > std::size_t{1} << 20) throw Error(WARPAES_ERROR_ARGUMENT, "prefix: is longer than 1 MiB");
-    if (j.hole != nullptr && !job.salvage) throw Error(WARPAES_ERROR_ARGUMENT, "hole: is for SALVAGE");
+    if (j.hole != nullptr && !job.salvage) throw Error(WARPAES_ERROR_ARGUMENT, "hole: applies only to SALVAGE");
     return job;
 }
 

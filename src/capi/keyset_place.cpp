@@ -66,9 +66,8 @@ void ask(Passphrase& passphrase, const std::string& question, const warpaes_plac
         throw Error(WARPAES_ERROR_CANCELLED, question + ": the function ask returned " + std::to_string(result));
     }
     if (length > buffer.size()) {
-        throw Error(WARPAES_ERROR_ARGUMENT, question + ": the function ask says that it wrote " +
-                                                std::to_string(length) + " bytes, of at most " +
-                                                std::to_string(buffer.size()));
+        throw Error(WARPAES_ERROR_ARGUMENT, question + ": the function ask reports " + std::to_string(length) +
+                                                " bytes, of at most " + std::to_string(buffer.size()));
     }
     passphrase.bytes =
         bytes_of(places::passphrase_in("passphrase", {reinterpret_cast<const char*>(buffer.data()), length}));
@@ -127,7 +126,8 @@ Keyset interpreted(const std::string& name, std::string_view text, const KeysetP
                    const warpaes_place_options& options) {
     const auto refuse_template = [&] {
         if (options.template_name == nullptr) return;
-        throw Error(WARPAES_ERROR_ARGUMENT, "template: is for raw keys; the keys of " + name + " have their own");
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "template: applies only to raw keys; the keys of " + name + " have their own templates");
     };
     places::check_mark(name, text, place.clear, places::opener_of(place));
     if (places::is_encrypted(text)) {
@@ -165,7 +165,7 @@ KeysetPlace checked_place(const char* place) {
     KeysetPlace parsed = places::parse_keyset_place("place", place);
     if (parsed.is_own()) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "place: own: is the keyset in front of an encrypted file, and no file is in question here");
+                    "place: own: means the keyset at the start of an encrypted file, and this call has no file");
     }
     return parsed;
 }
@@ -199,7 +199,7 @@ SecretVector text_of(const Keyset& keyset, const KeysetPlace& place, const std::
 void save(const Keyset& keyset, const char* place, const warpaes_place_options& options) {
     const KeysetPlace parsed = checked_place(place);
     const std::optional<std::string> path = parsed.path();
-    if (!path) throw Error(WARPAES_ERROR_ARGUMENT, "place: a keyset is saved in a file: PATH or file:PATH");
+    if (!path) throw Error(WARPAES_ERROR_ARGUMENT, "place: a keyset can be saved only in a file: PATH or file:PATH");
     if (path->empty()) throw Error(WARPAES_ERROR_ARGUMENT, "place: the path of the file is empty");
     // A path in a folder that exists is not a key in base64.
     const std::size_t slash = path->rfind('/');

@@ -19,18 +19,18 @@ void check_flags(const warpaes_message& m, Mode mode) {
     if ((m.flags & WARPAES_LENGTH_IN_BITS) == 0) return;
     if (mode != Mode::cfb1) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "flags: WARPAES_LENGTH_IN_BITS is for CFB1; XTS and CTR of a number of bits are not there: of CTR "
-                    "take whole bytes, and leave the last bits of the result aside");
+                    "flags: WARPAES_LENGTH_IN_BITS applies only to CFB1. For CTR, process complete bytes and ignore "
+                    "the last bits of the result; XTS has no lengths in bits");
     }
     if ((m.flags & WARPAES_RANGE) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE goes with neither PKCS7 nor LENGTH_IN_BITS");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE cannot be combined with PKCS7 or LENGTH_IN_BITS");
     }
 }
 
 /// The components of SIV's associated data that come as a list.
 std::span<const warpaes_part> aad_list_of(const warpaes_message& m) {
     if (m.aad_list == nullptr && m.aad_count == 0) return {};
-    if (m.aad != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad, aad_list: one of them, not both");
+    if (m.aad != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad, aad_list: set only one of them");
     require(m.aad_list, "aad_list");
     return {m.aad_list, static_cast<std::size_t>(m.aad_count)};
 }

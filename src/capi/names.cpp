@@ -153,7 +153,7 @@ bool crypt_name(const warpaes_names& names, const warpaes_names::Pair& keys, war
     message.tag = tag;
     message.tag_len = tag_bytes;
 #if WARPAES_DEMO
-    throw Error(WARPAES_ERROR_BACKEND, "names: the build of `make demo` does not encrypt them; `make install` has all");
+    throw Error(WARPAES_ERROR_BACKEND, "names: the build of `make demo` does not encrypt names; `make install` does");
 #else
     const warpaes_status status = warpaes_crypt(names.engine, &message, nullptr);
     if (status == WARPAES_ERROR_AUTHENTICATION) return false;

@@ -25,8 +25,7 @@ NumbersRun to_run(const warpaes_numbers& n) {
     const int value = n.kind;
     if (value < 0 || value >= number_kinds) {
         throw Error(WARPAES_ERROR_ARGUMENT, "kind: " + std::to_string(value) +
-                                                " is none of bits (0), uniform (1 to 4), normal (5 to 8) and "
-                                                "integers (9)");
+                                                " is not bits (0), uniform (1 to 4), normal (5 to 8) or integers (9)");
     }
     const auto kind = static_cast<Number>(value);
     require(n.key, "key");
@@ -40,13 +39,13 @@ NumbersRun to_run(const warpaes_numbers& n) {
     }
     const bool integers = kind == Number::integer_uint64, real = kind != Number::bits && !integers;
     if (!real && (n.first != 0.0 || (n.second != 0.0 && n.second != 1.0))) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "first, second: are for uniform and normal numbers; leave 0 and 1");
+        throw Error(WARPAES_ERROR_ARGUMENT, "first, second: apply only to uniform and normal numbers; leave 0 and 1");
     }
     if (!std::isfinite(n.first) || !std::isfinite(n.second)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "first, second: must be finite");
     }
     if (!integers && (n.low | n.range) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "low, range: are for integers; leave 0");
+        throw Error(WARPAES_ERROR_ARGUMENT, "low, range: apply only to integers; leave 0");
     }
     NumbersRun run{.key = &n.key->impl,
                    .counter = {},

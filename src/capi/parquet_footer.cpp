@@ -36,10 +36,9 @@ warpaes_parquet_module checked_module(const warpaes_parquet_module* given) {
     case WARPAES_PARQUET_BLOOM_BITSET:
         break;
     default:
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "kind: is none of WARPAES_PARQUET_FOOTER to WARPAES_PARQUET_BLOOM_BITSET, "
-                    "got " +
-                        std::to_string(module.kind));
+        throw Error(
+            WARPAES_ERROR_ARGUMENT,
+            "kind: must be WARPAES_PARQUET_FOOTER to WARPAES_PARQUET_BLOOM_BITSET, got " + std::to_string(module.kind));
     }
     for (const auto& [name, value] : {std::pair{"row_group", module.row_group}, std::pair{"column", module.column}}) {
         if (value >= parquet::most_ordinals) {

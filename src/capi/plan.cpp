@@ -19,13 +19,13 @@ Work to_work(const warpaes_work* given) {
     }
     if (w.batch != 0 && w.batch != 1) throw Error(WARPAES_ERROR_ARGUMENT, "batch: must be 0 or 1");
     const std::uint64_t messages = std::max<std::uint64_t>(1, w.messages);
-    if (messages > 1 && w.batch == 0) throw Error(WARPAES_ERROR_ARGUMENT, "messages: more than one are a batch");
+    if (messages > 1 && w.batch == 0) throw Error(WARPAES_ERROR_ARGUMENT, "messages: must be 1 unless batch is 1");
     constexpr std::uint64_t most = std::uint64_t{1} << 60;
     if (messages > most || w.message_len > most / messages) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "message_len: at most 2^60 bytes in all messages");
     }
     if (w.memory == WARPAES_MEMORY_SHARED) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "memory: what is shared is PAGE_LOCKED for a plan");
+        throw Error(WARPAES_ERROR_ARGUMENT, "memory: use PAGE_LOCKED for shared memory in a plan");
     }
     return {.mode = checked_mode(w.mode),
             .direction = checked_direction(w.direction),

@@ -52,7 +52,7 @@ Sentences sentences;
 void remember_error(const char* sentence) noexcept {
     char* const buffer = sentences.buffer();
     if (buffer != nullptr) std::snprintf(buffer, sentence_bytes, "%s", sentence);
-    last_error = buffer != nullptr ? buffer : "out of host memory, also for the sentence that says what failed";
+    last_error = buffer != nullptr ? buffer : "out of host memory, also for a message that describes the failure";
 }
 
 void remember_static(const char* sentence) noexcept {
@@ -117,7 +117,7 @@ const char* warpaes_status_message(warpaes_status status) {
         "called out of order",
         "cancelled",
         "input not found or not readable",
-        "output exists already",
+        "output already exists",
         "input and output are the same file",
         "read failure",
         "write failure",

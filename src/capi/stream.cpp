@@ -74,7 +74,7 @@ public:
                                                 " for the next " + std::to_string(buffer.size()) + " bytes");
         }
         if (got > buffer.size()) {
-            throw Error(WARPAES_ERROR_READ, "source: its function says that it gave " + std::to_string(got) +
+            throw Error(WARPAES_ERROR_READ, "source: its function reports " + std::to_string(got) +
                                                 " bytes, of at most " + std::to_string(buffer.size()));
         }
         ended_ = got == 0;

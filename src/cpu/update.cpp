@@ -26,7 +26,7 @@ constexpr Choice choices[] = {{&update_kernels_armv8, why_not_armv8}};
 }  // namespace
 
 const UpdateKernels* update_kernels(std::string_view backend, std::string& why) {
-    why = backend.empty() ? "" : "there is no backend '" + std::string(backend) + "' of update kernels";
+    why = backend.empty() ? "" : "there is no backend '" + std::string(backend) + "' with update kernels";
     for (const Choice& choice : choices) {
         if (!backend.empty() && choice.kernels->name != backend) continue;
         why = choice.why_not(this_cpu());

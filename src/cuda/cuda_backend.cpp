@@ -293,7 +293,8 @@ private:
             }
             elsewhere_ = info_;
             for (BackendInfo& info : elsewhere_) {
-                if (info.usable()) info.reason = "CUDA serves the process that forked this one, and no child of it";
+                if (info.usable())
+                    info.reason = "CUDA works only in the process that initialised it, not in a child of fork";
             }
         });
     }
@@ -329,7 +330,7 @@ private:
         const cudaError_t error = cudaGetDeviceCount(&count);
         if (!try_to(error) || count == 0) {
             const bool no_driver = error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
-            info_.push_back(no_device(no_driver ? "no NVIDIA driver, or one older than this build needs"
+            info_.push_back(no_device(no_driver ? "no NVIDIA driver, or a driver older than this build needs"
                                       : error == cudaErrorNoDevice || error == cudaSuccess
                                           ? "no CUDA device"
                                           : cudaGetErrorString(error)));
@@ -373,7 +374,7 @@ private:
 
     const DeviceLimits& limits(int device) const {
         detect();
-        home_.require("device", "CUDA does not work here");
+        home_.require("device", "CUDA does not work on this machine");
         if (device < 0 || static_cast<std::size_t>(device) >= devices_.size()) {
             throw Error(WARPAES_ERROR_BACKEND, "device: there is no CUDA device " + std::to_string(device));
         }

@@ -29,7 +29,8 @@ Backend& find_backend(const std::string& name) {
     for (Backend* b : all_backends()) {
         if (b->name() != name) continue;
         if (!b->usable()) {
-            throw Error(WARPAES_ERROR_BACKEND, "backend: '" + name + "' cannot run here: " + b->info().front().reason);
+            throw Error(WARPAES_ERROR_BACKEND,
+                        "backend: '" + name + "' cannot run on this machine: " + b->info().front().reason);
         }
         return *b;
     }
@@ -105,7 +106,7 @@ Engine::~Engine() {
 }
 
 void Engine::require_gpu_of_this_process() const {
-    if (!gpu_.usable()) home_.require("engine", "CUDA does not work here; make an engine for the CPU");
+    if (!gpu_.usable()) home_.require("engine", "CUDA does not work on this machine; create an engine for the CPU");
 }
 
 /// A caller that sets a chunk size gets chunks of that size.
@@ -164,13 +165,14 @@ bool Engine::gpu_pays(Memory memory, double cpu_seconds, bool counts,
 
 void Engine::require_gpu() const {
     if (!may_use_gpu()) {
-        throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(forced_->name()) +
-                                               "' was asked for, but the data lies in device memory");
+        throw Error(WARPAES_ERROR_BACKEND,
+                    "backend: '" + std::string(forced_->name()) + "' was requested, but the data is in device memory");
     }
     require_gpu_of_this_process();
     if (gpus().empty()) {
-        throw Error(WARPAES_ERROR_BACKEND, "place: the data lies in device memory, and no GPU can be used here: " +
-                                               gpu_.info().front().reason);
+        throw Error(WARPAES_ERROR_BACKEND,
+                    "place: the data is in device memory, and no GPU can be used on this machine: " +
+                        gpu_.info().front().reason);
     }
 }
 
@@ -179,14 +181,14 @@ Plan Engine::choose(const Work& work, bool counts) const {
     if (work.memory == Memory::device) {
         require_gpu();
         plan.backend = &gpu_;
-        plan.reason = "the data lies in device memory";
+        plan.reason = "the data is in device memory";
     } else if (forced_ != nullptr) {
         if (forced_->is_gpu()) require_gpu_of_this_process();
         plan.backend = forced_;
         plan.reason = "asked for";
     } else if (work.bytes == unknown_length) {
         plan.backend = &best_cpu_backend();
-        plan.reason = "best CPU backend: nobody knows how long it is";
+        plan.reason = "best CPU backend: the length is not known";
     } else {
         const Planner::Best cpu = planner().best_cpu(work);
         const bool gpu = gpu_pays(work.memory, cpu.prediction.seconds, counts, [&] {
@@ -243,12 +245,12 @@ Plan Engine::plan(const Work& work) const {
 
 Plan Engine::plan_on_cpu(const Work& work, const char* what) const {
     if (forced_is_gpu()) {
-        throw Error(WARPAES_ERROR_BACKEND,
-                    "backend: 'cuda' was asked for, but " + std::string(what) + " is for CPUs; ask for none");
+        throw Error(WARPAES_ERROR_BACKEND, "backend: 'cuda' was requested, but " + std::string(what) +
+                                               " runs only on CPUs; request no backend");
     }
     Plan plan;
     plan.backend = forced_ != nullptr ? forced_ : planner().best_cpu(work).backend;
-    plan.reason = forced_ != nullptr ? "asked for" : "CPUs alone do this";
+    plan.reason = forced_ != nullptr ? "asked for" : "only CPUs do this";
     shape(plan, work);
     return plan;
 }

@@ -122,9 +122,9 @@ Explanation Engine::explain(const Work& work) const {
     const std::string name(e.plan.backend->name());
     e.reason = name + ": " + in_words(e.seconds) + " predicted";
     if (forced_ != nullptr) {
-        e.reason += "; it was asked for";
+        e.reason += "; it was requested";
     } else if (work.memory == Memory::device) {
-        e.reason += "; the data lies in device memory";
+        e.reason += "; the data is in device memory";
     } else {
         // The best of the other backends, preferring the other kind of processor.
         std::optional<Prediction> best;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t text_chunk = 64 * 1024;
 
-constexpr const char* text_lines = "; lines of text around it, some of which openssl skips, have to be taken out";
+constexpr const char* text_lines = "; remove lines of other text around it (openssl skips some of them)";
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(WARPAES_ERROR_FORMAT, "input: is not valid base64: " + why);
@@ -48,14 +48,14 @@ bool Base64Source::decode_more() {
     if (std::find(text.begin(), text.end(), '-') != text.end())
         refuse(std::string("unexpected '-'") + text_lines);  // libcrypto takes '-' for the end of data
     if (closed_ && !std::all_of(text.begin(), text.end(), [](std::uint8_t c) { return std::isspace(c) != 0; })) {
-        refuse("there is more behind the final '='");
+        refuse("there is more after the final '='");
     }
     decoded_.resize(text.size() + 64);  // may also get up to 64 pending characters
     int bytes = 0, last = 0;
     if (!closed_) {
         const int status =
             EVP_DecodeUpdate(context_.get(), decoded_.data(), &bytes, text.data(), static_cast<int>(text.size()));
-        if (status < 0) refuse(std::string("it has a character that does not belong there") + text_lines);
+        if (status < 0) refuse(std::string("it has an invalid character") + text_lines);
         closed_ = status == 0 && bytes != 0;
     }
     if (ended_ && EVP_DecodeFinal(context_.get(), decoded_.data() + bytes, &last) < 0) {

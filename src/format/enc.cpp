@@ -36,8 +36,8 @@ Header read_header(Source& source) {
                     header.begin()) ||
         n == 0) {
         throw Error(WARPAES_ERROR_FORMAT,
-                    "input: does not begin with \"Salted__\": not encrypted with a passphrase by "
-                    "`openssl enc`, or base64, or without a salt in front");
+                    "input: does not begin with \"Salted__\": it was not encrypted with a passphrase by `openssl enc`, "
+                    "or it is base64, or has no salt");
     }
     if (n < header.size()) {
         throw Error(WARPAES_ERROR_FORMAT,
@@ -53,10 +53,10 @@ void check(const FileJob& job, const EncOptions& o) {
     }
     if (uses_tag(o.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "mode: a raw file has no place for a tag; WARPAES_FORMAT_STREAMING_AEAD has");
+                    "mode: a raw file has no place for a tag; use WARPAES_FORMAT_STREAMING_AEAD");
     }
     if (o.mode == Mode::xts) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS is for data units of storage, not for files as a whole");
+        throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS encrypts data units of storage, not complete files");
     }
     if (o.iv && (o.iv->size() < mode.least_iv || o.iv->size() > mode.most_iv)) {
         throw Error(WARPAES_ERROR_IV_LENGTH,
@@ -69,7 +69,7 @@ void check(const FileJob& job, const EncOptions& o) {
         throw Error(WARPAES_ERROR_ARGUMENT, "salt: must be 8 bytes, got " + std::to_string(o.passphrase->salt.size()));
     }
     if (o.pkcs7 && !needs_whole_blocks(o.mode)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: PKCS7 is for ECB and CBC");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: PKCS7 applies only to ECB and CBC");
     }
     if (!job.range) return;
     if (!is_parallel(o.mode, job.direction)) {
@@ -84,7 +84,8 @@ void check(const FileJob& job, const EncOptions& o) {
 
 Block read_block(Source& source, std::uint64_t offset) {
     Block block;
-    if (source.read(offset, block) != block_bytes) throw Error(WARPAES_ERROR_READ, "input: became shorter meanwhile");
+    if (source.read(offset, block) != block_bytes)
+        throw Error(WARPAES_ERROR_READ, "input: became shorter during the run");
     return block;
 }
 
@@ -163,7 +164,7 @@ private:
         if (needs_whole_blocks(cipher_.mode) && (size % block_bytes != 0 || (cipher_.pkcs7 && size == 0))) {
             throw Error(WARPAES_ERROR_DATA_LENGTH,
                         "input: is " + std::to_string(size) +
-                            " bytes, not whole 16-byte blocks: truncated, or not such a file");
+                            " bytes, not complete 16-byte blocks: it is truncated, or not such a file");
         }
         std::uint64_t plain_size = size;
         if (cipher_.pkcs7 && range.last >= size - block_bytes) plain_size = unpadded_size(engine, content);

@@ -30,11 +30,11 @@ ForwardReader::ForwardReader(Engine& engine, std::unique_ptr<Source> source, std
 }
 
 std::uint64_t ForwardReader::read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) {
-    home_.require("reader", "only close is left; the process that opened it reads on");
+    home_.require("reader", "only close is possible; the process that opened it can still read");
     const std::lock_guard lock(mutex_);
     if (!failure_ && offset != position_) {
         throw Error(WARPAES_ERROR_RANGE, "offset: is " + std::to_string(offset) +
-                                             ", and this source has no positions: its next byte is " +
+                                             ", but this source cannot seek: its next byte is " +
                                              std::to_string(position_));
     }
     if (length == 0) return 0;
@@ -52,7 +52,7 @@ std::uint64_t ForwardReader::read(std::uint64_t offset, std::uint8_t* output, st
         clear_after_failure(engine_, output, static_cast<std::size_t>(length), out.device());
         throw;
     } catch (...) {
-        failure_.emplace(WARPAES_ERROR_STATE, "reader: has failed before; only close is left");
+        failure_.emplace(WARPAES_ERROR_STATE, "reader: failed earlier; only close is possible");
         clear_after_failure(engine_, output, static_cast<std::size_t>(length), out.device());
         throw;
     }

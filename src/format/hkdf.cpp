@@ -20,7 +20,7 @@ const char* digest_name(Hash hash) {
     static constexpr std::array names{"SHA1", "SHA2-384", "SHA2-256", "SHA2-512", "SHA2-224"};  // by value
     const auto index = static_cast<std::size_t>(hash) - 1;
     if (index < names.size()) return names[index];
-    throw Error(WARPAES_ERROR_KEYSET, "keyset: a key names a hash that does not exist");
+    throw Error(WARPAES_ERROR_KEYSET, "keyset: a key names an unknown hash");
 }
 
 void require(bool ok, const char* call) {

@@ -24,7 +24,7 @@ void read_segments(FileFacts& facts, std::span<const std::uint8_t> begin) {
     const SegmentLayout layout = layout_of(t.parameters);
     const bool tink = t.parameters.format != SegmentFormat::c2sp;
     if (tink && (begin.empty() || begin[0] != layout.header_bytes)) {
-        refuse("does not begin like a file of " + std::string(t.name));
+        refuse("does not begin like a file in the format " + std::string(t.name));
     }
     facts.header_bytes = layout.header_bytes;
     facts.plaintext_bytes = layout.text_bytes(facts.file_bytes);
@@ -48,8 +48,8 @@ void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
         }
     }
     refuse(
-        "begins neither like Tink's streaming AEAD nor like `openssl enc`; files of C2SP chunked encryption have no "
-        "mark and have to be named");
+        "begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of C2SP chunked encryption have no "
+        "mark; name their template");
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
 FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template) {
     FileSource source(path);
     // Uses the file's status, because size() is unknown for an empty file.
-    if (!S_ISREG(source.status().st_mode)) refuse(source.name() + " has no length to tell from; give a regular file");
+    if (!S_ISREG(source.status().st_mode)) refuse(source.name() + " has no length; give a regular file");
     FileFacts facts;
     facts.stream_template = stream_template;
     facts.file_bytes = static_cast<std::uint64_t>(source.status().st_size);

@@ -103,7 +103,8 @@ SecretVector decode_hex(std::string_view text) {
 std::vector<std::uint8_t> prefix_of(const Keyset::Entry& entry) {
     const std::string& kind = entry.data.output_prefix;
     if (kind == "RAW") return {};
-    if (kind != "TINK" && kind != "CRUNCHY" && kind != "LEGACY") refuse_key(entry, "has a prefix that no AEAD has");
+    if (kind != "TINK" && kind != "CRUNCHY" && kind != "LEGACY")
+        refuse_key(entry, "has a prefix that is not an AEAD's");
     const std::uint32_t id = entry.key.id;
     const auto byte = [id](int shift) { return static_cast<std::uint8_t>(id >> shift); };
     return {static_cast<std::uint8_t>(kind == "TINK" ? 1 : 0), byte(24), byte(16), byte(8), byte(0)};
@@ -115,12 +116,12 @@ Kek parse_key(const Keyset::Entry& entry) {
     ProtoReader reader(entry.data.value);
     for (ProtoField field; reader.next(field);) {
         if (field.number == key_version && field.as_uint32() != 0) {
-            refuse_key(entry, "is of a version that is not known");
+            refuse_key(entry, "has an unknown version");
         }
         if (field.number == key_value) key = field.as_bytes();
     }
     if (key.size() != 16 && key.size() != 32) {
-        refuse_key(entry, "has " + std::to_string(key.size()) + " bytes; there are keys of 16 and 32");
+        refuse_key(entry, "has " + std::to_string(key.size()) + " bytes; it must be 16 or 32");
     }
     return Kek(SecretVector(key.begin(), key.end()), prefix_of(entry));
 }
@@ -134,7 +135,7 @@ std::vector<Kek> parse_keyset(std::string_view text) {
         if (entry.state == KeyState::enabled && entry.data.type_url == aes_gcm_type) {
             keks.insert(is_primary ? keks.begin() : keks.end(), parse_key(entry));
         } else if (is_primary) {
-            refuse_key(entry, "is the primary and no AesGcmKey, which is what encrypts keys");
+            refuse_key(entry, "is the primary but not an AesGcmKey; only these encrypt keys");
         }
     }
     return keks;

@@ -115,11 +115,10 @@ const char* encoding_of(Bytes key) {
 void refuse_text(Bytes key, std::string_view what) {
     const char* const encoding = encoding_of(key);
     if (encoding == nullptr) return;
-    throw Error(
-        WARPAES_ERROR_KEYSET,
-        std::string(what) + " is " + encoding +
-            ", not a raw key: a passphrase, or a hexadecimal key that is cut off. Keys in hexadecimal have 32 or "
-            "64 digits; a passphrase protects a keyset (`warpaes keygen --passphrase`)");
+    throw Error(WARPAES_ERROR_KEYSET,
+                std::string(what) + " is " + encoding +
+                    ", not a raw key; it may be a passphrase or a truncated hexadecimal key. Keys in hexadecimal have "
+                    "32 or 64 digits; a passphrase protects a keyset (`warpaes keygen --passphrase`)");
 }
 
 std::string_view without_byte_order_mark(std::string_view text, std::string_view what) {

@@ -69,8 +69,8 @@ void try_keys(std::span<const StreamKey* const> keys, const std::function<void(c
     }
     if (keys.size() > 1 && failure->status() == WARPAES_ERROR_AUTHENTICATION) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: none of the keyset's keys opens it: another keyset, other associated data, or it was "
-                    "altered or cut off");
+                    "input: none of the keyset's keys opens it: it has another keyset or other associated data, or was "
+                    "altered or truncated");
     }
     throw Error(*failure);
 }

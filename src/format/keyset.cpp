@@ -37,7 +37,7 @@ Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uin
         std::string sentence = "key: " + std::string(template_name) + " takes " + (c2sp ? "" : "at least ") +
                                std::to_string(least) + " bytes, got " + std::to_string(key.size());
         if (c2sp && key.size() == 32) {
-            sentence += "; warpaes 0.1 took 32, which nothing else does, and only it can read what it wrote with them";
+            sentence += "; only warpaes 0.1 took 32, and only it can read the files it wrote with them";
         }
         throw Error(WARPAES_ERROR_KEY_LENGTH, sentence);
     }
@@ -51,8 +51,7 @@ Keyset Keyset::of(std::vector<Entry> entries, std::optional<std::uint32_t> prima
     Keyset keyset;
     keyset.entries_ = std::move(entries);
     keyset.primary_ = primary_id;
-    if (keyset.usable().empty())
-        keyset_parts::refuse("holds no enabled key for files: none is of Tink's streaming AEAD");
+    if (keyset.usable().empty()) keyset_parts::refuse("has no enabled key for files (a key of Tink's streaming AEAD)");
     return keyset;
 }
 
@@ -65,14 +64,14 @@ Keyset Keyset::locked(std::vector<Entry> entries, std::optional<std::uint32_t> p
 }
 
 void Keyset::require_open() const {
-    if (locked_) keyset_parts::refuse("is encrypted, and was only looked at; its passphrase or its key opens it");
+    if (locked_) keyset_parts::refuse("is encrypted and was only listed; its passphrase or its key opens it");
 }
 
 std::uint32_t Keyset::add(std::string_view template_name) {
     require_open();
     const StreamParameters& parameters = find_template(template_name).parameters;
     if (entries_.size() >= most_keys) {
-        throw Error(WARPAES_ERROR_KEYSET, "keyset: holds " + std::to_string(most_keys) + " keys, which is the most");
+        throw Error(WARPAES_ERROR_KEYSET, "keyset: has " + std::to_string(most_keys) + " keys, which is the maximum");
     }
     std::uint32_t id = 0;
     const auto taken = [&](const Entry& entry) { return entry.key.id == id; };
@@ -131,7 +130,7 @@ const StreamKey& Keyset::primary() const {
         if (entry.key.id == primary_ && entry.usable()) return entry.key;
     }
     throw Error(WARPAES_ERROR_KEYSET,
-                entries_.empty() ? "keyset: is empty" : "keyset: its primary is not a key for files (streaming AEAD)");
+                entries_.empty() ? "keyset: is empty" : "keyset: its primary key is not for files (streaming AEAD)");
 }
 
 std::vector<const StreamKey*> Keyset::usable() const {

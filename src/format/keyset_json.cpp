@@ -81,8 +81,8 @@ ClearKeyset keyset_parts::read_clear(std::string_view text) {
             json.array([&] { keyset.entries.push_back(read_key(json)); });
         } else if (name == "encryptedKeyset") {
             refuse(
-                "is encrypted; what opens it is warpaes_keyset_unwrap with its passphrase, warpaes_keyset_unwrap_under "
-                "with its key-encryption key, or the key manager that keeps that key");
+                "is encrypted; open it by warpaes_keyset_unwrap with its passphrase, by warpaes_keyset_unwrap_under "
+                "with its key-encryption key, or by the key manager that has that key");
         } else {
             json.refuse("\"primaryKeyId\" or \"key\" before it");
         }
@@ -102,7 +102,8 @@ SecretVector Keyset::to_json() const {
     std::size_t most = 64;
     for (const Entry& entry : entries_) {
         if (entry.state != KeyState::destroyed && entry.data.type_url.empty()) {
-            refuse_key(entry, "is of C2SP chunked encryption, which Tink's keysets have no place for; keep it raw");
+            refuse_key(entry,
+                       "is for C2SP chunked encryption, which Tink's keysets cannot contain; keep it as a raw key");
         }
         most += 512 + entry.data.type_url.size() + base64_length(entry.data.value);
     }

@@ -37,7 +37,8 @@ SecretVector serialize_entry(const Keyset::Entry& entry) {
 }
 
 [[noreturn]] void refuse_field(std::uint32_t number) {
-    refuse("holds field " + std::to_string(number) + " of some message, which is not known here and would be lost");
+    refuse("has the field " + std::to_string(number) +
+           " of a message, which this version does not know and would lose");
 }
 
 template <std::size_t N>

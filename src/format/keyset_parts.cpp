@@ -60,7 +60,7 @@ void interpret(Keyset::Entry& entry) {
     const auto format = format_of_tink_type(entry.data.type_url);
     const auto stands_for_itself = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
     if (!std::all_of(entry.data.type_url.begin(), entry.data.type_url.end(), stands_for_itself)) {
-        refuse_key(entry, "has a type that is none");  // writing it would need escaping
+        refuse_key(entry, "has an invalid type");  // writing it would need escaping
     } else if (entry.state == KeyState::destroyed) {
         entry.data.value = {};  // a destroyed key keeps no value
     } else if (entry.data.type_url.empty()) {
@@ -82,12 +82,12 @@ void check_keys(std::span<const Keyset::Entry> entries, std::optional<std::uint3
     for (const Keyset::Entry& entry : entries) ids.push_back(entry.key.id);
     std::sort(ids.begin(), ids.end());
     if (const auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end()) {
-        refuse("has two keys of number " + std::to_string(*twice));
+        refuse("has two keys with the number " + std::to_string(*twice));
     }
     const auto primary = std::find_if(entries.begin(), entries.end(),
                                       [&](const Keyset::Entry& entry) { return entry.key.id == primary_id; });
-    if (primary == entries.end()) refuse("its primary, key " + std::to_string(*primary_id) + ", is not there");
-    if (primary->state != KeyState::enabled) refuse_key(*primary, "is the primary and not enabled");
+    if (primary == entries.end()) refuse("its primary, key " + std::to_string(*primary_id) + ", is missing");
+    if (primary->state != KeyState::enabled) refuse_key(*primary, "is the primary but not enabled");
 }
 
 }  // namespace warpaes::keyset_parts

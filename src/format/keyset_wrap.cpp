@@ -34,11 +34,11 @@ std::string objection(const Scrypt& cost) {
     // Besides the memory of the formula, libcrypto takes 128 r (p + 2) bytes, which are most of it if n is small.
     if (cost.n > most || cost.r > most || cost.p > most || cost.n * cost.r > blocks ||
         cost.r * (std::uint64_t{cost.p} + 2) > blocks / 16) {
-        return "takes more than " + std::to_string(most_scrypt_memory >> 20) + " MiB of memory, which is the most";
+        return "takes more than " + std::to_string(most_scrypt_memory >> 20) + " MiB of memory, which is the maximum";
     }
     if (cost.n * cost.r * cost.p > most) {
         return "takes more than " + std::to_string(most_scrypt_work / most_scrypt_memory) +
-               " times the work of the most memory";
+               " times the work of the maximum memory";
     }
     return {};
 }
@@ -53,7 +53,7 @@ SecretVector derive(std::span<const std::uint8_t> passphrase, std::span<const st
         ERR_clear_error();
         throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "passphrase: deriving a key from it takes " +
                                                      std::to_string(cost.memory() >> 20) +
-                                                     " MiB of memory, which libcrypto did not get");
+                                                     " MiB of memory, which libcrypto could not allocate");
     }
     return key;
 }
@@ -107,7 +107,7 @@ void read_cost(JsonReader& json, Wrapped& wrapped) {
     json.object([&](std::string_view name) {
         if (name == "kdf") {
             const SecretVector kdf = json.string();
-            if (JsonReader::as_text(kdf) != "scrypt") refuse("its key comes from another derivation than scrypt");
+            if (JsonReader::as_text(kdf) != "scrypt") refuse("its key derivation is not scrypt");
             is_scrypt = true;
         } else if (name == "salt") {
             const SecretVector text = json.string();
@@ -243,7 +243,7 @@ Keyset unwrap_keyset(std::string_view json, std::span<const std::uint8_t> passph
     const Wrapped wrapped = parse_wrapped(json);
     if (wrapped.cost.n == 0) {
         refuse(
-            "is encrypted under a key, not under a passphrase: warpaes_keyset_unwrap_under opens it, or that key's "
+            "is encrypted under a key, not under a passphrase: open it by warpaes_keyset_unwrap_under or by that key's "
             "manager");
     }
     const auto message = Kek(derive(passphrase, wrapped.salt, wrapped.cost)).open(wrapped.sealed, {});
@@ -267,13 +267,13 @@ Keyset unwrap_keyset_under(std::string_view json, std::span<const std::uint8_t> 
                            std::span<const std::uint8_t> aad) {
     const Wrapped wrapped = parse_wrapped(json);
     if (wrapped.cost.n != 0) {
-        refuse("is encrypted under a passphrase, not under a key: warpaes_keyset_unwrap opens it");
+        refuse("is encrypted under a passphrase, not under a key: open it by warpaes_keyset_unwrap");
     }
     for (const Kek& key : parse_keks(kek)) {
         if (const auto message = key.open(wrapped.sealed, aad)) return checked(wrapped, *message);
     }
     throw Error(WARPAES_ERROR_AUTHENTICATION,
-                "kek: does not open the keyset: another key, other associated data, or altered");
+                "kek: does not open the keyset: the key or the associated data differ, or the keyset was altered");
 }
 
 PeekedKeyset peek_keyset(std::string_view json) {

@@ -110,7 +110,7 @@ FooterFacts read_footer(std::span<const std::uint8_t> footer) {
     if (footer.size() < tail_bytes) throw Error(WARPAES_ERROR_FORMAT, "not a Parquet file: it has no footer");
     const auto last = footer.last(tail_bytes);
     if (length_before_magic(last) != footer.size() - tail_bytes) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "footer_len: is not what warpaes_parquet_footer_bytes has said");
+        throw Error(WARPAES_ERROR_ARGUMENT, "footer_len: is not the length from warpaes_parquet_footer_bytes");
     }
     const auto data = footer.first(footer.size() - tail_bytes);
     try {

@@ -9,7 +9,7 @@ namespace {
 enum Wire : std::uint32_t { varint_wire = 0, fixed64_wire = 1, bytes_wire = 2, fixed32_wire = 5 };
 
 [[noreturn]] void refuse(const char* why) {
-    throw Error(WARPAES_ERROR_KEYSET, std::string("keyset: a key's value is not what its type says: ") + why);
+    throw Error(WARPAES_ERROR_KEYSET, std::string("keyset: a key's value does not match its type: ") + why);
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ bool ProtoReader::next(ProtoField& field) {
     if (rest_.empty()) return false;
     const std::uint64_t tag = varint();
     field = {};
-    if (tag >> 3 == 0 || tag > UINT32_MAX) refuse("there is no such field");
+    if (tag >> 3 == 0 || tag > UINT32_MAX) refuse("unknown field");
     field.number = static_cast<std::uint32_t>(tag >> 3);
     switch (tag & 7) {
     case varint_wire:

@@ -56,7 +56,7 @@ public:
         if (keys_.empty()) throw Error(WARPAES_ERROR_KEYSET, "keyset: has no enabled key");
         if (job.direction == Direction::encrypt || job.verify || job.range || job.sha256_input) {
             throw Error(WARPAES_ERROR_ARGUMENT,
-                        "flags: SALVAGE is for decryption, without RANGE, VERIFY and SHA256_INPUT");
+                        "flags: SALVAGE applies only to decryption, without RANGE, VERIFY and SHA256_INPUT");
         }
     }
 
@@ -174,7 +174,7 @@ private:
             }
         }
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: no segment of it opens with any of the keys: another keyset, other associated data, or its "
+                    "input: none of the keys opens a segment: the keyset or the associated data differ, or the "
                     "beginning is damaged, without which nothing opens");
     }
 

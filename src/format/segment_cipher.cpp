@@ -77,8 +77,8 @@ SegmentRefused::SegmentRefused(const SegmentLayout& layout, std::uint64_t segmen
     : Error(WARPAES_ERROR_AUTHENTICATION,
             "input: segment " + std::to_string(segment) + ", at byte " + std::to_string(layout.file_offset(segment)) +
                 (key_is_right
-                     ? ", was altered or cut off: what is before it opens with this key"
-                     : ", is not authentic: it was altered or cut off, or this is not its key or its associated data")),
+                     ? ", was altered or truncated: the data before it opens with this key"
+                     : ", is not authentic: it was altered or truncated, or the key or the associated data are wrong")),
       segment_(segment),
       key_is_right_(key_is_right) {}
 
@@ -114,8 +114,8 @@ std::unique_ptr<SegmentCipher> open_segment_cipher(const StreamKey& key, Bytes a
     if (CRYPTO_memcmp(Bytes(derived).last(c2sp_commitment_bytes).data(), own.data() + c2sp_salt_bytes,
                       c2sp_commitment_bytes) != 0) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: this is not the key that the file was encrypted with, or not its associated data, or the "
-                    "header was altered, or it is another format");
+                    "input: the key or the associated data are not those of the encryption, or the header was altered, "
+                    "or the file has another format");
     }
     return c2sp_cipher(key, derived, std::move(own));
 }

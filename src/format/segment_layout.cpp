@@ -16,7 +16,7 @@ constexpr std::uint64_t c2sp_chunk_bytes = 16384, c2sp_header_bytes = 24 + 32;
 
 [[noreturn]] void refuse_plaintext(const SegmentLayout& layout) {
     throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is longer than " + std::to_string(layout.most_segments) +
-                                               " segments, which is all that the format has");
+                                               " segments, the maximum of the format");
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ const StreamTemplate& find_template(std::string_view name) {
     if (found != templates.end()) return *found;
     std::string choices;
     for (const StreamTemplate& t : templates) choices += (choices.empty() ? "" : ", ") + std::string(t.name);
-    throw Error(WARPAES_ERROR_ARGUMENT, "template: there is no '" + std::string(name) + "'; there are " + choices);
+    throw Error(WARPAES_ERROR_ARGUMENT, "template: unknown template '" + std::string(name) + "'; choose " + choices);
 }
 
 std::string_view template_name_of(const StreamParameters& parameters) {

@@ -16,10 +16,10 @@ void check(const FileJob& job, const AeadOptions& options) {
     const bool encrypt = job.direction == Direction::encrypt;
     if (options.keyset == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "keyset: is missing");
     if (job.verify && (encrypt || job.range)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY is for decryption of the whole");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY applies only to decryption of complete files");
     }
     if (!job.range) return;
-    if (encrypt) throw Error(WARPAES_ERROR_RANGE, "range: of authenticated segments only decryption has ranges");
+    if (encrypt) throw Error(WARPAES_ERROR_RANGE, "range: only decryption takes ranges of authenticated segments");
     check_range(*job.range);
 }
 

@@ -41,7 +41,7 @@ std::uint64_t Reader::varint() {
 }
 
 void Reader::advance(std::uint64_t bytes) {
-    if (bytes > bytes_.size() - at_) refuse("a value reaches beyond its end");
+    if (bytes > bytes_.size() - at_) refuse("a value extends past its end");
     at_ += static_cast<std::size_t>(bytes);
 }
 

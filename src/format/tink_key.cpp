@@ -32,8 +32,7 @@ std::size_t digest_bytes(Hash hash) {
     case Hash::sha512:
         return 64;
     default:
-        refuse("a key uses hash type " + std::to_string(static_cast<int>(hash)) +
-               "; there are SHA1, SHA256 and SHA512");
+        refuse("a key uses hash type " + std::to_string(static_cast<int>(hash)) + "; use SHA1, SHA256 or SHA512");
     }
 }
 
@@ -80,7 +79,7 @@ std::optional<SegmentFormat> format_of_tink_type(std::string_view type_url) {
 void check_parameters(const StreamParameters& parameters, std::size_t key_bytes) {
     const std::size_t aes_bytes = parameters.aes_key_bytes;
     if (aes_bytes != 16 && aes_bytes != 32) {
-        refuse("a key derives AES keys of " + std::to_string(aes_bytes) + " bytes; there are 16 and 32");
+        refuse("a key derives AES keys of " + std::to_string(aes_bytes) + " bytes; it must be 16 or 32");
     }
     digest_bytes(parameters.hkdf_hash);
     if (parameters.format == SegmentFormat::ctr_hmac) {

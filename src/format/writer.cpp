@@ -36,16 +36,16 @@ SegmentWriter::~SegmentWriter() {
 }
 
 void SegmentWriter::begin_step() {
-    home_.require("writer", "only close is left; open another writer in this process");
-    if (state_ == State::failed) throw Error(WARPAES_ERROR_STATE, "writer: has failed before; only close is left");
-    if (state_ == State::finished) throw Error(WARPAES_ERROR_STATE, "writer: has finished; only close is left");
+    home_.require("writer", "only close is possible; open another writer in this process");
+    if (state_ == State::failed) throw Error(WARPAES_ERROR_STATE, "writer: failed earlier; only close is possible");
+    if (state_ == State::finished) throw Error(WARPAES_ERROR_STATE, "writer: has finished; only close is possible");
     state_ = State::failed;  // until the step succeeds
 }
 
 void SegmentWriter::write(const std::uint8_t* input, std::uint64_t length) {
     begin_step();
     if (length > Engine::unknown_length - total_) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: no file has so many bytes");
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: exceeds the maximum file size");
     }
     (void)cipher_->layout().segments_of(total_ + length);
     if (length != 0) take(Located(input), length);

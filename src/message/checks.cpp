@@ -17,7 +17,7 @@ namespace {
 void refuse_mode(int mode) {
     if (is_composed(static_cast<Mode>(mode))) {
         throw Error(WARPAES_ERROR_ARGUMENT, std::string("mode: ") + traits_of(static_cast<Mode>(mode)).name +
-                                                " is for warpaes_crypt, which takes the whole message");
+                                                " is only for warpaes_crypt, which takes the complete message");
     }
     throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + std::to_string(mode));
 }
@@ -29,9 +29,9 @@ void refuse_direction(int direction) {
 
 void refuse_fields(Mode mode, const ModeFields& given) {
     throw Error(WARPAES_ERROR_ARGUMENT,
-                given.tagged && !uses_tag(mode)  ? "aad, tag: are for GCM, CCM, CMAC, SIV and GCM-SIV"
-                : given.siv && mode != Mode::siv ? "mac_key, aad_list, aad_count: are for SIV"
-                                                 : "tweak_key, data_unit_len, data_unit_step: are for XTS");
+                given.tagged && !uses_tag(mode)  ? "aad, tag: apply only to GCM, CCM, CMAC, SIV and GCM-SIV"
+                : given.siv && mode != Mode::siv ? "mac_key, aad_list, aad_count: apply only to SIV"
+                                                 : "tweak_key, data_unit_len, data_unit_step: apply only to XTS");
 }
 
 void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name) {
@@ -71,7 +71,7 @@ void check_composed_length(Mode mode, Direction direction, std::uint64_t bytes) 
 }
 
 void refuse_memory(const char* name) {
-    throw Error(WARPAES_ERROR_RANGE, std::string(name) + ": reaches beyond the end of memory");
+    throw Error(WARPAES_ERROR_RANGE, std::string(name) + ": extends past the end of memory");
 }
 
 }  // namespace warpaes

@@ -131,8 +131,9 @@ void crypt_composed(Engine& engine, const Request& r, MessageResult& result) {
     result.backend = stays ? engine.gpu().name() : plan.backend->name();
     result.device = device;
     if (!written) {
-        constexpr Refusal wrong_check_value{WARPAES_ERROR_AUTHENTICATION,
-                                            "input: its check value is wrong: wrong key, wrong iv or altered data"};
+        constexpr Refusal wrong_check_value{
+            WARPAES_ERROR_AUTHENTICATION,
+            "input: its check value is wrong: the key or the IV is wrong, or data was altered"};
         result.refusal = uses_tag(m.mode) ? wrong_tag : wrong_check_value;
         return;
     }

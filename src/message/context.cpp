@@ -36,7 +36,7 @@ bool has_key_stream(Mode mode) {
 
 void Context::init(const ContextKind& kind) {
     if (kind.pkcs7 && !needs_whole_blocks(kind.mode)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 applies only to ECB and CBC");
     }
     check_xts_step(kind.data_units.step);
     if (kind.data_units.bytes != 0 && !is_xts_unit(kind.data_units.bytes)) {
@@ -45,7 +45,7 @@ void Context::init(const ContextKind& kind) {
     }
     const CcmStream::Lengths& l = kind.lengths;
     if (kind.mode != Mode::ccm && (l.text | l.aad | l.tag) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "text_len, aad_len, tag_len: are for CCM");
+        throw Error(WARPAES_ERROR_ARGUMENT, "text_len, aad_len, tag_len: apply only to CCM");
     }
     if (kind.mode == Mode::ccm) check_tag_length(Mode::ccm, l.tag);
     Context next(*engine_);
@@ -59,7 +59,7 @@ void Context::set_key(const ExpandedKey& key, const ExpandedKey* tweak_key) {
     if (kind_.mode == Mode::xts) {
         check_xts_keys(key, tweak_key);
     } else if (tweak_key != nullptr) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key: is for XTS");
+        throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key: applies only to XTS");
     }
     Context next(*engine_);
     next.kind_ = kind_;
@@ -109,7 +109,7 @@ Block Context::iv() const {
     case Mode::gcm:
     case Mode::ccm:
     case Mode::cmac:
-        throw Error(WARPAES_ERROR_STATE, "context: this mode has no IV that a message could go on with");
+        throw Error(WARPAES_ERROR_STATE, "context: this mode has no IV that could continue a message");
     case Mode::cbc:
     case Mode::xts:
         return units_.chain();
@@ -118,7 +118,7 @@ Block Context::iv() const {
     }
     if (state_->used != 0) {
         throw Error(WARPAES_ERROR_STATE,
-                    "context: stands " + std::to_string(state_->used) + " bytes into a block, where there is no IV");
+                    "context: is " + std::to_string(state_->used) + " bytes into a block, where there is no IV");
     }
     return state_->chain;
 }
@@ -242,7 +242,7 @@ Refusal Context::final_block(std::uint8_t* output, std::size_t capacity, std::si
     const auto waiting = units_.waiting();
     if (kind_.pkcs7 ? !encrypt && waiting.size() != block_bytes : !waiting.empty()) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input: the message ends " + std::to_string(waiting.size()) +
-                                                   " bytes into a block; it must be whole 16-byte blocks" +
+                                                   " bytes into a block; it must be complete 16-byte blocks" +
                                                    (kind_.pkcs7 ? ", at least one" : ""));
     }
     if (!kind_.pkcs7) return {};
@@ -285,8 +285,8 @@ void Context::aad(const std::uint8_t* data, std::size_t length) {
 void Context::check_tag(std::size_t length) const {
     check_tag_length(kind_.mode, length);
     if (kind_.mode == Mode::ccm && length != kind_.lengths.tag) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "length: tag_len says " + std::to_string(kind_.lengths.tag) +
-                                                " bytes, got " + std::to_string(length));
+        throw Error(WARPAES_ERROR_ARGUMENT, "length: tag_len is " + std::to_string(kind_.lengths.tag) + " bytes, got " +
+                                                std::to_string(length));
     }
 }
 
@@ -294,9 +294,9 @@ void Context::get_tag(std::span<std::uint8_t> tag) const {
     require_tagged();
     check_tag(tag.size());
     if (kind_.direction == Direction::decrypt) {
-        throw Error(WARPAES_ERROR_STATE, "context: decryption gives no tag; set_tag says which to expect");
+        throw Error(WARPAES_ERROR_STATE, "context: decryption returns no tag; set_tag sets the expected one");
     }
-    if (phase_ != Phase::done) throw Error(WARPAES_ERROR_STATE, "context: the tag is there after final");
+    if (phase_ != Phase::done) throw Error(WARPAES_ERROR_STATE, "context: the tag is available after final");
     std::copy_n(tag_->begin(), tag.size(), tag.begin());
 }
 
@@ -305,7 +305,7 @@ void Context::set_tag(std::span<const std::uint8_t> tag) {
     require_open();
     check_tag(tag.size());
     if (kind_.direction == Direction::encrypt) {
-        throw Error(WARPAES_ERROR_STATE, "context: encryption makes the tag; get_tag gives it after final");
+        throw Error(WARPAES_ERROR_STATE, "context: encryption computes the tag; get_tag returns it after final");
     }
     std::copy(tag.begin(), tag.end(), tag_->begin());
     tag_length_ = tag.size();

@@ -77,7 +77,7 @@ void Drbg::reseed(Input entropy, Input additional) {
 
 void Drbg::generate(std::span<std::uint8_t> output, Input additional, bool resist_prediction) {
     if (output.size() > WARPAES_DRBG_MOST_BYTES) {
-        refuse_length("output_len", "at most 65536 bytes a request", output.size());
+        refuse_length("output_len", "at most 65536 bytes for each request", output.size());
     }
     check_input(additional, "additional");
     if (!home_.is_here() || resist_prediction) {

@@ -51,7 +51,7 @@ void GcmStream::aad(const std::uint8_t* data, std::uint64_t length) {
         throw Error(WARPAES_ERROR_STATE, "context: associated data comes before the first byte of the message");
     }
     if (length > gcm_most_aad_bytes - state.aad_bytes) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most 2^61 - 1 bytes of associated data in all");
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most 2^61 - 1 bytes of associated data in total");
     }
     Executor executor(*engine_, data, data);
     Secret<Block> piece;
@@ -78,7 +78,7 @@ void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uin
     State& state = *state_;
     if (length == 0) return;
     if (length > gcm_most_bytes - state.text_bytes) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: at most 2^36 - 32 bytes in all for GCM");
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: at most 2^36 - 32 bytes in total for GCM");
     }
     if (state.text_bytes == 0) close_block(state, state.aad_bytes, h());
     Executor executor(*engine_, input, output);

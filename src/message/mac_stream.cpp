@@ -80,9 +80,9 @@ void CcmStream::aad(const std::uint8_t* data, std::uint64_t length) {
 
 void CcmStream::check_text(std::uint64_t length) const {
     if (aad_bytes_ != lengths_.aad) {
-        throw Error(WARPAES_ERROR_STATE, "context: of " + std::to_string(lengths_.aad) +
-                                             " bytes of associated data (aad_len) only " + std::to_string(aad_bytes_) +
-                                             " have come");
+        throw Error(WARPAES_ERROR_STATE, "context: only " + std::to_string(aad_bytes_) + " of " +
+                                             std::to_string(lengths_.aad) +
+                                             " bytes of associated data (aad_len) were passed");
     }
     if (length > lengths_.text - text_bytes_) {
         throw Error(WARPAES_ERROR_DATA_LENGTH,

@@ -25,13 +25,14 @@ namespace {
 void check_padding_and_range(const Request& r) {
     const MessageGroup& m = r.message;
     if (r.pkcs7 && !needs_whole_blocks(m.mode)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 applies only to ECB and CBC");
     }
     if (!r.range) return;
     if (uses_tag(m.mode)) {
-        throw Error(WARPAES_ERROR_RANGE, "range: a message with a tag is authenticated as a whole");
+        throw Error(WARPAES_ERROR_RANGE, "range: a message with a tag can only be authenticated completely");
     }
-    if (r.pkcs7) throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE goes with neither PKCS7 nor LENGTH_IN_BITS");
+    if (r.pkcs7)
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE cannot be combined with PKCS7 or LENGTH_IN_BITS");
     if (!is_parallel(m.mode, m.direction)) {
         throw Error(WARPAES_ERROR_RANGE, "range: this mode and direction can only start at the beginning of a message");
     }
@@ -65,10 +66,10 @@ void check_data_length(const Request& r) {
     if (!needs_whole_blocks(m.mode)) return;
     if (r.pkcs7 && m.direction == Direction::encrypt) return;
     if (m.length % block_bytes != 0) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: must be a multiple of 16 for ECB and CBC, got " +
-                                                   std::to_string(m.length) +
-                                                   " (WARPAES_PKCS7 pads a message when encrypting; CBC with "
-                                                   "ciphertext stealing is not there)");
+        throw Error(
+            WARPAES_ERROR_DATA_LENGTH,
+            "input_len: must be a multiple of 16 for ECB and CBC, got " + std::to_string(m.length) +
+                " (WARPAES_PKCS7 pads a message when encrypting; CBC with ciphertext stealing is not supported)");
     }
     if (r.pkcs7 && m.length == 0) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: a padded message has at least one block, got 0 bytes");
@@ -190,7 +191,7 @@ void check_tagged(const Request& r) {
     if (m.aad.first == nullptr && m.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     if (m.tag.first == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tag: is null");
     if (m.mode != Mode::cmac && overlap(m.tag.first, m.tag_length, m.output.first, m.length)) {
-        throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
+        throw Error(WARPAES_ERROR_OVERLAP, "tag: is inside the output");
     }
     const std::uint64_t most = siv_most_components - 1 - (m.iv.first != nullptr ? 1 : 0);
     if (r.aad_list.size() > most) {
@@ -238,13 +239,14 @@ void check(const Request& r, MessageResult& result, bool may_wait) {
     }
     if (uses_tag(m.mode)) check_tagged(r);
     if (m.statuses != nullptr && is_composed(m.mode)) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    std::string("device_status: is for warpaes_crypt_async, which has no ") + traits_of(m.mode).name);
+        throw Error(
+            WARPAES_ERROR_ARGUMENT,
+            std::string("device_status: applies only to warpaes_crypt_async, which has no ") + traits_of(m.mode).name);
     }
     if (m.statuses != nullptr && (may_wait || !uses_tag(m.mode) || m.direction == Direction::encrypt)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "device_status: is for warpaes_crypt_async, where it decrypts a message with a tag; here the call "
-                    "returns the status");
+                    "device_status: applies only to warpaes_crypt_async when it decrypts a message with a tag; this "
+                    "call returns the status");
     }
 }
 

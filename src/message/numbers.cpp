@@ -92,7 +92,7 @@ Outcome fill_where_it_lies(Engine& engine, const NumbersRun& run, std::optional<
     CudaBackend& gpu = engine.gpu();
     const int device = device_of(run.output);
     if (device < 0) {
-        if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "output: an asynchronous call takes memory of a device");
+        if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "output: an asynchronous call takes device memory");
         return engine.forced_is_gpu() ? fill_by_gpu(engine, run) : fill_on_cpu(engine, run);
     }
     engine.require_gpu();

@@ -36,7 +36,7 @@ std::uint64_t UnitStream::output_of(std::uint64_t length) const {
     if (length == 0) return 0;
     if (ended_) {
         throw Error(WARPAES_ERROR_STATE,
-                    "context: without data_unit_len the whole message is one data unit, and comes in one update");
+                    "context: without data_unit_len the message is one data unit and must come in one update");
     }
     if (unit() != 0) {
         const std::uint64_t total = waiting_.size() + length, whole = total / unit() * unit();
@@ -110,7 +110,7 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
 
 void UnitStream::final(std::uint8_t* output) {
     if (unit() == 0 && !ended_) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: one data unit is 16 to 2^24 bytes, and nothing has come");
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: one data unit is 16 to 2^24 bytes, and there was no input");
     }
     if (waiting_.empty()) return;
     if (waiting_.size() < xts_least_unit) {
@@ -124,7 +124,7 @@ void UnitStream::final(std::uint8_t* output) {
 
 Block UnitStream::chain() const {
     if (!waiting_.empty()) {
-        throw Error(WARPAES_ERROR_STATE, "context: stands " + std::to_string(waiting_.size()) +
+        throw Error(WARPAES_ERROR_STATE, "context: is " + std::to_string(waiting_.size()) +
                                              " bytes into a block or data unit, where there is no IV");
     }
     return chain_;

@@ -24,7 +24,7 @@ void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
                     "tweak_key: has " + std::to_string(b.size()) + " bytes, but key has " + std::to_string(a.size()));
     }
     if (CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "key, tweak_key: are the same key, which leaves XTS without its security");
+        throw Error(WARPAES_ERROR_ARGUMENT, "key, tweak_key: are equal, which makes XTS insecure");
     }
 }
 
@@ -46,7 +46,7 @@ void check_xts(const ExpandedKey* key, const ExpandedKey* tweak_key, const DataU
     if (!is_xts_unit(unit)) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, std::string(length_name) + ": one data unit is 16 to 2^24 bytes, got " +
                                                    std::to_string(unit) +
-                                                   "; data_unit_len cuts a message into several");
+                                                   "; data_unit_len divides a message into several");
     }
     if (!is_whole_units(length, unit)) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, std::string(length_name) + ": leaves " + std::to_string(length % unit) +
@@ -57,7 +57,7 @@ void check_xts(const ExpandedKey* key, const ExpandedKey* tweak_key, const DataU
 void check_xts_range(const Request& r) {
     const std::uint64_t unit = xts_units_of(r.message).bytes, end = r.range->offset + r.range->length;
     if (r.range->offset % unit != 0 || (end % unit != 0 && end != r.message.length)) {
-        throw Error(WARPAES_ERROR_RANGE, "range: must be whole data units of " + std::to_string(unit) +
+        throw Error(WARPAES_ERROR_RANGE, "range: must be complete data units of " + std::to_string(unit) +
                                              " bytes; got bytes " + std::to_string(r.range->offset) + " + " +
                                              std::to_string(r.range->length));
     }

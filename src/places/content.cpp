@@ -35,13 +35,14 @@ std::string opener_of(const KeysetPlace& place) {
 void check_mark(const std::string& what, std::string_view text, bool clear, const std::string& opener) {
     const bool encrypted = is_encrypted(text);
     if (encrypted && clear) {
-        throw Error(WARPAES_ERROR_KEYSET, what + ": is encrypted, and clear: says that it is not: leave clear: out");
+        throw Error(WARPAES_ERROR_KEYSET,
+                    what + ": is encrypted, but clear: requires a keyset in clear; leave clear: out");
     }
     if (encrypted || clear || opener.empty()) return;
-    throw Error(WARPAES_ERROR_KEYSET, what + ": is not an encrypted keyset, and " + opener +
-                                          " requires one: it may have been put in the place of yours. Restore the "
-                                          "encrypted keyset; if keys in clear are meant, write clear: before their "
-                                          "place, as in -k clear:FILE");
+    throw Error(WARPAES_ERROR_KEYSET,
+                what + ": is not an encrypted keyset, and " + opener +
+                    " requires one: another file may have replaced yours. Restore the encrypted keyset; if keys in "
+                    "clear are intended, write clear: before their place, as in -k clear:FILE");
 }
 
 RawKey raw_key_in(std::string_view text, const char* (*name_of)(std::size_t)) {

@@ -76,12 +76,12 @@ void refuse_unknown_kind(const std::string& option, const std::string& location)
                                              "pkcs11",  "tpm2",     "vault-transit", "vault-transit+http"};
     if (std::find(std::begin(managers), std::end(managers), kind) != std::end(managers)) {
         throw Error(WARPAES_ERROR_ARGUMENT, option + ": the Python package opens keysets under " + kind +
-                                                ": keys; give exec:'warpaes keysources open URL FILE' as their place");
+                                                ": keys; use exec:'warpaes keysources open URL FILE' as their place");
     }
     // Text with digits or capitals is more likely a secret than a kind.
     const bool is_shown =
         std::all_of(kind.begin(), kind.end(), [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); });
-    throw Error(WARPAES_ERROR_ARGUMENT, option + ": there is no place of " +
+    throw Error(WARPAES_ERROR_ARGUMENT, option + ": there are no places of " +
                                             (is_shown ? "the kind " + kind + ":" : "this kind") +
                                             ", and no such file; it must be " + std::string(locations));
 }
@@ -98,7 +98,7 @@ void refuse_key(const std::string& option, const char* location) {
 
 PlacedKey read_location(const std::string& option, const std::string& location, Host& host) {
     if (location.empty()) {
-        throw Error(WARPAES_ERROR_ARGUMENT, option + ": is empty: the place of a keyset or a key belongs there");
+        throw Error(WARPAES_ERROR_ARGUMENT, option + ": is empty; give the place of a keyset or a key");
     }
     refuse_key(option, location.c_str());
     PlacedKey key;
@@ -110,7 +110,7 @@ PlacedKey read_location(const std::string& option, const std::string& location, 
         read_program(key, option, command, host);
         if (trimmed(key.text.view()).empty()) {
             throw Error(WARPAES_ERROR_KEYSET,
-                        key.name + ": succeeded, but printed nothing: it has to print a keyset or a key");
+                        key.name + ": succeeded but printed nothing; it must print a keyset or a key");
         }
     } else if (const char* number = after(location.c_str(), "fd:")) {
         read_descriptor(key, option, number, host);
@@ -133,9 +133,9 @@ PlacedKey read_location(const std::string& option, const std::string& location, 
 std::string_view passphrase_in(const std::string& option, std::string_view text) {
     if (text.ends_with('\n')) text.remove_suffix(1);
     if (text.ends_with('\r')) text.remove_suffix(1);
-    if (text.empty()) throw Error(WARPAES_ERROR_ARGUMENT, option + ": the passphrase there is empty");
+    if (text.empty()) throw Error(WARPAES_ERROR_ARGUMENT, option + ": the passphrase is empty");
     if (text.find('\n') != std::string_view::npos) {
-        throw Error(WARPAES_ERROR_ARGUMENT, option + ": there are several lines; a passphrase is one");
+        throw Error(WARPAES_ERROR_ARGUMENT, option + ": contains several lines, but a passphrase is one line");
     }
     if (text.size() > most_passphrase) {
         throw Error(WARPAES_ERROR_ARGUMENT, option + ": is longer than " + std::to_string(most_passphrase) + " bytes");

@@ -53,9 +53,9 @@ void refuse_contradictions(const std::string& option, const KeysetPlace& place) 
     add(place.passphrase.has_value(), "passphrase=");
     add(place.kek.has_value(), "kek=");
     add(place.clear, "clear:");
-    if (count > 1) refuse(option, said + " contradict each other: leave one out");
+    if (count > 1) refuse(option, said + " cannot be combined: leave one out");
     if (place.kek_aad && !place.kek) {
-        refuse(option, "kek-aad= is the associated data of kek=, which is not there");
+        refuse(option, "kek-aad= requires kek=");
     }
 }
 
@@ -70,7 +70,7 @@ std::optional<std::string> KeysetPlace::path() const {
 
 KeysetPlace parse_keyset_place(const std::string& option, std::string_view place) {
     KeysetPlace parsed;
-    if (place.empty()) refuse(option, "is empty: the place of a keyset or a key belongs there");
+    if (place.empty()) refuse(option, "is empty; give the place of a keyset or a key");
     if (place.find('\0') != std::string_view::npos) refuse(option, "has a NUL byte");
     for (;;) {
         const std::string name(opener_name(place));
@@ -80,25 +80,25 @@ KeysetPlace parse_keyset_place(const std::string& option, std::string_view place
                                             : name == "kek-aad"  ? &parsed.kek_aad
                                                                  : nullptr;
         if (value == nullptr) {
-            refuse(option, "there is no " + name +
-                               "=; passphrase=, kek= and kek-aad= are allowed there, and file: in front of a path that "
-                               "begins so");
+            refuse(option,
+                   "unknown " + name +
+                       "=; use passphrase=, kek= or kek-aad=, or write file: before a path that begins like this");
         }
-        if (*value) refuse(option, name + "= is there twice");
+        if (*value) refuse(option, name + "= is given twice");
         place.remove_prefix(name.size() + 1);
         *value = take_value(place);
-        if (!*value) refuse(option, name + "= has no ';' after its value, and no place of a keyset");
+        if (!*value) refuse(option, name + "= must be followed by ';' and the place of a keyset");
         if ((*value)->empty() && name != "kek-aad") {
-            refuse(option, name + "= is empty; " + std::string(locations) + " belongs there");
+            refuse(option, name + "= is empty; give " + std::string(locations));
         }
     }
     parsed.asks = take(place, "passphrase:");
     parsed.clear = take(place, "clear:");
     refuse_contradictions(option, parsed);
-    if (place.empty()) refuse(option, "the place of the keyset is empty: " + std::string(locations));
+    if (place.empty()) refuse(option, "the place of the keyset is empty; give " + std::string(locations));
     parsed.location = place;
     if (parsed.is_own() && parsed.clear) {
-        refuse(option, "clear: and own: contradict each other: the keyset in front of a file is encrypted");
+        refuse(option, "clear: and own: cannot be combined, because the keyset at the start of a file is encrypted");
     }
     return parsed;
 }

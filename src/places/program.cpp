@@ -142,15 +142,14 @@ int add_closing(posix_spawn_file_actions_t* actions) {
 KeyProgram::KeyProgram(const std::string& option, const std::string& command, Host& host)
     : host_(host), name_(option + " exec: '" + shown(command) + "'") {
     if (trimmed(command).empty()) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    option + ": exec: is followed by no command: one that prints a key belongs there");
+        throw Error(WARPAES_ERROR_ARGUMENT, option + ": exec: needs a command that prints a key");
     }
     if (has_a_key(command)) {
         host.warn(name_ + ": a word of the command looks like a key, and other processes can read command lines");
     }
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) {
-        throw Error(WARPAES_ERROR_READ, name_ + ": no pipe to it: " + error_text(errno));
+        throw Error(WARPAES_ERROR_READ, name_ + ": cannot create a pipe to it: " + error_text(errno));
     }
     output_ = ends[0];
 
@@ -217,17 +216,17 @@ void KeyProgram::finish() {
     process_ = -1;
     if (WIFSIGNALED(status)) {
         throw Error(WARPAES_ERROR_READ,
-                    name_ + ": was ended by signal " + std::to_string(WTERMSIG(status)) + "; nothing of it was taken");
+                    name_ + ": was ended by signal " + std::to_string(WTERMSIG(status)) + "; its output was not used");
     }
     const int code = WEXITSTATUS(status);
     if (code == not_found || code == not_executable) {
         throw Error(WARPAES_ERROR_READ, name_ + ": exit status " + std::to_string(code) + ": a program in it " +
                                             (code == not_found ? "was not found" : "may not be executed") +
-                                            "; the command is one for /bin/sh");
+                                            "; /bin/sh runs the command");
     }
     if (code != 0) {
         throw Error(WARPAES_ERROR_READ,
-                    name_ + ": failed with exit status " + std::to_string(code) + "; nothing of it was taken");
+                    name_ + ": failed with exit status " + std::to_string(code) + "; its output was not used");
     }
 }
 

@@ -227,7 +227,7 @@ TEST_P(ContextState, WhatIsRefusedChangesNothing) {
             WARPAES_ERROR_ARGUMENT, "tweak_key");
     if (mode_ == WARPAES_XTS) {
         refused(warpaes_context_set_key(context.get(), keys.key.get(), keys.key.get()), WARPAES_ERROR_ARGUMENT,
-                "key, tweak_key: are the same");
+                "key, tweak_key: are equal");
     }
     refused(warpaes_context_set_iv(context.get(), nullptr, 16), WARPAES_ERROR_ARGUMENT, "iv: is null");
     if (mode_ != WARPAES_GCM) {

@@ -118,7 +118,7 @@ TEST(Backends, ADriverThatLocksNoPages) {
     void* memory = nullptr;
     ASSERT_EQ(warpaes_alloc(engine.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 1, &memory), WARPAES_OK);
     warpaes_free(engine.get(), memory);
-    const std::string refused = ", page-locks only the driver's own memory";
+    const std::string refused = ", page-locks only memory that the driver allocates";
     const bool known = said.find(refused) != std::string::npos;
     const std::string longer = wanted != nullptr && !known ? said + refused : said;
     EXPECT_EQ(last().description, longer);

@@ -158,7 +158,7 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
         j.salt = iv_.data();
         j.salt_len = 7;
     });
-    expect(WARPAES_ERROR_ARGUMENT, "salt: contradicts", enc(), [&](Job& j) {
+    expect(WARPAES_ERROR_ARGUMENT, "salt: cannot be combined with", enc(), [&](Job& j) {
         j.salt = iv_.data();
         j.salt_len = 8;
         j.flags = WARPAES_FILE_NO_SALT;
@@ -197,8 +197,9 @@ TEST_F(FileJob, WhatIsWrongWithSegments) {
         j.aad_len = (1 << 20) + 1;
     });
     expect(WARPAES_ERROR_ARGUMENT, "flags", aead(), [](Job& j) { j.flags = WARPAES_FILE_BASE64; });
-    expect(WARPAES_ERROR_ARGUMENT, "VERIFY is for decryption", aead(), [](Job& j) { j.flags = WARPAES_FILE_VERIFY; });
-    expect(WARPAES_ERROR_RANGE, "only decryption has ranges", aead(), [](Job& j) { j.flags = WARPAES_FILE_RANGE; });
+    expect(WARPAES_ERROR_ARGUMENT, "VERIFY applies only to decryption", aead(),
+           [](Job& j) { j.flags = WARPAES_FILE_VERIFY; });
+    expect(WARPAES_ERROR_RANGE, "only decryption takes ranges", aead(), [](Job& j) { j.flags = WARPAES_FILE_RANGE; });
     expect(WARPAES_ERROR_RANGE, "before its first byte", aead(), [](Job& j) {
         j.direction = WARPAES_DECRYPT;
         j.flags = WARPAES_FILE_RANGE;
@@ -208,7 +209,7 @@ TEST_F(FileJob, WhatIsWrongWithSegments) {
 }
 
 TEST_F(FileJob, OfWhatIsOnlyVerifiedThereIsNoDigest) {
-    expect(WARPAES_ERROR_ARGUMENT, "VERIFY writes nothing", aead(), [](Job& j) {
+    expect(WARPAES_ERROR_ARGUMENT, "VERIFY writes no output", aead(), [](Job& j) {
         j.direction = WARPAES_DECRYPT;
         j.flags = WARPAES_FILE_VERIFY | WARPAES_FILE_SHA256;
     });
@@ -365,8 +366,10 @@ TEST_F(FileJob, APrefixStandsInFront) {
     EXPECT_TRUE(again == text);
 
     const auto give = [&](Job& j) { j.prefix = prefix.data(), j.prefix_len = prefix.size(); };
-    for (const warpaes_file_job& other : {raw(), enc()}) expect(WARPAES_ERROR_ARGUMENT, "prefix: is for", other, give);
-    expect(WARPAES_ERROR_ARGUMENT, "prefix: is for", aead(), [&](Job& j) { give(j), j.direction = WARPAES_DECRYPT; });
+    for (const warpaes_file_job& other : {raw(), enc()})
+        expect(WARPAES_ERROR_ARGUMENT, "prefix: applies only to", other, give);
+    expect(WARPAES_ERROR_ARGUMENT, "prefix: applies only to", aead(),
+           [&](Job& j) { give(j), j.direction = WARPAES_DECRYPT; });
     const std::string longest((std::size_t{1} << 20) + 1, 'p');
     expect(WARPAES_ERROR_ARGUMENT, "prefix: is longer", aead(),
            [&](Job& j) { j.prefix = longest.data(), j.prefix_len = longest.size(); });
@@ -432,12 +435,12 @@ TEST_F(FileJob, WhatIsInspected) {
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), nullptr, &info), WARPAES_ERROR_FORMAT);
     EXPECT_NE(std::string(warpaes_last_error())
-                  .find("begins neither like Tink's streaming AEAD nor like `openssl enc`; files of C2SP chunked "
-                        "encryption have no mark and have to be named"),
+                  .find("begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of C2SP chunked "
+                        "encryption have no mark; name their template"),
               std::string::npos)
         << warpaes_last_error();
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), "AES128_GCM_HKDF_4KB", &info), WARPAES_ERROR_FORMAT);
-    EXPECT_NE(std::string(warpaes_last_error()).find("does not begin like a file of AES128_GCM_HKDF_4KB"),
+    EXPECT_NE(std::string(warpaes_last_error()).find("does not begin like a file in the format AES128_GCM_HKDF_4KB"),
               std::string::npos)
         << warpaes_last_error();
     std::filesystem::remove(path);
@@ -504,16 +507,16 @@ TEST_F(FileJob, WhatIsSalvaged) {
         j.flags |= WARPAES_FILE_SALVAGE;
     };
     for (const std::uint32_t flag : {WARPAES_FILE_RANGE, WARPAES_FILE_VERIFY, WARPAES_FILE_SHA256_INPUT}) {
-        expect(WARPAES_ERROR_ARGUMENT, "flags: SALVAGE is for decryption, without", aead(), [&](Job& j) {
+        expect(WARPAES_ERROR_ARGUMENT, "flags: SALVAGE applies only to decryption, without", aead(), [&](Job& j) {
             salvages(j);
             j.flags |= flag;
         });
     }
-    expect(WARPAES_ERROR_ARGUMENT, "flags: SALVAGE is for decryption", aead(), [&](Job& j) {
+    expect(WARPAES_ERROR_ARGUMENT, "flags: SALVAGE applies only to decryption", aead(), [&](Job& j) {
         salvages(j);
         j.direction = WARPAES_ENCRYPT;
     });
-    expect(WARPAES_ERROR_ARGUMENT, "hole: is for SALVAGE", aead(), [&](Job& j) { j.hole = job.hole; });
+    expect(WARPAES_ERROR_ARGUMENT, "hole: applies only to SALVAGE", aead(), [&](Job& j) { j.hole = job.hole; });
     expect(WARPAES_ERROR_ARGUMENT, "flags", raw(), salvages);
     for (const std::string& each : {path, sealed}) std::filesystem::remove(each);
 }

@@ -390,8 +390,10 @@ TEST_P(GcmDevice, WhatAnAsynchronousCallCannotDo) {
         read(out, 0);
         read(tag, 0);
     };
-    refused("device_status: asynchronous decryption says in the memory of the buffers' device whether the tag is right",
-            gcm_message(c, key, WARPAES_DECRYPT, in.data(), out.data(), tag.data()));
+    refused(
+        "device_status: asynchronous decryption reports in the memory of the buffers' device whether the tag is "
+        "correct",
+        gcm_message(c, key, WARPAES_DECRYPT, in.data(), out.data(), tag.data()));
     Call message = gcm_message(c, key, WARPAES_ENCRYPT, in.data(), out.data(), tag.data());
     message.tag_len = 11;
     refused("tag_len", message);

@@ -175,7 +175,8 @@ TEST_P(GcmSiv, WhatCannotBeIsRefusedWithASentence) {
     Bytes text(16);
     Call async = make_message(WARPAES_GCM_SIV, WARPAES_ENCRYPT, key, iv, text.data(), 16, text.data(), 16);
     EXPECT_EQ(crypt_async(engine_, async), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_last_error(), std::string("mode: GCM-SIV is for warpaes_crypt, which takes the whole message"));
+    EXPECT_EQ(warpaes_last_error(),
+              std::string("mode: GCM-SIV is only for warpaes_crypt, which takes the complete message"));
 }
 
 /// Text in a GPU's memory, where the GPU processes all of it.

@@ -167,7 +167,8 @@ TEST(ComposedModes, AreForWarpaesCryptAndCpus) {
     const Key key = make_key(Bytes(16, 1));
     const auto expect = [](warpaes_status status, const std::string& name) {
         EXPECT_EQ(status, WARPAES_ERROR_ARGUMENT) << name;
-        EXPECT_EQ(warpaes_last_error(), "mode: " + name + " is for warpaes_crypt, which takes the whole message");
+        EXPECT_EQ(warpaes_last_error(),
+                  "mode: " + name + " is only for warpaes_crypt, which takes the complete message");
     };
     for (const auto& [mode, name] : {std::pair{WARPAES_KW, "KW"}, {WARPAES_KWP, "KWP"}, {WARPAES_SIV, "SIV"}}) {
         Bytes text(64);

@@ -176,7 +176,7 @@ TEST_F(KeysetPlaces, FilesWithOtherNamesAndKinds) {
     std::filesystem::copy("clear", "kind:file");  // it exists
     EXPECT_EQ(load("kind:file").json, clear_);
     std::filesystem::copy("clear", "name=a;b");
-    refused("name=a;b", WARPAES_ERROR_ARGUMENT, "there is no name=");
+    refused("name=a;b", WARPAES_ERROR_ARGUMENT, "unknown name=");
     EXPECT_EQ(load("file:name=a;b").json, clear_);
     ASSERT_EQ(::mkfifo("pipe", 0600), 0);
     std::thread writer([&] { std::ofstream("pipe") << clear_; });
@@ -194,21 +194,21 @@ TEST_F(KeysetPlaces, WhatIsNoPlaceOrDoesNotOpenIsRefused) {
         {"clear:", WARPAES_ERROR_ARGUMENT, "empty"},
         {"kek=env:PLACES_KEK;", WARPAES_ERROR_ARGUMENT, "empty"},
         {"kek=;under", WARPAES_ERROR_ARGUMENT, "kek= is empty"},
-        {"kek=kek;kek=kek;under", WARPAES_ERROR_ARGUMENT, "kek= is there twice"},
-        {"pasphrase=hunter2;locked", WARPAES_ERROR_ARGUMENT, "there is no pasphrase="},
-        {"passphrase=hunter2;;", WARPAES_ERROR_ARGUMENT, "has no ';' after its value"},
-        {"passphrase=word;kek=kek;under", WARPAES_ERROR_ARGUMENT, "contradict each other"},
-        {"passphrase=word;passphrase:locked", WARPAES_ERROR_ARGUMENT, "contradict each other"},
-        {"kek=kek;clear:under", WARPAES_ERROR_ARGUMENT, "contradict each other"},
-        {"passphrase:clear:locked", WARPAES_ERROR_ARGUMENT, "contradict each other"},
-        {"kek-aad=hunter2;under", WARPAES_ERROR_ARGUMENT, "kek-aad= is the associated data of kek="},
-        {"own:", WARPAES_ERROR_ARGUMENT, "place: own: is the keyset in front of an encrypted file"},
+        {"kek=kek;kek=kek;under", WARPAES_ERROR_ARGUMENT, "kek= is given twice"},
+        {"pasphrase=hunter2;locked", WARPAES_ERROR_ARGUMENT, "unknown pasphrase="},
+        {"passphrase=hunter2;;", WARPAES_ERROR_ARGUMENT, "must be followed by ';'"},
+        {"passphrase=word;kek=kek;under", WARPAES_ERROR_ARGUMENT, "cannot be combined"},
+        {"passphrase=word;passphrase:locked", WARPAES_ERROR_ARGUMENT, "cannot be combined"},
+        {"kek=kek;clear:under", WARPAES_ERROR_ARGUMENT, "cannot be combined"},
+        {"passphrase:clear:locked", WARPAES_ERROR_ARGUMENT, "cannot be combined"},
+        {"kek-aad=hunter2;under", WARPAES_ERROR_ARGUMENT, "kek-aad= requires kek="},
+        {"own:", WARPAES_ERROR_ARGUMENT, "place: own: means the keyset at the start of an encrypted file"},
         {"passphrase:own:", WARPAES_ERROR_ARGUMENT, "own:"},
         {"aws-kms://alias/hunter2", WARPAES_ERROR_ARGUMENT, "warpaes keysources open"},
         {"kek=aws-kms://alias/hunter2;under", WARPAES_ERROR_ARGUMENT, "exec:'warpaes keysources open"},
         {"kek=vault-transit+http://h/hunter2;under", WARPAES_ERROR_ARGUMENT, "vault-transit+http: keys"},
         {"kek=gcp-kms://hunter2;under", WARPAES_ERROR_ARGUMENT, "gcp-kms: keys"},
-        {"evn:hunter2", WARPAES_ERROR_ARGUMENT, "no place of the kind evn:"},
+        {"evn:hunter2", WARPAES_ERROR_ARGUMENT, "no places of the kind evn:"},
         {"fd:hunter2", WARPAES_ERROR_ARGUMENT, "is not the number of a descriptor"},
         {"fd:-1", WARPAES_ERROR_ARGUMENT, "is not the number of a descriptor"},
         {"fd:99999999999", WARPAES_ERROR_ARGUMENT, "is not the number of a descriptor"},
@@ -216,12 +216,12 @@ TEST_F(KeysetPlaces, WhatIsNoPlaceOrDoesNotOpenIsRefused) {
         {"env:hunter2 hunter2", WARPAES_ERROR_ARGUMENT, "there is no environment variable"},
         {"env:", WARPAES_ERROR_ARGUMENT, "there is no environment variable"},
         {"env:PLACES_NONE", WARPAES_ERROR_ARGUMENT, "there is no environment variable PLACES_NONE"},
-        {"exec: ", WARPAES_ERROR_ARGUMENT, "is followed by no command"},
+        {"exec: ", WARPAES_ERROR_ARGUMENT, "needs a command that prints a key"},
         {"exec:false hunter2", WARPAES_ERROR_READ, "place exec: 'false …': failed with exit status 1"},
         {"exec:no-such-program hunter2", WARPAES_ERROR_READ, "was not found"},
         {"exec:kill -9 $$", WARPAES_ERROR_READ, "ended by signal 9"},
         {"exec:true", WARPAES_ERROR_KEYSET, "printed nothing"},
-        {"exec:cat clear; false", WARPAES_ERROR_READ, "nothing of it was taken"},
+        {"exec:cat clear; false", WARPAES_ERROR_READ, "its output was not used"},
         {"hunter2", WARPAES_ERROR_NOT_FOUND, "there is no file of this name, which is not repeated"},
         {"clear/hunter2", WARPAES_ERROR_NOT_FOUND, "not repeated"},
         {Text(5000, 'h'), WARPAES_ERROR_NOT_FOUND, "not repeated"},
@@ -238,7 +238,7 @@ TEST_F(KeysetPlaces, WhatIsNoPlaceOrDoesNotOpenIsRefused) {
         {"under", WARPAES_ERROR_KEYSET, "'under': is encrypted under a key: write kek=PLACE;"},
         {"kek=kek;locked", WARPAES_ERROR_KEYSET, "is under a passphrase and not under the key of kek="},
         {"passphrase=word;under", WARPAES_ERROR_KEYSET, "is encrypted under a key"},
-        {"clear:locked", WARPAES_ERROR_KEYSET, "is encrypted, and clear: says that it is not"},
+        {"clear:locked", WARPAES_ERROR_KEYSET, "is encrypted, but clear: requires a keyset in clear"},
         {"passphrase=word;clear", WARPAES_ERROR_KEYSET, "'clear': is not an encrypted keyset, and passphrase="},
         {"passphrase:clear", WARPAES_ERROR_KEYSET, "is not an encrypted keyset, and passphrase:"},
         {"kek=kek;clear", WARPAES_ERROR_KEYSET, "is not an encrypted keyset, and kek="},
@@ -281,7 +281,7 @@ TEST_F(KeysetPlaces, WhatItAnswersIsChecked) {
         {{"", 0}, WARPAES_ERROR_ARGUMENT, "empty"},
         {{"\n", 0}, WARPAES_ERROR_ARGUMENT, "empty"},
         {{"hunter2\nhunter2", 0}, WARPAES_ERROR_ARGUMENT, "several lines"},
-        {{"hunter2", 0, 4097}, WARPAES_ERROR_ARGUMENT, "says that it wrote 4097 bytes, of at most 4096"},
+        {{"hunter2", 0, 4097}, WARPAES_ERROR_ARGUMENT, "reports 4097 bytes, of at most 4096"},
         {{"hunter2", 0, static_cast<std::size_t>(-2)}, WARPAES_ERROR_ARGUMENT, "of at most 4096"},
     };
     for (const auto& each : cases) {
@@ -325,8 +325,8 @@ TEST_F(KeysetPlaces, RawKeys) {
     options.template_name = "AES128_CTR_HMAC_SHA256_4KB";
     EXPECT_EQ(load("raw", &options).name, options.template_name);
     refused("own", WARPAES_ERROR_ARGUMENT, "template: the key in 'own' is for C2SP_CHUNKED_256", &options);
-    refused("clear", WARPAES_ERROR_ARGUMENT, "template: is for raw keys", &options);
-    refused("kek=kek;under", WARPAES_ERROR_ARGUMENT, "template: is for raw keys", &options);
+    refused("clear", WARPAES_ERROR_ARGUMENT, "template: applies only to raw keys", &options);
+    refused("kek=kek;under", WARPAES_ERROR_ARGUMENT, "template: applies only to raw keys", &options);
     options.template_name = "none";
     refused("raw", WARPAES_ERROR_ARGUMENT, "none", &options);
     refused("kek=kek;raw", WARPAES_ERROR_KEYSET, "is not an encrypted keyset");
@@ -472,9 +472,9 @@ TEST_F(KeysetPlaces, SavedAtAPlaceAndLoadedFromIt) {
         EXPECT_EQ(warpaes_keyset_save(keyset, place, &options), status) << place;
         EXPECT_NE(Text(warpaes_last_error()).find(words), Text::npos) << warpaes_last_error();
     };
-    refused_saving("env:A", WARPAES_ERROR_ARGUMENT, "is saved in a file");
-    refused_saving("exec:cat", WARPAES_ERROR_ARGUMENT, "is saved in a file");
-    refused_saving("fd:1", WARPAES_ERROR_ARGUMENT, "is saved in a file");
+    refused_saving("env:A", WARPAES_ERROR_ARGUMENT, "can be saved only in a file");
+    refused_saving("exec:cat", WARPAES_ERROR_ARGUMENT, "can be saved only in a file");
+    refused_saving("fd:1", WARPAES_ERROR_ARGUMENT, "can be saved only in a file");
     refused_saving("own:", WARPAES_ERROR_ARGUMENT, "own:");
     refused_saving("file:", WARPAES_ERROR_ARGUMENT, "empty");
     refused_saving("aws-kms:key", WARPAES_ERROR_ARGUMENT, "aws-kms:");

@@ -154,7 +154,7 @@ TEST(Keysets, WhatIsWrongIsNamed) {
     refused(WARPAES_ERROR_ARGUMENT, "template: is null", warpaes_keyset_from_raw(nullptr, key.data(), 31, &none));
     refused(WARPAES_ERROR_ARGUMENT, "key: is null", warpaes_keyset_from_raw("C2SP_CHUNKED_128", nullptr, 0, &none));
     refused(WARPAES_ERROR_KEY_LENGTH, "16 bytes", warpaes_keyset_from_raw("C2SP_CHUNKED_128", key.data(), 31, &none));
-    refused(WARPAES_ERROR_ARGUMENT, "template: there is no 'x'", warpaes_keyset_add(a.keyset, "x", nullptr));
+    refused(WARPAES_ERROR_ARGUMENT, "template: unknown template 'x'", warpaes_keyset_add(a.keyset, "x", nullptr));
     refused(WARPAES_ERROR_ARGUMENT, "keyset: is null", warpaes_keyset_add(nullptr, "AES128_GCM_HKDF_4KB", nullptr));
     refused(WARPAES_ERROR_ARGUMENT, "key 5 is not in", warpaes_keyset_promote(a.keyset, 5));
     refused(WARPAES_ERROR_ARGUMENT, "key 5 is not in", warpaes_keyset_remove(a.keyset, 5));

@@ -235,7 +235,7 @@ TEST_P(MacContext, LengthsAreAsAnnounced) {
         EXPECT_EQ(written, 0U);
         ASSERT_EQ(update(0, 0), WARPAES_OK) << "nothing is no text";
         ASSERT_EQ(warpaes_context_aad(context.get(), c.aad.data(), 19), WARPAES_OK);
-        expect(update(0, 40), WARPAES_ERROR_STATE, "only 19 have come");
+        expect(update(0, 40), WARPAES_ERROR_STATE, "only 19 of 20 bytes");
         expect(finish(context), WARPAES_ERROR_STATE, "aad_len");
         expect(warpaes_context_aad(context.get(), c.aad.data(), 2), WARPAES_ERROR_DATA_LENGTH, "aad_len");
         expect(warpaes_context_aad(context.get(), nullptr, 1), WARPAES_ERROR_ARGUMENT, "aad: is null");
@@ -315,7 +315,7 @@ TEST_P(MacContext, WhatCannotBeIsRefused) {
         EXPECT_EQ(warpaes_context_seek(encrypt.get(), 0), WARPAES_ERROR_RANGE);
     }
     const Context told = begin(ccm, WARPAES_DECRYPT), mac = begin(cmac, WARPAES_ENCRYPT);
-    expect(warpaes_context_set_tag(told.get(), tag.data(), 12), WARPAES_ERROR_ARGUMENT, "tag_len says 16");
+    expect(warpaes_context_set_tag(told.get(), tag.data(), 12), WARPAES_ERROR_ARGUMENT, "tag_len is 16");
     add_aad(told, ccm.aad, 20);
     expect(warpaes_context_update(told.get(), ccm.sealed.data(), 40, out.data(), 39, &written),
            WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity");

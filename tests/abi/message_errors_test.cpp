@@ -193,7 +193,7 @@ TEST_P(MessageErrors, BuffersBeyondTheEndOfMemory) {
         const Key tweak_key = make_key(Random(4).bytes(16));
         Bytes tag(16);
         const auto refused = [&](const std::string& name, const std::function<void(warpaes_message&)>& change) {
-            expect_refused("mode " + std::to_string(mode), WARPAES_ERROR_RANGE, name + ": reaches", [&](auto& m) {
+            expect_refused("mode " + std::to_string(mode), WARPAES_ERROR_RANGE, name + ": extends", [&](auto& m) {
                 m.mode = mode;
                 m.iv_len = mode == WARPAES_CMAC ? 0 : mode == WARPAES_CCM ? 8 : 16;
                 if (mode == WARPAES_XTS) m.tweak_key = tweak_key.get();
@@ -221,7 +221,7 @@ TEST_P(MessageErrors, BuffersBeyondTheEndOfMemory) {
             });
         }
     }
-    expect_refused("bits", WARPAES_ERROR_RANGE, "input: reaches", [](warpaes_message& m) {
+    expect_refused("bits", WARPAES_ERROR_RANGE, "input: extends", [](warpaes_message& m) {
         m.mode = WARPAES_CFB1;
         m.flags = WARPAES_LENGTH_IN_BITS;
         m.input_len = max;

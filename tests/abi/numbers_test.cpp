@@ -292,28 +292,28 @@ TEST_P(Numbers, BadRequestsAreRefused) {
     };
     const warpaes_status argument = WARPAES_ERROR_ARGUMENT;
     for (const int kind : {-1, 10}) {
-        const std::string sentence = "kind: " + std::to_string(kind) +
-                                     " is none of bits (0), uniform (1 to 4), normal (5 to 8) and integers (9)";
+        const std::string sentence =
+            "kind: " + std::to_string(kind) + " is not bits (0), uniform (1 to 4), normal (5 to 8) or integers (9)";
         refused(sentence.c_str(), argument, [&](warpaes_numbers& n) { n.kind = static_cast<warpaes_number>(kind); });
     }
     refused("output_len: must be a multiple of 4, the bytes of a number, got 63", WARPAES_ERROR_DATA_LENGTH,
             [](warpaes_numbers& n) { n.output_len = 63; });
     refused("first, second: must be finite", argument, [](warpaes_numbers& n) { n.first = INFINITY; });
     refused("first, second: must be finite", argument, [](warpaes_numbers& n) { n.second = NAN; });
-    refused("low, range: are for integers; leave 0", argument, [](warpaes_numbers& n) { n.low = 1; });
-    refused("low, range: are for integers; leave 0", argument, [](warpaes_numbers& n) { n.range = 1; });
+    refused("low, range: apply only to integers; leave 0", argument, [](warpaes_numbers& n) { n.low = 1; });
+    refused("low, range: apply only to integers; leave 0", argument, [](warpaes_numbers& n) { n.range = 1; });
     for (const warpaes_number kind : {WARPAES_BITS, WARPAES_INTEGER_UINT64}) {
-        const char* const sentence = "first, second: are for uniform and normal numbers; leave 0 and 1";
+        const char* const sentence = "first, second: apply only to uniform and normal numbers; leave 0 and 1";
         refused(sentence, argument, [&](warpaes_numbers& n) { n.kind = kind, n.first = 1; });
         refused(sentence, argument, [&](warpaes_numbers& n) { n.kind = kind, n.second = 2; });
     }
-    refused("output: reaches beyond the end of memory", WARPAES_ERROR_RANGE,
+    refused("output: extends past the end of memory", WARPAES_ERROR_RANGE,
             [](warpaes_numbers& n) { n.output_len = ~std::uint64_t{3}; });
     warpaes_numbers n = request(kinds[2], key_, counter_);
     n.output = output.data();
     n.output_len = 16;
     EXPECT_EQ(warpaes_numbers_fill_async(engine_.get(), &n, nullptr, nullptr), argument);
-    EXPECT_STREQ(warpaes_last_error(), "output: an asynchronous call takes memory of a device");
+    EXPECT_STREQ(warpaes_last_error(), "output: an asynchronous call takes device memory");
 }
 
 WARPAES_FOR_EVERY_BACKEND(Numbers);

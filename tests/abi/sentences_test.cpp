@@ -20,19 +20,21 @@ TEST_F(Sentences, OfMessages) {
     message("direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got 3", argument, WARPAES_CTR,
             [](M& m) { m.direction = no_such<warpaes_direction>(3); });
     message("flags: has bits that this version does not know", argument, WARPAES_CTR, [](M& m) { m.flags = 8; });
-    message("aad, tag: are for GCM, CCM, CMAC, SIV and GCM-SIV", argument, WARPAES_CTR, [](M& m) { m.tag_len = 1; });
-    message("mac_key, aad_list, aad_count: are for SIV", argument, WARPAES_GCM, [](M& m) { m.aad_count = 1; });
-    message("mac_key, aad_list, aad_count: are for SIV", argument, WARPAES_CTR, [](M& m) { m.mac_key = m.key; });
-    message("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, WARPAES_CBC,
+    message("aad, tag: apply only to GCM, CCM, CMAC, SIV and GCM-SIV", argument, WARPAES_CTR,
+            [](M& m) { m.tag_len = 1; });
+    message("mac_key, aad_list, aad_count: apply only to SIV", argument, WARPAES_GCM, [](M& m) { m.aad_count = 1; });
+    message("mac_key, aad_list, aad_count: apply only to SIV", argument, WARPAES_CTR, [](M& m) { m.mac_key = m.key; });
+    message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, WARPAES_CBC,
             [](M& m) { m.data_unit_step = 1; });
-    message("flags: WARPAES_PKCS7 is for ECB and CBC", argument, WARPAES_CTR, [](M& m) { m.flags = WARPAES_PKCS7; });
+    message("flags: WARPAES_PKCS7 applies only to ECB and CBC", argument, WARPAES_CTR,
+            [](M& m) { m.flags = WARPAES_PKCS7; });
     message(
-        "flags: WARPAES_LENGTH_IN_BITS is for CFB1; XTS and CTR of a number of bits are not there: of CTR take whole "
-        "bytes, and leave the last bits of the result aside",
+        "flags: WARPAES_LENGTH_IN_BITS applies only to CFB1. For CTR, process complete bytes and ignore the last bits "
+        "of the result; XTS has no lengths in bits",
         argument, WARPAES_CTR, [](M& m) { m.flags = WARPAES_LENGTH_IN_BITS; });
-    message("range: a message with a tag is authenticated as a whole", range, WARPAES_GCM,
+    message("range: a message with a tag can only be authenticated completely", range, WARPAES_GCM,
             [](M& m) { m.flags = WARPAES_RANGE; });
-    message("flags: WARPAES_RANGE goes with neither PKCS7 nor LENGTH_IN_BITS", argument, WARPAES_ECB,
+    message("flags: WARPAES_RANGE cannot be combined with PKCS7 or LENGTH_IN_BITS", argument, WARPAES_ECB,
             [](M& m) { m.flags = WARPAES_RANGE | WARPAES_PKCS7; });
     message("range: this mode and direction can only start at the beginning of a message", range, WARPAES_OFB,
             [](M& m) { m.flags = WARPAES_RANGE; });
@@ -50,7 +52,7 @@ TEST_F(Sentences, OfMessages) {
             [this](M& m) { m.output = memory_ + 65; });
     message(
         "input_len: must be a multiple of 16 for ECB and CBC, got 63 (WARPAES_PKCS7 pads a message when encrypting; "
-        "CBC with ciphertext stealing is not there)",
+        "CBC with ciphertext stealing is not supported)",
         data, WARPAES_CBC, [](M& m) { m.input_len = 63; });
     message("input_len: a padded message has at least one block, got 0 bytes", data, WARPAES_CBC, [](M& m) {
         m.direction = WARPAES_DECRYPT;
@@ -77,10 +79,10 @@ TEST_F(Sentences, OfMessages) {
             [](M& m) { m.input_len = (std::uint64_t{1} << 36) - 31; });
     message("input_len: at most 16777215 bytes for CCM with an IV of 12, got 16777216", data, WARPAES_CCM,
             [](M& m) { m.input_len = 1 << 24; });
-    message("input: reaches beyond the end of memory", range, WARPAES_CTR,
+    message("input: extends past the end of memory", range, WARPAES_CTR,
             [](M& m) { m.input = reinterpret_cast<const void*>(UINTPTR_MAX - 10); });
     message("tweak_key: is null; XTS takes two keys", argument, WARPAES_XTS, [](M& m) { m.tweak_key = nullptr; });
-    message("key, tweak_key: are the same key, which leaves XTS without its security", argument, WARPAES_XTS,
+    message("key, tweak_key: are equal, which makes XTS insecure", argument, WARPAES_XTS,
             [](M& m) { m.tweak_key = m.key; });
     message("tweak_key: has 32 bytes, but key has 16", keys, WARPAES_XTS, [this](M& m) { m.tweak_key = long_.get(); });
     for (const bool tweak : {false, true}) {
@@ -92,11 +94,11 @@ TEST_F(Sentences, OfMessages) {
             [](M& m) { m.data_unit_step = (1 << 20) + 1; });
     message("data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got 15", argument, WARPAES_XTS,
             [](M& m) { m.data_unit_len = 15; });
-    message("input_len: one data unit is 16 to 2^24 bytes, got 15; data_unit_len cuts a message into several", data,
+    message("input_len: one data unit is 16 to 2^24 bytes, got 15; data_unit_len divides a message into several", data,
             WARPAES_XTS, [](M& m) { m.input_len = 15; });
     message("input_len: leaves 4 bytes for the last data unit, which must have at least 16", data, WARPAES_XTS,
             [](M& m) { m.data_unit_len = 20; });
-    message("range: must be whole data units of 16 bytes; got bytes 16 + 15", range, WARPAES_XTS, [](M& m) {
+    message("range: must be complete data units of 16 bytes; got bytes 16 + 15", range, WARPAES_XTS, [](M& m) {
         m.flags = WARPAES_RANGE;
         m.data_unit_len = 16;
         m.range_offset = 16;
@@ -110,34 +112,34 @@ TEST_F(Sentences, OfMessagesOfComposedModes) {
         {WARPAES_KW, "KW"}, {WARPAES_KWP, "KWP"}, {WARPAES_SIV, "SIV"}, {WARPAES_GCM_SIV, "GCM-SIV"}};
     for (const auto& [mode, name] : all) {
         message(std::string("flags: ") + name + " has none", argument, mode, [](M& m) { m.flags = WARPAES_PKCS7; });
-        message("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, mode,
+        message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, mode,
                 [](M& m) { m.tweak_key = m.key; });
-        message("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, mode,
+        message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, mode,
                 [](M& m) { m.data_unit_len = 16; });
-        message("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, mode,
+        message("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, mode,
                 [](M& m) { m.data_unit_step = 16; });
-        message(std::string("device_status: is for warpaes_crypt_async, which has no ") + name, argument, mode,
+        message(std::string("device_status: applies only to warpaes_crypt_async, which has no ") + name, argument, mode,
                 [this](M& m) { m.device_status = reinterpret_cast<decltype(m.device_status)>(memory_); });
         message("direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got 0", argument, mode,
                 [](M& m) { m.direction = no_such<warpaes_direction>(0); });
         if (mode != WARPAES_SIV) {
-            message("mac_key, aad_list, aad_count: are for SIV", argument, mode, [](M& m) { m.aad_count = 1; });
-            message("mac_key, aad_list, aad_count: are for SIV", argument, mode, [](M& m) { m.mac_key = m.key; });
+            message("mac_key, aad_list, aad_count: apply only to SIV", argument, mode, [](M& m) { m.aad_count = 1; });
+            message("mac_key, aad_list, aad_count: apply only to SIV", argument, mode, [](M& m) { m.mac_key = m.key; });
         }
         if (mode <= WARPAES_KWP) {
-            const std::string tagged = "aad, tag: are for GCM, CCM, CMAC, SIV and GCM-SIV";
+            const std::string tagged = "aad, tag: apply only to GCM, CCM, CMAC, SIV and GCM-SIV";
             message(tagged, argument, mode, [](M& m) { m.tag_len = 1; });
             message(tagged, argument, mode, [this](M& m) { m.tag = memory_; });
             message(tagged, argument, mode, [this](M& m) { m.aad = memory_; });
         } else {
             message("tag: is null", argument, mode, [](M& m) { m.tag = nullptr; });
-            message("tag: lies in the output", WARPAES_ERROR_OVERLAP, mode, [this](M& m) { m.tag = memory_ + 260; });
+            message("tag: is inside the output", WARPAES_ERROR_OVERLAP, mode, [this](M& m) { m.tag = memory_ + 260; });
         }
         message("output_capacity: the output takes " + std::string(mode <= WARPAES_KWP ? "72" : "64") +
                     " bytes, there is room for 63",
                 WARPAES_ERROR_BUFFER_TOO_SMALL, mode, [](M& m) { m.output_capacity = 63; });
     }
-    message("aad, aad_list: one of them, not both", argument, WARPAES_SIV, [this](M& m) {
+    message("aad, aad_list: set only one of them", argument, WARPAES_SIV, [this](M& m) {
         m.aad = memory_;
         m.aad_len = 1;
         m.aad_count = 1;
@@ -181,7 +183,7 @@ TEST_F(Sentences, OfEnginesAndMemory) {
     expect("index: there are " + std::to_string(count) + " entries, got " + std::to_string(count + 2), argument,
            warpaes_backend_query(count + 2, &info));
     void* memory = nullptr;
-    expect("memory: what other processes may map is an arena's", argument,
+    expect("memory: only an arena's memory can be mapped by other processes", argument,
            warpaes_alloc(engine_.get(), WARPAES_MEMORY_SHARED, -1, 1, &memory));
     expect("memory: there is no memory 4", argument,
            warpaes_alloc(engine_.get(), no_such<warpaes_memory>(4), -1, 1, &memory));
@@ -201,11 +203,11 @@ TEST_F(Sentences, OfBatches) {
            warpaes_batch_submit(engine_.get(), &options, &nothing, 1, &batch));
     options = WARPAES_BATCH_OPTIONS_INIT;
     options.finished = [](void*, warpaes_batch*) {};
-    expect("options: results, finished and WARPAES_BATCH_CHECK_NONCES are for batches that somebody waits for",
+    expect("options: results, finished and WARPAES_BATCH_CHECK_NONCES apply only to batches that a caller waits for",
            argument, warpaes_batch_enqueue(engine_.get(), &options, &nothing, 1, nullptr));
     options = WARPAES_BATCH_OPTIONS_INIT;
     options.flags = WARPAES_BATCH_CHECK_NONCES;
-    expect("options: results, finished and WARPAES_BATCH_CHECK_NONCES are for batches that somebody waits for",
+    expect("options: results, finished and WARPAES_BATCH_CHECK_NONCES apply only to batches that a caller waits for",
            argument, warpaes_batch_enqueue(engine_.get(), &options, &nothing, 1, nullptr));
     ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &nothing, 1, &batch), WARPAES_OK);
     expect("mode: there is no mode 0", argument, warpaes_batch_wait(batch, WARPAES_UNKNOWN));
@@ -231,8 +233,8 @@ TEST_F(Sentences, OfPlans) {
         EXPECT_EQ(plan([&](W& w) { w.key_bits = bits; }), WARPAES_OK);
     }
     expect("batch: must be 0 or 1", argument, plan([](W& w) { w.batch = 2; }));
-    expect("messages: more than one are a batch", argument, plan([](W& w) { w.messages = 2; }));
-    expect("memory: what is shared is PAGE_LOCKED for a plan", argument,
+    expect("messages: must be 1 unless batch is 1", argument, plan([](W& w) { w.messages = 2; }));
+    expect("memory: use PAGE_LOCKED for shared memory in a plan", argument,
            plan([](W& w) { w.memory = WARPAES_MEMORY_SHARED; }));
     constexpr std::uint64_t most = std::uint64_t{1} << 60;
     for (const auto& sizes : {std::pair{most, std::uint64_t{2}}, std::pair{std::uint64_t{1}, most + 1},

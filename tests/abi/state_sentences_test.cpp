@@ -38,18 +38,21 @@ TEST_F(StateSentences, OfContexts) {
     };
     using O = warpaes_context_options;
     expect("flags: a context takes WARPAES_PKCS7 or 0", argument, init([](O& o) { o.flags = WARPAES_RANGE; }));
-    expect("flags: WARPAES_PKCS7 is for ECB and CBC", argument, init([](O& o) { o.flags = WARPAES_PKCS7; }));
-    expect("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, init([](O& o) { o.data_unit_len = 16; }));
-    expect("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, init([](O& o) { o.data_unit_step = 2; }));
-    expect("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, init([](O& o) { o.data_unit_step = 1; }));
-    expect("text_len, aad_len, tag_len: are for CCM", argument, init([](O& o) { o.text_len = 16; }));
-    expect("text_len, aad_len, tag_len: are for CCM", argument, init([](O& o) { o.aad_len = 16; }));
-    expect("text_len, aad_len, tag_len: are for CCM", argument, init([](O& o) { o.tag_len = 16; }));
-    expect("tweak_key, data_unit_len, data_unit_step: are for XTS", argument, init([this](O& o) {
+    expect("flags: WARPAES_PKCS7 applies only to ECB and CBC", argument, init([](O& o) { o.flags = WARPAES_PKCS7; }));
+    expect("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument,
+           init([](O& o) { o.data_unit_len = 16; }));
+    expect("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument,
+           init([](O& o) { o.data_unit_step = 2; }));
+    expect("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument,
+           init([](O& o) { o.data_unit_step = 1; }));
+    expect("text_len, aad_len, tag_len: apply only to CCM", argument, init([](O& o) { o.text_len = 16; }));
+    expect("text_len, aad_len, tag_len: apply only to CCM", argument, init([](O& o) { o.aad_len = 16; }));
+    expect("text_len, aad_len, tag_len: apply only to CCM", argument, init([](O& o) { o.tag_len = 16; }));
+    expect("tweak_key, data_unit_len, data_unit_step: apply only to XTS", argument, init([this](O& o) {
                o.key = key_.get();
                o.tweak_key = other_.get();
            }));
-    expect("mode: KW is for warpaes_crypt, which takes the whole message", argument,
+    expect("mode: KW is only for warpaes_crypt, which takes the complete message", argument,
            init([](O& o) { o.mode = WARPAES_KW; }));
     expect(idle, state, warpaes_context_seek(c, 0));
     ASSERT_EQ(init([](O&) {}), WARPAES_OK);
@@ -61,7 +64,7 @@ TEST_F(StateSentences, OfContexts) {
            warpaes_context_update(c, m, 16, m + 64, 15, &written));
     EXPECT_EQ(written, 16U);
     ASSERT_EQ(warpaes_context_update(c, m, 5, m + 64, 5, &written), WARPAES_OK);
-    expect("context: stands 5 bytes into a block, where there is no IV", state, warpaes_context_get_iv(c, m));
+    expect("context: is 5 bytes into a block, where there is no IV", state, warpaes_context_get_iv(c, m));
     ASSERT_EQ(warpaes_context_final(c, m, 16, &written), WARPAES_OK);
     expect("context: the message has ended; call set_iv or init", state,
            warpaes_context_update(c, m, 16, m + 64, 16, &written));
@@ -97,20 +100,20 @@ TEST_F(StateSentences, OfTagsOfContexts) {
         };
         const std::size_t length = mode == WARPAES_CCM ? 8 : 16;
         ASSERT_EQ(init(WARPAES_ENCRYPT), WARPAES_OK) << warpaes_last_error();
-        expect("context: the tag is there after final", state, warpaes_context_get_tag(c, memory_, length));
-        expect("context: encryption makes the tag; get_tag gives it after final", state,
+        expect("context: the tag is available after final", state, warpaes_context_get_tag(c, memory_, length));
+        expect("context: encryption computes the tag; get_tag returns it after final", state,
                warpaes_context_set_tag(c, memory_, length));
         if (mode == WARPAES_CMAC) {
             expect("context: CMAC has no associated data", state, warpaes_context_aad(c, memory_, 1));
         }
         if (mode == WARPAES_CCM) {
-            expect("length: tag_len says 8 bytes, got 16", WARPAES_ERROR_ARGUMENT,
+            expect("length: tag_len is 8 bytes, got 16", WARPAES_ERROR_ARGUMENT,
                    warpaes_context_get_tag(c, memory_, 16));
         }
         ASSERT_EQ(warpaes_context_final(c, memory_, 16, &written), WARPAES_OK);
         ASSERT_EQ(warpaes_context_get_tag(c, memory_ + 64, length), WARPAES_OK);
         ASSERT_EQ(init(WARPAES_DECRYPT), WARPAES_OK);
-        expect("context: decryption gives no tag; set_tag says which to expect", state,
+        expect("context: decryption returns no tag; set_tag sets the expected one", state,
                warpaes_context_get_tag(c, memory_, length));
         expect("context: set_tag must come before final", state, warpaes_context_final(c, memory_, 16, &written));
         EXPECT_EQ(warpaes_context_set_tag(c, memory_ + 64, length), WARPAES_OK);
@@ -272,7 +275,7 @@ TEST_F(StateSentences, OfLengthsOfRandomNumbers) {
     expect("entropy" + longest, data, warpaes_drbg_reseed(drbg, bytes.data(), long_input, nullptr, 0));
     Bytes output(WARPAES_DRBG_MOST_BYTES + 1);
     EXPECT_EQ(warpaes_drbg_generate(drbg, output.data(), WARPAES_DRBG_MOST_BYTES, nullptr, 0, 0), WARPAES_OK);
-    expect("output_len: at most 65536 bytes a request, got 65537", data,
+    expect("output_len: at most 65536 bytes for each request, got 65537", data,
            warpaes_drbg_generate(drbg, output.data(), output.size(), nullptr, 0, 0));
     warpaes_drbg_destroy(drbg);
 }
@@ -297,11 +300,11 @@ TEST_F(StateSentences, OfDataUnitsOfContexts) {
     };
     const auto final = [&] { return warpaes_context_final(made.get(), memory_ + 256, 256, &written); };
     ASSERT_EQ(init(0), WARPAES_OK);
-    expect("input_len: one data unit is 16 to 2^24 bytes, and nothing has come", data, final());
+    expect("input_len: one data unit is 16 to 2^24 bytes, and there was no input", data, final());
     ASSERT_EQ(init(0), WARPAES_OK);
     expect("input_len: one data unit is 16 to 2^24 bytes, got 15", data, update(15));
     ASSERT_EQ(update(16), WARPAES_OK);
-    expect("context: without data_unit_len the whole message is one data unit, and comes in one update",
+    expect("context: without data_unit_len the message is one data unit and must come in one update",
            WARPAES_ERROR_STATE, update(16));
     ASSERT_EQ(init(32), WARPAES_OK);
     ASSERT_EQ(update(32 + 15), WARPAES_OK);

@@ -276,7 +276,7 @@ TEST_P(XtsContext, WhatCannotBeIsRefused) {
     };
     refused(WARPAES_ERROR_ARGUMENT, "tweak_key: is null", [](auto& o) { o.tweak_key = nullptr; });
     refused(WARPAES_ERROR_ARGUMENT, "key: is null", [](auto& o) { o.key = nullptr; });
-    refused(WARPAES_ERROR_ARGUMENT, "key, tweak_key: are the same", [](auto& o) { o.tweak_key = o.key; });
+    refused(WARPAES_ERROR_ARGUMENT, "key, tweak_key: are equal", [](auto& o) { o.tweak_key = o.key; });
     refused(WARPAES_ERROR_KEY_LENGTH, "key", [&](auto& o) { o.key = other.key.get(); });
     refused(WARPAES_ERROR_KEY_LENGTH, "tweak_key", [&](auto& o) { o.tweak_key = other.key.get(); });
     refused(WARPAES_ERROR_IV_LENGTH, "iv", [](auto& o) { o.iv_len = 12; });

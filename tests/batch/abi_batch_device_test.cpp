@@ -215,7 +215,7 @@ TEST(AbiBatchDeviceMemory, IsNotForACpuBackend) {
     DeviceMemory memory(engine, 0);
     const GroupSpec spec{.mode = Mode::ctr, .length = 16};
     EXPECT_EQ(complaints_of_abi_batch(engine, {&spec, 1}, 1, memory, memory),
-              "backend: 'libcrypto' was asked for, but the data lies in device memory");
+              "backend: 'libcrypto' was requested, but the data is in device memory");
 }
 
 }  // namespace

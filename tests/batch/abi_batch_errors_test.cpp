@@ -31,10 +31,10 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
         e.mode = static_cast<warpaes_mode>(no_mode[0]);
     });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "direction:", [](E& e) { e.direction = {}; });
-    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len, data_unit_step: are for XTS",
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len, data_unit_step: apply only to XTS",
           [](E& e) { e.data_unit_step = 8; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key: is null", [](E& e) { e.key = nullptr; });
-    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key: is no key, or one that was destroyed", [](E& e) {
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key: is not a key, or was destroyed", [](E& e) {
         e.key = make_key(Bytes(16, 3)).get();  // destroyed at once
     });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key, key_len:", [](E& e) { e.key_len = 16; });
@@ -56,7 +56,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     check(WARPAES_GCM, encrypt, WARPAES_ERROR_ARGUMENT, "tag_len:", [](E& e) { e.tag_len = 11; });
     check(WARPAES_CMAC, encrypt, WARPAES_ERROR_ARGUMENT, "tag_len:", [](E& e) { e.tag_len = 17; });
     check(WARPAES_CMAC, encrypt, WARPAES_ERROR_ARGUMENT, "aad_len:", [](E& e) { e.aad_len = 1; });
-    check(WARPAES_CBC, encrypt, WARPAES_ERROR_ARGUMENT, "aad, tag: are for GCM", [](E& e) { e.tag_len = 16; });
+    check(WARPAES_CBC, encrypt, WARPAES_ERROR_ARGUMENT, "aad, tag: apply only to GCM", [](E& e) { e.tag_len = 16; });
     check(WARPAES_CBC, encrypt, WARPAES_ERROR_DATA_LENGTH, "length: must be a multiple of 16",
           [](E& e) { e.length = 63; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_DATA_LENGTH, "length: at most 2^60", [](E& e) { e.length = 1ULL << 61; });
@@ -71,9 +71,8 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "iv: is null", [](E& e) { e.iv = {}; });
     check(WARPAES_GCM, encrypt, WARPAES_ERROR_ARGUMENT, "tag: is null", [](E& e) { e.tag = {}; });
     check(WARPAES_GCM, encrypt, WARPAES_ERROR_ARGUMENT, "aad: is null", [](E& e) { e.aad_len = 1; });
-    check(WARPAES_CTR, encrypt, WARPAES_ERROR_RANGE, "input: reaches beyond",
-          [](E& e) { e.input.stride = UINT64_MAX; });
-    check(WARPAES_CTR, encrypt, WARPAES_ERROR_RANGE, "input: reaches beyond", [](E& e) {
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_RANGE, "input: extends past", [](E& e) { e.input.stride = UINT64_MAX; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_RANGE, "input: extends past", [](E& e) {
         e.input.stride = UINT64_MAX - 200;
         e.count = 1ULL << 40;
     });
@@ -94,7 +93,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_OVERLAP, "output: overlaps iv",
           [&](E& e) { e.iv = behind(e.output, 8); });
-    check(WARPAES_GCM, encrypt, WARPAES_ERROR_OVERLAP, "tag: lies in the output",
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_OVERLAP, "tag: is inside the output",
           [&](E& e) { e.tag = behind(e.output, 60); });
     check(WARPAES_GCM, encrypt, WARPAES_ERROR_OVERLAP, "tag: overlaps input",
           [&](E& e) { e.tag = behind(e.input, 4); });
@@ -302,15 +301,15 @@ TEST_P(AbiBatchErrors, FieldsOfOtherModes) {
     for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CBC, WARPAES_CFB128, WARPAES_CFB8, WARPAES_CFB1, WARPAES_OFB,
                                     WARPAES_CTR, WARPAES_XTS, WARPAES_GCM, WARPAES_CCM, WARPAES_CMAC}) {
         for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
-            const std::string units = "tweak_key, data_unit_len, data_unit_step: are for XTS";
+            const std::string units = "tweak_key, data_unit_len, data_unit_step: apply only to XTS";
             if (mode != WARPAES_XTS) {
                 check(mode, direction, WARPAES_ERROR_ARGUMENT, units, [](E& e) { e.data_unit_len = 16; });
                 check(mode, direction, WARPAES_ERROR_ARGUMENT, units, [](E& e) { e.data_unit_step = 1; });
                 check(mode, direction, WARPAES_ERROR_ARGUMENT, units, [](E& e) { e.tweak_key = e.key; });
             }
             if (mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC) continue;
-            check(mode, direction, WARPAES_ERROR_ARGUMENT, "aad, tag: are for", [](E& e) { e.tag_len = 16; });
-            check(mode, direction, WARPAES_ERROR_ARGUMENT, "aad, tag: are for", [](E& e) { e.aad_len = 1; });
+            check(mode, direction, WARPAES_ERROR_ARGUMENT, "aad, tag: apply only to", [](E& e) { e.tag_len = 16; });
+            check(mode, direction, WARPAES_ERROR_ARGUMENT, "aad, tag: apply only to", [](E& e) { e.aad_len = 1; });
         }
     }
 }
@@ -540,7 +539,7 @@ TEST_P(AbiBatchErrors, OffsetsInASharedArena) {
     EXPECT_TRUE(std::all_of(mapped + 32, mapped + 132, [](auto b) { return b == 0; })) << "there and back";
     EXPECT_EQ(with([](auto& x) { x.output.at.offset = x.input.at.offset = 900; }), WARPAES_OK);
     EXPECT_EQ(with([](auto& x) { x.output.at.offset = x.input.at.offset = 901; }), WARPAES_ERROR_RANGE);
-    EXPECT_NE(sentences_[0].find("offset 901, 1 times 100 bytes at a stride of 0 reach beyond the arena of 1000 bytes"),
+    EXPECT_NE(sentences_[0].find("offset 901, 1 times 100 bytes at a stride of 0 extend past the arena of 1000 bytes"),
               std::string::npos)
         << sentences_[0];
     EXPECT_EQ(with([](auto& x) { x.output.at.offset = 1000; }), WARPAES_ERROR_RANGE);

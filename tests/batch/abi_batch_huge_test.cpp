@@ -90,7 +90,7 @@ TEST_P(AbiBatchHuge, StatusesBeyondTheEndOfMemory) {
     ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), 2, &handle), WARPAES_OK);
     const AbiBatchHandle batch(handle);
     EXPECT_EQ(warpaes_batch_wait(handle, WARPAES_UNKNOWN), WARPAES_ERROR_RANGE);
-    EXPECT_EQ(std::string(warpaes_batch_entry_error(handle, 0)).find("statuses: reaches beyond"), 0U);
+    EXPECT_EQ(std::string(warpaes_batch_entry_error(handle, 0)).find("statuses: extends past"), 0U);
     EXPECT_EQ(results_of(handle, 2)[1].status, WARPAES_ERROR_ARGUMENT);
     EXPECT_EQ(one, WARPAES_ERROR_STATE);
 }

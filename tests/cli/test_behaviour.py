@@ -180,7 +180,7 @@ class Terminal(CommandTest):
     def test_ciphertext_is_not_for_a_terminal(self):
         code, shown = self.on_terminal(*CTR, "-in", "/dev/null")
         self.assertEqual(code, ARGUMENT)
-        self.assertIn(b"not for a terminal", shown)
+        self.assertIn(b"not written to a terminal", shown)
         self.write("in", b"data")
         code, shown = self.on_terminal(*CTR, "-in", "in", "-a")
         self.assertEqual(code, 0)
@@ -290,7 +290,7 @@ class Records(CommandTest):
         for length, wrapped in ((16, False), (17, True)):
             result = self.run_command(WARPAES, *flags, stdin=data(length))
             self.assertEqual(result.returncode, 0)
-            self.assertEqual(b"went on at 0" in result.stderr, wrapped)
+            self.assertEqual(b"continued at 0" in result.stderr, wrapped)
 
     def test_version_help_devices_selftest(self):
         self.assertRegex(
@@ -317,7 +317,7 @@ class Records(CommandTest):
         for line, record in zip(lines, records, strict=True):
             name = record["backend"] if record["device"] < 0 else f"{record['backend']}[{record['device']}]"
             examples = record.get("examples")
-            outcome = f"{examples} of {examples} right" if record["run"] else f"not run: {record['reason']}"
+            outcome = f"{examples} of {examples} passed" if record["run"] else f"not run: {record['reason']}"
             self.assertEqual(line, f"{name:<10}  {outcome}")
 
     def test_the_help_names_every_exit_code(self):

@@ -97,8 +97,8 @@ class C2sp(CommandTest):
             if len(expected) > 20:
                 part = self.warpaes("decrypt", "-r", f"10:{len(expected) - 11}", *options)
                 self.assertTrue(part == expected[10:-10], vector["file"])
-            words = "this is not the key that the file was encrypted with, or not its associated data, or the "
-            words += "header was altered, or it is another format"
+            words = "the key or the associated data are not those of the encryption, or the header was altered, or the "
+            words += "file has another format"
             self.refused(AUTHENTICATION, words, "decrypt", *options[:4], "--aad", "other", path)
 
     @unittest.skipIf(MISSING, MISSING)

@@ -100,8 +100,8 @@ class Trees(KeyedTest):
         for arguments in (["in"], ["in", "-o", "out"], ["in/notes.txt", "in/photos/a.jpg", "-o", "out"]):
             self.refused(ARGUMENT, "--output-dir", "encrypt", "-k", "keyset", *arguments)
         self.refused(ARGUMENT, "--output-dir", "decrypt", "-k", "keyset", "in/notes.txt", "in/photos/a.jpg")
-        self.refused(ARGUMENT, "contradicts", "encrypt", "-k", "keyset", "in", "-o", "x", "--output-dir", "out")
-        self.refused(ARGUMENT, "have names", "encrypt", "-k", "keyset", "--output-dir", "out")
+        self.refused(ARGUMENT, "cannot be combined", "encrypt", "-k", "keyset", "in", "-o", "x", "--output-dir", "out")
+        self.refused(ARGUMENT, "which has no name", "encrypt", "-k", "keyset", "--output-dir", "out")
         self.refused(ARGUMENT, "one FILE", "decrypt", "-k", "keyset", "--output-dir", "out", "-r", "0:1", "in")
         os.mkdir(self.path("empty"))
         self.refused(NOT_FOUND, "no files", "encrypt", "-k", "keyset", "--output-dir", "out", "empty")
@@ -208,7 +208,7 @@ class Attributes(KeyedTest):
         os.remove(self.path("out/in/sub/c.warpaes"))
         result = self.run_command(WARPAES, *["encrypt", "-k", "keyset", "--output-dir", "out", "--skip-existing", "in"])
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(b"2 of 3 results were there already", result.stderr)
+        self.assertIn(b"2 of 3 results already existed", result.stderr)
         self.assertEqual(self.read("out/in/a.warpaes"), before)
         self.assertTrue(os.path.exists(self.path("out/in/sub/c.warpaes")))
         record = json.loads(self.encrypt("--skip-existing", "--json", "in"))
@@ -234,7 +234,7 @@ class Attributes(KeyedTest):
         self.assertEqual(self.names("back"), ["in", "in/a", "in/sub", "in/sub/c"])
         result = self.run_command(WARPAES, "verify", "-k", "keyset", "--include", "a", "out")
         self.assertEqual(result.stdout.count(b"authentic"), 1, result.stderr)
-        self.stopped(NOT_FOUND, "--include", "nothing", "in", words=b"leave out all files")
+        self.stopped(NOT_FOUND, "--include", "nothing", "in", words=b"exclude every file")
 
     def stopped(self, status, *arguments, words):
         result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "new", *arguments)
@@ -372,7 +372,7 @@ class Attributes(KeyedTest):
         os.rename(self.path("out/in/a.warpaes"), self.path("out/in/renamed"))
         result = self.run_command(WARPAES, "verify", "-k", "keyset", "out")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(b"1 file does not look encrypted: left out", result.stderr)
+        self.assertIn(b"1 file does not look encrypted: skipped", result.stderr)
         self.assertEqual(len(result.stdout.splitlines()), 3)
         self.assertIn(b"out/in/renamed: authentic", result.stdout)
         # A file given by name is tried, and damaged files are not left out.
@@ -381,9 +381,9 @@ class Attributes(KeyedTest):
         self.refused(FORMAT, "1 of 4 files failed", "verify", "-k", "keyset", "out")
         os.mkdir(self.path("plain"))
         self.write("plain/x", b"x")
-        self.refused(NOT_FOUND, "nothing there looks encrypted, of 1 file;", "verify", "-k", "keyset", "plain")
+        self.refused(NOT_FOUND, "none of 1 file looks encrypted", "verify", "-k", "keyset", "plain")
         self.write("plain/y", b"y")
-        self.refused(NOT_FOUND, "nothing there looks encrypted, of 2 files;", "verify", "-k", "keyset", "plain")
+        self.refused(NOT_FOUND, "none of 2 files looks encrypted", "verify", "-k", "keyset", "plain")
 
     def test_files_without_a_mark_are_all_tried(self):
         self.warpaes("keygen", "-t", "C2SP_CHUNKED_256", "-o", "raw")

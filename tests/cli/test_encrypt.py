@@ -117,7 +117,7 @@ class RoundTrips(KeyedTest):
             cipher = self.encrypt(*options, stdin=b"plain")
             self.assertEqual(self.decrypt("--aad", "in a file", stdin=cipher), b"plain")
             self.assertEqual(self.decrypt("--aad-file", "aad", stdin=cipher), b"plain")
-        self.refused(ARGUMENT, "contradicts", "encrypt", "-k", "keyset", "--aad", "x", "--aad-file", "aad")
+        self.refused(ARGUMENT, "cannot be combined", "encrypt", "-k", "keyset", "--aad", "x", "--aad-file", "aad")
         self.refused(NOT_FOUND, "nowhere", "encrypt", "-k", "keyset", "--aad-file", "nowhere")
 
 
@@ -250,7 +250,7 @@ class Outputs(KeyedTest):
 
     def test_ciphertext_is_not_for_a_terminal(self):
         leader, follower = pty.openpty()
-        self.refused(ARGUMENT, "not for a terminal", "encrypt", "-k", "keyset", stdin=b"plain", stdout=follower)
+        self.refused(ARGUMENT, "not written to a terminal", "encrypt", "-k", "keyset", stdin=b"plain", stdout=follower)
         os.close(leader)
         os.close(follower)
 

@@ -31,7 +31,7 @@ try:
 except ImportError as error:
     MISSING = missing("tink", error)
 
-WRONG = "kek: does not open the keyset: another key, other associated data, or altered"
+WRONG = "kek: does not open the keyset: the key or the associated data differ, or the keyset was altered"
 SMALL = ("-t", "AES128_GCM_HKDF_4KB")
 
 
@@ -144,10 +144,10 @@ class Places(Keks):
             (data(24), "neither a keyset"),
             (data(32).hex().encode() + b"0", "neither a keyset"),
             (kek_json(5, kek_keyset(5, data(24))), "key 5 has 24 bytes"),
-            (kek_json(5, kek_keyset(5, data(32), status="DISABLED")), "primary and not enabled"),
-            (kek_json(6, kek_keyset(5, data(32))), "key 6, is not there"),
+            (kek_json(5, kek_keyset(5, data(32), status="DISABLED")), "primary but not enabled"),
+            (kek_json(6, kek_keyset(5, data(32))), "key 6, is missing"),
             (self.read("keyset"), "is encrypted itself"),
-            (self.warpaes("keygen"), "no AesGcmKey"),
+            (self.warpaes("keygen"), "not an AesGcmKey"),
             (self.read("kek")[:-20], "byte"),
         ):
             self.private("bad", content)
@@ -162,9 +162,9 @@ class Places(Keks):
         self.refused(KEYSET, "longer than", *verify, "exec:yes")
         self.refused(ARGUMENT, "--kek-aad|--kek", "verify", "-k", "keyset", "--kek-aad", "x")
         self.refused(ARGUMENT, "--kek: standard input", *verify, "fd:0", "-")
-        self.refused(ARGUMENT, "--kek: contradicts --passphrase",
+        self.refused(ARGUMENT, "--kek: cannot be combined with --passphrase",
                      "keygen", "--kek", "kek", "--passphrase-from", "other", "-o", "new")  # fmt: skip
-        self.refused(ARGUMENT, "--kek: C2SP_CHUNKED_256 has raw keys",
+        self.refused(ARGUMENT, "--kek: C2SP_CHUNKED_256 uses raw keys",
                      "keygen", "--kek", "kek", "-t", "C2SP_CHUNKED_256", "-o", "new")  # fmt: skip
 
     def test_a_keyset_that_is_there_already_is_refused_before_anybody_is_asked(self):
@@ -317,7 +317,7 @@ class InClear(Keks):
         for command in (("encrypt", "-k", "clear:keyset", "notes"), ("keys", "list", "clear:keyset"),
                         ("keys", "add", "clear:keyset")):  # fmt: skip
             for option in ((), ("--kek", "kek"), ("--passphrase-from", "word")):
-                self.refused(KEYSET, "'keyset': is encrypted, and clear: says that it is not", *command, *option)
+                self.refused(KEYSET, "'keyset': is encrypted, but clear: requires a keyset in clear", *command, *option)
 
     def test_an_option_that_would_do_nothing(self):
         for command in (("encrypt", "-k", "clear:planted", "notes"), ("verify", "-k", "clear:planted", "forged"),
@@ -334,9 +334,9 @@ class InClear(Keks):
 
     def test_options_for_keys_that_are_not_there(self):
         for option in (("--kek", "kek"), ("--passphrase-from", "word"), ("--aad", "x"), ("--aad-file", "word")):
-            self.refused(ARGUMENT, f"{option[0]}: is for -k, which is missing", "inspect", "forged", *option)
+            self.refused(ARGUMENT, f"{option[0]}: requires -k", "inspect", "forged", *option)
         self.warpaes("keygen", *SMALL, "-o", "second")
-        self.refused(ARGUMENT, "--template: is for raw keys, and none of -k is one",
+        self.refused(ARGUMENT, "--template: applies only to raw keys, and no -k is a raw key",
                      "decrypt", "-k", "planted", "-k", "second", *SMALL, "forged")  # fmt: skip
         seconds = ("--passphrase-seconds", "9")
         for command in (("keygen", "-o", "new"), ("keygen", "--kek", "kek", "-o", "new"),
@@ -347,7 +347,7 @@ class InClear(Keks):
         quick = ("--passphrase-from", "word", "--passphrase-seconds", "0", *SMALL)
         self.warpaes("keygen", *quick, "-o", "locked")
         common = ("-k", "locked", "-k", "keyset", "--kek", "kek")
-        self.refused(KEYSET, "'locked': is under a passphrase and not under the key of --kek: give --passphrase-from",
+        self.refused(KEYSET, "'locked': is under a passphrase and not under the key of --kek: also give --pass",
                      "verify", *common, stdin=self.honest)  # fmt: skip
         self.warpaes("verify", *common, "--passphrase-from", "word", stdin=self.honest)
         self.refused(KEYSET, "'locked': is under a passphrase", "keys", "list", "locked", "--kek", "kek")
@@ -365,7 +365,7 @@ class Subcommands(Keks):
     def test_what_is_made_says_so(self):
         result = self.run_command(WARPAES, "keygen", "--kek", "kek", "-o", "keyset")
         self.assertIn(b"under a key-encryption key written to 'keyset'", result.stderr)
-        self.assertIn(b"Who loses that key", result.stderr)
+        self.assertIn(b"If you lose that key", result.stderr)
         self.assertIn(b"encryptedKeyset", self.warpaes("keygen", "--kek", "kek"))
 
     def test_a_list_needs_no_key(self):
@@ -377,7 +377,7 @@ class Subcommands(Keks):
         self.refused(AUTHENTICATION, WRONG, "keys", "list", "keyset", "--kek", "other")
         result = self.run_command(WARPAES, "keys", "list", "keyset")
         self.assertIn(b"(under the key)", result.stdout)
-        self.assertIn(b"Under a key-encryption key; without it nothing says that this list is true", result.stderr)
+        self.assertIn(b"Under a key-encryption key; without it this list is not authenticated", result.stderr)
         # Statements about passphrases appear only for passphrases.
         self.assertIn(b"Under a key-encryption key\n",
                       self.run_command(WARPAES, "keys", "list", "keyset", "--kek", "kek").stderr)  # fmt: skip
@@ -434,7 +434,7 @@ class Subcommands(Keks):
         change = ("keys", "passphrase", "keyset", "--new-passphrase-from", "word", "--passphrase-seconds", "0")
         result = self.run_command(WARPAES, *change, "--kek", "kek")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(b"under the new passphrase now instead of the key-encryption key", result.stderr)
+        self.assertIn(b"now under the new passphrase instead of the key-encryption key", result.stderr)
         opened = self.warpaes("decrypt", "-k", "keyset", "--passphrase-from", "word", stdin=sealed)
         self.assertEqual(opened, data(9000))
         both = ("verify", "-k", "keyset", "--kek", "kek")
@@ -448,7 +448,7 @@ class Subcommands(Keks):
         self.keygen()
         sealed = self.sealed()
         result = self.run_command(WARPAES, "keys", "passphrase", "--remove", "keyset", "--kek", "kek")
-        self.assertEqual((result.returncode, result.stderr), (0, b"The keys are in clear now\n"))
+        self.assertEqual((result.returncode, result.stderr), (0, b"The keys are now in clear\n"))
         self.assertEqual(self.warpaes("decrypt", "-k", "keyset", stdin=sealed), data(9000))
         self.refused(KEYSET, "'keyset': is not an encrypted keyset, and --kek requires one",
                      "keys", "add", "keyset", "--kek", "kek")  # fmt: skip

@@ -55,7 +55,7 @@ class KeyProgram(KeyedTest):
     def test_a_failure_takes_nothing(self):
         """A failed program's output is not used, even if it is a whole keyset."""
         for command, words in (
-            ("exec:cat keyset; exit 3", "-k exec: 'cat …'|exit status 3|nothing of it was taken"),
+            ("exec:cat keyset; exit 3", "-k exec: 'cat …'|exit status 3|its output was not used"),
             ("exec:false", "'false'|exit status 1"),
             ("exec:TOKEN=secret A=b false x", "-k exec: 'false …'|exit status 1"),
             ("exec:cat keyset; kill -9 $$", "ended by signal 9"),
@@ -74,7 +74,7 @@ class KeyProgram(KeyedTest):
             ("exec:yes", "longer than"),
         ):
             self.refused(KEYSET, words, "encrypt", "-k", command, "-o", "out", "notes")
-        self.refused(ARGUMENT, "no command", "encrypt", "-k", "exec: ", "-o", "out", "notes")
+        self.refused(ARGUMENT, "needs a command", "encrypt", "-k", "exec: ", "-o", "out", "notes")
 
     def test_no_keyset_in_the_environment_to_start_it_again(self):
         own = f'exec:test -z "${{WARPAES_KEYSET+x}}" && {WARPAES} decrypt -k keyset inner'
@@ -186,7 +186,7 @@ class KeyProgram(KeyedTest):
         self.assertIn(b"warning: -k exec: 'printf", result.stderr)
 
     def test_a_file_that_is_to_be_changed(self):
-        self.refused(ARGUMENT, "has to be a file", "keys", "add", "exec:cat keyset")
+        self.refused(ARGUMENT, "must be a file", "keys", "add", "exec:cat keyset")
 
     def test_signals_that_warpaes_ignores_end_the_program_as_ever(self):
         """Otherwise a program whose reader ends early would complain."""

@@ -226,7 +226,7 @@ class Rotation(CommandTest):
             self.refused(ARGUMENT, "ID", "keys", "promote", "keyset", number)
         self.refused(ARGUMENT, "raw keys", "keys", "add", "keyset", "-t", "C2SP_CHUNKED_256")
         self.refused(ARGUMENT, "nonsense", "keys", "add", "keyset", "-t", "nonsense")
-        self.refused(ARGUMENT, "what? One of list, add", "keys")
+        self.refused(ARGUMENT, "no action; give one of list, add", "keys")
 
     def test_secrets_are_not_listed(self):
         secret = json.loads(self.read("keyset"))["key"][0]["keyData"]["value"]
@@ -302,7 +302,7 @@ class Rotation(CommandTest):
             (b"", "neither a keyset"),
             (data(1000), "neither a keyset"),
             (good[:-20], "keyset: byte"),
-            (good.replace(b"ENABLED", b"DISABLED"), "primary and not enabled"),
+            (good.replace(b"ENABLED", b"DISABLED"), "primary but not enabled"),
             (good.replace(b"AesGcmHkdfStreaming", b"AesGcm"), "no enabled key for files"),
             (b" " * (1 << 20), "longer than"),
         ):
@@ -411,8 +411,8 @@ class NearMisses(CommandTest):
         ):
             result = self.refused(ARGUMENT, "", "enc", "-aes-256-ctr", *arguments)
             self.assertNotIn(b"hunter2", result.stderr + result.stdout, arguments)
-        self.refused(ARGUMENT, "-kfile…: there is no such flag", "enc", "-kfiles")
-        self.refused(ARGUMENT, "-inn: there is no such flag", "enc", "-inn")
+        self.refused(ARGUMENT, "-kfile…: unknown option", "enc", "-kfiles")
+        self.refused(ARGUMENT, "-inn: unknown option", "enc", "-inn")
         self.refused(ARGUMENT, "'in': unexpected", "enc", "in")
 
     def test_other_words_are_repeated(self):
@@ -477,7 +477,7 @@ class Inspect(CommandTest):
     def test_text_for_people(self):
         self.write("file", tink_file(256, 1 << 20))
         text = self.warpaes("inspect", "file").decode()
-        for words in ("Tink streaming AEAD, AES-256", "1048576 bytes", "does not say which key", "AES256_GCM_HKDF_1MB"):
+        for words in ("Tink streaming AEAD, AES-256", "1048576 bytes", "does not name its key", "AES256_GCM_HKDF_1MB"):
             self.assertIn(words, text)
         self.assertNotIn("AES128", text)
 

@@ -82,7 +82,8 @@ class Neighbour(CommandTest):
         status, message = self.refusal()
         self.assertEqual(status, NOT_FOUND)
         self.assertEqual(
-            message, f"warpaes: there is no '{self.lab}'; `make install-lab`, where warpaes was built, puts it there\n"
+            message,
+            f"warpaes: there is no '{self.lab}'; `make install-lab` installs it; run it where warpaes was built\n",
         )
 
     def test_one_that_cannot_run(self):
@@ -121,7 +122,7 @@ class DisabledKeys(CommandTest):
         self.warpaes("encrypt", "-k", "keyset", "plain")
         self.warpaes("keys", "add", "--primary", "keyset")
         self.warpaes("keys", "disable", "keyset", str(old["key_id"]))
-        said = f"key {old['key_id']}, which is disabled, opens it|warpaes keys enable KEYSET {old['key_id']}"
+        said = f"the disabled key {old['key_id']} opens it|warpaes keys enable KEYSET {old['key_id']}"
         for command in ("decrypt", "verify"):
             self.refused(AUTHENTICATION, said, command, "-k", "keyset", "plain.warpaes")
         # Not for damage or other associated data.
@@ -145,7 +146,7 @@ class Damage(CommandTest):
         sealed = bytearray(self.warpaes("encrypt", "-k", "keyset", stdin=data(30_000)))
         sealed[5 * 4096 + 100] ^= 1
         self.write("damaged", sealed)
-        said = "segment 5, at byte 20480, was altered or cut off|opens with this key"
+        said = "segment 5, at byte 20480, was altered or truncated|opens with this key"
         self.refused(AUTHENTICATION, said, "verify", "-k", "keyset", "damaged")
         self.refused(AUTHENTICATION, "segment 0, at byte 24, is not authentic|key", "verify", "-k", "other", "damaged")
 

@@ -267,7 +267,7 @@ class Rotation(NamesTest):
         self.assertEqual(set(everything_below(self.path("out"))) & set(self.before), set())
         self.assertEqual(self.decrypt_all(keys=self.only_the_new_key())[:2], (0, FILES))
         again = everything_below(self.path("out"))
-        self.assertIn(b"had the new key already", self.rotate().stderr)
+        self.assertIn(b"already had the new key", self.rotate().stderr)
         self.assertEqual(everything_below(self.path("out")), again)
 
     def test_to_other_keys_and_formats(self):
@@ -573,20 +573,20 @@ class Refused(NamesTest):
         self.encrypt()
         key, names = ("-k", "key"), "--encrypted-names"
         for words, *arguments in (
-            ("--encrypt-names: is for --output-dir", "encrypt", *key, "--encrypt-names", "in/notes.txt"),
+            ("--encrypt-names: requires --output-dir", "encrypt", *key, "--encrypt-names", "in/notes.txt"),
             ("--encrypt-names: needs a keyset in a file of its own|keygen", "encrypt", "--passphrase-from", "key",
              "--encrypt-names", "--output-dir", "new", "in"),
             ("--encrypted-names: needs a keyset in a file of its own", "decrypt", names, "--output-dir", "new", "out"),
-            ("--name: is for --encrypted-names", "decrypt", *key, "--name", "notes.txt", "out"),
+            ("--name: requires --encrypted-names", "decrypt", *key, "--name", "notes.txt", "out"),
             ("--encrypted-names: give --output-dir DIRECTORY|--name PATH", "decrypt", *key, names, "out"),
             ("--encrypted-names: give --name PATH", "cat", *key, names, "out"),
             ("--name: several files: give --output-dir", "decrypt", *key, names, "--name=a", "--name=b", "out"),
-            ("--name: takes one FILE", "cat", *key, names, "--name", "a", "out", "plain"),
-            ("--name: contradicts --include", "verify", *key, names, "--name", "a", "--include", "b", "out"),
+            ("--name: requires exactly one FILE", "cat", *key, names, "--name", "a", "out", "plain"),
+            ("--name: cannot be combined with", "verify", *key, names, "--name", "a", "--include", "b", "out"),
             ("--name: '/notes.txt' is not the plain path", "cat", *key, names, "--name", "/notes.txt", "out"),
             ("--name: '' is not the plain path", "cat", *key, names, "--name", "", "out"),
             ("--name: 'photos' is a folder|--include 'photos/'", "cat", *key, names, "--name", "photos", "out"),
-            ("--range: takes one --name", "decrypt", *key, names, "-r", "0:1", "out", "--output-dir", "new"),
+            ("--range: requires exactly one --name", "decrypt", *key, names, "-r", "0:1", "out", "--output-dir", "new"),
             ("standard input has no name", "verify", *key, names),
             ("did you mean '--encrypted-names'", "decrypt", *key, "--encrypt-names", "--output-dir", "new", "out"),
         ):  # fmt: skip
@@ -606,7 +606,9 @@ class Refused(NamesTest):
         self.encrypt()
         result = self.run_command(WARPAES, "verify", "-k", "key", "out")
         self.assertEqual(result.returncode, AUTHENTICATION)
-        self.assertIn(b"its name seems to be encrypted: give --encrypted-names and the whole directory", result.stderr)
+        self.assertIn(
+            b"its name seems to be encrypted: give --encrypted-names and the complete directory", result.stderr
+        )
 
 
 if __name__ == "__main__":

@@ -166,9 +166,9 @@ class Altered(OwnKeyset):
     def test_a_file_under_another_keyset_is_not_opened_instead(self):
         self.warpaes("keygen", "-o", "keyset")
         self.warpaes("encrypt", "-k", "keyset", "plain")
-        self.refused_as(self.read("plain.warpaes"), FORMAT, "no keyset of its own", "-k KEYSET")
-        self.refused_as(data(9000), FORMAT, "no keyset of its own")
-        self.refused_as(b"", FORMAT, "no keyset of its own")
+        self.refused_as(self.read("plain.warpaes"), FORMAT, "does not contain a keyset of its own", "-k KEYSET")
+        self.refused_as(data(9000), FORMAT, "does not contain a keyset of its own")
+        self.refused_as(b"", FORMAT, "does not contain a keyset of its own")
 
     def test_a_keyset_is_not_replaced_by_one_in_front(self):
         self.under_all()
@@ -232,9 +232,9 @@ class Refused(OwnKeyset):
             (["-k", "leave one out"], ["--to", "kek", "-k", "other"]),
             (["own:", "--passphrase"], ["-k", "own:"]),
             (["clear:", "own:"], ["-k", "clear:own:"]),
-            (["own:", "no other"], ["-k", "kek=kek;own:", "-k", "kek"]),
+            (["own:", "another keyset"], ["-k", "kek=kek;own:", "-k", "kek"]),
             (["--passphrase-seconds"], ["--to", "kek", *QUICK]),
-            (["no keyset"], ["--to", "kek", "-t", "C2SP_CHUNKED_128"]),
+            (["uses raw keys"], ["--to", "kek", "-t", "C2SP_CHUNKED_128"]),
         ):
             self.refused(ARGUMENT, "|".join(words), "encrypt", *arguments, "plain")
         self.refused(ARGUMENT, "own:", "reencrypt", "-k", "kek=kek;own:", "plain")

@@ -48,7 +48,7 @@ class Pages(CommandTest):
         for command in ("encrypt", "enc", "bench", "keys"):
             self.assertEqual(self.warpaes("help", command), self.warpaes(command, "--help"))
         self.refused(2, "'nosuch'", "help", "nosuch")
-        self.refused(2, "'b': is too much", "help", "keys", "b")
+        self.refused(2, "'b': unexpected argument", "help", "keys", "b")
 
     @unittest.skipUnless(shutil.which("groff"), "there is no groff; a machine that has it runs this")
     def test_groff_finds_no_fault(self):

@@ -230,7 +230,7 @@ class Places(Passphrases):
         self.private("bad", b"x")
         self.refused(AUTHENTICATION, WRONG, "verify", "-k", "keyset", "--passphrase-from", "bad")
         self.refused(
-            ARGUMENT, "there is no terminal to ask on|--passphrase-from FILE", "verify", "-k", "keyset", stdin=b""
+            ARGUMENT, "there is no terminal to ask for it|--passphrase-from FILE", "verify", "-k", "keyset", stdin=b""
         )
         os.chmod(self.path("first"), 0o644)
         result = self.run_command(WARPAES, "keys", "list", "--passphrase-from", "first", "keyset")
@@ -256,7 +256,7 @@ class Places(Passphrases):
         self.refused(ARGUMENT, "there is no terminal|--passphrase-from", "encrypt", "--passphrase", "first")
         self.refused(
             ARGUMENT,
-            "it is the keyset that has a passphrase|warpaes keygen --passphrase|warpaes keys passphrase FILE",
+            "passphrases belong to keysets|warpaes keygen --passphrase|warpaes keys passphrase FILE",
             "reencrypt",
             "--passphrase",
             "first",
@@ -329,7 +329,7 @@ class Subcommands(Passphrases):
         self.refused(AUTHENTICATION, WRONG, *change, "first", "--passphrase-from", "first")
         self.refused(NOT_FOUND, "--new-passphrase-from", *change, "nowhere", "--passphrase-from", "second")
         both = ("--passphrase-from", "second", "--remove")
-        self.refused(ARGUMENT, "--remove: contradicts --new-passphrase-from", *change, "first", *both)
+        self.refused(ARGUMENT, "--remove: cannot be combined with --new-passphrase-from", *change, "first", *both)
         self.assertEqual(self.read("keyset"), before)
         # It prompts for the old one, and twice for the new one.
         code, shown, _, said = self.on_a_terminal(

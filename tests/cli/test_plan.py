@@ -78,7 +78,7 @@ class Plan(CommandTest):
     def test_what_was_asked_for_stays(self):
         record = self.plan("--mode", "ctr", "--bytes", "1G", "--backend", "libcrypto")
         self.assertEqual(record["plan"]["backend"], "libcrypto")
-        self.assertIn("asked for", record["plan"]["reason"])
+        self.assertIn("requested", record["plan"]["reason"])
         record = self.plan("--mode", "ctr", "--bytes", "1G", env=NONE | {"WARPAES_BACKEND": "libcrypto"})
         self.assertEqual(record["plan"]["backend"], "libcrypto")
 
@@ -157,7 +157,7 @@ class Calibration(CommandTest):
             measured, stored = self.warpaes("calibrate", "--quick", "--cpu-only", env=env).decode().splitlines()
             self.assertRegex(
                 measured,
-                r"^[1-9]\d+ measurements in \d+\.\d s; predictions of them are off by \d+\.\d % in the median$",
+                r"^[1-9]\d+ measurements in \d+\.\d s; median error of the predictions: \d+\.\d %$",
             )
             self.assertEqual(stored, where)
             self.assertEqual(os.listdir(self.directory), [] if env is NONE else ["calibration.json"])

@@ -157,7 +157,7 @@ class Provider(CommandTest):
                 file = os.stat("openssl.cnf").st_ino
                 again = self.run_command(WARPAES, "provider", "remove", "--config", "openssl.cnf")
                 self.assertEqual(again.returncode, 0)
-                self.assertRegex(again.stderr, rb"^'.*openssl.cnf' has no block of warpaes; nothing to do\n$")
+                self.assertRegex(again.stderr, rb"^'.*openssl.cnf' has no block from warpaes; nothing to do\n$")
                 self.assertEqual(os.stat("openssl.cnf").st_ino, file)
                 self.assertEqual(Path("openssl.cnf").read_text(), text)
         os.remove("openssl.cnf")
@@ -165,9 +165,9 @@ class Provider(CommandTest):
     def test_an_openssl_that_does_not_say_where_its_configuration_is(self):
         os.mkdir("bin")
         for script, words in (
-            (None, "the command openssl is missing; install it"),
-            ("#!/bin/sh\n", "openssl does not say where its configuration is; give --config FILE"),
-            ("#!/bin/sh\necho 'OPENSSLDIR: \"'\n", "openssl does not say where its configuration is"),
+            (None, "the command openssl, which tests the configuration, is missing; install it"),
+            ("#!/bin/sh\n", "openssl does not report the path of its configuration; give --config FILE"),
+            ("#!/bin/sh\necho 'OPENSSLDIR: \"'\n", "openssl does not report the path of its configuration"),
         ):
             if script is not None:
                 Path("bin/openssl").write_text(script)
@@ -288,17 +288,21 @@ class Provider(CommandTest):
     def test_what_is_refused_changes_nothing(self):
         given = ("--config", "openssl.cnf", "--module", MODULE)
         for text, status, sentence in [
-            (DEBIAN.rstrip("\n"), FORMAT, "does not end with the end of a line"),
+            (DEBIAN.rstrip("\n"), FORMAT, "has no line break"),
             (DEBIAN + "[openssl_init]\nalg_section = a\n[a]\ndefault_properties = fips=yes\n", STATE, "FIPS"),
             (DEBIAN + "[openssl_init]\nalg_section = a\n[a]\ndefault_properties = provider=x\n", STATE, "prefers"),
-            (DEBIAN + "[provider_sect]\nwarpaes = w\n", EXISTS, "names warpaes already"),
-            (DEBIAN + ".include\n", FORMAT, ".include goes too deep"),  # the directory that the file itself is in
+            (DEBIAN + "[provider_sect]\nwarpaes = w\n", EXISTS, "already names warpaes"),
+            (
+                DEBIAN + ".include\n",
+                FORMAT,
+                ".include is nested too deeply",
+            ),  # the directory that the file itself is in
         ]:
             self.config(text)
             self.refused_as(status, sentence, "install", *given, text=text)
         self.config(DEBIAN)
-        self.refused_as(STATE, "stays as it is", "install", *given, "--backend", "fast", text=DEBIAN)
-        self.refused_as(STATE, "stays as it is", "install", *given, "--threshold", "huge", text=DEBIAN)
+        self.refused_as(STATE, "is unchanged", "install", *given, "--backend", "fast", text=DEBIAN)
+        self.refused_as(STATE, "is unchanged", "install", *given, "--threshold", "huge", text=DEBIAN)
         module = Path(MODULE).with_name("module") if os.geteuid() == 0 else Path("module")
         shutil.copy("openssl.cnf", module)
         self.refused_as(
@@ -307,8 +311,8 @@ class Provider(CommandTest):
         self.refused_as(NOT_FOUND, "there is no module", "install", "--config", "openssl.cnf", "--module", "nothing")
         self.refused_as(NOT_FOUND, "nothing.cnf", "install", "--config", "nothing.cnf", "--module", MODULE)
         self.refused_as(STATE, "not among the active", "check", "--config", "openssl.cnf", text=DEBIAN)
-        self.refused_as(NOT_FOUND, "names no file of counters", "stats", "--config", "openssl.cnf")
-        self.refused_as(FORMAT, "not a file of the provider", "stats", "--counters", "openssl.cnf")
+        self.refused_as(NOT_FOUND, "names no counters file", "stats", "--config", "openssl.cnf")
+        self.refused_as(FORMAT, "not a counters file of the provider", "stats", "--counters", "openssl.cnf")
         self.refused_as(ARGUMENT, "did you mean 'install'", "instal")
         self.refused_as(ARGUMENT, "install, check, remove or stats")
         os.remove(module)

@@ -53,7 +53,7 @@ class Reencrypt(KeyedTest):
         # Files that already have the key stay unchanged, unless a new encryption is requested.
         before = self.read("plain.warpaes")
         result = self.run_command(WARPAES, "reencrypt", "-k", "keyset", "plain.warpaes")
-        self.assertEqual((result.returncode, result.stderr), (0, b"1 of 1 had the new key already\n"))
+        self.assertEqual((result.returncode, result.stderr), (0, b"1 of 1 already had the new key\n"))
         self.assertEqual(self.read("plain.warpaes"), before)
         self.warpaes("reencrypt", "-f", "-k", "keyset", "plain.warpaes")
         self.assertNotEqual(self.read("plain.warpaes"), before)
@@ -91,7 +91,7 @@ class Reencrypt(KeyedTest):
             self.assertEqual(self.read(f"backup/{name}"), data(100, name.encode()))
         self.refused(FORMAT, "", "reencrypt", "-k", "keyset", "backup/one")
         self.refused(NOT_FOUND, "", "reencrypt", "-k", "keyset", "nowhere")
-        self.refused(ARGUMENT, "which files", "reencrypt", "-k", "keyset")
+        self.refused(ARGUMENT, "at least one file", "reencrypt", "-k", "keyset")
         self.refused(ARGUMENT, "decrypt | warpaes encrypt", "reencrypt", "-k", "keyset", "-")
 
     def test_a_link_stays_one(self):
@@ -347,7 +347,7 @@ class SeveralKeys(KeyedTest):
         self.refused(ARGUMENT, "KEYSET: is given twice", "keys", "list", "keyset", "keyset")
         self.refused(ARGUMENT, "ID: is missing", "keys", "promote")
         self.refused(ARGUMENT, "ID: 'keyset' is not the number of a key", "keys", "promote", "keyset")
-        self.refused(ARGUMENT, "has to be a file", "keys", "add", "env:NAME")
+        self.refused(ARGUMENT, "must be a file", "keys", "add", "env:NAME")
 
 
 class Cat(KeyedTest):
@@ -360,9 +360,9 @@ class Cat(KeyedTest):
         self.assertEqual(self.warpaes(*cat, "one.warpaes", "two.warpaes"), both)
         self.assertEqual(self.warpaes(*cat, "one.warpaes", "-", stdin=self.read("two.warpaes")), both)
         self.assertEqual(self.warpaes(*cat, "-r", "8000:8099", "two.warpaes"), both[17_000:17_100])
-        self.refused(ARGUMENT, "--range: takes one FILE", *cat, "-r", "1:2", "one.warpaes", "two.warpaes")
+        self.refused(ARGUMENT, "--range: requires exactly one FILE", *cat, "-r", "1:2", "one.warpaes", "two.warpaes")
         self.refused(RANGE, "", *cat, "-r", "90000:", "one.warpaes")
-        self.refused(ARGUMENT, "which files", *cat)
+        self.refused(ARGUMENT, "at least one file", *cat)
         self.refused(ARGUMENT, "is a directory", *cat, ".")
 
     def test_nothing_follows_a_gap(self):
@@ -390,7 +390,7 @@ class Manners(KeyedTest):
         os.chmod(self.path("keyset"), 0o600)
         told = self.run_command(WARPAES, "decrypt", "-v", "-k", "keyset", "-o", "out", "plain.warpaes")
         self.assertRegex(told.stderr, rb"^plain\.warpaes -> out: \d+ B, key \d+, \w+\n$")
-        self.refused(ARGUMENT, "contradicts", "encrypt", "-q", "-v", "-k", "keyset", "plain")
+        self.refused(ARGUMENT, "-q: cannot be combined", "encrypt", "-q", "-v", "-k", "keyset", "plain")
 
     def test_without_waiting_for_the_disk(self):
         self.write("plain", data(100))

@@ -92,7 +92,17 @@ class Salvage(KeyedTest):
         self.refused(ARGUMENT, "--range", "decrypt", "-k", "keyset", "--salvage", "-r", "0:1", "-o", "new", "damaged")
         self.sealed[5] ^= 1  # the salt
         self.damage()
-        self.refused(AUTHENTICATION, "no segment", "decrypt", "-k", "keyset", "--salvage", "-o", "new", "damaged")
+        self.refused(
+            AUTHENTICATION,
+            "none of the keys opens a segment",
+            "decrypt",
+            "-k",
+            "keyset",
+            "--salvage",
+            "-o",
+            "new",
+            "damaged",
+        )
 
 
 if __name__ == "__main__":

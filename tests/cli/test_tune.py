@@ -39,7 +39,7 @@ class Simulated(CommandTest):
 class Devices(Simulated):
     def test_confidential_computing(self):
         """A driver that locks no pages of ordinary memory is named, and the commands work."""
-        said = "page-locks only the driver's own memory"
+        said = "page-locks only memory that the driver allocates"
         self.assertNotIn(said, self.warpaes("devices", env=self.env).decode())
         confidential = self.env | {"WARPAES_SIMT_CONFIDENTIAL": "1"}
         self.assertIn(said, self.warpaes("devices", env=confidential).decode())

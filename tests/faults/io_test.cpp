@@ -188,8 +188,8 @@ TEST(IoSentences, AFailedWriteSaysWhatToDo) {
     const std::string space = "; free some space or write to another place";
     for (const auto& [error, advice] : {std::pair<int, std::string>{ENOSPC, space},
                                         {EDQUOT, space},
-                                        {EPIPE, "; its reader went away"},
-                                        {EFBIG, "; a limit on file sizes was reached"},
+                                        {EPIPE, "; its reader closed it"},
+                                        {EFBIG, "; the maximum file size was reached"},
                                         {EIO, ""}}) {
         reset();
         inject({"pwrite", 1, Effect::fail, error});

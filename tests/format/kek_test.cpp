@@ -88,7 +88,8 @@ Text sealed_part(const std::string& json) {
     return bytes_of_base64(json.substr(begin, json.find('"', begin) - begin));
 }
 
-constexpr const char* wrong_kek = "kek: does not open the keyset: another key, other associated data, or altered";
+constexpr const char* wrong_kek =
+    "kek: does not open the keyset: the key or the associated data differ, or the keyset was altered";
 
 TEST(KeysetUnderKek, TinksOpens) {
     const Keyset keyset = open_under_kek(wrapped_under_kek());
@@ -244,11 +245,11 @@ TEST(KeysetUnderKek, AnotherKeyOrWhatWasAlteredIsToldInTheSameWords) {
 
 TEST(KeysetUnderKek, WhatIsNoEncryptedKeyset) {
     const std::string whole = wrapped_under_kek();
-    refused(WARPAES_ERROR_KEYSET, "under a passphrase, not under a key: warpaes_keyset_unwrap opens it",
+    refused(WARPAES_ERROR_KEYSET, "under a passphrase, not under a key: open it by warpaes_keyset_unwrap",
             [&] { open_under_kek(whole.substr(0, whole.size() - 1) + salt_of_a_passphrase); });
-    refused(WARPAES_ERROR_KEYSET, "under a key, not under a passphrase: warpaes_keyset_unwrap_under opens it",
+    refused(WARPAES_ERROR_KEYSET, "under a key, not under a passphrase: open it by warpaes_keyset_unwrap_under",
             [&] { (void)unwrap_keyset(whole, bytes("x")); });
-    refused(WARPAES_ERROR_KEYSET, "keyset: is encrypted; what opens it is warpaes_keyset_unwrap",
+    refused(WARPAES_ERROR_KEYSET, "keyset: is encrypted; open it by warpaes_keyset_unwrap",
             [&] { (void)Keyset::parse(whole); });
     refused(WARPAES_ERROR_KEYSET, "no encryptedKeyset", [&] { open_under_kek(wrapped_under_kek("AAAA")); });
     refused(WARPAES_ERROR_KEYSET, "base64", [&] { open_under_kek(wrapped_under_kek("AAA")); });
@@ -281,25 +282,25 @@ TEST(KeysetUnderKek, WhatIsNoKey) {
     expect("is encrypted itself; a key-encryption key is taken in clear", wrapped_under_kek());
     expect("is empty", "{}");
     expect("names no primary key", "{\"key\": [" + first + "]}");
-    expect("its primary, key 5, is not there", keyset_json(5, first));
-    expect("has two keys of number 16909060", keyset_json(0x01020304, first + ", " + first));
-    expect("key 16909060 is the primary and not enabled", replaced(kek, "ENABLED", "DISABLED"));
-    expect("key 16909060 is the primary and no AesGcmKey", replaced(kek, "AesGcmKey", "AesSivKey"));
+    expect("its primary, key 5, is missing", keyset_json(5, first));
+    expect("has two keys with the number 16909060", keyset_json(0x01020304, first + ", " + first));
+    expect("key 16909060 is the primary but not enabled", replaced(kek, "ENABLED", "DISABLED"));
+    expect("key 16909060 is the primary but not an AesGcmKey", replaced(kek, "AesGcmKey", "AesSivKey"));
     expect("key 16909060 is not marked as symmetric", replaced(kek, "SYMMETRIC", "REMOTE"));
-    expect("key 16909060 has a prefix that no AEAD has", replaced(kek, "TINK", "WITH_ID_REQUIREMENT"));
+    expect("key 16909060 has a prefix that is not an AEAD's", replaced(kek, "TINK", "WITH_ID_REQUIREMENT"));
     expect("byte ", replaced(kek, "TINK", "TANK"));
     expect("byte ", replaced(kek, "\"keyId\"", "\"keyid\""));
     expect("is longer than 1 MiB", "{" + std::string(1 << 20, ' ') + "}");
     const auto of_value = [](const std::string& value) { return keyset_json(7, kek_key_json(7, value)); };
     for (const std::size_t n : {0, 15, 24, 33}) {
-        expect("key 7 has " + std::to_string(n) + " bytes; there are keys of 16 and 32", of_value(aes_gcm_key(raw(n))));
+        expect("key 7 has " + std::to_string(n) + " bytes; it must be 16 or 32", of_value(aes_gcm_key(raw(n))));
     }
     expect("key 7 has 0 bytes", of_value(""));
-    expect("key 7 is of a version that is not known", of_value("\x08\x01" + aes_gcm_key(raw(16))));
-    expect("a key's value is not what its type says", of_value(aes_gcm_key(raw(16)).substr(0, 10)));
-    expect("a key's value is not what its type says", of_value("\x18\x10"));
+    expect("key 7 has an unknown version", of_value("\x08\x01" + aes_gcm_key(raw(16))));
+    expect("a key's value does not match its type", of_value(aes_gcm_key(raw(16)).substr(0, 10)));
+    expect("a key's value does not match its type", of_value("\x18\x10"));
     // Files' keys encrypt files.
-    expect("key 7 is the primary and no AesGcmKey", text(open_under_kek(wrapped_under_kek()).to_json()));
+    expect("key 7 is the primary but not an AesGcmKey", text(open_under_kek(wrapped_under_kek()).to_json()));
     for (std::size_t length = 1; length < kek.size(); ++length) {
         if (length == 16 || length == 32) continue;  // which may be a key
         refused(WARPAES_ERROR_KEYSET, "kek: ", [&] { (void)parse_keks(bytes(kek.substr(0, length))); });
@@ -330,7 +331,7 @@ TEST(KeysetUnderKek, OnlyLookedAt) {
     ASSERT_EQ(peeked.keyset.entries().size(), 2u);
     EXPECT_EQ(peeked.keyset.primary_id(), 7u);
     EXPECT_EQ(peeked.keyset.entries()[1].state, KeyState::disabled);
-    refused(WARPAES_ERROR_KEYSET, "was only looked at", [&] { (void)wrap(peeked.keyset); });
+    refused(WARPAES_ERROR_KEYSET, "was only listed", [&] { (void)wrap(peeked.keyset); });
 }
 
 TEST(KeysetUnderKek, WhatIsWrittenIsNeverTheSame) {

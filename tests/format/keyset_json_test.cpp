@@ -149,7 +149,7 @@ TEST(KeysetJson, AForeignPrimaryDecryptsOnly) {
         (void)keyset.primary();
         ADD_FAILURE() << "it is no key for files";
     } catch (const Error& e) {
-        EXPECT_NE(std::string(e.what()).find("its primary is not a key for files"), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find("its primary key is not for files"), std::string::npos) << e.what();
     }
     refused_json(keyset_json(8, other), "no enabled key for files");
     refused_json(keyset_json(8, other + "," + key_json(7, gcm_type, gcm_value, "DISABLED")),
@@ -178,11 +178,10 @@ TEST(KeysetJson, NotJson) {
     refused_json(replaced(text, "\"value\": ", "\"value\": x"), "expected '\"'");
     // Text that is readable, but would need escapes when written.
     for (const char* escape : {"\\u0000", "\\u001f", "\\u007f", "\\n", "\\\"", "\\\\"}) {
-        refused_json(replaced(text, "google.crypto", std::string("google") + escape + "crypto"),
-                     "has a type that is none");
+        refused_json(replaced(text, "google.crypto", std::string("google") + escape + "crypto"), "has an invalid type");
         refused_json(replaced(replaced(text, "ENABLED", "DESTROYED"), "google.crypto",
                               std::string("google") + escape + "crypto"),
-                     "has a type that is none");
+                     "has an invalid type");
     }
     EXPECT_EQ(Keyset::parse("\xef\xbb\xbf" + text).primary_id(), Keyset::parse(text).primary_id());
     refused_json("\xef\xbb\xbf\xef\xbb\xbf" + text, "byte 0");
@@ -207,13 +206,13 @@ TEST(KeysetJson, MembersThatAreMissingUnknownOrTwice) {
     refused_json("[]", "expected '{'");
     refused_json(keyset_json(7, ""), "is empty");
     refused_json(replaced(usual(), "\"primaryKeyId\": 7, ", ""), "names no primary");
-    refused_json(keyset_json(8, key_json(7, gcm_type, gcm_value)), "its primary, key 8, is not there");
-    refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DISABLED")), "is the primary and not enabled");
-    refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DESTROYED")), "is the primary and not enabled");
+    refused_json(keyset_json(8, key_json(7, gcm_type, gcm_value)), "its primary, key 8, is missing");
+    refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DISABLED")), "is the primary but not enabled");
+    refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DESTROYED")), "is the primary but not enabled");
     refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value) + "," + key_json(7, gcm_type, gcm_value)),
-                 "two keys of number 7");
+                 "two keys with the number 7");
     const auto with_id = [](int id) { return key_json(id, gcm_type, gcm_value); };
-    refused_json(keyset_json(7, with_id(7) + "," + with_id(8) + "," + with_id(7)), "two keys of number 7");
+    refused_json(keyset_json(7, with_id(7) + "," + with_id(8) + "," + with_id(7)), "two keys with the number 7");
     refused_json(replaced(usual(), "\"status\": \"ENABLED\", ", ""), "no status");
     refused_json(replaced(usual(), "ENABLED", "UNKNOWN_STATUS"), "a status");
     refused_json(replaced(usual(), "ENABLED", "enabled"), "a status");
@@ -227,7 +226,7 @@ TEST(KeysetJson, MembersThatAreMissingUnknownOrTwice) {
     refused_json(replaced(usual(), "\"status\"", "\"comment\": \"x\", \"status\""), "before it");
     refused_json(replaced(usual(), "\"primaryKeyId\"", "\"encryptedKeyset\": \"AAAA\", \"primaryKeyId\""),
                  "is encrypted");
-    refused_json(replaced(usual(), "AesGcm", "\\\"esGcm"), "a type that is none");
+    refused_json(replaced(usual(), "AesGcm", "\\\"esGcm"), "an invalid type");
 }
 
 TEST(KeysetJson, Base64IsCanonical) {
@@ -335,11 +334,11 @@ TEST(KeysetJson, Protobuf) {
            "7d00112233");
     refused_json(with_value(parameters + key16 + "7b7c"), "unknown kind");  // groups
     refused_json(with_value(parameters + key16 + "7e"), "unknown kind");
-    refused_json(with_value(parameters + key16 + "0000"), "no such field");
+    refused_json(with_value(parameters + key16 + "0000"), "unknown field");
     refused_json(with_value(parameters + key16 +
                             "8080808010"
                             "00"),
-                 "no such field");
+                 "unknown field");
     refused_json(with_value(parameters + "1810"), "a number where bytes");
     refused_json(with_value("0a0100" + parameters + key16), "bytes where a number");
     refused_json(with_value(parameters + "1a11" + std::string(32, '5')), "truncated");

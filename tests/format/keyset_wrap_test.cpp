@@ -125,7 +125,7 @@ TEST(KeysetWrap, NoCostTakesAllMemoryOrHours) {
 
 TEST(KeysetWrap, WhatIsNoneIsToldBeforeAnythingIsDerived) {
     const std::string whole = wrapped_under_passphrase();
-    refused(WARPAES_ERROR_KEYSET, "another derivation than scrypt",
+    refused(WARPAES_ERROR_KEYSET, "key derivation is not scrypt",
             [&] { open_under_passphrase(replaced(whole, "\"scrypt\"", "\"argon2id\"")); });
     refused(WARPAES_ERROR_KEYSET, "a kdf before it",
             [&] { open_under_passphrase(replaced(whole, "\"kdf\": \"scrypt\", ", "")); });
@@ -189,10 +189,10 @@ TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
     const auto expect = [](const std::string& words, const std::string& message) {
         refused(WARPAES_ERROR_KEYSET, words, [&] { open_under_passphrase(sealed_message(message), "x"); });
     };
-    const std::string lost = " of some message, which is not known here and would be lost";
-    expect("holds field 3" + lost, primary + field(2, entry) + field(3, 1U));
-    expect("holds field 5" + lost, primary + field(2, entry + field(5, 1U)));
-    expect("holds field 4" + lost, primary + field(2, field(1, data + field(4, "x")) + entry));
+    const std::string lost = " of a message, which this version does not know and would lose";
+    expect("has the field 3" + lost, primary + field(2, entry) + field(3, 1U));
+    expect("has the field 5" + lost, primary + field(2, entry + field(5, 1U)));
+    expect("has the field 4" + lost, primary + field(2, field(1, data + field(4, "x")) + entry));
     expect("has no status", primary + field(2, field(1, data) + field(3, 7U) + field(4, 3U)));
     expect("has no outputPrefixType", primary + field(2, field(1, data) + field(2, 1U) + field(3, 7U)));
     for (const unsigned value : {0U, 4U}) {
@@ -205,7 +205,7 @@ TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
     expect("bytes where a number belongs", field(1, "x") + field(2, entry));
     expect("a number where bytes belong", primary + field(2, 1U));
     expect("it is truncated", (primary + field(2, entry)).substr(0, 20));
-    expect("there is no such field", primary + field(2, entry) + field(0, 1U));
+    expect("unknown field", primary + field(2, entry) + field(0, 1U));
 }
 
 TEST(KeysetWrap, OnlyLookedAt) {
@@ -217,7 +217,7 @@ TEST(KeysetWrap, OnlyLookedAt) {
     ASSERT_EQ(keyset.entries().size(), 2u);
     EXPECT_EQ(keyset.primary_id(), 7u);
     EXPECT_FALSE(keyset.entries()[0].for_files);
-    constexpr const char* closed = "was only looked at";
+    constexpr const char* closed = "was only listed";
     refused(WARPAES_ERROR_KEYSET, closed, [&] { (void)keyset.primary(); });
     refused(WARPAES_ERROR_KEYSET, closed, [&] { (void)keyset.usable(); });
     refused(WARPAES_ERROR_KEYSET, closed, [&] { (void)keyset.to_json(); });

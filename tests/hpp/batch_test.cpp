@@ -292,7 +292,7 @@ TEST_F(HppBatch, AKeyEndsWithItsObject) {
         FAIL() << "it is still there";
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_ARGUMENT);
-        EXPECT_STREQ(e.what(), "key: is no key, or one that was destroyed");
+        EXPECT_STREQ(e.what(), "key: is not a key, or was destroyed");
     }
 }
 

@@ -180,12 +180,12 @@ TEST_F(ExplainedChoices, OfMessages) {
     EXPECT_EQ(reason(engine, {.bytes = std::uint64_t{1} << 40, .memory = Memory::page_locked}),
               "cuda: 110 s predicted against 1100 s by libcrypto (calibrated)");
     EXPECT_EQ(reason(engine, {.bytes = mib, .memory = Memory::device}),
-              "cuda: 125 µs predicted; the data lies in device memory (calibrated)");
+              "cuda: 125 µs predicted; the data is in device memory (calibrated)");
     const Engine gpu({.backend = "cuda", .threads = 1, .costs = costs()});
-    EXPECT_EQ(reason(gpu, {.bytes = 10 * mib}), "cuda: 1.1 ms predicted; it was asked for (calibrated)");
+    EXPECT_EQ(reason(gpu, {.bytes = 10 * mib}), "cuda: 1.1 ms predicted; it was requested (calibrated)");
     const Engine cpu({.backend = "libcrypto", .threads = 1, .costs = costs()});
-    EXPECT_EQ(reason(cpu, {.bytes = 100 * mib}), "libcrypto: 105 ms predicted; it was asked for (calibrated)");
-    EXPECT_EQ(reason(cpu, {.bytes = 98'600}), "libcrypto: 100 µs predicted; it was asked for (calibrated)");
+    EXPECT_EQ(reason(cpu, {.bytes = 100 * mib}), "libcrypto: 105 ms predicted; it was requested (calibrated)");
+    EXPECT_EQ(reason(cpu, {.bytes = 98'600}), "libcrypto: 100 µs predicted; it was requested (calibrated)");
     auto noted = std::make_shared<CostModel>(*costs());
     noted->note = "a note";
     EXPECT_EQ(reason(Engine(automatic(noted)), {.bytes = mib, .memory = Memory::page_locked}),
@@ -230,10 +230,10 @@ TEST_F(ExplainedChoices, OfBatches) {
     EXPECT_NE(explain(mib, 256, Memory::pageable).reason.find(" by cuda (not calibrated); a note"), std::string::npos);
     const Engine forced({.backend = "libcrypto", .threads = 1, .costs = model});
     EXPECT_EQ(forced.explain({.bytes = mib, .batch = true}).reason,
-              "libcrypto: 1 ms predicted; it was asked for (calibrated); a note");
+              "libcrypto: 1 ms predicted; it was requested (calibrated); a note");
     const Explanation on_gpu =
         Engine({.backend = "cuda", .threads = 1, .costs = model}).explain({.bytes = mib, .batch = true});
-    EXPECT_EQ(on_gpu.reason, "cuda: 1.1 ms predicted; it was asked for (calibrated); a note");
+    EXPECT_EQ(on_gpu.reason, "cuda: 1.1 ms predicted; it was requested (calibrated); a note");
     EXPECT_EQ(on_gpu.beside, nullptr);
 }
 

@@ -398,7 +398,7 @@ TEST(EnginePlans, AForcedBackendStays) {
                 EXPECT_EQ(plan.backend->name(), name);
                 EXPECT_FALSE(plan.replaceable);
                 EXPECT_LE(plan.lanes, 3U);
-                EXPECT_NE(engine.explain({.bytes = bytes}).reason.find("asked for"), std::string::npos);
+                EXPECT_NE(engine.explain({.bytes = bytes}).reason.find("requested"), std::string::npos);
             }
             EXPECT_THROW((void)engine.plan({.bytes = 1, .memory = Memory::device}), Error);
         } catch (const Error& e) {

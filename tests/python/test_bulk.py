@@ -103,7 +103,7 @@ class Files(Case):
                 target = self.folder / f"target {change}"
                 status, report = bulk("encrypt", "-k", self.key, self.source, target)
             self.assertEqual((status, report["errors"]), (1, 1))
-            sentence = "is gone since" if change == "gone" else "has changed since it was listed"
+            sentence = "was removed after" if change == "gone" else "has changed since it was listed"
             self.assertIn(sentence, report["first_errors"][0]["error"])
             self.assertEqual(self.files(target), {})
 
@@ -241,7 +241,7 @@ class Files(Case):
         for command in commands:
             with unittest.mock.patch.object(pool, "Worker", side_effect=AssertionError):
                 said = refusal(command[0], "-k", self.key, *command[1:])
-            self.assertIn(f"no key that was given has saved it; it names 'key {key_id}'", said)
+            self.assertIn(f"none of the given keys saved it; it names 'key {key_id}'", said)
         self.assertEqual([path for path in out.rglob("*") if path.is_file()], [])
 
     def test_a_wrong_key_ends_early_without_a_manifest(self) -> None:
@@ -376,7 +376,7 @@ class Keys(Case):
                 after = self.files(target)
                 for name in content:
                     self.assertNotEqual(before[name], after[name])
-                self.assertIn("no key that was given has saved it", refusal("verify", "-k", self.key, target))
+                self.assertIn("none of the given keys saved it", refusal("verify", "-k", self.key, target))
                 self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
                 self.assertEqual(self.files(out), content)
                 self.assertEqual(len(self.load(target).job.keys), envelope == "job")
@@ -419,7 +419,7 @@ class Keys(Case):
                 there.change(0)
                 there.job.finished = False
                 there.save()
-                self.assertIn("has not ended", refusal("decrypt", "-k", self.key2, target, out))
+                self.assertIn("has not finished", refusal("decrypt", "-k", self.key2, target, out))
                 status, report = bulk(*command)
                 self.assertEqual((status, report["adopted"]), (0, 17), report)
                 self.assertEqual({row.key: row.out_version for row in self.load(target).rows}, versions)
@@ -438,14 +438,16 @@ class Keys(Case):
             after = self.files(target)
             self.assertEqual({name: before[name] for name in content}, {name: after[name] for name in content})
             self.assertEqual(bulk("verify", "-k", self.key2, target)[0], 0)
-            self.assertIn("no key that was given has saved it", refusal("verify", "-k", self.key, target))
+            self.assertIn("none of the given keys saved it", refusal("verify", "-k", self.key, target))
             # The manifest is lost: the records next to the objects suffice, and only the new key opens them.
             given = self.without_manifest(target)
             self.assertEqual(bulk("verify", "-k", self.key, *given, target)[1]["errors"], 3)
             self.assertEqual(bulk("decrypt", "-k", self.key2, *given, target, out)[0], 0)
             self.assertEqual(self.files(out), content)
         bulk("encrypt", "-k", self.key, self.source, self.target)
-        self.assertIn("nothing is wrapped", refusal("rewrap", "-k", self.key, "--new-key", self.key2, self.target))
+        self.assertIn(
+            "there are no wrapped keys", refusal("rewrap", "-k", self.key, "--new-key", self.key2, self.target)
+        )
 
     def test_every_attempt_at_an_object_has_a_key_of_its_own(self) -> None:
         """Its record is next to the object, with those of earlier attempts and no others."""
@@ -547,7 +549,7 @@ class Jobs(Case):
         self.write([10])
         target = stores.open_storage(str(self.target))
         with Lock(target, "encrypt"):
-            self.assertIn("works on it", refusal("encrypt", "-k", self.key, self.source, self.target))
+            self.assertIn("is working on it", refusal("encrypt", "-k", self.key, self.source, self.target))
         self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
 
     def test_a_lock_that_is_silent_is_taken_and_its_holder_ends(self) -> None:
@@ -597,7 +599,7 @@ class Jobs(Case):
         self.assertIn("encrypted dataset", refusal("encrypt", "-k", self.key, self.target, self.folder / "twice"))
         self.assertIn("are the same", refusal("encrypt", "-k", self.key, self.source, self.source))
         bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
-        self.assertIn("take its source", refusal("verify", "-k", self.key, self.folder / "out"))
+        self.assertIn("use its source", refusal("verify", "-k", self.key, self.folder / "out"))
 
     def test_a_manifest_that_another_job_has_written_is_not_replaced(self) -> None:
         self.write([10])

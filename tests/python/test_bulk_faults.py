@@ -62,7 +62,7 @@ class Ends(Case):
         content = self.write([10])
         path = self.source / next(iter(content))
         given = ("encrypt", "-k", self.key, "--overwrite")
-        self.assertIn("become itself", refusal(*given, path, path.parent))
+        self.assertIn("is also the target", refusal(*given, path, path.parent))
         self.assertEqual(path.read_bytes(), next(iter(content.values())))
         self.assertEqual(bulk(*given, "--suffix", ".sealed", path, path.parent)[0], 0)
 
@@ -96,7 +96,7 @@ class Ends(Case):
         for _ in range(2):  # also when they are tried again
             status, report = bulk("decrypt", *given, self.target, out)
             self.assertEqual((status, report["errors"], report["done"]), (1, 2, 0))
-            self.assertIn("several objects of the source would be", report["first_errors"][0]["error"])
+            self.assertIn("several objects of the source would become", report["first_errors"][0]["error"])
             self.assertEqual(self.files(out), {})
 
     def test_wrapped_keys_are_not_replaced_by_objects(self) -> None:
@@ -516,7 +516,7 @@ class Locks(Case):
         self.assertIn("the driver to join has ended: run the command again", refusal("rekey", *shared))
         self.assertEqual(bulk("rekey", *shared)[0], 0)
         target.put(lock.NAME, Lock(target, "encrypt")._text())
-        self.assertIn("works on it", refusal("encrypt", "--update", "-k", self.key2, self.source, self.target))
+        self.assertIn("is working on it", refusal("encrypt", "--update", "-k", self.key2, self.source, self.target))
 
     def test_a_process_of_another_container_is_not_taken_for_dead(self) -> None:
         """Its process ID belongs to another container: the local process with that ID is unrelated."""

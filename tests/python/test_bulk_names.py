@@ -82,7 +82,10 @@ class Encrypted(unittest.TestCase):
             with unittest.mock.patch("sys.stderr", said), self.assertRaises(SystemExit) as ended:
                 cli.main([command, option, "-k", "key", "here", "there"])
             self.assertEqual(ended.exception.code, 2)
-            self.assertIn("--encrypt-names: not for datasets, whose manifest has the names in clear", said.getvalue())
+            self.assertIn(
+                "--encrypt-names: not supported for datasets, whose manifest contains the names in clear",
+                said.getvalue(),
+            )
 
 
 class Names(Case):
@@ -132,11 +135,11 @@ class Names(Case):
         how = ("encrypt", "-k", self.key, "--suffix", ".enc")
         report = bulk(*how, self.source, self.source)[1]
         self.assertEqual(
-            report["notes"], ["left out: b.enc (its name ends with .enc, as those of encrypted objects do)"]
+            report["notes"], ["skipped: b.enc (its name ends with .enc, like the names of encrypted objects)"]
         )
         report = bulk(*how, "--update", self.source, self.source)[1]
         self.assertEqual(
-            report["notes"], ["left out: b.enc (its name ends with .enc, as those of encrypted objects do)"]
+            report["notes"], ["skipped: b.enc (its name ends with .enc, like the names of encrypted objects)"]
         )
 
     def test_a_name_that_is_not_utf_8_is_an_error_of_its_row(self) -> None:

@@ -280,10 +280,10 @@ class Files(Case):
         self.assertIn("add --envelope object", refusal(*rekey, "--envelope", "job", self.target))
         self.assertIn("add --envelope object", refusal(*rekey, self.target))
         streaming = ("--envelope", "object", "--template", "AES256_GCM_HKDF_1MB")
-        self.assertIn("does not change their format", refusal(*rekey, *streaming, self.target))
+        self.assertIn("does not change the format", refusal(*rekey, *streaming, self.target))
         other = self.folder / "other"
         self.assertEqual(bulk("encrypt", "-k", self.key, self.source, other)[0], 0)
-        self.assertIn("does not change their format", refusal(*rekey, *TEMPLATE, other))
+        self.assertIn("does not change the format", refusal(*rekey, *TEMPLATE, other))
         self.same_tables(self.opened())
 
     def test_one_file_by_the_key_of_the_dataset(self) -> None:
@@ -306,7 +306,7 @@ class Files(Case):
             streams.open(f"{self.target}/v2.parquet").read()
         other = self.folder / "other"
         self.assertEqual(bulk("encrypt", "-k", self.key, self.source, other)[0], 0)
-        with self.assertRaisesRegex(KeysetError, "protocol warpaes reads it"):
+        with self.assertRaisesRegex(KeysetError, "read it with the protocol warpaes"):
             files.open(f"{other}/v2.parquet")
 
     def test_nothing_in_clear_is_left(self) -> None:

@@ -299,7 +299,7 @@ class Local(Case):
                 refused(two)
                 restored()
                 shutil.copy(target / one, target / "a/copy")  # planted
-                self.assertIn("the manifest does not have it", refused("a/copy"))
+                self.assertIn("the manifest does not contain it", refused("a/copy"))
                 (target / ".warpaes-bulk/manifest.jsonl").unlink()
                 refused(one, FileNotFoundError)
                 restored()
@@ -328,7 +328,7 @@ class Local(Case):
                 other.rename(target)
                 self.assertIn("is the dataset", refused(one, place=f"dataset:id=0123;{self.key}"))
                 self.assertIn("not abc", refused(one, place=f"dataset:pin=abc;{self.key}"))
-                self.assertIn("no key that was given", refused(one, place=self.place(self.key2)))
+                self.assertIn("none of the given keys", refused(one, place=self.place(self.key2)))
 
     def test_wrapped_keys_next_to_objects_are_not_used(self) -> None:
         self.write([33])
@@ -371,7 +371,7 @@ class Local(Case):
             (ValueError, "only read", {"mode": "wb"}),
             (ValueError, "associated_data", {"associated_data": b"x"}),
             (ValueError, "twice", {"keyset": f"dataset:id=a;id=b;{self.key}"}),
-            (ValueError, "contradict", {"keyset": "dataset:passphrase:own:"}),
+            (ValueError, "cannot be combined", {"keyset": "dataset:passphrase:own:"}),
             (ValueError, "empty", {"keyset": "dataset:"}),
             (FileNotFoundError, "", {"keyset": "dataset:not-there.json"}),
             (FileNotFoundError, "no folder above it", {"file": self.source / "a/0/o b.1"}),

@@ -586,7 +586,7 @@ class Confidential(unittest.TestCase):
             "print([backend['description'] for backend in warpaes.backends()][-1])",
             WARPAES_SIMT_CONFIDENTIAL="1",
         )
-        self.assertIn("page-locks only the driver's own memory", said)
+        self.assertIn("page-locks only memory that the driver allocates", said)
 
 
 class NoDevice(unittest.TestCase):

@@ -260,7 +260,9 @@ class Matrix(unittest.TestCase):
                         self.assertEqual(parts[reader].read(place, f"{writer}-own-{i}"), self.text)
             for name in parts.keys() & {"C", "C++"}:
                 for act, argument in ((parts[name].write, "x"), (parts[name].read, f"open-own-{i}")):
-                    with self.assertRaisesRegex(AssertionError, "own: is the keyset in front of an encrypted file"):
+                    with self.assertRaisesRegex(
+                        AssertionError, "own: means the keyset at the start of an encrypted file"
+                    ):
                         act(place, argument)
             self.assertIn("own:", refusal("decrypt", "-k", place, "--no-manifest", ".", "nowhere"))
 
@@ -299,9 +301,7 @@ class Matrix(unittest.TestCase):
                 self.assertNotEqual(
                     library.warpaes_keyset_load(place.encode(), None, ctypes.byref(ctypes.c_void_p())), 0
                 )
-                self.assertIn(
-                    f"{kind}: keys; give exec:'warpaes keysources open".encode(), library.warpaes_last_error()
-                )
+                self.assertIn(f"{kind}: keys; use exec:'warpaes keysources open".encode(), library.warpaes_last_error())
 
     def test_bulk_takes_the_same_places_and_the_variable(self) -> None:
         os.mkdir("source")

@@ -129,16 +129,16 @@ class Grammar(Case):
             ("kek=env:A;", "empty"),
             ("kek=;a", "kek= is empty"),
             ("passphrase=;a", "passphrase= is empty"),
-            ("kek=env:A;kek=env:B;a", "kek= is there twice"),
-            ("pasphrase=hunter2;a", "there is no pasphrase="),
-            ("passphrase=hunter2;;", "has no ';' after"),
-            ("passphrase=env:A;kek=env:B;a", "contradict"),
-            ("passphrase=env:A;passphrase:a", "contradict"),
-            ("kek=env:A;clear:a", "contradict"),
-            ("passphrase:clear:a", "contradict"),
-            ("kek-aad=hunter2;a", "kek-aad= is for kek="),
-            ("aws-kms://alias/a", "has no keysets; write kek=URL"),
-            ("tpm2:", "has no keysets"),
+            ("kek=env:A;kek=env:B;a", "kek= is given twice"),
+            ("pasphrase=hunter2;a", "unknown pasphrase="),
+            ("passphrase=hunter2;;", "must be followed by ';'"),
+            ("passphrase=env:A;kek=env:B;a", "cannot be combined"),
+            ("passphrase=env:A;passphrase:a", "cannot be combined"),
+            ("kek=env:A;clear:a", "cannot be combined"),
+            ("passphrase:clear:a", "cannot be combined"),
+            ("kek-aad=hunter2;a", "kek-aad= requires kek="),
+            ("aws-kms://alias/a", "contains no keysets; write kek=URL"),
+            ("tpm2:", "contains no keysets"),
         ):
             self.refused(text, ValueError, sentence)
         for wrong in (None, 7, b"a"):
@@ -200,9 +200,9 @@ class Loading(Case):
             ("passphrase=passphrase;under", "write kek=PLACE;"),
             ("clear:locked", "leave clear: out"),
             ("clear:under", "leave clear: out"),
-            ("passphrase=passphrase;clear", "may have been put in the place of yours"),
-            ("passphrase:clear", "may have been put in the place of yours"),
-            ("kek=kek;clear", "may have been put in the place of yours"),
+            ("passphrase=passphrase;clear", "another file may have replaced yours"),
+            ("passphrase:clear", "another file may have replaced yours"),
+            ("kek=kek;clear", "another file may have replaced yours"),
         ):
             self.refused(place, exceptions.KeysetError, sentence)
         self.refused("kek=kek;under", ValueError, "leave one out", kek="file:kek")
@@ -212,8 +212,8 @@ class Loading(Case):
             ("0f" * 16, FileNotFoundError, "no file of this name"),
             ("passphrase=hunter2;locked", FileNotFoundError, "passphrase=: there is no file"),
             ("kek=hunter2;under", FileNotFoundError, "kek=: there is no file"),
-            ("evn:hunter2", ValueError, "no place of the kind evn:"),
-            ("kek=aws-kmss://hunter2;under", ValueError, "no place of the kind aws-kmss:"),
+            ("evn:hunter2", ValueError, "no places of the kind evn:"),
+            ("kek=aws-kmss://hunter2;under", ValueError, "no places of the kind aws-kmss:"),
             ("passphrase=env:NONE;locked", ValueError, "env:NONE: the environment has no such variable"),
         ):
             self.refused(place, kind, sentence)
@@ -222,8 +222,8 @@ class Loading(Case):
         self.write("hunter", b"hunter2\n")
         self.refused("passphrase=hunter;locked", exceptions.InvalidTag, "passphrase: wrong")
         self.write("other", b"1e" * 32)
-        self.refused("kek=other;under", exceptions.InvalidUnwrap, "another key")
-        self.refused("kek=kek;kek-aad=x;bound", exceptions.InvalidUnwrap, "another key")
+        self.refused("kek=other;under", exceptions.InvalidUnwrap, "the key or the associated data differ")
+        self.refused("kek=kek;kek-aad=x;bound", exceptions.InvalidUnwrap, "the key or the associated data differ")
         for content, sentence in ((b"", "empty"), (b"\n", "empty"), (b"hunter2\nhunter2", "more than one line")):
             self.write("hunter", content)
             self.refused("passphrase=hunter;locked", ValueError, sentence)
@@ -241,7 +241,7 @@ class Loading(Case):
         program = "import warpaes; warpaes.Keyset.load('passphrase:locked')"
         ended = subprocess.run([sys.executable, "-c", program], stdin=subprocess.DEVNULL, capture_output=True,
                                start_new_session=True, text=True, check=False)  # fmt: skip
-        self.assertIn("there is no terminal to ask on; write passphrase=PLACE;", ended.stderr)
+        self.assertIn("there is no terminal to ask for it; write passphrase=PLACE;", ended.stderr)
 
 
 @unittest.skipUnless(os.environ.get("WARPAES"), "WARPAES does not name the command; a build with it runs this")
@@ -340,7 +340,7 @@ class Saving(Case):
             keyset.save("passphrase:clear", passphrase=ask)
         ask.assert_not_called()
         for place in ("env:A", "fd:1", "exec:cat"):
-            with self.assertRaisesRegex(ValueError, "saved in a file"):
+            with self.assertRaisesRegex(ValueError, "can be saved only in a file"):
                 keyset.save(place)
         with self.assertRaisesRegex(ValueError, "empty"):
             keyset.save("passphrase:new", passphrase=ask)

@@ -112,7 +112,7 @@ class Urls(Sources):
         for url in ("", "keyset.json", "http://x", "oci-kms://x"):
             self.fails(ValueError, "key source: must be file:PATH", lambda: keysources.from_url(url))  # noqa: B023
         for url, words in (
-            ("exec: ", "no command"),
+            ("exec: ", "needs a command"),
             ("aws-kms://", "must name a key"),
             ("vault-transit://host/transit/NAME", "MOUNT/keys/NAME"),
             ("vault-transit://me:pw@host/transit/keys/NAME", "MOUNT/keys/NAME"),
@@ -153,7 +153,7 @@ class Local(Sources):
 
     def test_programs_that_fail(self) -> None:
         for text, kind, words in (
-            ("false", KeySourceError, "exec:false: failed with exit status 1; nothing of it was taken"),
+            ("false", KeySourceError, "exec:false: failed with exit status 1; its output was not used"),
             ("printf %064d 0; exit 3", KeySourceError, "exit status 3"),
             ("kill -9 $$", KeySourceError, "signal 9"),
             ("yes", KeySourceError, "more than 1048576 bytes"),
@@ -186,7 +186,11 @@ class Local(Sources):
         new = source.wrap(DATA_KEY)
         self.assertEqual(new[1:5], second["primaryKeyId"].to_bytes(4, "big"))
         both["key"][0]["status"] = "DISABLED"
-        self.fails(InvalidUnwrap, "another key", lambda: self.source(json.dumps(both).encode()).unwrap(old, b"aad"))
+        self.fails(
+            InvalidUnwrap,
+            "the key or the associated data differ",
+            lambda: self.source(json.dumps(both).encode()).unwrap(old, b"aad"),
+        )
         both["primaryKeyId"] = first["primaryKeyId"]
         self.fails(
             KeysetError,
@@ -516,7 +520,7 @@ class Pkcs11(Sources):
             keysources.from_url(same).unwrap(source_wrapped := keysources.from_url(same).wrap(b"key")), b"key"
         )
         other = keysources.from_url(same.replace("%01", "%02"))
-        self.fails(InvalidUnwrap, "another key", lambda: other.unwrap(source_wrapped))
+        self.fails(InvalidUnwrap, "the key or the associated data differ", lambda: other.unwrap(source_wrapped))
 
     def test_several_sources_at_once(self) -> None:
         """On one token, with one login per process."""
@@ -593,7 +597,7 @@ class Tpm2(Sources):
     def test_another_machine(self) -> None:
         wrapped = keysources.from_url(self.url).wrap(DATA_KEY)
         other = keysources.from_url(f"tpm2:?flush=yes&tcti=swtpm:port={self.start('two')}")
-        self.fails(InvalidUnwrap, "another machine", lambda: other.unwrap(wrapped))
+        self.fails(InvalidUnwrap, "the machine or its state differs", lambda: other.unwrap(wrapped))
         self.fails(InvalidUnwrap, "is not what", lambda: other.unwrap(b"warpaes-tpm2-1\n\xff\xff"))
 
     def test_another_state(self) -> None:

@@ -369,7 +369,7 @@ class Servers(Folder):
             mock.patch("warpaes.keysources._client.MOST_SECONDS", 0.3),
         ):
             source._client.get()  # type: ignore[attr-defined]
-            for words in [r"no whole answer within 0\.3 s"] * 4 + ["4 earlier requests still have no answer"] * 2:
+            for words in [r"no complete answer within 0\.3 s"] * 4 + ["4 earlier requests still have no answer"] * 2:
                 with self.assertRaisesRegex(UnavailableError, words):
                     source.unwrap(b"wrapped")
             self.server.pause = 0  # they end
@@ -463,7 +463,7 @@ class Altered(Folder):
     def test_parts_of_two_wrapped_keysets(self) -> None:
         source = keysources.LocalSource("file:kek", lambda: bytes(32))
         one, two = (json.loads(keysources.write_keyset(warpaes.Keyset.generate(), source)) for _ in range(2))
-        with self.assertRaisesRegex(KeysetError, "keysetInfo is not"):
+        with self.assertRaisesRegex(KeysetError, "keysetInfo does not match"):
             keysources.read_keyset(json.dumps(one | {"keysetInfo": two["keysetInfo"]}), source)
         for info in (
             None,
@@ -474,7 +474,7 @@ class Altered(Folder):
             {"keyInfo": [7], "primaryKeyId": 1},
             one["keysetInfo"] | {"x": 1},
         ):
-            with self.assertRaisesRegex(KeysetError, "keysetInfo is not"):
+            with self.assertRaisesRegex(KeysetError, "keysetInfo does not match"):
                 keysources.read_keyset(json.dumps(one | {"keysetInfo": info}), source)
         with self.assertRaisesRegex(KeysetError, "a field twice"):
             text = json.dumps(one)[:-1] + f', "encryptedKeyset": "{two["encryptedKeyset"]}"}}'
@@ -519,9 +519,9 @@ class Altered(Folder):
             (good_kek, "has no encryptedKeyset"),
             (good[:-5], "is not JSON"),
             (good.replace(b'Keyset": "', b'Keyset": "%'), "encryptedKeyset is not base64"),
-            (good.replace(b'Keyset": "', b'Keyset": "AAAA'), "opens no such wrapped key"),
+            (good.replace(b'Keyset": "', b'Keyset": "AAAA'), "cannot open this wrapped key"),
             (good.replace(b"keysetInfo", b"keysetinfo"), "'keysetinfo' is not a field"),
-            (good.replace(b"ENABLED", b"DISABLED"), "keysetInfo is not"),
+            (good.replace(b"ENABLED", b"DISABLED"), "keysetInfo does not match"),
         ):
             wrapped.write_bytes(text)
             status, said = self.run_command("open", f"file:{kek}", wrapped, "-o", out)
@@ -530,12 +530,12 @@ class Altered(Folder):
         wrapped.write_bytes(good)
         for text, words in (
             (b"", "is not JSON"),
-            (good, "is encrypted itself"),
+            (good, "is encrypted: a key-encryption key"),
             (good_kek[:-5], "is not JSON"),
-            (good_kek.replace(b"ENABLED", b"ENABLEE"), "key 1 has no proper 'status'"),
-            (good_kek.replace(b"TINK", b"TONK"), "key 1 has no proper 'outputPrefixType'"),
+            (good_kek.replace(b"ENABLED", b"ENABLEE"), "key 1 has no valid 'status'"),
+            (good_kek.replace(b"TINK", b"TONK"), "key 1 has no valid 'outputPrefixType'"),
             (good_kek.replace(b'"value": "', b'"value": "%'), "key 1 'value': is not base64"),
-            (good_kek.replace(b"primaryKeyId", b"primarykeyid"), "no proper 'primaryKeyId'"),
+            (good_kek.replace(b"primaryKeyId", b"primarykeyid"), "no valid 'primaryKeyId'"),
         ):
             kek.write_bytes(text)
             status, said = self.run_command("open", f"file:{kek}", wrapped, "-o", out)

@@ -869,7 +869,7 @@ class Command(unittest.TestCase):
             cwd=self.folder.name, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertIn("1 files that are links or not Parquet were left out: in/_SUCCESS", said.stderr)
+        self.assertIn("1 files were skipped, because they are links or not Parquet: in/_SUCCESS", said.stderr)
         self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
         self.run_command("verify", *common, "out")
         self.run_command("encrypt", *common, "-o", "out", "in", status=17)

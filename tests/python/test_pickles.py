@@ -187,7 +187,7 @@ class Refused(Case):
         for one in made:
             for protocol in PROTOCOLS:
                 with self.assertRaisesRegex(
-                    TypeError, "cannot be pickled, because its key would be in the pickle: .*load"
+                    TypeError, "cannot be pickled, because the pickle would contain its key: .*load"
                 ):
                     pickle.dumps(one, protocol)
                 with self.assertRaises(TypeError):
@@ -196,7 +196,7 @@ class Refused(Case):
     def test_algorithms(self) -> None:
         for algorithm in (algorithms.AES(KEY), algorithms.AES128(KEY[:16]), algorithms.AES256(KEY)):
             for one in (algorithm, Cipher(algorithm, modes.CTR(bytes(16)))):
-                with self.assertRaisesRegex(TypeError, "its key would be in the pickle"):
+                with self.assertRaisesRegex(TypeError, "the pickle would contain its key"):
                     pickle.dumps(one)
             self.assertEqual(copy.deepcopy([copy.copy(algorithm)])[0].key, algorithm.key)
 

@@ -154,7 +154,7 @@ class Keys(Sites):
 
     def test_exhausted(self) -> None:
         self.link.stored = 4
-        self.fails(ExhaustedError, "4 keys are there for 'bob', and 5", lambda: self.alice.new_keys("bob", 5))
+        self.fails(ExhaustedError, "4 keys for 'bob', and 5", lambda: self.alice.new_keys("bob", 5))
         self.assertEqual((self.link.stored, self.link.waiting), (4, {}))
         # Another client takes the keys between the status and the request.
         taken: list[str] = []
@@ -179,13 +179,13 @@ class Keys(Sites):
             self.link.fault = lambda path: (code, enc) if path.endswith("keys") else (200, of_status)
 
         for keys, words in (
-            ([], "does not have the 2 keys"),
-            ([key], "does not have the 2 keys"),
+            ([], "does not contain the 2 requested keys"),
+            ([key], "does not contain the 2 requested keys"),
             ([key, key], "twice"),
             ([key, key | {"key_ID": "b"}], "twice"),
             ([key, {"key_ID": "b"}], "proper 'key'"),
             ([key, 7], "an invalid key"),
-            ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits, where 256"),
+            ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits instead of 256"),
             ([key, {"key_ID": "b", "key": "A"}], "not base64"),
             ([key, {"key_ID": "b", "key": "\u00e9" * 44}], "not base64"),
             ([key, {"key_ID": "b", "key": "\ud800"}], "proper 'key'"),
@@ -206,7 +206,7 @@ class Keys(Sites):
             answered({}, status | {name: value})
             self.fails(BadAnswerError, name, lambda: self.alice.new_keys("bob", 2))
         answered({"keys": [key]})
-        self.fails(BadAnswerError, "other numbers", lambda: self.bob.keys("alice", ["b"]))
+        self.fails(BadAnswerError, "numbers that were not requested", lambda: self.bob.keys("alice", ["b"]))
 
     def test_statuses(self) -> None:
         for code, kind in ((400, UnknownKeyError), (401, DeniedError), (403, DeniedError), (500, KeySourceError),
@@ -437,7 +437,7 @@ class Files(Sites):
     def test_somebody_else_s_file(self) -> None:
         """Bob's own letter, sent back to him."""
         self.send()
-        self.fails(DeniedError, "from 'alice', and not from 'carol'",
+        self.fails(DeniedError, "from 'alice', not from 'carol'",
                    lambda: qkd.receive(self.bob, "carol", self.sealed, self.target))  # fmt: skip
         self.assertEqual(self.link.handed_out, [])
 
@@ -534,7 +534,7 @@ class Command(Sites):
         self.link.stored = 0
         status, said = self.run_main(*send, "-o", str(self.folder / "x"))
         self.assertEqual(
-            (status, said), (19, "warpaes: KME: 0 keys are there for 'bob', and 1 are needed: wait for more\n")
+            (status, said), (19, "warpaes: KME: it has 0 keys for 'bob', and 1 are needed: wait for more\n")
         )
         kept = self.folder.with_name(self.folder.name + "-state")
         self.addCleanup(shutil.rmtree, kept)

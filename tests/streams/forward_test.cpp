@@ -222,7 +222,7 @@ TEST_P(ForwardTest, FunctionsThatFail) {
     warpaes_status status = WARPAES_OK;
     EXPECT_EQ(open_reader(engine_, stream.source(), file.keyset, file.aad, &status), nullptr);
     EXPECT_EQ(status, WARPAES_ERROR_READ);
-    expect_said("says that it gave ");
+    expect_said("reports ");
     warpaes_source both = stream.source();
     both.path = "file";
     EXPECT_EQ(open_reader(engine_, both, file.keyset, file.aad, &status), nullptr);

@@ -235,7 +235,7 @@ TEST_P(WriterTest, AnotherFileThatAppearedMeanwhileStays) {
     write_file(path_, {1, 2, 3});
     EXPECT_EQ(warpaes_writer_finish(writer.get()), WARPAES_ERROR_EXISTS);
     EXPECT_EQ(warpaes_writer_finish(writer.get()), WARPAES_ERROR_STATE);
-    EXPECT_STREQ(warpaes_last_error(), "writer: has failed before; only close is left");
+    EXPECT_STREQ(warpaes_last_error(), "writer: failed earlier; only close is possible");
     EXPECT_TRUE(read_file(path_) == Bytes({1, 2, 3}));
 }
 
@@ -245,9 +245,9 @@ TEST_P(WriterTest, OutOfOrder) {
     finish(writer);
     const std::size_t bytes = store.bytes().size();
     EXPECT_EQ(warpaes_writer_finish(writer.get()), WARPAES_ERROR_STATE);
-    EXPECT_STREQ(warpaes_last_error(), "writer: has finished; only close is left");
+    EXPECT_STREQ(warpaes_last_error(), "writer: has finished; only close is possible");
     EXPECT_EQ(warpaes_writer_write(writer.get(), "x", 1), WARPAES_ERROR_STATE);
-    EXPECT_STREQ(warpaes_last_error(), "writer: has finished; only close is left");
+    EXPECT_STREQ(warpaes_last_error(), "writer: has finished; only close is possible");
     EXPECT_EQ(store.bytes().size(), bytes);
 }
 

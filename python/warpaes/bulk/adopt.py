@@ -59,7 +59,8 @@ class Adopt(Run):
             self._again()
         if not self.manifest.job.options.get("envelope") and self.specs[0].keyset is None:
             raise Refused(
-                f"{self.specs[0].name} only wraps keys, and the objects have no wrapped keys: give the keyset"
+                f"{self.specs[0].name} only wraps keys, and the objects have no wrapped keys: give the keyset that "
+                "encrypted them"
             )
         self._write_with(self.specs)
         if binding == UNBOUND:
@@ -73,7 +74,7 @@ class Adopt(Run):
                 self._save()
 
     def _template(self, rows: list[Row]) -> str:
-        """Return the template of the first object that has a data key of its own: its format is that of all objects."""
+        """Return the template of the first object with its own data key; all objects have its format."""
         for row in rows:
             if row.wrapped == BESIDE:
                 name = row.key + KEY_SUFFIX

@@ -81,7 +81,7 @@ def _number(kind: type, least: float, text: str) -> Any:
     except ValueError:
         value = None
     if value is None or not least <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least {least}")
     return value
 
 
@@ -136,8 +136,8 @@ class _NoNames(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> None:
         """Refuse it."""
         parser.error(
-            "--encrypt-names: not for datasets, whose manifest has the names in clear: `warpaes encrypt "
-            "--encrypt-names` does it, and so does warpaes.fs with encrypted_names="
+            "--encrypt-names: not supported for datasets, whose manifest contains the names in "
+            "clear. Use `warpaes encrypt --encrypt-names`, or warpaes.fs with encrypted_names="
         )
 
 
@@ -148,15 +148,14 @@ def _patterns(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATTERN",
-        help="only objects whose name, or a folder that they are in, matches ('*.csv', 2026/, 'raw/*/day'); more than "
-        "once",
+        help="process only objects whose name or folder matches ('*.csv', 2026/, 'raw/*/day'); may be repeated",
     )
     group.add_argument(
         "--exclude",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="leave these out, also of those that --include takes; more than once",
+        help="skip objects that match, also if --include takes them; may be repeated",
     )
 
 
@@ -169,10 +168,10 @@ def _keys(parser: argparse.ArgumentParser, new: str | None, required: bool = Tru
         default=[],
         metavar="KEY",
         help=("" if required else "authenticate with this key. ")
-        + "Tink keyset: a file, env:NAME, fd:N or exec:COMMAND, which prints it; passphrase=PLACE; or kek=PLACE; in "
-        "front of an encrypted one; with --envelope also a key source: "
-        "aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or a key that only wraps keys; the first of several encrypts"
-        + ("; default: the place in WARPAES_KEYSET" if required else ""),
+        + "Tink keyset: a file, env:NAME, fd:N or exec:COMMAND, which prints it; passphrase=PLACE; "
+        "or kek=PLACE; before the place of an encrypted keyset; with --envelope also a key "
+        "source: aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or a key that only wraps keys; "
+        "the first of several encrypts" + ("; default: the place in WARPAES_KEYSET" if required else ""),
     )
     parser.set_defaults(needs_key=required)
     if new:
@@ -186,18 +185,16 @@ def _trust(parser: argparse.ArgumentParser, bind: str) -> None:
         "--at-least", type=count, default=0, metavar="N", help="refuse a manifest of an earlier save (see `status`)"
     )
     group.add_argument(
-        "--dataset", default="", metavar="ID", help="refuse another dataset, and take this one if it was moved here"
+        "--dataset", default="", metavar="ID", help="refuse any other dataset, and accept this one if it was moved here"
     )
-    group.add_argument(
-        "--pin", metavar="ID", help="refuse a manifest under another manifest key than this (see `status`)"
-    )
+    group.add_argument("--pin", metavar="ID", help="refuse a manifest under any other manifest key (see `status`)")
 
 
 def _without_manifest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-manifest",
         action="store_true",
-        help="take the objects that lie there: missing, exchanged and old ones are not noticed",
+        help="process the objects without a manifest; missing, exchanged and old objects are not detected",
     )
 
 
@@ -207,37 +204,39 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
         "--envelope",
         choices=["job", "object"],
         default="",
-        help="a data key for the job or for each object, which KEY wraps; else KEY itself encrypts",
+        help="create a data key for the job or for each object, and wrap it with KEY; default: KEY itself encrypts",
     )
     group.add_argument(
         "--template",
         choices=[*Keyset.templates(), *PARQUET_TEMPLATES],
         metavar="TEMPLATE",
-        help=f"of data keys (default: that of the dataset, or {TEMPLATE}; …_PARQUET: Parquet files stay Parquet files, "
+        help=f"template of data keys (default: the dataset's, or {TEMPLATE}; …_PARQUET: Parquet files stay Parquet, "
         "encrypted by modular encryption; %(choices)s)",
     )
 
 
 def _share(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--share", action="store_true", help="let drivers on other machines take part with the same command"
+        "--share", action="store_true", help="share the job with drivers on other machines, which run the same command"
     )
 
 
 def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
     group = parser.add_argument_group("storage")
-    group.add_argument("--endpoint-url", metavar="URL", help="an object store with S3's interface")
+    group.add_argument("--endpoint-url", metavar="URL", help="URL of an object store with S3's interface")
     if ends == 2:
-        group.add_argument("--source-endpoint-url", metavar="URL", help="another object store for the source")
-    group.add_argument("--region", help="of the bucket")
-    group.add_argument("--timeout", type=seconds, default=60, metavar="S", help="for an answer (default: 60)")
+        group.add_argument("--source-endpoint-url", metavar="URL", help="URL of another object store for the source")
+    group.add_argument("--region", help="region of the bucket")
+    group.add_argument(
+        "--timeout", type=seconds, default=60, metavar="S", help="timeout of an answer in seconds (default: 60)"
+    )
     group.add_argument(
         "--put",
         type=pair,
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="argument for every object written, as boto3 names them: StorageClass=STANDARD_IA",
+        help="boto3 argument for every object written, such as StorageClass=STANDARD_IA",
     )
 
 
@@ -253,31 +252,31 @@ def _work(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="local processes, or actors in the cluster (default: 1 process, or as many actors as fit)",
     )
-    group.add_argument("--cpus", type=share, default=1, metavar="N", help="an actor's cores, for Ray (default: 1)")
+    group.add_argument("--cpus", type=share, default=1, metavar="N", help="with Ray: cores of each actor (default: 1)")
     group.add_argument(
-        "--gpus", type=share, default=0, metavar="N", help="an actor's share of GPUs, for Ray (default: 0)"
+        "--gpus", type=share, default=0, metavar="N", help="with Ray: GPUs of each actor, also fractions (default: 0)"
     )
     group.add_argument("--backend", help="backend (default: the planner's choice)")
     group.add_argument(
-        "--threads", type=count, default=32, metavar="N", help="objects at once in a worker (default: 32)"
+        "--threads", type=count, default=32, metavar="N", help="objects that a worker processes at a time (default: 32)"
     )
     group.add_argument(
         "--requests",
         type=count,
         default=16,
         metavar="N",
-        help="ranges and parts of large objects at once in a worker (default: 16)",
+        help="ranges and parts of large objects that a worker processes at a time (default: 16)",
     )
     group.add_argument(
         "--memory",
         type=memory,
         default=256 << 20,
         metavar="SIZE",
-        help="memory for objects in progress in a worker (default: 256M)",
+        help="memory of a worker for objects in progress (default: 256M)",
     )
     group.add_argument("--attempts", type=count, default=5, metavar="N", help="attempts per object (default: 5)")
     group.add_argument(
-        "--max-errors", type=count_or_none, metavar="N", help="give up when more objects than this have failed"
+        "--max-errors", type=count_or_none, metavar="N", help="stop when more objects than this have failed"
     )
     group.add_argument(
         "--checkpoint", type=seconds, default=30, metavar="S", help="time between saves of the manifest (default: 30)"
@@ -287,7 +286,7 @@ def _work(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=EXPIRY,
         metavar="S",
-        help="after which a silent job of another machine loses its lock (default: 60)",
+        help="seconds after which a silent job of another machine loses its lock (default: 60)",
     )
 
 
@@ -320,7 +319,9 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument("source", metavar="SOURCE", help="an object or a folder")
         each.add_argument("target", metavar="TARGET", help="a folder")
         each.add_argument(
-            "--names", metavar="FILE", help="do not list, take these: Parquet (key, size, etag) or a name a line"
+            "--names",
+            metavar="FILE",
+            help="process the objects in this list, not all of SOURCE: Parquet (key, size, etag) or one name per line",
         )
         each.add_argument(
             "--encrypt-names",
@@ -337,9 +338,9 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--suffix", type=suffix, default="", help="suffix of every name in the encrypted dataset (default: none)"
         )
-        each.add_argument("--update", action="store_true", help="list the source again, and add what is new to a job")
+        each.add_argument("--update", action="store_true", help="list the source again, and add new objects to a job")
         each.add_argument("--overwrite", action="store_true", help="replace objects that exist in TARGET")
-        each.add_argument("--verify", action="store_true", help="read again what was written, and compare")
+        each.add_argument("--verify", action="store_true", help="read every written object again and compare it")
         each.add_argument(
             "--remove-source",
             action="store_true",
@@ -348,7 +349,7 @@ def make_parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--accept-loss",
             action="store_true",
-            help="with --remove-source: also if copies lose attributes of the originals, which are listed first",
+            help="with --remove-source: also remove originals whose copies lose attributes, which are listed first",
         )
         _patterns(each)
         _keys(each, None)
@@ -360,20 +361,20 @@ def make_parser() -> argparse.ArgumentParser:
             _trust(each, "bind each object to its name in this dataset (default: yes)")
         else:
             _without_manifest(each)
-            _trust(each, "refuse objects that are not bound to their names (default: as the manifest says)")
+            _trust(each, "refuse objects that are not bound to their names (default: the manifest's setting)")
         _storage(each, 2)
         _work(each)
         _share(each)
         _telling(each)
 
-    each = command("rekey", "encrypt the objects of TARGET again, in their places, with another key")
+    each = command("rekey", "re-encrypt the objects of TARGET in place with another key")
     each.add_argument("target", metavar="TARGET")
-    each.add_argument("--verify", action="store_true", help="read again what was written, and compare")
+    each.add_argument("--verify", action="store_true", help="read every written object again and compare it")
     each.add_argument(
-        "--drop-old-keys", action="store_true", help="forget wrapped data keys that no object needs any more"
+        "--drop-old-keys", action="store_true", help="drop wrapped data keys that no object needs any more"
     )
     each.add_argument("--drop-missing", action="store_true", help="drop objects that an earlier attempt did not find")
-    _keys(each, "keyset to encrypt or wrap with (default: KEY, which must have a new primary key)")
+    _keys(each, "keyset that encrypts or wraps (default: KEY, which must have a new primary key)")
     _envelope(each)
     _trust(each, "refuse a dataset whose names are not bound")
     _storage(each, 1)
@@ -383,7 +384,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     each = command("rewrap", "wrap the data keys of TARGET with another key; objects stay unchanged")
     each.add_argument("target", metavar="TARGET")
-    _keys(each, "keyset to wrap with")
+    _keys(each, "keyset that wraps")
     _trust(each, "refuse a dataset whose names are not bound")
     _storage(each, 1)
     _work(each)
@@ -391,23 +392,27 @@ def make_parser() -> argparse.ArgumentParser:
 
     each = command("verify", "authenticate every object of TARGET, and compare it with the manifest")
     each.add_argument("target", metavar="TARGET")
-    each.add_argument("--name", action="append", default=[], metavar="NAME", help="only this object; more than once")
+    each.add_argument(
+        "--name", action="append", default=[], metavar="NAME", help="authenticate only this object; may be repeated"
+    )
     _patterns(each)
     _keys(each, None)
     _without_manifest(each)
-    _trust(each, "refuse objects that are not bound to their names (default: as the manifest says)")
+    _trust(each, "refuse objects that are not bound to their names (default: the manifest's setting)")
     _storage(each, 1)
     _work(each)
     _telling(each)
 
     each = command(
         "adopt",
-        "authenticate every object of TARGET, and write a manifest: for datasets of warpaes 1.0, or of no manifest",
+        "authenticate every object of TARGET and write a manifest, for datasets of warpaes 1.0 or without a manifest",
     )
     each.add_argument("target", metavar="TARGET")
-    each.add_argument("--dataset", default="", metavar="ID", help="the id of a dataset whose manifest is lost")
+    each.add_argument("--dataset", default="", metavar="ID", help="id of a dataset whose manifest is lost")
     each.add_argument(
-        "--bind-names", action=argparse.BooleanOptionalAction, help="whether objects are bound to their names"
+        "--bind-names",
+        action=argparse.BooleanOptionalAction,
+        help="require that objects are bound to their names, or that they are not",
     )
     _keys(each, None)
     _storage(each, 1)
@@ -506,7 +511,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"warpaes bulk: {printable(str(error))}", file=sys.stderr)
         return 1 if run is not None and run.begun else 2
     except KeyboardInterrupt:
-        print("warpaes bulk: interrupted; the same command goes on from the manifest", file=sys.stderr)
+        print("warpaes bulk: interrupted; run the same command to continue from the manifest", file=sys.stderr)
         return 130
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -50,7 +50,7 @@ class Config:
 
     @property
     def by_files(self) -> bool:
-        """Whether the library's jobs on files do the work: from file to file, where nobody has to see the plaintext."""
+        """Whether the library's file jobs do the work: from file to file, if no step needs the plaintext."""
         whole = self.command in ("encrypt", "decrypt") and not self.verify and not keys.is_parquet(self.template)
         return whole and is_local(self.source) and is_local(self.target)
 

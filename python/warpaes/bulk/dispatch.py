@@ -217,7 +217,7 @@ class Dispatcher:
         if "error" in event:
             failures = row.attempt - self._before[number] - self._failed_with.get(number, 0)
             if event["kind"] == CredentialsError.__name__:
-                raise StoppedError(f"{event['error']}; the same command goes on when that is mended")
+                raise StoppedError(f"{event['error']}; repair this and run the same command to continue")
             if event["final"] or failures >= self.attempts:
                 self._fail(number, event["error"])
             else:
@@ -249,7 +249,7 @@ class Dispatcher:
         self._end(number)
         self.progress.errors += 1
         if self.max_errors is not None and self.progress.errors > self.max_errors:
-            raise StoppedError(f"more than {self.max_errors} objects have failed, the last by: {error}")
+            raise StoppedError(f"more than {self.max_errors} objects have failed; the last error: {error}")
 
     def _died(self, slot: int) -> None:
         """Give the rows of a dead worker to others. One of its rows may have killed it."""
@@ -258,7 +258,7 @@ class Dispatcher:
         had, self._slots[slot] = self._slots[slot], set()
         alone = self._alone.pop(slot, None)
         if alone is None and self._deaths_in_a_row > DEATHS_IN_A_ROW:
-            raise StoppedError(f"{self._deaths_in_a_row} workers have died one after the other, with nothing done")
+            raise StoppedError(f"{self._deaths_in_a_row} workers have died in a row without any progress")
         for number in had:
             self._failed_with[number] = self._failed_with.get(number, 0) + 1
             self.progress.retries += 1

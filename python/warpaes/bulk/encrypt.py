@@ -46,7 +46,7 @@ class Transfer(Run):
         sentence = f"not kept from {self.source.url}: " + "; ".join(lost)
         if self.options.remove_source and not self.options.accept_loss:
             raise Refused(
-                f"{sentence}. --remove-source would remove the only copy of that: add --accept-loss, if it may"
+                f"{sentence}. --remove-source would remove the only copy of it: add --accept-loss to allow this"
             )
         self.progress.say(sentence)
         self.notes.append(sentence)
@@ -64,28 +64,28 @@ class Transfer(Run):
             if not self.options.suffix:
                 raise Refused("source and target are the same: give another target, or --suffix")
         elif into:
-            raise Refused(f"{self.target.url} lies in {self.source.url}: give a target outside of the source")
+            raise Refused(f"{self.target.url} is inside {self.source.url}: give a target outside of the source")
         elif out:
             try:
                 self.source.stat("")
             except MissingError:
-                sentence = "give a target that does not hold the source"
-                raise Refused(f"{self.source.url} lies in {self.target.url}: {sentence}") from None
+                sentence = "give a target that does not contain the source"
+                raise Refused(f"{self.source.url} is inside {self.target.url}: {sentence}") from None
             if not self.options.suffix and self.source.url.rpartition("/")[0] == self.target.url:
-                raise Refused(f"{self.source.url} would become itself: give another target, or --suffix")
+                raise Refused(f"{self.source.url} is also the target: give another target, or --suffix")
 
     def _same_job(self, there: Manifest, kept: dict[str, Any]) -> None:
         """Refuse to continue another job, or this one with other options."""
         job, decrypts = there.job, self.options.command == "decrypt"
         if job.is_decrypted != decrypts or job.source != self.source.url:
             was = "decrypt" if job.is_decrypted else "encrypt"
-            raise Refused(f"{self.target.url} has the manifest of another job, {was} of {job.source}: take another")
-        if job.command not in ("encrypt", "decrypt") and not job.finished:
-            raise Refused(f"{self.target.url}: its {job.command} has not ended: run that again first")
-        if job.options.get("binding") == BARE:
             raise Refused(
-                f"the objects of {self.target.url} are bound to their names as by warpaes 1.0: rekey it first"
+                f"{self.target.url} has the manifest of another job, {was} of {job.source}: give another target"
             )
+        if job.command not in ("encrypt", "decrypt") and not job.finished:
+            raise Refused(f"{self.target.url}: its {job.command} has not finished: run that command again first")
+        if job.options.get("binding") == BARE:
+            raise Refused(f"warpaes 1.0 bound the objects of {self.target.url} to their names: rekey it first")
         if self.options.bind_names is False and job.options.get("binding") == BOUND:
             raise Refused(f"the objects of {self.target.url} are bound to their names: leave out --no-bind-names")
         if self.options.template and self.options.envelope:
@@ -93,12 +93,12 @@ class Transfer(Run):
         for name, value in (("include", self.options.include), ("exclude", self.options.exclude)):
             if (was_given := job.options.get(name, [])) != value and not self.options.update:
                 raise Refused(
-                    f"this job was begun with --{name} {was_given!r}, not {value!r}: --update lists the source again, "
-                    "by other patterns"
+                    f"this job was started with --{name} {was_given!r}, not {value!r}: --update lists the source "
+                    "again, by other patterns"
                 )
         for name, value in kept.items():
             if job.options.get(name) != value:
-                raise Refused(f"this job was begun with --{name} {job.options.get(name)!r}, not {value!r}")
+                raise Refused(f"this job was started with --{name} {job.options.get(name)!r}, not {value!r}")
         self.config.template = job.options.get("template") or TEMPLATE
 
     def _begin(self, manifest: Manifest) -> None:
@@ -115,7 +115,7 @@ class Transfer(Run):
         if new.size < 0 or (old.size, old.version, old.old_sha256) == (new.size, new.version, new.old_sha256):
             return False  # the same, or from a list of names, which contains only names
         if old.is_sealed and not self.options.overwrite:
-            old.error = f"{new.source} has changed: --overwrite does it again"
+            old.error = f"{new.source} has changed: --overwrite encrypts it again"
             return True
         old.size, old.version, old.state, old.error, old.attempt = new.size, new.version, new.state, new.error, 0
         old.wrapped, old.old_key_id, old.old_sha256 = new.wrapped, new.old_key_id, new.old_sha256
@@ -176,7 +176,8 @@ class Encrypt(Transfer):
             command = "`warpaes bulk rekey`" if not self.options.envelope else "`warpaes bulk rewrap` or `rekey`"
             keep = f"; --keep-key {held.key_id} continues under the old key" if held.key_id else ""
             raise Refused(
-                f"{self.target.url} is under {held}, and -k encrypts with {primary}: {command} puts it under that{keep}"
+                f"{self.target.url} is under {held}, but -k encrypts with {primary}: {command} changes the dataset to "
+                f"that key{keep}"
             )
 
 
@@ -187,10 +188,12 @@ class Decrypt(Transfer):
         """Return which attributes of the originals are not restored, if any."""
         options = self.options
         if options.no_manifest and (self.source.has_attributes or self.target.has_attributes):
-            return ["types of content, metadata and tags, which only a manifest has"]
+            return ["content types, metadata and tags, which only a manifest keeps"]
         if self.target.has_attributes or not self.listing.attributes:
             return []
-        return [f"{', '.join(sorted(self.listing.attributes))} of objects: files have none, only the manifest has them"]
+        return [
+            f"{', '.join(sorted(self.listing.attributes))} of objects: files have none, so only the manifest keeps them"
+        ]
 
     def do(self) -> None:
         """Decrypt the rows that are pending."""

@@ -45,28 +45,28 @@ class Run(abc.ABC):
         self.target = open_storage(options.target, options.target_options)
         if not self.target.can_write:
             raise Refused(
-                f"{options.target}: targets are local file systems, s3:// and the object stores of fsspec, in which an "
-                "object appears as a whole"
+                f"{options.target}: targets must be local file systems, s3:// or object stores of fsspec, "
+                f"which write objects atomically"
             )
         if options.command == "rekey" and not self.target.can_replace:
             raise Refused(
-                f"{options.target}: rekey replaces objects, which fsspec does without a condition: decrypt it to "
-                "another place, and encrypt that"
+                f"{options.target}: rekey replaces objects, and fsspec has no conditional replacement: "
+                f"decrypt the dataset to another place, and encrypt that"
             )
         if (options.workers > 1 or options.address is not None) and not (
             self.source.is_shared and self.target.is_shared
         ):
-            raise Refused("memory:// lies in this process: leave out --workers and --address")
+            raise Refused("memory:// exists only in this process: leave out --workers and --address")
         if options.no_manifest and (options.pin or options.at_least or options.name):
             raise Refused("--no-manifest: --pin, --at-least and --name need a manifest; leave them out")
         if options.name and (options.include or options.exclude):
             raise Refused("--name names the objects: leave out --include and --exclude")
         if options.dry_run and (options.share or options.metrics):
-            raise Refused("--dry-run only looks: leave out --share and --metrics")
+            raise Refused("--dry-run writes nothing: leave out --share and --metrics")
         self._check_template(options.template)
         self.listing = Listing(options, self.source, self.target)
         if not options.key:
-            raise Refused("-k is missing: a keyset")
+            raise Refused("-k is missing: give a keyset")
         keep_from_programs([*options.key, *options.new_key])
         self.specs = [keys.KeySpec.read(options.key[0], options.keep_key)]
         self.specs += [keys.KeySpec.read(place) for place in options.key[1:]]
@@ -162,8 +162,8 @@ class Run(abc.ABC):
         if manifest is None:
             if options.command != "adopt" and manifest_1.exists(storage):
                 raise Refused(
-                    f"{storage.url}/{NAME_1} is a manifest of warpaes 1.0, which nothing authenticates: `warpaes bulk "
-                    "adopt -k KEY TARGET` checks every object and takes it over"
+                    f"{storage.url}/{NAME_1} is a manifest of warpaes 1.0, which nothing authenticates: "
+                    f"`warpaes bulk adopt -k KEY TARGET` checks every object and converts it"
                 )
             if options.pin or options.at_least or (options.dataset and options.command != "adopt"):
                 raise Refused(
@@ -175,8 +175,9 @@ class Run(abc.ABC):
             raise Refused(f"{storage.url} is the dataset {manifest.dataset}, not {options.dataset}")
         if not options.dataset and manifest.job.target != storage.url and options.pin is None:
             raise Refused(
-                f"{storage.url} is the dataset {manifest.dataset}, which was written to {manifest.job.target}: if it "
-                "was moved or copied here, and not exchanged for another one, give its id with --dataset"
+                f"{storage.url} is the dataset {manifest.dataset}, which was written to "
+                f"{manifest.job.target}: if you moved or copied it here, and nobody exchanged it, give "
+                f"its id with --dataset"
             )
         manifest.job.target = storage.url
         ends = manifest.job.command in ("rekey", "rewrap") and manifest.job.command == options.command
@@ -195,10 +196,10 @@ class Run(abc.ABC):
         return manifest
 
     def _ended(self, manifest: Manifest) -> None:
-        """Refuse commands on a whole dataset while a job on it is unfinished."""
+        """Refuse commands on a complete dataset while a job on it is unfinished."""
         job = manifest.job
         if not job.finished and job.command != "rewrap":
-            raise Refused(f"{manifest.storage.url}: its {job.command} has not ended: run that again first")
+            raise Refused(f"{manifest.storage.url}: its {job.command} has not finished: run that command again first")
 
     def _sealed(self, storage: Storage) -> Manifest | None:
         """Return the manifest of objects that are decrypted or verified; None with --no-manifest."""
@@ -207,18 +208,18 @@ class Run(abc.ABC):
         manifest = self._load(storage)
         if manifest is None:
             raise Refused(
-                f"{storage.url} has no manifest, so missing, exchanged or old objects are not noticed: restore "
-                f"{NAME} and {FOLDER}shards/; --no-manifest takes the objects that lie there"
+                f"{storage.url} has no manifest, so missing, exchanged or old objects are not detected: "
+                f"restore {NAME} and {FOLDER}shards/, or process the existing objects with --no-manifest"
             )
         if manifest.job.is_decrypted:
-            raise Refused(f"{storage.url} was made by decrypt: take its source, {manifest.job.source}")
+            raise Refused(f"{storage.url} was created by decrypt: use its source, {manifest.job.source}")
         self._ended(manifest)
         assert manifest.signer is not None
         held, primary = manifest.signer.holder, self.holders[0]
         if held.key_id and held is not primary:
             self.notes.append(
-                f"{storage.url} is under {held}, not under {primary}: after a rekey that is a forgery by a holder of "
-                "that key; disable keys that are not needed any more"
+                f"{storage.url} is under {held}, not under {primary}: after a rekey this is a forgery by "
+                f"a holder of that key; disable keys that are no longer needed"
             )
         return manifest
 
@@ -254,7 +255,7 @@ class Run(abc.ABC):
     def _check_template(self, template: str | None) -> None:
         """Refuse Parquet files under a key that they share: with random nonces each of them takes some of its life."""
         if keys.is_parquet(template) and self.options.envelope != "object":
-            raise Refused(f"--template {template}: each Parquet file has a key of its own; add --envelope object")
+            raise Refused(f"--template {template}: each Parquet file has its own key; add --envelope object")
 
     def _choose_key(self, specs: list[keys.KeySpec]) -> None:
         """Choose the key of new objects from the command line only: no stored key is used again."""
@@ -432,7 +433,7 @@ class Run(abc.ABC):
             try:
                 self._save()
             except OSError as error:
-                self.progress.say(f"the manifest could not be saved, which is tried again: {error}")
+                self.progress.say(f"the manifest could not be saved; it will be tried again: {error}")
                 self._saved = time.monotonic()
 
     def _save(self) -> None:
@@ -440,7 +441,7 @@ class Run(abc.ABC):
         try:
             self.manifest.save()
         except ExistsError:
-            raise Refused(f"{self.target.url}: another job has written the manifest: this one ends") from None
+            raise Refused(f"{self.target.url}: another job has written the manifest; this one ends") from None
         self._saved = time.monotonic()
         self._saving = self._saved - begin
 
@@ -449,17 +450,17 @@ class Run(abc.ABC):
         if left := self.source.left_out:
             some = ", ".join(f"{name} ({why})" for name, why in list(left.items())[:LEFT_OUT])
             self.notes.append(
-                f"left out: {some}" + (f" and {len(left) - LEFT_OUT} more" if len(left) > LEFT_OUT else "")
+                f"skipped: {some}" + (f" and {len(left) - LEFT_OUT} more" if len(left) > LEFT_OUT else "")
             )
         if self.listing.unwanted:
-            self.notes.append(f"{self.listing.unwanted} objects left out by --include and --exclude")
+            self.notes.append(f"--include and --exclude skipped {self.listing.unwanted} objects")
         return self.notes
 
     def _report(self) -> dict[str, Any]:
         progress, manifest = self.progress, self.manifest
         progress.tell(last=True)
         if self.options.remove_source and self.source.keeps_versions():
-            self.notes.append(f"{self.source.url} keeps old versions: the originals are still among them")
+            self.notes.append(f"{self.source.url} keeps old versions, which still include the originals")
         if self.options.command == "rekey" and self.target.keeps_versions():
             self.notes.append(f"{self.target.url} keeps old versions, which the old key opens")
         verifies = self.options.command == "verify"
@@ -468,7 +469,7 @@ class Run(abc.ABC):
         else:
             errors = manifest.total("errors") + len(self.unlisted)
             first = [{"key": row.source or row.key, "error": row.error} for row in manifest.failed(SHOWN)]
-            sentence = "the manifest does not have this object, so it was left as it is: remove it, or restore the row"
+            sentence = "the manifest does not contain this object, so it is unchanged: remove it, or restore the row"
             first += [{"key": key, "error": sentence} for key in self.unlisted]
         signer = manifest.signer
         return {

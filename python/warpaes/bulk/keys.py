@@ -65,7 +65,7 @@ class KeysetSource:
         try:
             return self._keys.unwrap(wrapped, associated_data)
         except (InvalidTag, FormatError):
-            raise PermanentError(f"no key of {self.name} has wrapped this data key: give the one that has") from None
+            raise PermanentError(f"no key of {self.name} wrapped this data key: give the key that did") from None
 
 
 class UrlSource:
@@ -90,9 +90,9 @@ class UrlSource:
         try:
             return self._source.unwrap(wrapped, associated_data)
         except keysources.DeniedError as error:
-            raise CredentialsError(f"{self.name} does not unwrap this data key: {error}") from error
+            raise CredentialsError(f"{self.name} cannot unwrap this data key: {error}") from error
         except (InvalidUnwrap, keysources.UnknownKeyError) as error:
-            raise PermanentError(f"{self.name} does not unwrap this data key: {error}") from error
+            raise PermanentError(f"{self.name} cannot unwrap this data key: {error}") from error
 
 
 def _promoted(name: str, secret: bytes, key_id: str) -> bytes:
@@ -176,7 +176,9 @@ def merged(specs: list[KeySpec]) -> Keyset | None:
     for name, keyset in keysets[1:]:
         for key in json.loads(Keyset.parse(keyset).to_json())["key"]:
             if keys.setdefault(key["keyId"], key)["keyData"] != key["keyData"]:
-                raise ValueError(f"{name} has another key {key['keyId']} than an earlier keyset: leave one out")
+                raise ValueError(
+                    f"{name} and an earlier keyset have different keys with the number {key['keyId']}: leave one out"
+                )
     return Keyset.parse(json.dumps({**all_of_them, "key": list(keys.values())}))
 
 
@@ -225,7 +227,7 @@ def _data_key(template: str, data_key: bytes) -> DataKey:
     if not is_parquet(template):
         return Keyset.from_raw(template, data_key)
     if len(data_key) != PARQUET_TEMPLATES[template]:
-        raise PermanentError(f"a data key of {len(data_key)} bytes is not one of {template}")
+        raise PermanentError(f"a data key of {len(data_key)} bytes does not fit {template}")
     return ParquetKey(data_key)
 
 
@@ -273,7 +275,7 @@ def unwrap(sources: list[KeySource], record: dict[str, Any]) -> bytes:
             return source.unwrap(base64.b64decode(record["wrapped"]), _record_data(record))
         except PermanentError as refused:
             error = error or refused
-    raise error or PermanentError("there is no key source to unwrap data keys with: give -k")
+    raise error or PermanentError("no key source can unwrap the data keys: give -k")
 
 
 def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: Place | None = None) -> dict[str, Any]:

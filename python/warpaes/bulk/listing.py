@@ -68,14 +68,14 @@ class Options:
 
 
 class Refused(Exception):  # noqa: N818
-    """The job cannot begin; the message says what to do."""
+    """The job cannot start; the message suggests a solution."""
 
 
 class Listing:
     """Creates the rows for a source and a target.
 
     `records`: the records of shared data keys in a source. `attributes`: names of attributes in the rows of a manifest.
-    `unwanted`: the number of objects that --include and --exclude left out.
+    `unwanted`: the number of objects that --include and --exclude skipped.
     """
 
     def __init__(self, options: Options, source: Storage, target: Storage) -> None:
@@ -101,7 +101,7 @@ class Listing:
             if before is not None and before.key == row.key:
                 for each in (before, row):
                     each.state = ERROR
-                    each.error = f"several objects of the source would be {row.key!r} in the target: rename all but one"
+                    each.error = f"several objects of the source would become {row.key!r}: rename all but one"
             if before is not None:
                 yield before
             before = row
@@ -123,13 +123,13 @@ class Listing:
             else:
                 self.unwanted += 1
         if not taken and self.unwanted:
-            raise Refused(f"--include and --exclude leave out all of {self.unwanted} objects of {self.source.url}")
+            raise Refused(f"--include and --exclude exclude all {self.unwanted} objects of {self.source.url}")
 
     def _refused(self, key: str) -> str:
         if key.startswith(FOLDER):
-            return f"names that begin with {FOLDER} are bulk's own: rename the object, or leave it out"
+            return f"names that begin with {FOLDER} are reserved for bulk: rename the object, or exclude it"
         if self.options.envelope == "object" and key.endswith(KEY_SUFFIX):
-            return f"with --envelope object no name may end in {KEY_SUFFIX}"
+            return f"with --envelope object a name must not end in {KEY_SUFFIX}"
         return ""
 
     def _unchecked(self, sealed: Manifest | None, there: Manifest | None) -> Iterable[Row]:
@@ -162,7 +162,7 @@ class Listing:
             if sealed is not None:
                 row = sealed.find(key.removesuffix(sealed.job.options.get("suffix") or ""))
                 if row is None or row.key != key:
-                    yield Row(self._name(key), key, -1, "", ERROR, error="the manifest has no such object")
+                    yield Row(self._name(key), key, -1, "", ERROR, error="the manifest does not contain this object")
                 else:
                     yield self._of_sealed(row)
             elif size is not None and version is not None:
@@ -197,7 +197,7 @@ class Listing:
                 suffix = self.options.suffix
                 if in_place and key.endswith((suffix, suffix + KEY_SUFFIX)):
                     if there is None or (key not in there and key.removesuffix(KEY_SUFFIX) not in there):
-                        self.source.left_out[key] = f"its name ends with {suffix}, as those of encrypted objects do"
+                        self.source.left_out[key] = f"its name ends with {suffix}, like the names of encrypted objects"
                     continue
             elif key in beside:
                 continue

@@ -106,7 +106,7 @@ def _make_root(path: Path) -> None:
 
 
 def _in_the_way(path: Path | str) -> PermanentError:
-    return PermanentError(f"{path} is a file, and would have to be a folder: rename one of the two")
+    return PermanentError(f"{path} is a file, but the target needs a folder of this name: rename one of the two")
 
 
 def _kind(mode: int) -> str:
@@ -151,10 +151,10 @@ class LocalStorage(Storage):
     def check_key(self, key: str) -> None:
         """Refuse names outside the root or that no file can have."""
         if not key:
-            raise PermanentError("an empty name cannot be the name of a file: rename the object, or leave it out")
+            raise PermanentError("a file cannot have an empty name: rename the object, or exclude it")
         self._check(key)
         if _is_part(key.rpartition("/")[2]):
-            raise PermanentError(f"{key!r} is a name of bulk's temporary files: rename the object, or leave it out")
+            raise PermanentError(f"{key!r} is reserved for bulk's temporary files: rename the object, or exclude it")
 
     @staticmethod
     @functools.lru_cache(1 << 12)
@@ -165,7 +165,7 @@ class LocalStorage(Storage):
         except UnicodeEncodeError:
             encoded = b"\0"
         if b"\0" in encoded or any(part in ("", ".", "..") for part in key.split("/")):
-            raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or leave it out")
+            raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or exclude it")
         if len(encoded) > MAX_PATH or any(len(part) > MAX_NAME for part in encoded.split(b"/")):
             raise PermanentError(f"{key[:40]!r}… ({len(encoded)} bytes) is too long for the name of a file")
 
@@ -370,7 +370,7 @@ class LocalStorage(Storage):
             if _version(info) != entry.version:
                 raise ChangedError(f"{path} has changed since it was listed")
             if info.st_size != entry.size:
-                raise ChangedError(f"{path} has {info.st_size} bytes, and {entry.size} by the list")
+                raise ChangedError(f"{path} has {info.st_size} bytes, but the list gives {entry.size}")
 
         descriptor = self._open(entry.key)
         try:
@@ -384,7 +384,7 @@ class LocalStorage(Storage):
                 try:
                     check(self._look(entry.key))
                 except MissingError:
-                    raise ChangedError(f"{path} is gone since it was opened") from None
+                    raise ChangedError(f"{path} was removed after it was opened") from None
         finally:
             os.close(descriptor)
 
@@ -479,7 +479,7 @@ class LocalUpload(Upload):
         self._output.mode = mode
 
     def _failed(self, error: OSError) -> Exception:
-        """Return the error for a file that cannot be replaced, or another error with the whole path."""
+        """Return the error for a file that cannot be replaced, or another error with the full path."""
         path = self._storage._say(self._key)
         if error.errno == errno.ELOOP:
             return self._storage._refused(path, stat.S_IFLNK)

@@ -181,8 +181,8 @@ def read_lock(data: bytes) -> dict[str, Any]:
 
 def _sentence(url: str, other: dict[str, Any]) -> str:
     return (
-        f"{url}: process {other['process']} on {other['host']} works on it ({other['command']}, {other['since']}): "
-        "wait for its end, or end it"
+        f"{url}: process {other['process']} on {other['host']} is working on it "
+        f"({other['command']}, {other['since']}): wait until it ends, or end it"
     )
 
 

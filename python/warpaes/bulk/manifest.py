@@ -207,7 +207,7 @@ class Manifest:
             root = json.loads(text)
             if root["format"] != FORMAT:
                 raise ManifestError(
-                    f"{place} is of another version, {root['format']!r:.60}: use the warpaes that made it"
+                    f"{place} has another version, {root['format']!r:.60}: use the version of warpaes that wrote it"
                 )
             dataset, held, found = root["dataset"], root["manifest_key"], json.loads(code)["hmac_sha256"]
             if not all(isinstance(each, str) for each in (dataset, held["key_id"], held["wrapped"], found)):
@@ -225,7 +225,7 @@ class Manifest:
             if signer is None:
                 by = f"key {held['key_id']}" if held["key_id"] else str(held.get("source"))
                 raise ManifestError(
-                    f"{place}: no key that was given has saved it; it names {by!r:.80}: give that key with -k, or "
+                    f"{place}: none of the given keys saved it; it names {by!r:.80}: give that key with -k, or "
                     "restore the manifest"
                 )
             if not hmac.compare_digest(signer.code(text).encode(), found.encode()):
@@ -265,7 +265,7 @@ class Manifest:
         try:
             data, _ = self.storage.get(shard.file)
         except MissingError:
-            raise ManifestError(f"{place} is missing, a part of the manifest: restore it from a copy") from None
+            raise ManifestError(f"{place}, a part of the manifest, is missing: restore it from a copy") from None
         if hashlib.sha256(data).hexdigest() != shard.sha256:
             raise ManifestError(f"{place} is not authentic, it was altered: restore it from a copy")
         try:
@@ -513,8 +513,7 @@ class Manifest:
         return text + b"\n" + _code_line(self.signer.code(text))
 
     def _look_again(self) -> bool:
-        """Load what another driver saved, or this one without receiving an answer; return False if it is not of this
-        job."""
+        """Load a manifest saved by another driver, or by this one without an answer; False if it is another job's."""
         assert self.signer is not None
         there = Manifest.load(self.storage, [self.signer.holder], self.signer)
         if there is None:
@@ -536,9 +535,9 @@ class Manifest:
             self.mine.add(number)
 
     def refresh(self) -> None:
-        """Load what other drivers of a shared job saved."""
+        """Load the rows that other drivers of a shared job saved."""
         if self.mine is not None and not self._look_again():
-            raise ManifestError(f"{self.storage.url}/{NAME} is of another job by now: this one ends")
+            raise ManifestError(f"{self.storage.url}/{NAME} now belongs to another job; this one ends")
 
     def _remove(self, file: str) -> None:
         try:

@@ -49,7 +49,7 @@ def text(values: dict[str, float], labels: dict[str, str]) -> str:
 
 
 class MetricsFile:
-    """A file that is replaced as a whole, for node_exporter's textfile collector."""
+    """A file for node_exporter's textfile collector, replaced atomically."""
 
     def __init__(self, path: str, labels: dict[str, str]) -> None:
         """Write to a path, from the first report on."""

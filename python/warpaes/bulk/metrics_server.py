@@ -54,7 +54,7 @@ class MetricsServer:
         """Start the HTTP server. The constructor raises OSError if the port is not free."""
         self._labels = labels
         self._values: dict[str, float] = dict.fromkeys(METRICS, 0.0)
-        self._line = "nothing is done yet"
+        self._line = "no work is done yet"
         outer, is_local = self, _is_loopback(host)
 
         class Handler(http.server.BaseHTTPRequestHandler):

@@ -158,7 +158,7 @@ class ObjectKeys(abc.ABC):
                 refused = error if refused is None or isinstance(error, InvalidTag) else refused
                 continue
             return keyset, key_id, next((each for each in records if each["key_id"] == key_id), None)
-        raise refused or PermanentError("there is no key that may have encrypted it: give -k")
+        raise refused or PermanentError("no key can have encrypted it: give -k")
 
     def _settle(self, row: Row, own: OwnKey | None, key_id: str) -> str:
         """Leave next to a written object only the record in use, and those that it replaced; return them."""

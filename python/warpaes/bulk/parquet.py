@@ -1,7 +1,7 @@
 """Parquet files as objects: encrypted by Parquet modular encryption, so that they stay Parquet files.
 
 The key of a file is its object's data key, and its AAD prefix is the object's associated data. Pages are copied without
-decoding. In clear a file has one form, whatever its original's layout was: that of `rewritten`.
+decoding. A file in clear always has the form of `rewritten`, for every original layout.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .transfer import AHEAD, check_digest
 
 
 def encryption(key: ParquetKey, key_id: str, associated: bytes) -> Encryption:
-    """Return how a file is encrypted: its key's id is what other readers find the key by."""
+    """Return the encryption of a file; other readers find the key by its id."""
     return Encryption(key.key, footer_key_metadata=key_id.encode(), aad_prefix=associated)
 
 
@@ -95,7 +95,7 @@ class StorageFile(io.RawIOBase):
         return data
 
     def sha256(self) -> str:
-        """Read the windows that are left, and return the digest of the whole object."""
+        """Read the windows that are left, and return the digest of the complete object."""
         assert self._digest is not None
         while self._digested < self._count:
             self._window(self._digested)
@@ -162,7 +162,7 @@ class ParquetFile:
 
 
 def _refusing(name: str, open_view: Callable[[], PlainView]) -> PlainView:
-    """Open a view; what the view refuses becomes an error of the object."""
+    """Open a view; its refusals become errors of the object."""
     try:
         return open_view()
     except FormatError as error:

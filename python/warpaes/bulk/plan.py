@@ -1,4 +1,4 @@
-"""The report of --dry-run: what a job would do."""
+"""The report of --dry-run: the effect of a job."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def report(manifest: Manifest, options: Options, source: Storage, target: Storag
             else:
                 done += 1
     if unknown:
-        notes.append(f"{unknown} objects of a list without sizes, which bytes does not count")
+        notes.append(f"{unknown} objects have no size in the list, so the number of bytes excludes them")
     if options.remove_source:
-        notes.append("--remove-source would remove the originals in the end")
+        notes.append("--remove-source would remove the originals at the end")
     return {
         "command": options.command,
         "dry_run": True,

@@ -128,14 +128,14 @@ class Datasets:
         """Return the keyset and the associated data of an object. Raises as ``key_of``."""
         key, associated = self.key_of(path)
         if not isinstance(key, Keyset):
-            raise KeysetError(f"{path} is a Parquet file of its dataset: the protocol warpaes-parquet reads it")
+            raise KeysetError(f"{path} is a Parquet file of its dataset: read it with the protocol warpaes-parquet")
         return key, associated
 
     def of_parquet(self, path: str) -> tuple[bytes, bytes]:
         """Return the key and the AAD prefix of an object that is a Parquet file. Raises as ``key_of``."""
         key, associated = self.key_of(path)
         if not isinstance(key, keys.ParquetKey):
-            raise KeysetError(f"{path} is not a Parquet file of its dataset: the protocol warpaes reads it")
+            raise KeysetError(f"{path} is not a Parquet file of its dataset: read it with the protocol warpaes")
         return key.key, associated
 
     def key_of(self, path: str) -> tuple[keys.DataKey, bytes]:
@@ -202,7 +202,7 @@ class Datasets:
             elif refused is not None:
                 raise refused
         if row is None:
-            raise InvalidTag(f"{path} is not an object of its dataset: the manifest does not have it")
+            raise InvalidTag(f"{path} is not an object of its dataset: the manifest does not contain it")
         return self._keyset(dataset, row), dataset.associated_data(row)
 
     def _keyset(self, dataset: _Dataset, row: Row) -> keys.DataKey:
@@ -247,9 +247,9 @@ class Datasets:
             raise ManifestError(f"{root} is the dataset {manifest.dataset}, not {id}")
         if id is None and pin is None and not self._is_at(root, manifest.job.target):
             raise ManifestError(
-                f"{root} is the dataset {manifest.dataset}, which was written to {manifest.job.target}: if it was "
-                f"moved or copied here, and not exchanged for another one, write {DATASET}id={manifest.dataset}; "
-                "before the key"
+                f"{root} is the dataset {manifest.dataset}, which was written to {manifest.job.target}: "
+                f"if you moved or copied it here, and nobody exchanged it, write "
+                f"{DATASET}id={manifest.dataset}; before the key"
             )
         if manifest.job.is_decrypted:
             raise ManifestError(f"{root} was made by decrypt: its objects are not encrypted")

@@ -26,8 +26,8 @@ class OfTarget(Run):
         there = self._loaded(lambda: self._load(self.target))
         if there is None:
             raise Refused(
-                f"{self.target.url} has no manifest: restore {NAME}, or `warpaes bulk adopt` makes one of the objects "
-                "that lie there"
+                f"{self.target.url} has no manifest: restore {NAME}, or create one from the existing "
+                f"objects with `warpaes bulk adopt`"
             )
         if there.job.is_decrypted:
             raise Refused(f"{self.target.url} was made by decrypt: there is nothing to re-encrypt")
@@ -47,7 +47,7 @@ class Rekey(OfTarget):
         begun = there.signer.holder is self.holders[0] and job.command == "rekey"
         if begun and (there.total("todo") or self._has_ended(there)):
             if job.options.get("envelope", "") != options.envelope:
-                raise Refused(f"this rekey was begun with --envelope {job.options.get('envelope')!r}")
+                raise Refused(f"this rekey was started with --envelope {job.options.get('envelope')!r}")
             if not self._joins:
                 if options.drop_missing:
                     self._drop_missing()
@@ -92,7 +92,7 @@ class Rekey(OfTarget):
             return False
 
         missing = self.manifest.drop(is_missing)
-        self.notes += [f"{row.key} is missing, and was taken out of the manifest" for row in missing[:SHOWN]]
+        self.notes += [f"{row.key} is missing and was removed from the manifest" for row in missing[:SHOWN]]
         if len(missing) > SHOWN:
             self.notes.append(f"and {len(missing) - SHOWN} more")
 
@@ -102,16 +102,16 @@ class Rekey(OfTarget):
         old_template = job.options.get("template")
         if options.template and keys.is_parquet(options.template) != keys.is_parquet(old_template):
             raise Refused(
-                f"--template {options.template}: the objects are under {old_template}, and rekey does not change their "
-                "format: decrypt them, and encrypt that"
+                f"--template {options.template}: the objects have the template {old_template}, and rekey "
+                f"does not change the format: decrypt them, and encrypt the result"
             )
         if not options.envelope and not job.options.get("envelope"):
             if there.signer.holder is holder:
                 raise Refused(f"all of {self.target.url} is under {holder}: give --new-key, or rotate KEY")
             if holder.key_id in job.used:
                 raise Refused(
-                    f"{holder}: objects of {self.target.url} were under it before, and old copies of them could come "
-                    "back: give a new key"
+                    f"{holder}: objects of {self.target.url} were once under this key, so old copies of them "
+                    f"would be accepted: give a new key"
                 )
         self._try_old_keys(there)
         job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
@@ -177,10 +177,10 @@ class Rewrap(OfTarget):
         job = there.job
         if not job.options.get("envelope"):
             raise Refused(
-                f"{self.target.url} is encrypted with a keyset itself, so nothing is wrapped: rekey changes its key"
+                f"a keyset encrypts {self.target.url} directly, so there are no wrapped keys: rekey changes its key"
             )
         if not self.new_specs:
-            raise Refused("--new-key is missing: the key that is to wrap the data keys")
+            raise Refused("--new-key is missing: give the key that will wrap the data keys")
         assert there.signer is not None
         if not (there.signer.holder is self.holders[0] and job.command == "rewrap" and there.total("todo")):
             self._ended(there)
@@ -188,7 +188,7 @@ class Rewrap(OfTarget):
             records, left = keys.rewrap_all(list(job.keys.values()), old, self.holders[0].source)
             job.keys = {record["key_id"]: record for record in records}
             if left:
-                self.notes.append(f"{len(left)} wrapped keys that a rekey has replaced stay under their old key")
+                self.notes.append(f"{len(left)} wrapped keys, which a rekey has replaced, stay under their old key")
             job.command, job.finished = "rewrap", False
             self._mark("rewrap", lambda row: row.is_sealed and bool(row.wrapped))
             job.wraps = job.wraps if there.signer.holder is self.holders[0] else 0

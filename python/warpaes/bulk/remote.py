@@ -1,4 +1,4 @@
-"""File systems of fsspec: for reading, and for writing if uploads appear as a whole."""
+"""File systems of fsspec: for reading, and for writing if uploads are atomic."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class RemoteStorage(Storage):
 
     def not_kept(self, replaced: Container[str]) -> Sequence[str]:
         """Return the attributes that fsspec does not provide."""
-        return ["types of content, metadata and tags, which are not read through fsspec"]
+        return ["content types, metadata and tags, which fsspec does not read"]
 
     def check_key(self, key: str) -> None:
         """Refuse names that a client or a server may interpret as outside the root."""
         if not key or "\0" in key or any(part in (".", "..") for part in key.split("/")):
-            raise PermanentError(f"{key!r} cannot be the name of an object: rename it, or leave it out")
+            raise PermanentError(f"{key!r} cannot be the name of an object: rename it, or exclude it")
 
     def list(self, key: str = "") -> Iterator[Entry]:
         """Find all files below the root."""
@@ -80,7 +80,7 @@ class RemoteStorage(Storage):
             raise MissingError(f"{self.url}: no such file or folder")
         for path, info in self._fs.find(self._root + "/" * self._web, detail=True).items():
             if not path.startswith(self._root):
-                raise OSError(f"{self.url}: the file system lists {path!r}, which lies elsewhere")
+                raise OSError(f"{self.url}: the file system lists {path!r}, which is outside of it")
             name = path[len(self._root) :].removeprefix("/")
             if self._web and ("?" in name or "#" in name):  # links that only sort a listing
                 continue
@@ -92,7 +92,7 @@ class RemoteStorage(Storage):
     def _entry(self, key: str, info: dict[str, Any]) -> Entry:
         size = info.get("size")
         if not isinstance(size, int) or size < 0:
-            raise OSError(f"{self._path(key)} does not tell its size: give a manifest, or copy it first")
+            raise OSError(f"{self._path(key)} does not report its size: give a manifest, or copy it first")
         return Entry(key, size, _version(info))
 
     def stat(self, key: str) -> Entry:
@@ -117,7 +117,7 @@ class RemoteStorage(Storage):
             if (now.size, now.version) != (entry.size, entry.version):
                 raise ChangedError(f"{self._path(entry.key)} has changed since it was listed")
         if len(data) != length:
-            raise OSError(f"{self._path(entry.key)} gave {len(data)} of {length} bytes")
+            raise OSError(f"{self._path(entry.key)} returned {len(data)} of {length} bytes")
         return data
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:

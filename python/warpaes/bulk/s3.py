@@ -346,9 +346,9 @@ class S3Storage(Storage):
             whole = "content-range" if answer.status_code == 206 else "content-length"
             total = answer.headers.get(whole, "").rpartition("/")[2]
             if total.isdigit() and int(total) != entry.size:
-                raise ChangedError(f"{self._say(entry.key)} has {total} bytes, and {entry.size} by the list")
+                raise ChangedError(f"{self._say(entry.key)} has {total} bytes, but the list gives {entry.size}")
             if len(data) != length:
-                raise ConnectionError(f"{len(data)} of {length} bytes came")
+                raise ConnectionError(f"only {len(data)} of {length} bytes arrived")
             if self.collects and offset == 0:
                 if len(self._collected) >= COLLECTED:  # for objects that are never requested
                     self._collected.clear()
@@ -436,7 +436,7 @@ class S3Storage(Storage):
                 try:
                     self.check(error, key)
                 except (ChangedError, MissingError):
-                    raise ExistsError(f"{self._say(key)} is there already, or has changed") from error
+                    raise ExistsError(f"{self._say(key)} already exists, or has changed") from error
                 if number + 1 == self.tries:
                     raise OSError(f"{self._say(key)}: no answer in {self.tries} tries: {error}") from error
             self.pause(number)

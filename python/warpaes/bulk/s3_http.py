@@ -61,7 +61,7 @@ def _read(raw: Any, most: int) -> bytes:
     try:
         data: bytes = raw.read(most + 1)
         if len(data) > most:
-            raise ConnectionError(f"more than {most} bytes came")
+            raise ConnectionError(f"more than {most} bytes arrived")
         return data
     except BaseException:
         raw.close()

@@ -134,11 +134,11 @@ class Storage(abc.ABC):
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
         """Begin an object of about `size` bytes, which must not exist, or be of the version `replace`."""
-        raise PermanentError(f"{self.url}: is only read here")
+        raise PermanentError(f"{self.url}: is read-only here")
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
-        """Write a small object as a whole under the same conditions; return its version."""
-        raise PermanentError(f"{self.url}: is only read here")
+        """Write a small object in one call under the same conditions; return its version."""
+        raise PermanentError(f"{self.url}: is read-only here")
 
     def get(self, key: str, most: int = MAX_SMALL) -> tuple[bytes, str]:
         """Return a small object of up to `most` bytes with its version, even if it is replaced during the call."""
@@ -157,11 +157,11 @@ class Storage(abc.ABC):
 
     def remove(self, entry: Entry) -> None:
         """Remove this version; a missing object is not an error."""
-        raise PermanentError(f"{self.url}: is only read here")
+        raise PermanentError(f"{self.url}: is read-only here")
 
     def sweep(self, keys: Names) -> int:
         """Remove temporary files or unfinished uploads of these objects; return how many."""
-        raise PermanentError(f"{self.url}: is only read here")
+        raise PermanentError(f"{self.url}: is read-only here")
 
     def mode_of(self, entry: Entry) -> int | None:
         """Return the permissions that a copy of an object should have; None where objects have none."""
@@ -196,7 +196,7 @@ class Storage(abc.ABC):
 
 
 def is_within(inner: Storage, outer: Storage) -> bool:
-    """Return whether a storage lies within another, or is the same."""
+    """Return whether a storage is inside another, or the same."""
     store, place = inner.place()
     other_store, other_place = outer.place()
     return store == other_store and _with_slash(place).startswith(_with_slash(other_place))

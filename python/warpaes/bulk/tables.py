@@ -92,7 +92,7 @@ def _size_of_pages(data: bytes, columns: Sequence[str]) -> int:
             at = min(offset for offset in (about[9], about.get(11)) if offset)
             end = at + about[7]
             if not 0 <= at <= end <= len(data):
-                raise ValueError("a column lies outside of the file")
+                raise ValueError("a column is outside of the file")
             while at < end:
                 page, at = _value(data, at, _STRUCT)
                 if min(page[2], page[3]) < 0:
@@ -161,7 +161,7 @@ def read_list(data: bytes, name: str) -> Iterator[tuple[str, int | None, str | N
         text = data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        sentence = f"{name}: line {line} is not UTF-8, which names are: rename the object, or leave it out"
+        sentence = f"{name}: line {line} is not UTF-8: rename the object, or remove the line"
         raise ValueError(sentence) from None
     # Other line ends that Python recognizes may be part of names.
     lines = (line.removesuffix("\r") for line in text.split("\n"))

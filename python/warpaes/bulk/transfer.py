@@ -94,7 +94,7 @@ class ReadAhead:
             at += len(piece)
 
     def sha256(self) -> str:
-        """Read the rest, and return the digest of the whole object."""
+        """Read the rest, and return the digest of the complete object."""
         assert self._digest is not None
         while self._digested < self.count:
             self.window(self._digested)
@@ -164,7 +164,7 @@ class Opened:
             check_digest(self.entry, self.ahead.sha256(), self._expected)
 
     def verify(self) -> None:
-        """Authenticate the whole object, and compare the digest."""
+        """Authenticate the complete object and compare the digest."""
         for _ in self.pieces():
             pass
 
@@ -177,7 +177,7 @@ class Opened:
 def check_digest(entry: Entry, digest: str, expected: str) -> None:
     """Raise ChangedError if an authentic object is not the manifest's."""
     if digest != expected:
-        raise ChangedError(f"{entry.key} is authentic, but not the object that the manifest has (SHA-256)")
+        raise ChangedError(f"{entry.key} is authentic, but differs from the object in the manifest (SHA-256)")
 
 
 class Out:

@@ -85,7 +85,7 @@ class Budget:
         self._changed = threading.Condition()
 
     def take(self, wanted: int) -> int:
-        """Wait until this many bytes are free. An object larger than the whole budget is processed alone."""
+        """Wait until this many bytes are free. An object larger than the budget is processed alone."""
         wanted = min(wanted, self.size)
         with self._turn, self._changed:
             self._changed.wait_for(lambda: self.free >= wanted)
@@ -214,7 +214,7 @@ class Worker(ObjectKeys):
     def _now(self, entry: Entry) -> Entry:
         now = self.source.stat(entry.key)
         if now.size != entry.size:
-            raise ChangedError(f"{entry.key} has {now.size} bytes, and {entry.size} by the manifest")
+            raise ChangedError(f"{entry.key} has {now.size} bytes, but the manifest gives {entry.size}")
         return now
 
     def _opened(self, row: Row) -> transfer.Opened | ParquetFile:
@@ -296,7 +296,7 @@ class Worker(ObjectKeys):
                 plain = hashlib.sha256() if plain is not None else None
                 written, digest = write(self.target.stat(row.key).version)
             elif isinstance(error, ExistsError) and config.command != "rekey":
-                raise ExistsError(f"{error}, and this job has not written it: --overwrite replaces it") from error
+                raise ExistsError(f"{error}, and this job did not write it: --overwrite replaces it") from error
             else:
                 raise
         if config.verify and not adopted:
@@ -324,7 +324,7 @@ class Worker(ObjectKeys):
         if isinstance(key, keys.ParquetKey) and isinstance(source, ParquetFile):
             return source.pieces(parquet.encryption(key, key_id, associated))
         if key is not None and (isinstance(source, ParquetFile) or isinstance(key, keys.ParquetKey)):
-            raise FormatError(f"{source.entry.key} is of another format than the job's template: decrypt it")
+            raise FormatError(f"{source.entry.key} has another format than the job's template: decrypt it")
         return source.pieces()
 
     def _attributes(self, row: Row) -> Attributes:
@@ -341,7 +341,7 @@ class Worker(ObjectKeys):
         found = self.target.attributes(self.target.stat(row.key))
         for name in NAMES:
             if found.get(name) != expected.get(name) and name in expected and name not in self.config.given:
-                raise ChangedError(f"{row.key} is authentic, but its {name} is not the one that the manifest has")
+                raise ChangedError(f"{row.key} is authentic, but its {name} differs from the manifest")
 
     def _from_file_to_file(
         self, row: Row, replace: str | None, attempt: Attempt, share: Share, keyset: keys.DataKey | None
@@ -447,7 +447,7 @@ class Worker(ObjectKeys):
             there.verify()
             digest = there.ahead.sha256()
         if row.sha256 and digest != row.sha256:
-            raise ChangedError(f"{row.key} is authentic, but not the object that the old manifest has (SHA-256)")
+            raise ChangedError(f"{row.key} is authentic, but differs from the object in the old manifest (SHA-256)")
         wrapped = ""
         if record is not None:
             place = keys.Place(self.config.dataset, row.key, self.config.job)
@@ -471,7 +471,7 @@ class Worker(ObjectKeys):
         return {"wrapped": self._put_records(row.key, records), "todo": ""}
 
     def _remove(self, number: int, row: Row, share: Share) -> dict[str, Any]:
-        """Remove an original, after comparing it with its copy byte by byte, as both lie there now."""
+        """Remove an original after comparing it byte by byte with its present copy."""
         share.take(self.config.memory_of("", row.size))
         keyset: keys.DataKey | None
         if self.config.command == "decrypt":

@@ -37,8 +37,8 @@ class BlockCipherAlgorithm(CipherAlgorithm):
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled."""
         raise TypeError(
-            f"this {type(self).__name__} cannot be pickled, because its key would be in the pickle: send the key in a "
-            "way that you trust, and make it there"
+            f"this {type(self).__name__} cannot be pickled, because the pickle would contain its key: "
+            f"send the key in a way that you trust, and create the object there"
         )
 
 

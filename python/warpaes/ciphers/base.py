@@ -19,7 +19,7 @@ class CipherContext(abc.ABC):
 
     @abc.abstractmethod
     def update(self, data: Buffer) -> bytes:
-        """Encrypt or decrypt the next piece and return the output. ECB and CBC return whole blocks only."""
+        """Encrypt or decrypt the next piece and return the output. ECB and CBC return only complete blocks."""
 
     @abc.abstractmethod
     def update_into(self, data: Buffer, buf: Buffer) -> int:
@@ -117,7 +117,7 @@ class Cipher:
         return self._context(False)
 
     def encrypt_into(self, data: Data, buf: Data, *, data_unit_bytes: int = 0, stream: Any = None) -> int:
-        """Encrypt a whole message in one call; not for GCM.
+        """Encrypt a complete message in one call; not for GCM.
 
         Args:
             data: The plaintext: a buffer or tensor without gaps between its elements, in host or device memory. The
@@ -143,7 +143,7 @@ class Cipher:
         return self._crypt(True, data, buf, data_unit_bytes, stream)
 
     def decrypt_into(self, data: Data, buf: Data, *, data_unit_bytes: int = 0, stream: Any = None) -> int:
-        """Decrypt a whole message in one call; arguments, result and exceptions as for ``encrypt_into``."""
+        """Decrypt a complete message in one call; arguments, result and exceptions as for ``encrypt_into``."""
         return self._crypt(False, data, buf, data_unit_bytes, stream)
 
     def _supported_mode(self) -> Mode:
@@ -161,5 +161,5 @@ class Cipher:
     def _crypt(self, encrypt: bool, data: Data, buf: Data, data_unit_bytes: int, stream: Any) -> int:
         mode = self._supported_mode()
         if isinstance(mode, ModeWithAuthenticationTag):
-            raise UnsupportedAlgorithm("whole messages of GCM: warpaes.aead.AESGCM")
+            raise UnsupportedAlgorithm("use warpaes.aead.AESGCM for complete messages of GCM")
         return _native.crypt(mode._number, encrypt, self.algorithm.key, mode._iv, data, buf, data_unit_bytes, stream)

@@ -59,7 +59,7 @@ def _named(path: str) -> Iterator[None]:
 def _put(path: str | None, content: bytes) -> None:
     if path is None:
         if sys.stdout.isatty():
-            raise ValueError("keys are not for a terminal: give -o FILE, or a pipe")
+            raise ValueError("keys are not written to a terminal: give -o FILE or a pipe")
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
@@ -77,15 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     words = parser.add_subparsers(dest="word", required=True, metavar="WORD")
     for name, text in (
-        ("new", "a new keyset, wrapped by the source"),
-        ("wrap", "a keyset in clear, wrapped by the source"),
-        ("open", "a wrapped keyset in clear: for `warpaes -k exec:…`"),
-        ("new-kek", "a new key-encryption key, for file:PATH"),
+        ("new", "create a new keyset, wrapped by the source"),
+        ("wrap", "wrap a keyset in clear"),
+        ("open", "unwrap a keyset, for `warpaes -k exec:…`"),
+        ("new-kek", "create a new key-encryption key, for file:PATH"),
     ):
         word = words.add_parser(name, help=text)
         if name != "new-kek":
             word.add_argument("source", metavar="SOURCE", help="a key source's URL")
-            word.add_argument("--aad", default="", help="associated data: the same to open it")
+            word.add_argument("--aad", default="", help="associated data, also required to open the keyset")
         if name in ("wrap", "open"):
             word.add_argument("keyset", metavar="KEYSET")
         if name == "new":

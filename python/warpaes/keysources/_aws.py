@@ -96,12 +96,12 @@ class AwsKmsSource(KeySource):
                 kind = DeniedError
             said = printable(str(error.response.get("Error", {}).get("Message", "")))
             if code == str(status):  # boto3 takes the whole of an answer without a code as its message
-                said = "the answer has no code of an error"
+                said = "the answer has no error code"
             raise kind(f"{self.name}: {operation} is refused: {printable(code)}: {said}") from None
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
             raise DeniedError(f"{self.name}: {printable(str(error))}") from None
         except (exceptions.ResponseStreamingError, exceptions.IncompleteReadError, KeyError) as error:
-            raise BadAnswerError(f"{self.name}: the answer is cut off or none: {printable(str(error))}") from None
+            raise BadAnswerError(f"{self.name}: the answer is truncated or empty: {printable(str(error))}") from None
         except exceptions.BotoCoreError as error:
             kind = BadAnswerError if type(error).__name__ == "ResponseParserError" else UnavailableError
             raise kind(f"{self.name}: {printable(str(error))}") from None

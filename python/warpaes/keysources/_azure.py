@@ -44,7 +44,7 @@ MOST_CLIENTS = 16
 
 
 def _bounded(name: str) -> Any:
-    """Return a policy of Azure's pipelines that reads no more of an answer than a key manager has to say."""
+    """Return a policy for Azure's pipelines that limits the length of an answer."""
     from azure.core.pipeline.policies import HTTPPolicy
 
     class Bounded(HTTPPolicy):  # type: ignore[type-arg]
@@ -159,7 +159,7 @@ class AzureKeyVaultSource(KeySource):
             raise KeySourceError(f"{self.name}: {printable(str(error))}") from None
         except (AttributeError, KeyError, TypeError, ValueError) as error:  # the client's exceptions for other answers
             raise BadAnswerError(
-                f"{self.name}: the answer to {operation} is not what the protocol says ({type(error).__name__})"
+                f"{self.name}: the answer to {operation} does not follow the protocol ({type(error).__name__})"
             ) from None
 
     @staticmethod
@@ -188,7 +188,7 @@ class AzureKeyVaultSource(KeySource):
                 f"{self.name}: the client may not get the key, so its newest version is unknown: name a version"
             )
         if not _VERSION.fullmatch(version) or not isinstance(answer.encrypted_key, bytes):
-            raise BadAnswerError(f"{self.name}: the answer to wrap_key is of another key")
+            raise BadAnswerError(f"{self.name}: the answer to wrap_key names another key")
         sealed = AESGCM(once).encrypt(_NONCE, data_key, self._bound(version, associated_data))
         parts = {"version": version, "key": answer.encrypted_key, "sealed": sealed}
         return json.dumps(
@@ -199,7 +199,7 @@ class AzureKeyVaultSource(KeySource):
         """Decrypt with the key that the vault unwraps."""
         from ..aead import AESGCM
 
-        altered = InvalidUnwrap(f"{self.name}: this wrapped key was altered, or another kind of source has made it")
+        altered = InvalidUnwrap(f"{self.name}: this wrapped key was altered, or another kind of source wrapped it")
         try:
             parts = json.loads(wrapped)
             version = parts["version"]
@@ -214,7 +214,7 @@ class AzureKeyVaultSource(KeySource):
         try:
             return AESGCM(once).decrypt(_NONCE, sealed, self._bound(version, associated_data))
         except InvalidTag:
-            raise InvalidUnwrap(f"{self.name}: other associated data, or an altered wrapped key") from None
+            raise InvalidUnwrap(f"{self.name}: the associated data differ, or the wrapped key was altered") from None
 
     def _bound(self, version: str, associated_data: bytes) -> bytes:
         return LABEL + f"{self._key}/{version} ".encode() + associated_data

@@ -63,7 +63,7 @@ class Client:
         thread.start()
         if not concurrent.futures.wait([future], MOST_SECONDS).done:
             self._late.append(thread)
-            raise UnavailableError(f"{self._name}: no whole answer within {MOST_SECONDS:g} s")
+            raise UnavailableError(f"{self._name}: no complete answer within {MOST_SECONDS:g} s")
         return future.result()
 
     def close(self, close: Callable[[Any], None]) -> None:

@@ -49,7 +49,9 @@ class GcpKmsSource(KeySource):
         if scheme == "gcp-kms+http":
             self._host, _, name = rest.partition("/")
             if not _HERE.fullmatch(self._host):
-                raise ValueError("gcp-kms+http: works on this machine only: keys would cross the network in clear")
+                raise ValueError(
+                    "gcp-kms+http: works only on this machine, because keys would cross the network in clear"
+                )
         if not _NAME.fullmatch(name):
             raise ValueError(
                 "gcp-kms: must be gcp-kms://projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/NAME"

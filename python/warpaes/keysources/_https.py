@@ -50,7 +50,7 @@ class Client:
             name: The server's name in messages.
             url: https://HOST[:PORT][/PREFIX].
             context: None, for http:// to this machine only.
-            timeout: The limit for connecting, and then for the whole of an answer, in seconds.
+            timeout: The limit for connecting, and then for the complete answer, in seconds.
         """
         parts = urlsplit(url)
         if parts.scheme != ("http" if context is None else "https") or not parts.hostname:
@@ -110,7 +110,7 @@ class Client:
             return DeniedError(f"{self._name}: the server's certificate is not accepted: {error.verify_message}")
         if isinstance(error, ssl.SSLError):
             return DeniedError(
-                f"{self._name}: TLS failed, as with a certificate that the server refuses: {error.reason or error}"
+                f"{self._name}: TLS failed, perhaps because the server refuses the certificate: {error.reason or error}"
             )
         if isinstance(error, http.client.HTTPException):
             return BadAnswerError(f"{self._name}: the answer is cut off or is not HTTP ({type(error).__name__})")

@@ -96,7 +96,7 @@ class StreamingKeys:
 
 def _field(holder: Any, name: str, kind: type) -> Any:
     if not isinstance(holder, dict) or type(holder.get(name)) is not kind:
-        raise KeysetError(f"has no proper '{name}'")
+        raise KeysetError(f"has no valid '{name}'")
     return holder[name]
 
 
@@ -104,10 +104,10 @@ def _kek(key: Any) -> tuple[bytes, aead.AESGCM]:
     """Return prefix and cipher of one enabled key."""
     prefix_type = _field(key, "outputPrefixType", str)
     if prefix_type not in PREFIXES[1:]:
-        raise KeysetError("has no proper 'outputPrefixType'")
+        raise KeysetError("has no valid 'outputPrefixType'")
     number = _field(key, "keyId", int)
     if not 0 < number < 2**32:
-        raise KeysetError("has no proper 'keyId'")
+        raise KeysetError("has no valid 'keyId'")
     first = {"TINK": b"\1", "CRUNCHY": b"\0", "LEGACY": b"\0"}.get(prefix_type)
     try:
         cipher = _aes_key(_field(key["keyData"], "value", str))
@@ -119,7 +119,7 @@ def _kek(key: Any) -> tuple[bytes, aead.AESGCM]:
 def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
     parsed = parse_object(text)
     if "encryptedKeyset" in parsed:
-        raise KeysetError("is encrypted itself: a key-encryption key has to be in clear here")
+        raise KeysetError("is encrypted: a key-encryption key must be in clear here")
     primary = _field(parsed, "primaryKeyId", int)
     found: list[tuple[bytes, aead.AESGCM]] = []
     primary_url = None
@@ -127,7 +127,7 @@ def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
         try:
             status = _field(key, "status", str)
             if status not in STATES[1:]:
-                raise KeysetError("has no proper 'status'")
+                raise KeysetError("has no valid 'status'")
             is_primary = _field(key, "keyId", int) == primary
             if status == "ENABLED":
                 url = _field(_field(key, "keyData", dict), "typeUrl", str)
@@ -140,7 +140,7 @@ def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
         except KeysetError as error:
             raise KeysetError(f"its key {position + 1} {error}") from None
     if primary_url is None:
-        raise KeysetError("has no key of the number in 'primaryKeyId'")
+        raise KeysetError("has no key with the number in 'primaryKeyId'")
     return _Keks(found) if primary_url == AEAD_URL else StreamingKeys(Keyset.parse(text))
 
 
@@ -159,7 +159,7 @@ def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
     except ValueError as error:
         raise KeysetError(
             f"{name}: is neither a key in hexadecimal nor a keyset in Tink's JSON that wraps keys: {error}; "
-            "`warpaes keysources new-kek` makes one"
+            "`warpaes keysources new-kek` creates one"
         ) from None
 
 
@@ -211,7 +211,7 @@ class LocalSource(KeySource):
             return self._opened().unwrap(wrapped, associated_data)
         except (InvalidTag, FormatError):
             raise InvalidUnwrap(
-                f"{self.name}: opens no such wrapped key: another key, other associated data, or altered"
+                f"{self.name}: cannot open this wrapped key: the key or the associated data differ, or it was altered"
             ) from None
 
     def close(self) -> None:
@@ -235,7 +235,7 @@ def file_source(path: str) -> LocalSource:
 def program_source(command: str) -> LocalSource:
     """Return a source with a key that a program prints; the shell runs it once."""
     if not command.strip():
-        raise ValueError("exec: is followed by no command")
+        raise ValueError("exec: needs a command that prints a key")
     name = program_name(command)
 
     def read() -> bytes:

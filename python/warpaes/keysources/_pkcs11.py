@@ -38,12 +38,12 @@ class Pkcs11Source(ProvingSource):
             if name == "pin-value":
                 raise ValueError("pkcs11: pin-value: other processes can read it: use pin-source=file:PATH or env:NAME")
             if name not in ("module-path", "pin-source"):
-                raise ValueError(f"pkcs11: {name}: is unknown; there are module-path and pin-source")
+                raise ValueError(f"pkcs11: {name}: is unknown; use module-path or pin-source")
         for name in named:
             if name not in ("token", "object", "id", "type"):
-                raise ValueError(f"pkcs11: {name}: is unknown; there are token, object and id")
+                raise ValueError(f"pkcs11: {name}: is unknown; use token, object or id")
         if "token" not in named or not ("object" in named or "id" in named):
-            raise ValueError("pkcs11: must say token=LABEL, and object=LABEL or id=… of the key")
+            raise ValueError("pkcs11: must contain token=LABEL, and object=LABEL or id=… of the key")
         self.name = f"pkcs11:{path}"
         self._token = unquote(named["token"])
         self._object = unquote(named["object"]) if "object" in named else None
@@ -102,7 +102,7 @@ class Pkcs11Source(ProvingSource):
                     if not found:
                         raise UnknownKeyError(f"{self.name}: the token has no such AES key")
                     if len(found) > 1:
-                        raise UnknownKeyError(f"{self.name}: the token has several; name one by id=… too")
+                        raise UnknownKeyError(f"{self.name}: the token has several such keys; also give id=…")
                     yield found[0]
             except (exceptions.NoSuchToken, exceptions.TokenNotPresent, exceptions.DeviceRemoved):
                 raise UnavailableError(f"{self.name}: there is no such token") from None
@@ -111,7 +111,7 @@ class Pkcs11Source(ProvingSource):
             except (exceptions.PinLocked, exceptions.PinExpired, exceptions.UserPinNotInitialized) as error:
                 raise DeniedError(f"{self.name}: the PIN cannot be used: {type(error).__name__}") from None
             except exceptions.MultipleTokensReturned:
-                raise UnavailableError(f"{self.name}: there are several tokens of this label") from None
+                raise UnavailableError(f"{self.name}: several tokens have this label") from None
             except exceptions.PKCS11Error as error:
                 raise KeySourceError(f"{self.name}: the token failed: {type(error).__name__} {error}") from None
 
@@ -138,7 +138,8 @@ class Pkcs11Source(ProvingSource):
                     exceptions.FunctionFailed):  # fmt: skip
                 # Modules report a wrong tag differently; SoftHSM by GeneralError.
                 raise InvalidUnwrap(
-                    f"{self.name}: does not open this wrapped key: another key, other associated data, or altered"
+                    f"{self.name}: cannot open this wrapped key: the key or the associated data differ, or it was "
+                    "altered"
                 ) from None
         return opened
 

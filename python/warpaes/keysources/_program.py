@@ -59,7 +59,7 @@ def run_program(
     if process.returncode != 0:
         end = f"exit status {process.returncode}" if process.returncode > 0 else f"signal {-process.returncode}"
         said = (errors or b"").decode(errors="replace").strip().replace("\n", "; ")
-        raise KeySourceError(f"{name}: failed with {end}{': ' if said else ''}{said}; nothing of it was taken")
+        raise KeySourceError(f"{name}: failed with {end}{': ' if said else ''}{said}; its output was not used")
     return output
 
 

@@ -110,7 +110,7 @@ class ProvingSource(KeySource):
         probe, purpose = secrets.token_bytes(32), b"warpaes probe"
         wrapped = self._wrap(probe, purpose)
         if self._unwrap(wrapped, purpose) != probe:
-            raise BadAnswerError(f"{self.name}: it does not unwrap the key that it has just wrapped")
+            raise BadAnswerError(f"{self.name}: it cannot unwrap the key that it has just wrapped")
         self._must_refuse(wrapped, purpose)
 
     def _must_refuse(self, wrapped: bytes, associated_data: bytes) -> None:

@@ -84,7 +84,7 @@ def _serialize(keyset: dict[str, Any]) -> bytes:
 
 def _name(names: list[str], value: Any) -> str:
     if not isinstance(value, int) or not 0 < value < len(names):
-        raise KeysetError("a key of the keyset has a status, prefix or material that there is not")
+        raise KeysetError("a key of the keyset has an unknown status, prefix or material")
     return names[value]
 
 
@@ -119,7 +119,7 @@ def _parse(message: bytes) -> dict[str, Any]:
         if not isinstance(keyset["primaryKeyId"], int):
             raise KeysetError("the keyset's primary key is not a number")
     except (KeyError, UnicodeDecodeError):
-        raise KeysetError("encryptedKeyset does not hold a keyset of Tink's") from None
+        raise KeysetError("encryptedKeyset does not contain a Tink keyset") from None
     return keyset
 
 
@@ -202,7 +202,7 @@ def read_keyset(text: bytes | str, source: KeySource, associated_data: bytes = b
     except KeysetError as error:
         raise KeysetError(f"not an encrypted keyset in Tink's JSON: it {error}") from None
     if "keyEncryptionKey" in wrapped:
-        raise KeysetError("the keyset is under a passphrase, and not under a key source: `warpaes -k` opens it")
+        raise KeysetError("the keyset is under a passphrase, not under a key source: `warpaes -k` opens it")
     if "encryptedKeyset" not in wrapped:
         raise KeysetError("not an encrypted keyset in Tink's JSON: it has no encryptedKeyset")
     if unknown := sorted(wrapped.keys() - {"encryptedKeyset", "keysetInfo"}):
@@ -214,5 +214,5 @@ def read_keyset(text: bytes | str, source: KeySource, associated_data: bytes = b
     keyset = _parse(source.unwrap(sealed, associated_data))
     # Commands show it without opening the keyset.
     if "keysetInfo" in wrapped and not _agrees(wrapped["keysetInfo"], _info(keyset)):
-        raise KeysetError("keysetInfo is not that of the encrypted keys: it was altered")
+        raise KeysetError("keysetInfo does not match the encrypted keys: it was altered")
     return Keyset.parse(json.dumps(keyset))

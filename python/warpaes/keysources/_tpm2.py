@@ -50,7 +50,7 @@ class Tpm2Source(KeySource):
         try:
             self._tpm("createprimary", "-Q", "-C", "o", "-G", "ecc", "-c", context)
         except KeySourceError as error:
-            raise UnavailableError(f"{error} (is there a TPM, and may we use it?)") from None
+            raise UnavailableError(f"{error} (is there a TPM, and may this user access it?)") from None
         return context
 
     def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
@@ -88,13 +88,14 @@ class Tpm2Source(KeySource):
                 kek = self._tpm("unseal", "-c", sealed, *(["-p", f"pcr:{self._pcr}"] if self._pcr else []))
             except KeySourceError as error:
                 raise InvalidUnwrap(
-                    f"{self.name}: the TPM does not open it: another machine or state, or altered ({error})"
+                    f"{self.name}: the TPM cannot open it: the machine or its state differs, or it was altered "
+                    f"({error})"
                 ) from None
         try:
             return aead.AESGCM(kek).decrypt(wrapped[at : at + NONCE_BYTES], wrapped[at + NONCE_BYTES :],
                                             wrapped[:at] + associated_data)  # fmt: skip
         except (InvalidTag, ValueError):
-            raise InvalidUnwrap(f"{self.name}: is altered, or has other associated data") from None
+            raise InvalidUnwrap(f"{self.name}: was altered, or has other associated data") from None
 
     def _parts(self, wrapped: bytes) -> tuple[bytes, bytes, int]:
         at, parts = len(MAGIC), []
@@ -103,5 +104,5 @@ class Tpm2Source(KeySource):
             parts.append(wrapped[at + 2 : at + 2 + length])
             at += 2 + length
         if not wrapped.startswith(MAGIC) or len(wrapped) < at + NONCE_BYTES + TAG_BYTES or len(wrapped) > MOST_PART * 3:
-            raise InvalidUnwrap(f"{self.name}: is not what this kind of source has wrapped, or cut off")
+            raise InvalidUnwrap(f"{self.name}: was not wrapped by this kind of source, or is truncated")
         return parts[0], parts[1], at

@@ -41,9 +41,11 @@ def _token() -> str:
 
 
 def _header(place: str, value: str) -> str:
-    """Return what a header of a request can have; http.client's own message would repeat the token."""
+    """Return text that a request header can contain; http.client's own message would repeat the token."""
     if not value.isascii() or not value.isprintable() or not value:
-        raise DeniedError(f"vault-transit: {place} is empty, or has characters that no header of a request can have")
+        raise DeniedError(
+            f"vault-transit: {place} is empty, or has characters that are not allowed in a request header"
+        )
     return value
 
 
@@ -64,7 +66,7 @@ class VaultTransitSource(ProvingSource):
             raise ValueError(f"vault-transit: must be vault-transit://HOST[:PORT]/MOUNT/keys/NAME, not '{parts.path}'")
         if plain and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
             raise ValueError(
-                "vault-transit+http: works on this machine only: the token would cross the network in clear"
+                "vault-transit+http: works only on this machine, because the token would cross the network in clear"
             )
         self.name = f"{parts.scheme}://{parts.netloc}/{mount}/keys/{key}"
         self._mount, self._key = quote(mount), quote(key, safe="")
@@ -129,7 +131,7 @@ class VaultTransitSource(ProvingSource):
         except UnicodeDecodeError:
             text = ""
         if not text.startswith("vault:v"):
-            raise InvalidUnwrap(f"{self.name}: what is wrapped is not Vault's: it does not begin with 'vault:v'")
+            raise InvalidUnwrap(f"{self.name}: the wrapped key is not Vault's: it does not begin with 'vault:v'")
         body = self._body("", b"", associated_data) | {"ciphertext": text}
         try:
             return base64.b64decode(self._ask("decrypt", body, "plaintext"), validate=True)

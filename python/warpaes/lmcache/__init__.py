@@ -90,7 +90,9 @@ def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
     if keyset is not None:
         for name in ("aes_bits", "key_provider"):
             if name in options:
-                raise ValueError(f"warpaes serde: {name} is for master_key_path; frames of a keyset have 256 bits")
+                raise ValueError(
+                    f"warpaes serde: {name} applies only to master_key_path; frames of a keyset have 256 bits"
+                )
         if not isinstance(keyset, (str, Keyset)):
             raise ValueError("warpaes serde: keyset must be the place of a keyset")
         frames = Frames.of_keyset(as_keyset(keyset))

@@ -5,7 +5,7 @@ become CryptoTensors under the same names, and ``warpaes-model.json`` names ever
 tensors. Within ``unlocked``, ``from_pretrained`` of transformers and diffusers loads such a folder as it loads one in
 clear.
 
-docs/serving.md describes the encrypted parts, and what the host sees.
+docs/serving.md describes the encrypted parts, and the data that the host can see.
 """
 
 from ._encrypt import encrypt

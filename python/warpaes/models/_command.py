@@ -29,8 +29,8 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 ]
 
 DESCRIPTION = """\
-Encrypted model folders (Hugging Face's layout): *.safetensors are encrypted,
-all other files are in clear, and a manifest authenticates every file.
+Encrypts and authenticates model folders in Hugging Face's layout: *.safetensors
+are encrypted, all other files are in clear, and a manifest authenticates all.
 PLACE of a keyset: PATH, env:NAME, fd:NUMBER, exec:COMMAND; docs/keys.md
 """
 
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
                 action="append",
                 default=[],
                 metavar="NAME",
-                help="copy this file too, though it may have weights",
+                help="also copy this file, which may contain weights, in clear",
             )
             each.add_argument("target", metavar="TARGET", help="the new folder; it must not exist")
         each.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -80,7 +80,7 @@ def _run(given: argparse.Namespace) -> tuple[dict[str, Any], str]:
     found = inspect(given.folder)
     lines = [f"{what.replace('_', ' ')}: {printable(name)} ({size} bytes)" for what in ("encrypted", "in_clear")
              for name, size in found[what].items()]  # fmt: skip
-    return found, "\n".join([f"key: {found['key_id']}", *lines, "nothing of this was authenticated"])
+    return found, "\n".join([f"key: {found['key_id']}", *lines, "nothing was authenticated"])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

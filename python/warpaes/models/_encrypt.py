@@ -34,13 +34,13 @@ def encrypt(
 
     Every ``*.safetensors`` becomes an encrypted file of the same name, which readers without the key refuse.
     Configurations, tokenizers, programs, texts and pictures are copied in clear, and the manifest binds their content.
-    Any other file is refused, because it may have weights. Subfolders are kept; a hub client's own files are left out.
+    Any other file is refused, because it may have weights. Subfolders are kept; a hub client's own files are skipped.
 
     Args:
         source: The folder in clear. It must not change during the call.
         target: The new folder, which must not exist.
         keys: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts.
-        clear: Names of other files, with slashes, that are to be copied in clear.
+        clear: Names of other files, with slashes, to copy in clear.
 
     Returns:
         The size in bytes of each file that is in clear in the target, by its name.
@@ -82,12 +82,12 @@ def _places(source: str) -> list[str]:
 
 
 def _check_link(path: str, places: list[str]) -> None:
-    """Refuse a file that would be copied in clear and lies elsewhere, such as a key that a cloned model links to."""
+    """Refuse a file outside the model that would be copied in clear, such as a key that a cloned model links to."""
     real = os.path.realpath(path)
     if not any(os.path.commonpath([place, real]) == place for place in places):
         raise FormatError(
-            f"{path} is a link to a file outside of the model, which would be copied in clear: put the file itself "
-            "there, or name it as one that may be in clear"
+            f"{path} is a link to a file outside of the model, which would be copied in clear: "
+            f"replace the link with the file, or name it as a file that may be in clear"
         )
 
 
@@ -101,8 +101,8 @@ def _check(source: str, names: list[str], clear: Collection[str]) -> None:
     for name in names:
         if not name.endswith(WEIGHTS) and not name.lower().endswith(IN_CLEAR) and name not in clear:
             raise FormatError(
-                f"{os.path.join(source, name)} may have weights, and would be copied in clear: convert it to "
-                f"*{WEIGHTS}, remove it, or name it as one that may be in clear"
+                f"{os.path.join(source, name)} may contain weights, and would be copied in clear: convert "
+                f"it to *{WEIGHTS}, remove it, or name it as a file that may be in clear"
             )
         if not name.endswith(WEIGHTS) and name not in clear:
             _check_link(os.path.join(source, name), places)
@@ -143,7 +143,7 @@ def _entries(path: str) -> tuple[dict[str, Any], dict[str, str], int]:
             if not 0 <= first <= end <= size or not isinstance(entry["dtype"], str):
                 raise ValueError
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        raise FormatError(f"{path} is not a file of safetensors") from None
+        raise FormatError(f"{path} is not a safetensors file") from None
     if any(name.startswith("__") for name in metadata):
         raise FormatError(f"{path} is encrypted already")
     return entries, metadata, len(header)

@@ -30,10 +30,10 @@ def header_of(path: str) -> bytes:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
         if not 0 < length <= MOST_HEADER:
-            raise FormatError(f"{path} is not a file of tensors")
+            raise FormatError(f"{path} is not a safetensors file")
         header = start + file.read(length)
     if len(header) != 8 + length:
-        raise FormatError(f"{path} is cut off in its header")
+        raise FormatError(f"{path} ends inside its header")
     return header
 
 
@@ -90,20 +90,20 @@ class Folder:
         except (KeyError, TypeError, ValueError, RecursionError):
             raise FormatError(f"{place} is not a manifest of a model: restore it") from None
         if found != FORMAT:
-            raise FormatError(f"{place} is of another version, {found!r:.40}: use the warpaes that made it")
+            raise FormatError(f"{place} has another version, {found!r:.40}: use the version of warpaes that wrote it")
         every = keys_of(keys)
         if key_id not in every:
             raise KeysetError(f"{place}: the keyset has no enabled key {key_id!r:.20}, which encrypts this model")
         self.keys = every[key_id]
         if not hmac.compare_digest(_code(self.keys, text), code):
-            raise InvalidTag(f"{place} is not authentic: it was altered, or this is another key")
+            raise InvalidTag(f"{place} is not authentic: it was altered, or the key is wrong")
         self.identity = hashlib.sha256(text).hexdigest()  #: of this version of this model
         self.check_clear()
 
     def _check_names(self) -> None:
         there = set(self._place.names()) - {MANIFEST}
         for name in sorted(there ^ set(self.files)):
-            what = "was added: its manifest does not have it" if name in there else "is missing"
+            what = "was added: the manifest does not contain it" if name in there else "is missing"
             raise FormatError(f"{self._place.shown(name)} {what}")
 
     def check_clear(self) -> None:
@@ -116,7 +116,7 @@ class Folder:
         self._check_names()
         for name, about in self.files.items():
             if not about["encrypted"] and self._place.sha256(name) != about["sha256"]:
-                raise InvalidTag(f"{self._place.shown(name)} was altered: it is not the file that the manifest has")
+                raise InvalidTag(f"{self._place.shown(name)} was altered: it differs from the file in the manifest")
 
     @property
     def shards(self) -> list[str]:
@@ -136,7 +136,7 @@ class Folder:
         file = self._place.open(name)
         try:
             if file.size != about["bytes"]:
-                raise FormatError(f"{path} has {file.size} bytes, and {about['bytes']} were written")
+                raise FormatError(f"{path} has {file.size} bytes, but {about['bytes']} were written")
             enc, sign = self.keys.enc, self.keys.sign
             return safe_open(file, framework, device, enc_key=enc, sign_key=sign, _header_sha256=about["sha256"])
         except BaseException:
@@ -170,7 +170,7 @@ def verify(folder: str | os.PathLike[str], keys: Keyset | str, storage_options: 
 
 
 def inspect(folder: str | os.PathLike[str], storage_options: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return what the manifest of a folder claims, without a key: nothing of it is authenticated.
+    """Return the claims of a folder's manifest. This needs no key and authenticates nothing.
 
     Args:
         folder: The path, or a URL that fsspec opens.

@@ -60,14 +60,14 @@ def load(
         InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``; the message names file and
             tensor.
         ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them; ``device_map`` has no
-            device for a tensor, or names a disk; a tensor is in two files, as those of a pipeline's parts may be: name
-            a subfolder.
+            device for a tensor, or names a disk; a tensor is in two files, which is possible in the parts of a
+            pipeline: name a subfolder.
         RuntimeError: Another rank of ``group`` failed or stopped, or has opened another model or version.
     """
     if not 0 <= rank < world_size:
         raise ValueError(f"rank must be 0 to world_size - 1, not {rank} of {world_size}")
     if wanted is not None and world_size != 1:
-        raise ValueError("wanted says which tensors are read: leave rank and world_size out")
+        raise ValueError("wanted already selects the tensors: leave rank and world_size out")
     _check_device_map(device_map, framework, device)
 
     def is_wanted(number: int, name: str) -> bool:
@@ -93,10 +93,10 @@ def _check_device_map(device_map: Any, framework: str, device: Any) -> None:
     if not isinstance(device_map, Mapping):
         raise ValueError(
             f"device_map must be a mapping of modules to devices, not {device_map!r:.40}: "
-            "accelerate.infer_auto_device_map makes one"
+            "accelerate.infer_auto_device_map creates one"
         )
     if framework not in ("torch", "pt") or device != "cpu":
-        raise ValueError("device_map gives the devices of PyTorch's tensors: leave device and framework out")
+        raise ValueError("device_map already sets the devices of PyTorch's tensors: leave device and framework out")
     for module, place in device_map.items():
         if place == "disk":
             raise ValueError(f"device_map: {module!r:.80} would be in clear on the disk: give it a device or the cpu")

@@ -1,4 +1,4 @@
-"""Where encrypted model folders lie: on a local file system, or at a URL that fsspec opens."""
+"""Places of encrypted model folders: a local file system, or a URL that fsspec opens."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def files_of(folder: str, follow: bool = False) -> Iterator[str]:
         elif entry.is_file(follow_symlinks=follow):
             yield entry.name
         else:
-            raise FormatError(f"{entry.path} is not a regular file or a folder, and a model has nothing else")
+            raise FormatError(f"{entry.path} is neither a regular file nor a folder")
 
 
 class LocalPlace:
@@ -93,7 +93,7 @@ class _Remote(Ranges):
             room.cast("B")[: part.nbytes] = part
             data = data[part.nbytes :]
         if data.nbytes:
-            raise OSError(f"{self.name}: the file system gave {data.nbytes} bytes more than it was asked for")
+            raise OSError(f"{self.name}: the file system returned {data.nbytes} bytes more than requested")
         return size
 
     def close(self) -> None:
@@ -169,5 +169,5 @@ def place_of(
     if "://" in path and not os.path.isdir(path):
         return RemotePlace(path, options, reader)
     if options:
-        raise ValueError("storage_options are for URLs, and the folder is a path")
+        raise ValueError("storage_options apply only to URLs, and the folder is a path")
     return LocalPlace(path, reader)

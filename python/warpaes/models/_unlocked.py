@@ -75,10 +75,10 @@ def _replace(old: Any, new: Any) -> None:
 
 
 def _refusing(what: str) -> Callable[..., Any]:
-    """Return what stands in the place of a function that reads weights and authenticates nothing."""
+    """Return the replacement for a function that reads weights without authentication."""
 
     def refuse(*_: Any, **__: Any) -> Any:
-        raise FormatError(f"{what}: nothing authenticates what it reads: load it outside of unlocked()")
+        raise FormatError(f"{what}: nothing authenticates the data it reads: load it outside of unlocked()")
 
     return refuse
 
@@ -101,7 +101,7 @@ def unlocked(keys: Keyset | str, folder: str | os.PathLike[str] | None = None) -
     encrypted folders, and each tensor is authenticated when it is read. Any other file is refused, and so are
     ``torch.load`` and ``safetensors.torch.load``, which reads bytes. The headers of all shards and the files in clear,
     such as ``config.json``, are compared with the manifest before the block begins, and the latter again at its end,
-    which raises if they have changed or if nothing was opened. The whole process is affected, so only one block can be
+    which raises if they have changed or if nothing was opened. The block affects the entire process, so only one can be
     active.
 
     Args:

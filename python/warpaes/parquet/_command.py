@@ -35,8 +35,8 @@ EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
 ]
 
 DESCRIPTION = """\
-Encrypted Parquet files (Parquet modular encryption, as Spark, parquet-mr and
-pyarrow write them). Pages are copied without decoding.
+Encrypts and decrypts Parquet files by Parquet modular encryption, like Spark,
+parquet-mr and pyarrow. Pages are copied without decoding.
 PLACE of a key: file:PATH, env:NAME, fd:NUMBER or exec:COMMAND, which contain
 16, 24 or 32 bytes, raw or as hexadecimal digits
 """
@@ -243,13 +243,15 @@ def _run(options: argparse.Namespace) -> int:
         except (exceptions.InvalidTag, exceptions.FormatError, KeyError) as error:
             raise type(error)(f"'{job.path}': {error.args[0] if error.args else error}") from None
         except ValueError as error:
-            said = str(error).replace("; with allow_plaintext=True it is opened as it is", "")
+            said = str(error).replace("; pass allow_plaintext=True to open it in clear", "")
             raise ValueError(said if job.path in said else f"'{job.path}': {said.removeprefix('file: ')}") from None
 
     _trees.each(work, found, 1 if options.word in ("inspect", "verify") else os.cpu_count() or 1)
     if others:
         some = ", ".join(printable(one) for one in others[:3]) + (", …" if len(others) > 3 else "")
-        print(f"warpaes: {len(others)} files that are links or not Parquet were left out: {some}", file=sys.stderr)
+        print(
+            f"warpaes: {len(others)} files were skipped, because they are links or not Parquet: {some}", file=sys.stderr
+        )
     return 0
 
 

@@ -86,7 +86,7 @@ def read_footer(read_at: ReadAt, size: int, keys: KeyRing, aad_prefix: bytes | N
     encrypted, plaintext, ctr, supply, stored, unique, key_metadata, length = _native.parquet_footer(data)
     start = size - len(data)
     if not encrypted and not allow_plaintext:
-        raise ValueError("file: it is not encrypted; with allow_plaintext=True it is opened as it is")
+        raise ValueError("file: it is not encrypted; pass allow_plaintext=True to open it in clear")
     if read_at(0, 4) != data[-4:]:
         raise FormatError("the file is damaged: it begins and ends with different magic bytes")
     footer = Footer(size, start, not plaintext, encrypted, ctr)
@@ -124,7 +124,7 @@ def _bind(footer: Footer, stored: bytes | None, unique: bytes, supply: bool, aad
     if stored is not None and aad_prefix is not None and stored != aad_prefix:
         raise ValueError("aad_prefix: the file stores another prefix: it is another file, or was moved")
     if stored is None and aad_prefix is None and supply:
-        raise ValueError("aad_prefix: the file was written with a prefix that it does not store; pass it")
+        raise ValueError("aad_prefix: the file does not store its prefix; pass it")
     footer.stored_prefix = stored is not None
     footer.aad = (stored if stored is not None else aad_prefix or b"") + unique
     if len(footer.aad) > 65536:
@@ -208,7 +208,7 @@ class _Column:
         sealed = column.pop(ENCRYPTED_META_DATA, None)
         chunk = self.chunk = Chunk(place, crypto is not None and footer.encrypted, None)
         if FILE_PATH in column and chunk.encrypted:
-            raise FormatError(f"{place}: its data lie in another file, which is not supported")
+            raise FormatError(f"{place}: its data is in another file, which is not supported")
         if chunk.encrypted:
             self._find_key(keys, crypto)
         if sealed is not None:
@@ -245,7 +245,7 @@ class _Column:
         if start is None or length is None:
             return False
         if start < 4 or length < 0 or start + length > self._footer.start:
-            raise FormatError(f"{self.chunk.place}: the {what} lies outside the file's data")
+            raise FormatError(f"{self.chunk.place}: the {what} is outside the file's data")
         return True
 
     def _locate(self, meta: Struct) -> None:

@@ -59,7 +59,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             target_protocol: The protocol of the underlying file system, if ``fs`` is None.
             target_options: The options of that protocol.
             require_gcm: Refuse AES_GCM_CTR_V1.
-            drop_missing: Leave out columns for which there is no key.
+            drop_missing: Leave out columns without a key.
             fo: Ignored; fsspec passes it for chained URLs.
             options: Further options of fsspec.
 
@@ -84,10 +84,10 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         self._aad_prefix, self._require_gcm, self._drop_missing = aad_prefix, require_gcm, drop_missing
         if fs is None:
             if target_protocol is None:
-                raise ValueError("the file system beneath is missing: fs, or target_protocol")
+                raise ValueError("the underlying file system is missing: give fs or target_protocol")
             fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
         if getattr(fs, "asynchronous", False):
-            raise ValueError("the file system beneath is asynchronous: make it without asynchronous=True")
+            raise ValueError("the underlying file system is asynchronous: create it without asynchronous=True")
         self.fs = fs
         self.root_marker = fs.root_marker
         self._sizes: dict[str, tuple[Any, int]] = {}

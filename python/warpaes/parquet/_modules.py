@@ -65,7 +65,7 @@ def module_aad(aad: bytes, kind: int, place: Place | None = None, page: int | No
 def open_module(
     key: bytes, aad: bytes, module: bytes, kind: int, place: Place | None = None, page: int | None = None
 ) -> bytes:
-    """Decrypt a whole GCM module, with its length field.
+    """Decrypt a complete GCM module, with its length field.
 
     Raises:
         FormatError: The module's length is wrong.

@@ -50,12 +50,12 @@ class Pages:
         return self._chunk
 
     def move(self, to: Any, base: int, staging: Any) -> None:
-        """Make the plain view of the whole chunk in host or device memory, from byte ``base`` of it on.
+        """Create the plain view of the complete chunk in host or device memory, starting at byte ``base`` of it.
 
         Ciphertext goes through ``staging``, page-locked memory; the plaintext of pages exists only in the result.
 
         Raises:
-            InvalidTag: A module is not authentic; ``to`` then holds no unauthentic byte.
+            InvalidTag: A module is not authentic; ``to`` then contains only authentic bytes.
             FormatError: The chunk is damaged.
         """
         chunk, shift = self._chunk, 0 if self._footer.ctr else _modules.TAG_BYTES
@@ -84,7 +84,7 @@ class Pages:
                 self._ordinal(page),
             )
             if not done and size == chunk.length - at:
-                raise FormatError(f"{chunk.place}: the last page reaches beyond the column chunk")
+                raise FormatError(f"{chunk.place}: the last page extends past the column chunk")
             want = piece_bytes if done else 2 * want
             at, page = at + done, page + pages
 
@@ -130,7 +130,7 @@ class Pages:
         return copy(memoryview(data)[begin - low :], to)
 
     def _stream(self, page: int, to: memoryview) -> int:
-        """Write as many whole pages as there is room for, of a local file, in one call; return their bytes."""
+        """Write as many complete pages of a local file as fit, in one call; return their bytes."""
         chunk, starts = self._chunk, self._starts
         descriptor = self._source.descriptor()
         low = starts[page]
@@ -180,7 +180,7 @@ class Pages:
                 self._from(len(starts) - 1, begin)
 
     def _indexed(self, index: Span) -> list[int] | None:
-        """Return the offsets of pages from the OffsetIndex; None if it does not list the whole chunk without gaps."""
+        """Return the offsets of pages from the OffsetIndex; None if it does not list all of the chunk without gaps."""
         chunk = self._chunk
         what = f"{chunk.place}: the offset index"
         module = self._source.read(index.start, index.length)
@@ -214,7 +214,7 @@ class Pages:
         self._starts.append(at + header + page)
 
     def _from(self, page: int, end: int) -> memoryview:
-        """Read whole pages from a page on, about a window or up to ``end``, and at least one."""
+        """Read complete pages starting at a page: about a window or up to ``end``, and at least one."""
         starts, low, chunk = self._starts, self._starts[page], self._chunk
         limit = min(end, low + self._source.window_bytes)
         if starts[-1] >= limit:
@@ -231,7 +231,7 @@ class Pages:
             held = self._source.fetch(chunk.start + low, want, len(held))
 
     def _walk(self, held: memoryview) -> None:
-        """Add the whole pages in bytes that begin at the end of the last known one."""
+        """Add the complete pages in bytes that start at the end of the last known page."""
         starts, chunk = self._starts, self._chunk
         pages = _native.parquet_walk(
             held,
@@ -269,7 +269,7 @@ class Pages:
     def _damaged(self) -> FormatError:
         page = len(self._starts) - 1
         name = "the dictionary page" if self._chunk.dictionary and page == 0 else f"page {self._ordinal(page)}"
-        return FormatError(f"{self._chunk.place}, {name}: a wrong length, or it reaches beyond the column chunk")
+        return FormatError(f"{self._chunk.place}, {name}: has a wrong length, or extends past the column chunk")
 
     # -------------------------------------------------------------------------------------------------- cryptography
 

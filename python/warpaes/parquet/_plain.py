@@ -45,12 +45,12 @@ class PlainFile(io.RawIOBase):
         if base is None:
             raise ValueError(f"whence: must be 0, 1 or 2, got {whence}")
         if base + offset < 0:
-            raise ValueError(f"offset: position {base + offset} lies before the file")
+            raise ValueError(f"offset: position {base + offset} is before the start of the file")
         self._position = base + offset
         return base + offset
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to ``size`` bytes from the position, or the whole rest if it is negative or None."""
+        """Read up to ``size`` bytes from the position, or all the rest if it is negative or None."""
         position = self.tell()
         data = self.read_at(position, self._size if size is None or size < 0 else size)
         self._position = position + len(data)

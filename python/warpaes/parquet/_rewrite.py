@@ -77,7 +77,7 @@ class Encryption:
             raise ValueError(f"algorithm: must be AES_GCM_V1 or AES_GCM_CTR_V1, not {self.algorithm!r}")
         for path in self.column_key_metadata:
             if path not in self.columns:
-                raise ValueError(f"column_key_metadata: column {path} has no key of its own in columns")
+                raise ValueError(f"column_key_metadata: columns has no key for column {path}")
 
     @property
     def ctr(self) -> bool:
@@ -205,7 +205,7 @@ class _Writer:
                 size = _thrift.need(header, _PAGE_COMPRESSED, I32, f"{place}: a page header")
                 _thrift.need(header, _PAGE_TYPE, I32, f"{place}: a page header")
                 if size < 0 or at + used + reader.at + size > end:
-                    raise FormatError(f"{place}: a page reaches beyond the column chunk")
+                    raise FormatError(f"{place}: a page extends past the column chunk")
                 if used + reader.at + size > len(data):
                     want = max(want, reader.at + size)
                     break

@@ -75,7 +75,7 @@ class Reader:
 
     def _take(self, count: int) -> bytes:
         if count > len(self._data) - self.at:
-            raise self._refuse("a value reaches beyond its end")
+            raise self._refuse("a value extends past its end")
         self.at += count
         return bytes(self._data[self.at - count : self.at])
 

@@ -61,7 +61,7 @@ class Job:
     @staticmethod
     @contextlib.contextmanager
     def _named(path: str) -> Iterator[None]:
-        """Name the whole path in errors."""
+        """Name the full path in errors."""
         try:
             yield
         except OSError as error:
@@ -108,7 +108,7 @@ def jobs(paths: Iterable[str], output: str | None, recursive: bool) -> tuple[lis
         if not recursive:
             raise ValueError(f"'{path}' is a folder: --recursive processes the files in it")
         if output is not None and _is_within(output, path):
-            raise ValueError(f"--output: '{output}' lies in '{path}'")
+            raise ValueError(f"--output: '{output}' is inside '{path}'")
         for folder, below, files in os.walk(path, onerror=_raise):
             below.sort()
             for file in sorted(files):

@@ -94,7 +94,7 @@ class PlainView(PlainFile):
     def _move_away(self, column: _thrift.Struct, chunk: Chunk, group_bytes: int) -> None:
         """Place a chunk without a key after all others, as a long one.
 
-        Readers of other columns read small gaps as well, and DuckDB reads a whole row group if it needs most of it.
+        Readers of other columns read small gaps as well, and DuckDB reads a complete row group if it needs most of it.
         Such a gap must not contain an unreadable column.
         """
         meta: _thrift.Struct = column[_footer.META_DATA][1]
@@ -115,7 +115,7 @@ class PlainView(PlainFile):
 
     @property
     def missing_columns(self) -> list[str]:
-        """Paths of the columns for which there is no key: reading one raises KeyError, unless they are left out."""
+        """Paths of the columns without a key. Reading one raises KeyError, unless they are left out."""
         return list(self._missing)
 
     def __len__(self) -> int:
@@ -267,7 +267,7 @@ class PlainView(PlainFile):
     def to_device(self, ranges: Iterable[tuple[int, int]], device: int | str = "cuda") -> list[DeviceSpan]:
         """Fetch ranges of the plain file, such as HybridScanReader's, to the memory of a GPU.
 
-        A whole column chunk is decrypted there; other ranges are decrypted by the processor and copied. Raises as
+        A complete column chunk is decrypted there; other ranges are decrypted by the processor and copied. Raises as
         ``column_chunks``.
 
         Args:

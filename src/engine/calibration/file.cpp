@@ -117,7 +117,8 @@ void store_calibration(const CostModel& model, const std::string& path, const Ma
     std::error_code error;
     if (fs::exists(target, error)) {
         if (!fs::is_regular_file(target, error)) refuse_to_write(target, "it is not a regular file");
-        if (!begins_as_calibration(target)) refuse_to_write(target, "it is not a calibration, and is not overwritten");
+        if (!begins_as_calibration(target))
+            refuse_to_write(target, "it is not a calibration, so it is not overwritten");
     }
     if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);
     if (error) refuse_to_write(target, error.message());

@@ -165,7 +165,7 @@ CostModel read_calibration(std::string_view text, const Machine& machine) {
         if (name == "schema") {
             stored_schema = reader.number();
             if (stored_schema != schema) {
-                throw Error(WARPAES_ERROR_FORMAT, "calibration: is written in a way that this version does not know");
+                throw Error(WARPAES_ERROR_FORMAT, "calibration: has a format that this version does not know");
             }
         } else if (name == "warpaes") {
             stored.version = text_of(reader);
@@ -192,11 +192,11 @@ CostModel read_calibration(std::string_view text, const Machine& machine) {
         reader.refuse("other costs before it");
     }
     if (stored.version != plain_name(machine.version)) {
-        throw Error(WARPAES_ERROR_FORMAT, "calibration: is of warpaes " + stored.version);
+        throw Error(WARPAES_ERROR_FORMAT, "calibration: belongs to warpaes " + stored.version);
     }
     if (stored.cpu != plain_name(machine.cpu) || stored.processors != machine.processors) {
-        throw Error(WARPAES_ERROR_FORMAT, "calibration: is of another machine: " + std::to_string(stored.processors) +
-                                              " processors, " + stored.cpu);
+        throw Error(WARPAES_ERROR_FORMAT, "calibration: belongs to another machine: " +
+                                              std::to_string(stored.processors) + " processors, " + stored.cpu);
     }
     return model;
 }

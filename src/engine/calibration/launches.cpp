@@ -9,8 +9,7 @@ namespace warpaes {
 
 namespace {
 
-constexpr const char* what_to_do =
-    "; until `warpaes tune` measures it again, the defaults of its architecture are used";
+constexpr const char* what_to_do = "; the defaults of its architecture are used until `warpaes tune` measures it again";
 
 std::string name_of(const TunedLaunches& tuned) {
     const std::uint32_t capability = tuned.gpu.compute_capability;
@@ -27,15 +26,15 @@ StoredLaunches launches_of(const CostModel& model, const GpuShape& gpu) {
                                     [&](const auto& stored) { return stored.first == plain_name(gpu.name); });
     if (found == model.launches.end()) {
         if (model.launches.empty()) return {};
-        return {{}, "the launches that are stored are of " + model.launches.begin()->first + what_to_do};
+        return {{}, "the stored launches belong to " + model.launches.begin()->first + what_to_do};
     }
     const TunedLaunches& tuned = found->second;
     if (tuned.gpu.compute_capability != gpu.compute_capability || tuned.gpu.multiprocessors != gpu.multiprocessors ||
         tuned.gpu.shared_bytes != gpu.shared_bytes) {
-        return {{}, "the launches that are stored are of a GPU of this name with " + name_of(tuned) + what_to_do};
+        return {{}, "the stored launches belong to a GPU of this name with " + name_of(tuned) + what_to_do};
     }
     if (const std::string why = objection(tuned.table, gpu); !why.empty()) {
-        return {{}, "the launches that are stored are impossible here: " + why + what_to_do};
+        return {{}, "the stored launches are impossible on this GPU: " + why + what_to_do};
     }
     return {tuned.table, {}};
 }

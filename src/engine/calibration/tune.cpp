@@ -272,10 +272,9 @@ private:
     }
 
     [[noreturn]] static void refuse(const LaunchFigure& figure, std::uint32_t value) {
-        throw Error(WARPAES_ERROR_DEVICE,
-                    std::string("launches: with ") + figure.name + " = " + figure_text(value) +
-                        " the GPU's bytes are not the CPU's; nothing is stored, and launches stay "
-                        "as they are. `warpaes selftest` tries everything");
+        throw Error(WARPAES_ERROR_DEVICE, std::string("launches: with ") + figure.name + " = " + figure_text(value) +
+                                              " the GPU's output differs from the CPU's; nothing is stored, and "
+                                              "launches are unchanged. Run `warpaes selftest`");
     }
 
     void tune(const LaunchFigure& figure, Bench& bench, std::uint64_t bytes) {

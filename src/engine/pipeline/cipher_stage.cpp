@@ -56,11 +56,10 @@ void CipherStage::check_length(std::uint64_t bytes) const {
     const bool encrypt = cipher_.direction == Direction::encrypt;
     if (cipher_.pkcs7 && encrypt) return;
     if (bytes % block_bytes != 0) {
-        throw Error(
-            WARPAES_ERROR_DATA_LENGTH,
-            "input: is " + std::to_string(bytes) + " bytes, but " +
-                (encrypt ? "ECB and CBC without padding take whole 16-byte blocks"
-                         : "a ciphertext of ECB or CBC is whole 16-byte blocks: truncated, or not such a file"));
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is " + std::to_string(bytes) + " bytes, but " +
+                                                   (encrypt ? "ECB and CBC without padding take complete 16-byte blocks"
+                                                            : "a ciphertext of ECB or CBC consists of complete 16-byte "
+                                                              "blocks: it is truncated, or not such a file"));
     }
     if (cipher_.pkcs7 && bytes == 0) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is empty, but a padded ciphertext has at least 16 bytes");

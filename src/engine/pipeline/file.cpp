@@ -232,11 +232,12 @@ void FileSink::open_place(const std::string& path, const struct stat* input) {
     } else {
         refuse_other_file({});
         // If the path cannot be examined, it must not be replaced: it may be the input.
-        if (errno != ENOENT && errno != ENOTDIR) fail("cannot look at", errno);
+        if (errno != ENOENT && errno != ENOTDIR) fail("cannot examine", errno);
         if (os::lstat(path.c_str(), &old) == 0 && S_ISLNK(old.st_mode)) {
-            throw Error(WARPAES_ERROR_WRITE, "output: " + name_ +
-                                                 " is a symbolic link to what does not exist; remove it, or name the "
-                                                 "file that it is to lead to");
+            throw Error(
+                WARPAES_ERROR_WRITE,
+                "output: " + name_ +
+                    " is a symbolic link to a file that does not exist; remove the link, or name the file itself");
         }
         new_.open_directory(path, name_);
     }
@@ -261,8 +262,9 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
         throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
     }
     if (S_ISBLK(status.st_mode) && !overwrite_) {
-        throw Error(WARPAES_ERROR_EXISTS,
-                    "output: " + name_ + " is a disk or the like, whose content would be lost; allow overwriting it");
+        throw Error(
+            WARPAES_ERROR_EXISTS,
+            "output: " + name_ + " is a disk or another device, whose content would be lost; allow overwriting it");
     }
     if (S_ISREG(status.st_mode) && !overwrite_) {
         throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting it");
@@ -279,10 +281,11 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
 void FileSink::open_replaced(const struct stat& status, const struct stat* input) {
     old_ = Descriptor(os::open_in(new_.directory(), new_.target(), O_PATH | O_NOFOLLOW | O_CLOEXEC), true);
     struct stat now {};
-    if (old_.get() < 0 || os::fstat(old_.get(), &now) != 0) fail("cannot look at", errno);
+    if (old_.get() < 0 || os::fstat(old_.get(), &now) != 0) fail("cannot examine", errno);
     refuse_other_file(now);
     if (!same_file(now, status) && (!S_ISREG(now.st_mode) || (input != nullptr && same_file(now, *input)))) {
-        throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " was replaced by another file meanwhile; run it again");
+        throw Error(WARPAES_ERROR_WRITE,
+                    "output: " + name_ + " was replaced by another file during the run; run it again");
     }
     replaced_ = now;
 }
@@ -430,7 +433,7 @@ void FileSink::commit() {
 void FileSink::set_owner_and_permissions() {
     if (replaced_) {
         struct stat now {};
-        if (os::fstat(fd_.get(), &now) != 0) fail("cannot look at", errno);
+        if (os::fstat(fd_.get(), &now) != 0) fail("cannot examine", errno);
         const bool same = now.st_uid == replaced_->st_uid && now.st_gid == replaced_->st_gid;
         const bool group_kept = same || os::fchown(fd_.get(), replaced_->st_uid, replaced_->st_gid) == 0 ||
                                 now.st_gid == replaced_->st_gid ||
@@ -495,7 +498,7 @@ void FileSink::publish() {
     const int result = new_.take_place(fd_.get(), [this] { refuse_other_file_now(); });
     if (result != 0 && errno == EEXIST) {
         throw Error(WARPAES_ERROR_EXISTS,
-                    "output: " + name_ + " was created by another process meanwhile; nothing was overwritten");
+                    "output: " + name_ + " was created by another process during the run; nothing was overwritten");
     }
     if (result != 0) fail("cannot give its name to", errno);
     if (!new_.is_hidden()) notes_ |= WARPAES_NOTE_NAME_EARLY;

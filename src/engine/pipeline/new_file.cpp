@@ -62,9 +62,9 @@ void TemporaryName::remove() noexcept {
 void fail_output(const std::string& what, const std::string& name, int error) {
     std::string sentence = "output: " + what + " " + name + ": " + std::system_category().message(error);
     if (error == ENOSPC || error == EDQUOT) sentence += "; free some space or write to another place";
-    if (error == EPIPE) sentence += "; its reader went away";
+    if (error == EPIPE) sentence += "; its reader closed it";
     if (error == ENAMETOOLONG) sentence += "; choose a shorter name";
-    if (error == EFBIG) sentence += "; a limit on file sizes was reached";
+    if (error == EFBIG) sentence += "; the maximum file size was reached";
     throw Error(WARPAES_ERROR_WRITE, sentence);
 }
 
@@ -166,7 +166,7 @@ void NewFile::examine_named_files() {
     } else {
         throw Error(WARPAES_ERROR_WRITE, "output: cannot replace " + name_ + ": its file system cannot rename files (" +
                                              std::system_category().message(errno) +
-                                             "); choose a name that is free, or another place");
+                                             "); choose an unused name or another place");
     }
 }
 

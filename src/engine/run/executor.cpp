@@ -190,7 +190,7 @@ Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t
                                                  : place_of(output);
     const bool in_device = in.kind == Memory::device, out_device = out.kind == Memory::device;
     if (in_device && out_device && in.device != out.device) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "output: lies on another device than input");
+        throw Error(WARPAES_ERROR_ARGUMENT, "output: is on another device than input");
     }
     device_only_ = in_device && out_device;
     output_device_ = device_of(out);

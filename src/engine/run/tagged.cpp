@@ -29,7 +29,7 @@ int device_for_stream(const MessageGroup& m) {
                     "input, output: an asynchronous call takes buffers in the memory of one device");
     }
     if (m.mode != Mode::cmac && overlap(m.aad.first, m.aad_length, m.output.first, m.length)) {
-        throw Error(WARPAES_ERROR_OVERLAP, "aad: lies in the output, which an asynchronous call may write before");
+        throw Error(WARPAES_ERROR_OVERLAP, "aad: is inside the output, which an asynchronous call may write first");
     }
     if (encrypt && !lies_there(m.tag.first)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
@@ -37,9 +37,9 @@ int device_for_stream(const MessageGroup& m) {
                          : "tag: an asynchronous call writes it to device memory");
     }
     if (!encrypt && !lies_there(m.statuses)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string("device_status: asynchronous decryption says in ") +
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string("device_status: asynchronous decryption reports in ") +
                                                 (data ? "the memory of the buffers' device" : "device memory") +
-                                                " whether the tag is right");
+                                                " whether the tag is correct");
     }
     return device;
 }

@@ -37,7 +37,7 @@ int check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& 
             refuse("tag: an enqueued batch writes tags to the memory of the data's device");
         }
     } else if (e.statuses == nullptr) {
-        refuse("statuses: is null; decryption with a tag writes there which messages are authentic");
+        refuse("statuses: is null; decryption with a tag reports there which messages are authentic");
     } else if (device < 0 || of_statuses != device) {
         refuse("statuses: an enqueued batch writes them to the memory of the data's device");
     }
@@ -93,7 +93,7 @@ void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream) {
             const int its = check_for_stream(e, checked, of_table, checker);
             if (device && *device != its) {
                 refuse(std::string(g.length != 0 ? "input" : "tag, statuses") +
-                       ": lies on another device than the entries before");
+                       ": is on another device than the entries before it");
             }
             device = its;
             g.device = checked.split() ? -1 : checked.device;

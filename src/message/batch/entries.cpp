@@ -59,7 +59,7 @@ void check_length(const warpaes_batch_entry& e, Mode mode) {
 
 void check_keys(const warpaes_batch_entry& e, Mode mode) {
     if (e.key != nullptr) {
-        if (e.key_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "key, key_len: a handle or raw keys, not both");
+        if (e.key_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "key, key_len: set a handle or raw keys, not both");
     } else if (mode == Mode::xts) {
         throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; XTS takes handles");
     } else if (e.key_len == 0) {
@@ -135,8 +135,8 @@ void EntryChecker::check_tail(const warpaes_batch_entry& e) const {
 void EntryChecker::check_faults(const warpaes_batch_entry& e) const {
     const warpaes_status fault = request_.table->faults[static_cast<std::size_t>(&e - request_.entries)];
     if (fault == WARPAES_OK) return;
-    throw Error(fault, fault == WARPAES_ERROR_OVERLAP     ? "output, tag: overlap what another message writes or reads"
-                       : fault == WARPAES_ERROR_IV_REUSED ? "iv: is that of another message too"
+    throw Error(fault, fault == WARPAES_ERROR_OVERLAP     ? "output, tag: overlap the memory of another message"
+                       : fault == WARPAES_ERROR_IV_REUSED ? "iv: is also the IV of another message"
                                                           : "reserved: must be 0");
 }
 
@@ -174,7 +174,7 @@ const EntryChecker::Checked& EntryChecker::check(const warpaes_batch_entry& e) {
     place(checked_);
     if (checked_.device >= 0 && !engine_.may_use_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(engine_.forced()->name()) +
-                                               "' was asked for, but the data lies in device memory");
+                                               "' was requested, but the data is in device memory");
     }
     return checked_;
 }
@@ -192,7 +192,7 @@ void EntryChecker::check_alive(const warpaes_key* key, const char* name) {
     const warpaes_key*& seen = alive_[(reinterpret_cast<std::uintptr_t>(key) >> 6) % alive_.size()];
     if (seen == key) return;
     if (!request_.handles.alive(key)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is no key, or one that was destroyed");
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is not a key, or was destroyed");
     }
     seen = key;
 }
@@ -208,14 +208,14 @@ void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
             fits = fits && at <= size && all <= size - at;
             if (!fits && request_.table != nullptr) {
                 throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(at) + " and " +
-                                                     to_string(part.bytes) + " bytes reach beyond the extent of " +
+                                                     to_string(part.bytes) + " bytes extend past the extent of " +
                                                      to_string(size) + " bytes");
             }
             if (!fits) {
                 throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(at) + ", " +
                                                      to_string(e.count) + " times " + to_string(part.bytes) +
                                                      " bytes at a stride of " + to_string(elements.stride) +
-                                                     " reach beyond the arena of " + to_string(size) + " bytes");
+                                                     " extend past the arena of " + to_string(size) + " bytes");
             }
             continue;
         }
@@ -255,16 +255,16 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
     const bool encrypt = g.direction == Direction::encrypt;
     if (g.count > 1 && encrypt && g.iv_length != 0 && g.iv.stride == 0 &&
         (g.mode == Mode::gcm || g.mode == Mode::ccm) && (g.key != nullptr || g.keys.stride == 0)) {
-        throw Error(WARPAES_ERROR_IV_REUSED, "iv: has stride 0, so that all messages would share IV and key");
+        throw Error(WARPAES_ERROR_IV_REUSED, "iv: has stride 0, so all messages would share IV and key");
     }
     const auto [output, tag] = writes_of(g);
     if (output.overlaps_itself()) {
         throw Error(WARPAES_ERROR_OVERLAP,
-                    "output: a stride of " + to_string(output.stride) + " bytes is less than a message has");
+                    "output: a stride of " + to_string(output.stride) + " bytes is shorter than a message");
     }
     if (tag.overlaps_itself()) {
         throw Error(WARPAES_ERROR_OVERLAP,
-                    "tag: a stride of " + to_string(tag.stride) + " bytes is less than a tag has");
+                    "tag: a stride of " + to_string(tag.stride) + " bytes is shorter than a tag");
     }
     const bool in_place = g.input.first == g.output.first && (g.count == 1 || g.input.stride == g.output.stride);
     const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.length : 0);
@@ -323,7 +323,7 @@ void EntryChecker::place(Checked& checked) {
             there = parts[i].name;
             checked.device = its;
         } else if (its != checked.device) {
-            throw Error(WARPAES_ERROR_ARGUMENT, std::string(parts[i].name) + ": lies on another device than " + there);
+            throw Error(WARPAES_ERROR_ARGUMENT, std::string(parts[i].name) + ": is on another device than " + there);
         }
     }
 }

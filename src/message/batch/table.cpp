@@ -30,7 +30,7 @@ void check_statuses(const warpaes_batch_table& table, const TableEntries& entrie
     const Extent statuses{reinterpret_cast<std::uint8_t*>(table.statuses), table.count * sizeof(warpaes_status)};
     check_memory(statuses.first, statuses.bytes, "statuses");
     for (const Extent* extent : {&entries.input, &entries.output, &entries.iv, &entries.aad, &entries.tag}) {
-        if (overlap(*extent, statuses)) throw Error(WARPAES_ERROR_OVERLAP, "statuses: lie in an extent");
+        if (overlap(*extent, statuses)) throw Error(WARPAES_ERROR_OVERLAP, "statuses: overlap an extent");
     }
 }
 
