@@ -24,13 +24,14 @@ def name_of(record: dict) -> str:
     return record["machine"]["gpu"]["name"] if record["machine"]["gpu"] else record["machine"]["cpu"]
 
 
+def rank(record: dict) -> tuple:
+    """The greater of two records counts: a whole run, and of two the newer."""
+    return not record["options"]["quick"], record["date"]
+
+
 def every_machine(folder: Path = FOLDER) -> dict[str, tuple[Path, dict]]:
     """The newest record of each machine, with its path: those with a GPU first, and complete runs before quick ones.
     `folder`/submitted contains records from others (`warpaes lab submit`)."""
-
-    def rank(record: dict) -> tuple:
-        return not record["options"]["quick"], record["date"]
-
     found = {}
     for path in sorted([*folder.glob("*.json"), *folder.glob("submitted/*.json")]):
         if not path.name.startswith("profile-"):
@@ -474,7 +475,7 @@ def elsewhere() -> dict | None:
     of_gpus = [record for _, record in load().values() if record["machine"]["gpu"] and summary_of(record)]
     if not of_gpus:
         return None
-    newest = max(of_gpus, key=lambda record: (not record["options"]["quick"], record["date"]))
+    newest = max(of_gpus, key=rank)
     worth = summary_of(newest)["worth"]
     machine = f"{name_of(newest)}, {newest['date'][:10]}"
     return {"machine": machine, "sentences": worth["sentences"], "answers": worth["answers"]}

@@ -14,7 +14,14 @@ from ._printable import printable
 from .exceptions import FormatError, InvalidTag
 from .names import EncryptedNames
 
-__all__ = ["NamedFileSystem"]
+__all__ = ["NamedFileSystem", "again"]
+
+
+def again(fs: AbstractFileSystem) -> AbstractFileSystem:
+    """Return the same file system for a child of ``fork``, where an asynchronous one does not work."""
+    if isinstance(fs, NamedFileSystem):
+        return NamedFileSystem(again(fs.fs), fs.root, fs.names)
+    return pickle.loads(pickle.dumps(fs)) if getattr(fs, "async_impl", False) else fs
 
 
 class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
@@ -32,11 +39,6 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         self._strip_protocol = fs._strip_protocol
         self._parent = fs._parent
         self.root: str = fs._strip_protocol(root).rstrip("/")
-
-    def again(self) -> NamedFileSystem:
-        """Return the same file system for a child of ``fork``, where an asynchronous one does not work."""
-        fs = pickle.loads(pickle.dumps(self.fs)) if self.async_impl else self.fs
-        return NamedFileSystem(fs, self.root, self.names)
 
     def plain(self, path: str) -> str:
         """Return the plain path below the root of the tree; empty for the root.

@@ -9,7 +9,6 @@ import contextlib
 import errno
 import io
 import os
-import pickle
 import shutil
 import warnings
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from fsspec.utils import isfilelike, stringify_path
 
 from ._fs_files import ClosingReader, ClosingWriter, Compressed, LocalFile, MemoryFile
 from ._fs_listing import Listing
-from ._fs_names import NamedFileSystem
+from ._fs_names import NamedFileSystem, again
 from ._keyset_places import OWN, dataset_place, lasting_keyset_place, load_keyset, parse
 from ._native import Keyset
 from ._output import Output
@@ -165,10 +164,7 @@ class WarpaesFileSystem(Listing):
     def fs(self) -> AbstractFileSystem:
         """The underlying file system. An asynchronous one belongs to a process: a child of ``fork`` creates its own."""
         if self._process != os.getpid():
-            if isinstance(self._below_fs, NamedFileSystem):
-                self._below_fs = self._below_fs.again()
-            elif getattr(self._below_fs, "async_impl", False):
-                self._below_fs = pickle.loads(pickle.dumps(self._below_fs))
+            self._below_fs = again(self._below_fs)
             self._process = os.getpid()  # last: another thread of the child may be here
         return self._below_fs
 

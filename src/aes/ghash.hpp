@@ -255,6 +255,11 @@ constexpr Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce
     return j0;
 }
 
+/// The same for a nonce of another length, from its digest (SP 800-38D, 7.1, step 2).
+constexpr Block pre_counter(FieldElement h, const Block& nonce_digest, std::uint64_t nonce_bytes) {
+    return store_element(multiply(load_element(nonce_digest) ^ length_block(0, nonce_bytes), h));
+}
+
 /// inc32 (SP 800-38D, 6.2) applied `times` times: gives the first counter block of a stretch.
 constexpr Block inc32(Block block, std::uint64_t times = 1) {
     std::uint32_t low = 0;

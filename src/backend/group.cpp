@@ -73,7 +73,7 @@ int MessageGroup::rounds() const noexcept {
     return key != nullptr ? key->rounds() : rounds_for_key_bytes(key_bytes);
 }
 
-Block pre_counter(const MessageGroup& g, std::uint64_t index) {
+Block j0_of(const MessageGroup& g, std::uint64_t index) {
     if (g.j0 != nullptr) return *g.j0;
     return pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(g.iv.at(index), gcm_nonce_bytes));
 }

@@ -107,7 +107,7 @@ struct MessageGroup {
                                       const std::uint8_t* input, std::uint8_t* output, std::uint64_t length);
 
 /// The pre-counter block J0 of message `index` of a GCM group that has 12-byte IVs or brings its `j0`.
-[[nodiscard]] Block pre_counter(const MessageGroup& group, std::uint64_t index = 0);
+[[nodiscard]] Block j0_of(const MessageGroup& group, std::uint64_t index = 0);
 
 /// Copies rows between two places in host memory that do not overlap.
 void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,

@@ -129,7 +129,7 @@ private:
     void make_j0s(Block* j0s) {
         if (g_.j0 != nullptr || g_.iv_length == gcm_nonce_bytes) {
             each([&](const MessageGroup& g, std::size_t first) {
-                for (std::size_t i = 0; i < g.count; ++i) j0s[first + i] = pre_counter(g, i);
+                for (std::size_t i = 0; i < g.count; ++i) j0s[first + i] = j0_of(g, i);
             });
         } else {
             const FieldElement digest = digest_of(lane_, key_, g_.iv.first, g_.iv_length);

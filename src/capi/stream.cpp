@@ -51,9 +51,9 @@ private:
 };
 
 /// A source without positions, which calls the caller's function.
-class CallerStream final : public Source {
+class SequentialSource final : public Source {
 public:
-    explicit CallerStream(const warpaes_source& source) : source_(source) {}
+    explicit SequentialSource(const warpaes_source& source) : source_(source) {}
     std::uint64_t size() const noexcept override { return Engine::unknown_length; }
     bool is_sequential() const noexcept override { return true; }
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
@@ -117,7 +117,7 @@ std::unique_ptr<Source> to_source(const warpaes_source& s) {
                       "path, memory or function");
     if (s.path != nullptr) return open_file(checked_path(s.path, "source"));
     if (s.read != nullptr) return std::make_unique<CallerSource>(s);
-    if (s.next != nullptr) return std::make_unique<CallerStream>(s);
+    if (s.next != nullptr) return std::make_unique<SequentialSource>(s);
     const int device = device_of(s.memory);
     // Lanes expect ciphertext in host memory, so ciphertext on a device is copied there.
     return std::make_unique<MemorySource>(

@@ -16,10 +16,9 @@ public:
     bool is_awake() const noexcept override { return false; }
     MemoryPlace place(const void*) noexcept override { return {}; }
     MemoryStretch stretch(const void*, bool) noexcept override { return {-1, 0, UINTPTR_MAX}; }
-    void enqueue(const MessageGroup&, int, void*) override { refuse(); }
     void enqueue(std::span<const MessageGroup>, int, void*) override { refuse(); }
     void enqueue(const NumbersRun&, int, void*) override { refuse(); }
-    void run(const MessageGroup&, int) override { refuse(); }
+    void run(const MessageGroup&, int, std::optional<CallerStream>) override { refuse(); }
     void run(const GcmSivRun&, int) override { refuse(); }
     void run(const NumbersRun&, int) override { refuse(); }
     void synchronize(int, void*) override { refuse(); }

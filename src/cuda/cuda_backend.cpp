@@ -60,35 +60,15 @@ public:
         return all_memory_is_the_hosts() ? MemoryStretch{-1, 0, UINTPTR_MAX} : cuda::stretch_of(pointer, far);
     }
 
-    void enqueue(const MessageGroup& g, int device, void* stream) override {
+    void run(const MessageGroup& g, int device, std::optional<CallerStream> stream) override {
         const CurrentDevice current(device);
-        const auto on = usable(stream);
-        if (g.mode != Mode::gcm) {
-            cuda::enqueue(run_of(g), limits(device), on);
-            return;
+        if (g.mode == Mode::gcm) {
+            if (!stream) return run_gcm(g, device);
+            return enqueue_gcm(g, device, usable(stream->stream));
         }
-        const bool decrypt = g.direction == Direction::decrypt;
-        const cuda::GcmMessageRun message(g, decrypt ? nullptr : reinterpret_cast<Block*>(g.tag.first));
-        if (decrypt) {
-            const bool on_device = cuda::place_of(g.tag.first).kind == Memory::device;
-            return cuda::enqueue_open(message.run, {g.tag.first, g.tag_length}, on_device, g.statuses, limits(device),
-                                      on, share(device).pieces);
-        }
-        cuda::enqueue(message.run, limits(device), on);
-    }
-
-    void run(const MessageGroup& g, int device) override {
-        const CurrentDevice current(device);
-        cuda::DeviceCalls& calls = share(device).calls;
-        if (g.mode != Mode::gcm) return calls.run(run_of(g), limits(device));
-        Secret<Block> tag;
-        const cuda::GcmMessageRun message(g, &*tag);
-        if (g.direction == Direction::decrypt) {
-            if (!calls.open(message.run, {g.tag.first, g.tag_length}, limits(device))) *g.failed = 1;
-        } else {
-            calls.run(message.run, limits(device));
-            std::copy_n(tag->begin(), g.tag_length, g.tag.first);
-        }
+        const Run run = run_of(g);
+        if (!stream) return share(device).calls.run(run, limits(device));
+        cuda::enqueue(run, limits(device), usable(stream->stream));
     }
 
     void enqueue(std::span<const MessageGroup> groups, int device, void* stream) override {
@@ -228,6 +208,29 @@ private:
                         "cuda_stream: CUDA excludes the default stream while a blocking stream is being captured");
         }
         return static_cast<cudaStream_t>(stream);
+    }
+
+    void run_gcm(const MessageGroup& g, int device) {
+        cuda::DeviceCalls& calls = share(device).calls;
+        Secret<Block> tag;
+        const cuda::GcmMessageRun message(g, &*tag);
+        if (g.direction == Direction::decrypt) {
+            if (!calls.open(message.run, {g.tag.first, g.tag_length}, limits(device))) *g.failed = 1;
+        } else {
+            calls.run(message.run, limits(device));
+            std::copy_n(tag->begin(), g.tag_length, g.tag.first);
+        }
+    }
+
+    void enqueue_gcm(const MessageGroup& g, int device, cudaStream_t on) {
+        const bool decrypt = g.direction == Direction::decrypt;
+        const cuda::GcmMessageRun message(g, decrypt ? nullptr : reinterpret_cast<Block*>(g.tag.first));
+        if (decrypt) {
+            const bool on_device = cuda::place_of(g.tag.first).kind == Memory::device;
+            return cuda::enqueue_open(message.run, {g.tag.first, g.tag_length}, on_device, g.statuses, limits(device),
+                                      on, share(device).pieces);
+        }
+        cuda::enqueue(message.run, limits(device), on);
     }
 
     /// Calls `work(stream)`, and waits for the stream.

@@ -62,7 +62,7 @@ struct GcmMessageRun {
 
     /// `tag`: receives the tag that the message has or should have.
     GcmMessageRun(const MessageGroup& g, Block* tag)
-        : j0(pre_counter(g)),
+        : j0(j0_of(g)),
           run{.direction = g.direction,
               .key = g.key,
               .input = g.input.first,

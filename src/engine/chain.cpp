@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "aes/counter.hpp"
-#include "aes/xts.hpp"
-
 namespace warpaes {
 
 namespace {
@@ -33,16 +30,6 @@ Block last_block(const Block& first, std::span<const std::uint8_t> second) {
     std::copy(out.begin() + n, out.end(), out.begin());
     std::copy(second.end() - n, second.end(), out.end() - n);
     return out;
-}
-
-Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, std::span<const std::uint8_t> before) {
-    if (mode == Mode::ctr) return add(iv, offset / block_bytes);
-    if (mode == Mode::ecb) return iv;
-    return last_block(iv, before);
-}
-
-Block xts_chain_at(const Block& iv, std::uint64_t offset, const DataUnits& units) {
-    return store_tweak(add_units(load_tweak(iv), offset / units.bytes, units.step));
 }
 
 ChainAfter::ChainAfter(const MessageGroup& s) {

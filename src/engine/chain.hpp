@@ -1,10 +1,13 @@
 // Chaining values: the state that a mode passes from one stretch of a message to the next (SP 800-38A, section 6).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
+#include "aes/counter.hpp"
 #include "aes/types.hpp"
+#include "aes/xts.hpp"
 #include "backend/group.hpp"
 
 namespace warpaes {
@@ -13,12 +16,19 @@ namespace warpaes {
 Block last_block(const Block& first, std::span<const std::uint8_t> second);
 
 /// The chaining value for the part of a message that starts at byte `offset`, for a mode and direction that can start
-/// anywhere (`is_parallel`). `before`: the min(offset, 16) bytes of ciphertext just before `offset`; ECB and CTR ignore
-/// it. For ECB, CBC, CFB128 and CTR, `offset` is a multiple of 16.
-Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, std::span<const std::uint8_t> before);
-
-/// The same for XTS, whose chaining value is the number of a data unit. A data unit begins at `offset`.
-Block xts_chain_at(const Block& iv, std::uint64_t offset, const DataUnits& units);
+/// anywhere (`is_parallel`), and for the last block of CBC. For ECB, CBC, CFB128 and CTR, `offset` is a multiple of 16.
+/// For XTS, whose chaining value is the number of a data unit, one of `units` begins there. `read(to)` fetches the
+/// ciphertext just before `offset`, for modes that chain on it.
+template <typename Read>
+Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, const DataUnits& units, const Read& read) {
+    if (mode == Mode::ecb || offset == 0) return iv;
+    if (mode == Mode::ctr) return add(iv, offset / block_bytes);
+    if (mode == Mode::xts) return store_tweak(add_units(load_tweak(iv), offset / units.bytes, units.step));
+    Block before{};
+    const std::span<std::uint8_t> needed = std::span(before).first(std::min<std::uint64_t>(offset, block_bytes));
+    read(needed);
+    return last_block(iv, needed);
+}
 
 /// Keeps what the next stretch needs of a stretch's input, so that the stretch may run in place.
 class ChainAfter {

@@ -144,25 +144,6 @@ const BackendInfo& Engine::gpu_info() const {
     return *std::find_if(infos.begin(), infos.end(), [&](const BackendInfo& info) { return info.device == device; });
 }
 
-bool Engine::gpu_pays(Memory memory, double cpu_seconds, bool counts,
-                      const std::function<double()>& gpu_seconds) const {
-    if (cpu_seconds < least_gpu_seconds) return false;
-    const auto waited = [&](std::atomic<double>& sum, double seconds) {
-        return (counts ? sum.fetch_add(seconds, std::memory_order_relaxed) : sum.load(std::memory_order_relaxed)) +
-                   seconds >
-               planner().cold_seconds();
-    };
-    // Page-locked memory shows that this process already uses a GPU.
-    const bool awake = memory != Memory::pageable || gpu_.is_awake();
-    if (!awake && counts && !gpu_.is_loaded() && !waited(cpu_seconds_, cpu_seconds)) return false;
-    if (!gpu_.usable() || gpus().empty()) return false;
-    const double seconds = gpu_seconds();
-    if (awake || !Planner::is_faster(seconds, cpu_seconds)) return Planner::is_faster(seconds, cpu_seconds);
-    // Waking the GPU pays if it pays for this call alone, or once the calls so far would have saved as much. The total
-    // cost is then at most twice that of the best decision in hindsight.
-    return waited(missed_seconds_, cpu_seconds - seconds);
-}
-
 void Engine::require_gpu() const {
     if (!may_use_gpu()) {
         throw Error(WARPAES_ERROR_BACKEND,
@@ -191,7 +172,8 @@ Plan Engine::choose(const Work& work, bool counts) const {
         plan.reason = "best CPU backend: the length is not known";
     } else {
         const Planner::Best cpu = planner().best_cpu(work);
-        const bool gpu = gpu_pays(work.memory, cpu.prediction.seconds, counts, [&] {
+        const bool gpu = planner().gpu_pays(gpu_, waited_, work.memory, cpu.prediction.seconds, counts, [&] {
+            if (gpus().empty()) return Planner::never;
             return planner().on_gpu(gpu_info(), static_cast<unsigned>(gpus().size()), work).seconds;
         });
         plan.backend = gpu ? &gpu_ : cpu.backend;

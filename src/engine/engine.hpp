@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "base/process.hpp"
 #include "engine/cost_model.hpp"
 #include "engine/memory.hpp"
+#include "engine/planner.hpp"
 #include "engine/short_ways.hpp"
 
 namespace warpaes {
@@ -43,7 +43,7 @@ struct Outcome {
     std::uint32_t notes = 0;  ///< WARPAES_NOTE_*
 
     /// Merges the outcome of a later step.
-    void add(const Outcome& next) noexcept { *this = {next.backend, next.device, notes | next.notes}; }
+    void merge(const Outcome& next) noexcept { *this = {next.backend, next.device, notes | next.notes}; }
 };
 
 /// How a call will be carried out. `reason` is a sentence for people.
@@ -85,7 +85,6 @@ struct Crew {
 };
 
 class Engine;
-class Planner;
 
 /// A lane borrowed from the engine. The destructor wipes its staging buffers and gives it back.
 class LaneLease {
@@ -194,10 +193,6 @@ private:
     /// `counts`: see crew().
     [[nodiscard]] Plan choose(const Work& work, bool counts) const;
     [[nodiscard]] Crew choose(std::span<const Work> parts, Memory memory, bool counts) const;
-    /// Whether GPUs should do work that takes `cpu_seconds` on the CPU. `gpu_seconds()`: predicted time on GPUs that
-    /// are awake; called only if there is a GPU.
-    [[nodiscard]] bool gpu_pays(Memory memory, double cpu_seconds, bool counts,
-                                const std::function<double()>& gpu_seconds) const;
     [[nodiscard]] const BackendInfo& gpu_info() const;
     /// The caller holds the lock.
     void use_planner(std::shared_ptr<const CostModel> costs) const;
@@ -218,8 +213,7 @@ private:
     mutable std::vector<std::unique_ptr<const Planner>> planners_;
     mutable std::atomic<const ShortWays*> short_ways_{nullptr};  ///< the planner's, or forced_short_ways_
     std::unique_ptr<const ShortWays> forced_short_ways_;
-    mutable std::atomic<double> cpu_seconds_{0};     ///< spent on the CPU before any GPU was looked for
-    mutable std::atomic<double> missed_seconds_{0};  ///< that an awake GPU would have saved
+    mutable Planner::Waited waited_;
     mutable ForkSafe<> mutex_;
     std::vector<std::pair<LaneKey, std::unique_ptr<Lane>>> idle_;
 };

@@ -68,9 +68,10 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
     const double on_cpu = cpu.prediction.seconds;
     double on_gpu = 0;
     const auto gpu_seconds = [&] {
+        if (gpus().empty()) return Planner::never;
         return on_gpu = planner().on_gpu(gpu_info(), static_cast<unsigned>(gpus().size()), parts);
     };
-    const bool gpu = gpu_pays(memory, on_cpu, counts, gpu_seconds);
+    const bool gpu = planner().gpu_pays(gpu_, waited_, memory, on_cpu, counts, gpu_seconds);
     const std::string basis = cpu.prediction.calibrated ? " (calibrated)" : " (not calibrated)";
     const std::string cpu_name(cpu.backend->name());
     const std::string cpu_words = in_words(on_cpu) + " by " + cpu_name;

@@ -10,8 +10,22 @@ MemoryPlace place_of(const void* pointer) noexcept {
     return gpu_memory().place(pointer);
 }
 
+int device_of(const void* pointer) noexcept {
+    return device_of(gpu_memory().place(pointer));
+}
+
 MemoryStretch stretch_of(const void* pointer, bool far) noexcept {
     return gpu_memory().stretch(pointer, far);
+}
+
+Places::Places(const void* in, const void* out, int input_device) noexcept
+    : input(input_device >= 0 ? MemoryPlace{Memory::device, input_device} : place_of(in)),
+      output(out == in ? input : place_of(out)) {}
+
+Places::Places(const MessageGroup& m, int input_device) noexcept : Places(m.input.first, m.output.first, input_device) {
+    if (m.aad_length != 0) aad = place_of(m.aad.first);
+    if (m.tag.first != nullptr) tag = place_of(m.tag.first);
+    if (m.statuses != nullptr) statuses = place_of(m.statuses);
 }
 
 void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream) {

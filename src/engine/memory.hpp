@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backend/gpu_memory.hpp"
+#include "backend/group.hpp"
 
 namespace warpaes {
 
@@ -14,9 +15,18 @@ namespace warpaes {
 [[nodiscard]] MemoryPlace place_of(const void* pointer) noexcept;
 [[nodiscard]] MemoryStretch stretch_of(const void* pointer, bool far) noexcept;
 /// The device where `pointer` lies, or -1.
-[[nodiscard]] inline int device_of(const void* pointer) noexcept {
-    return device_of(place_of(pointer));
-}
+[[nodiscard]] int device_of(const void* pointer) noexcept;
+
+/// Where the buffers of one message lie. Each is queried once, before any work: after a failure the driver may not
+/// recognize its own memory. A buffer that is not there lies in pageable memory.
+struct Places {
+    MemoryPlace input, output, aad, tag, statuses;
+
+    Places() = default;
+    /// `input_device`: the device where the input lies, or -1: not yet known.
+    Places(const void* input, const void* output, int input_device = -1) noexcept;
+    explicit Places(const MessageGroup& message, int input_device = -1) noexcept;
+};
 
 /// Copies `bytes` bytes between two places. At least one of them lies on `device` if that is not -1. Runs after earlier
 /// work on `stream`, and is complete on return.

@@ -182,6 +182,25 @@ Planner::Best Planner::best_cpu(std::span<const Work> parts) const {
     return best;
 }
 
+bool Planner::gpu_pays(CudaBackend& gpu, Waited& waited, Memory memory, double cpu_seconds, bool counts,
+                       const std::function<double()>& gpu_seconds) const {
+    if (cpu_seconds < least_gpu_seconds) return false;
+    const auto enough = [&](std::atomic<double>& sum, double more) {
+        const double before =
+            counts ? sum.fetch_add(more, std::memory_order_relaxed) : sum.load(std::memory_order_relaxed);
+        return before + more > cold_seconds();
+    };
+    // Page-locked memory shows that this process already uses a GPU.
+    const bool awake = memory != Memory::pageable || gpu.is_awake();
+    if (!awake && counts && !gpu.is_loaded() && !enough(waited.cpu_seconds, cpu_seconds)) return false;
+    if (!gpu.usable()) return false;
+    const double seconds = gpu_seconds();
+    if (awake || !is_faster(seconds, cpu_seconds)) return is_faster(seconds, cpu_seconds);
+    // Waking the GPU pays if it pays for this call alone, or once the calls so far would have saved as much. The total
+    // cost is then at most twice that of the best decision in hindsight.
+    return enough(waited.missed_seconds, cpu_seconds - seconds);
+}
+
 double Planner::on_gpu(const BackendInfo& gpu, unsigned gpus, std::span<const Work> parts) const {
     return together(parts, [&](const Work& work) { return on_gpu(gpu, gpus, work).seconds; });
 }

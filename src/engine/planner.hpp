@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cuda_backend.hpp"
 #include "engine/cost_model.hpp"
 #include "engine/short_ways.hpp"
 
@@ -50,6 +53,18 @@ public:
     [[nodiscard]] double on_gpu(const BackendInfo& gpu, unsigned gpus, std::span<const Work> parts) const;
     /// The number of workers to use for a message in memory.
     [[nodiscard]] unsigned lanes(const Backend& backend, const Work& work) const { return on_cpu(backend, work).lanes; }
+
+    /// The CPU time of a process before its GPU was awake.
+    struct Waited {
+        std::atomic<double> cpu_seconds{0};     ///< spent before any GPU was looked for
+        std::atomic<double> missed_seconds{0};  ///< that an awake GPU would have saved
+    };
+    static constexpr double never = std::numeric_limits<double>::infinity();
+    /// Whether GPUs should do work that lies in `memory` and takes `cpu_seconds` on the CPU. `gpu_seconds()`: predicted
+    /// time on GPUs that are awake, or `never`; called only if CUDA works. `counts`: the work will be executed, and
+    /// `waited` takes note of it.
+    [[nodiscard]] bool gpu_pays(CudaBackend& gpu, Waited& waited, Memory memory, double cpu_seconds, bool counts,
+                                const std::function<double()>& gpu_seconds) const;
 
     /// Whether `other` is faster than `usual` by more than the model's error.
     static bool is_faster(double other, double usual) noexcept { return other < 0.95 * usual; }

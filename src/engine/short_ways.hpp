@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "backend/backend.hpp"
@@ -80,6 +81,16 @@ inline const std::uint8_t* round_keys_of(const ExpandedKey& key) {
 }
 
 /// Runs blocks in host memory through the block cipher, in place, where no lane is at hand.
-void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks);
+inline void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key,
+                       std::span<std::uint8_t> blocks) {
+    (void)backend.short_function(Mode::ecb, direction, key.rounds())({.mode = Mode::ecb,
+                                                                      .direction = direction,
+                                                                      .key = &key,
+                                                                      .round_keys = round_keys_of(key),
+                                                                      .iv = nullptr,
+                                                                      .input = blocks.data(),
+                                                                      .output = blocks.data(),
+                                                                      .length = blocks.size()});
+}
 
 }  // namespace warpaes

@@ -137,10 +137,10 @@ private:
 
     /// The chaining value for the blocks from `offset` on, which is a multiple of 16.
     [[nodiscard]] Block chain_for(Source& content, std::uint64_t offset) const {
-        if (offset == 0) return cipher_.iv;
-        Block before{};
-        if (chains_on_ciphertext(cipher_.mode, cipher_.direction)) before = read_block(content, offset - block_bytes);
-        return chain_at(cipher_.mode, cipher_.iv, offset, before);
+        return chain_at(cipher_.mode, cipher_.iv, offset, {}, [&](std::span<std::uint8_t> to) {
+            const Block before = read_block(content, offset - block_bytes);
+            std::copy(before.begin(), before.end(), to.begin());
+        });
     }
 
     /// The length of a padded plaintext, found by decrypting its last block.

@@ -17,14 +17,11 @@ std::uint64_t times_ctr(Mode mode) {
     return mode == Mode::gcm_siv ? 4 : 1;
 }
 
-int device_of(const void* data, std::uint64_t bytes) {
-    return bytes == 0 ? -1 : warpaes::device_of(data);
-}
-
 /// Bytes that a CPU can read: the caller's own, or a copy of them if they lie in device memory.
 class HostBytes {
 public:
-    HostBytes(const std::uint8_t* data, std::uint64_t bytes) : HostBytes(data, bytes, device_of(data, bytes)) {}
+    HostBytes(const std::uint8_t* data, std::uint64_t bytes)
+        : HostBytes(data, bytes, bytes != 0 ? device_of(data) : -1) {}
     HostBytes(const std::uint8_t* data, std::uint64_t bytes, int device)
         : bytes_(data, static_cast<std::size_t>(bytes)) {
         if (device < 0) return;
@@ -88,10 +85,10 @@ std::uint64_t ComposedMessage::chunk_bytes() const {
     return device >= 0 ? length : std::max<std::uint64_t>(plan.chunk_bytes / times_ctr(mode), 4096);
 }
 
-void crypt_composed(Engine& engine, const Request& r, MessageResult& result) {
+void crypt_composed(Engine& engine, const Request& r, const Places& places, MessageResult& result) {
     const MessageGroup& m = r.message;
-    // Queried once: after a failure the driver may not recognize its own memory.
-    const int from = device_of(m.input.first, m.length), to = device_of(m.output.first, result.output_length);
+    const int from = m.length != 0 ? device_of(places.input) : -1;
+    const int to = result.output_length != 0 ? device_of(places.output) : -1;
     // Where input and output of GCM-SIV lie on one device, the GPU processes the text there; keys, associated data and
     // the tag are the CPU's.
     const bool stays = m.mode == Mode::gcm_siv && from >= 0 && from == to && engine.may_use_gpu();
@@ -119,7 +116,7 @@ void crypt_composed(Engine& engine, const Request& r, MessageResult& result) {
     HostOutput output(engine, m.output.first, result.output_length, to, stays, decrypt);
     const auto tag_bytes = static_cast<std::size_t>(m.tag_length);
     Secret<Block> tag;
-    if (decrypt) copy_anywhere(tag->data(), m.tag.first, tag_bytes);
+    if (decrypt) copy_memory(tag->data(), m.tag.first, tag_bytes, device_of(places.tag));
     ComposedMessage message{
         engine,   plan,          m.mode, m.direction, *m.key, r.mac_key, iv.span(), input.span().data(),
         m.length, output.data(), aad,    *tag,        device};
@@ -139,7 +136,7 @@ void crypt_composed(Engine& engine, const Request& r, MessageResult& result) {
     }
     result.output_length = *written;
     output.finish();
-    if (!decrypt) copy_anywhere(m.tag.first, tag->data(), tag_bytes);
+    if (!decrypt) copy_memory(m.tag.first, tag->data(), tag_bytes, device_of(places.tag));
 }
 
 }  // namespace warpaes

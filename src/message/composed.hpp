@@ -9,13 +9,13 @@
 #include <span>
 
 #include "engine/run/chunk_owners.hpp"
-#include "engine/run/executor.hpp"
+#include "engine/run/group.hpp"
 #include "message/message.hpp"
 
 namespace warpaes {
 
 /// `crypt` for such a mode, after all checks.
-void crypt_composed(Engine& engine, const Request& request, MessageResult& result);
+void crypt_composed(Engine& engine, const Request& request, const Places& places, MessageResult& result);
 
 /// A checked message in host memory, or with its text on `device`, and the CPU backend of `plan`, which runs it.
 struct ComposedMessage {

@@ -194,11 +194,11 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
     const auto spend = [&](std::size_t n) {
         if (state.used == 0) next_key_stream_block(state);
         Secret<Block> in, out;
-        executor.read(in->data() + state.used, input, n);
+        executor.copy(in->data() + state.used, input, n);
         for (std::size_t i = 0; i < block_bytes; ++i) {
             (*out)[i] = static_cast<std::uint8_t>((*in)[i] ^ state.partial[i]);
         }
-        executor.write(output, out->data() + state.used, n);
+        executor.copy(output, out->data() + state.used, n);
         if (kind_.mode == Mode::cfb128) {
             const Block& ciphertext = kind_.direction == Direction::encrypt ? *out : *in;
             std::copy_n(ciphertext.begin() + static_cast<std::ptrdiff_t>(state.used), n,

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "engine/run/executor.hpp"
-#include "engine/run/tagged.hpp"
+#include "engine/run/group.hpp"
 #include "message/checks.hpp"
 
 namespace warpaes {
@@ -14,7 +14,7 @@ namespace warpaes {
 GcmStream::GcmStream(Engine& engine, const ExpandedKey& key, Direction direction, std::span<const std::uint8_t> iv)
     : engine_(&engine), key_(&key), direction_(direction) {
     check_iv_length(Mode::gcm, iv.size(), "iv");
-    state_->j0 = pre_counter(engine, key, iv);
+    state_->j0 = first_counter(engine, key, iv);
     state_->public_counters = iv.size() == gcm_nonce_bytes;
 }
 
@@ -53,16 +53,17 @@ void GcmStream::aad(const std::uint8_t* data, std::uint64_t length) {
     if (length > gcm_most_aad_bytes - state.aad_bytes) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most 2^61 - 1 bytes of associated data in total");
     }
+    const MemoryPlace place = place_of(data);
     Executor executor(*engine_, data, data);
     Secret<Block> piece;
     const auto take_next = [&](std::size_t n) {
-        executor.read(piece->data(), data, n);
+        executor.copy(piece->data(), data, n);
         take(piece->data(), state.aad_bytes % block_bytes, n);
         state.aad_bytes += n;
         data += n;
     };
     by_blocks(state.aad_bytes % block_bytes, length, take_next, [&](std::uint64_t whole) {
-        append(gcm_digest(*engine_, *key_, data, whole), whole / block_bytes);
+        append(load_element(gcm_digest(*engine_, *key_, data, whole, place)), whole / block_bytes);
         state.aad_bytes += whole;
         data += whole;
     });
@@ -87,11 +88,11 @@ void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uin
         const std::size_t used = state.text_bytes % block_bytes;
         if (used == 0) next_key_stream_block();
         Secret<Block> in, out;
-        executor.read(in->data(), input, n);
+        executor.copy(in->data(), input, n);
         for (std::size_t i = 0; i < n; ++i) {
             (*out)[i] = static_cast<std::uint8_t>((*in)[i] ^ state.key_stream[used + i]);
         }
-        executor.write(output, out->data(), n);
+        executor.copy(output, out->data(), n);
         take(direction_ == Direction::encrypt ? out->data() : in->data(), used, n);
         state.text_bytes += n;
         input += n;

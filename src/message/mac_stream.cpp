@@ -28,7 +28,7 @@ void MacStream::update(const std::uint8_t* data, std::uint64_t length) {
         SecretBuffer copy(static_cast<std::size_t>(std::min(length, most)));
         for (std::uint64_t at = 0; at < length; at += copy.size()) {
             const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(length - at, copy.size()));
-            executor.read(copy.data(), data + at, n);
+            executor.copy(copy.data(), data + at, n);
             mac.add({copy.data(), n});
         }
     } else {

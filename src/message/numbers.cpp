@@ -109,7 +109,7 @@ Outcome fill_where_it_lies(Engine& engine, const NumbersRun& run, std::optional<
 void fill_numbers(Engine& engine, const NumbersRun& run, MessageResult& result, std::optional<CallerStream> stream) {
     const std::uint64_t each = numbers_block_bytes(run.kind);
     const bool wrapped = wraps(run.counter, (run.bytes + each - 1) / each);
-    if (run.bytes != 0) result.add(fill_where_it_lies(engine, run, stream));
+    if (run.bytes != 0) result.merge(fill_where_it_lies(engine, run, stream));
     result.output_length = run.bytes;
     if (wrapped) result.notes |= std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED};
 }

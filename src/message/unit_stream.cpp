@@ -64,7 +64,7 @@ void UnitStream::run(const std::uint8_t* input, std::uint64_t length, std::uint8
     units.data_units = given_xts_units(shape_.data_units.bytes, shape_.data_units.step, length);
     executor.run(units);
     const std::uint64_t bytes = units.data_units.bytes;
-    chain_ = xts_chain_at(chain_, (length + bytes - 1) / bytes * bytes, units.data_units);
+    chain_ = chain_at(Mode::xts, chain_, (length + bytes - 1) / bytes * bytes, units.data_units, [](auto) {});
 }
 
 void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
@@ -74,7 +74,7 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
     const auto wait_with = [&](const std::uint8_t* from, std::uint64_t bytes) {
         const std::size_t before = waiting_.size();
         waiting_.resize(before + static_cast<std::size_t>(bytes));
-        executor.read(waiting_.data() + before, from, static_cast<std::size_t>(bytes));
+        executor.copy(waiting_.data() + before, from, static_cast<std::size_t>(bytes));
     };
     if (whole == 0) return wait_with(input, length);
     if (unit() == 0) {
@@ -96,14 +96,14 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
         } else {
             std::memmove(output + before, input, static_cast<std::size_t>(taken));
         }
-        executor.write(output, first.data(), static_cast<std::size_t>(before));
+        executor.copy(output, first.data(), static_cast<std::size_t>(before));
         run(output, whole, output);
     } else {
         const std::uint64_t missing = unit() - before;
         first.resize(static_cast<std::size_t>(unit()));
-        executor.read(first.data() + before, input, static_cast<std::size_t>(missing));
+        executor.copy(first.data() + before, input, static_cast<std::size_t>(missing));
         run(first.data(), unit(), first.data());
-        executor.write(output, first.data(), static_cast<std::size_t>(unit()));
+        executor.copy(output, first.data(), static_cast<std::size_t>(unit()));
         run(input + missing, whole - unit(), output + unit());
     }
 }
@@ -119,7 +119,7 @@ void UnitStream::final(std::uint8_t* output) {
     }
     run(waiting_.data(), waiting_.size(), waiting_.data());
     Executor executor(*engine_, output, output);
-    executor.write(output, waiting_.data(), waiting_.size());
+    executor.copy(output, waiting_.data(), waiting_.size());
 }
 
 Block UnitStream::chain() const {
@@ -133,7 +133,7 @@ Block UnitStream::chain() const {
 void UnitStream::last_block(const Block& in, Block& out, std::uint8_t* like) const {
     MessageGroup block = shape_;
     block.iv = Elements::of(chain_.data());
-    Executor(*engine_, like, like, std::nullopt).run_local(block, in, out);
+    Executor(*engine_, like, like).run_local(block, in, out);
 }
 
 }  // namespace warpaes

@@ -90,7 +90,7 @@ Done done(const Job& job, bool on_gpu) {
     simt::on_launch(
         [&](const cudaLaunchConfig_t& c) { launched.emplace_back(c.gridDim.x, c.blockDim.x, c.dynamicSmemBytes); });
     if (job.messages == 0) {
-        gpu().enqueue(g, 0, nullptr);
+        gpu().run(g, 0, CallerStream{});
     } else {
         gpu().enqueue({&g, 1}, 0, nullptr);
     }

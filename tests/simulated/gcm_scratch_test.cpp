@@ -158,10 +158,10 @@ TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
     std::uint8_t failed = 0;
     const auto there_and_back = [&](std::uint8_t* text, std::size_t length) {
         Block tag{};
-        backend.run(message(Direction::encrypt, text, length, tag.data()), 0);
+        backend.run(message(Direction::encrypt, text, length, tag.data()), 0, {});
         MessageGroup back = message(Direction::decrypt, text, length, tag.data());
         back.failed = &failed;
-        backend.run(back, 0);
+        backend.run(back, 0, {});
     };
     there_and_back(texts[0], 16);  // the first call allocates the memory
     const AllMemory taken;
@@ -172,9 +172,9 @@ TEST(GcmScratch, IsThereWhenAllMemoryIsTaken) {
         for (const std::size_t shift : {0, 1}) {
             SCOPED_TRACE(std::to_string(length) + " bytes, shifted by " + std::to_string(shift));
             EXPECT_NO_THROW(there_and_back(texts[0] + shift, length));
-            EXPECT_NO_THROW(backend.enqueue(
+            EXPECT_NO_THROW(backend.run(
                 message(Direction::encrypt, texts[0] + shift, length, reinterpret_cast<std::uint8_t*>(tags[0])), 0,
-                nullptr));
+                CallerStream{}));
             backend.synchronize(0, nullptr);
             // Now it can be decrypted on the stream.
             MessageGroup back =

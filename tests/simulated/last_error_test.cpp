@@ -83,7 +83,7 @@ TEST_F(LastError, IsTheCallersAlone) {
              g.mode = Mode::cfb8;
              g.direction = Direction::decrypt;
              g.count = 1;
-             backend_.enqueue(g, 0, nullptr);
+             backend_.run(g, 0, CallerStream{});
          }},
         {"a place", [&] { (void)backend_.place(on_host_.data()); }},
         {"a stretch", [&] { (void)backend_.stretch(text_, true); }},

@@ -120,17 +120,17 @@ TEST_F(Wipe, OneMessage) {
                                .aad_digest = &no_aad,
                                .failed = &failed};
                 const std::vector<std::uint8_t> plain(text, text + bytes);
-                backend_.run(g, 0);
+                backend_.run(g, 0, {});
                 const std::vector<std::uint8_t> sealed(text, text + bytes);
                 g.direction = Direction::decrypt;
-                backend_.run(g, 0);
+                backend_.run(g, 0, {});
                 EXPECT_EQ(failed, 0);
                 EXPECT_TRUE(std::equal(plain.begin(), plain.end(), text));
                 for (const std::size_t wrong : {std::size_t{0}, tag_bytes - 1}) {
                     std::copy(sealed.begin(), sealed.end(), text);
                     failed = 0;
                     tags_[wrong] ^= 0x80;
-                    backend_.run(g, 0);
+                    backend_.run(g, 0, {});
                     tags_[wrong] ^= 0x80;
                     EXPECT_EQ(failed, 1);
                     EXPECT_EQ(std::count(text, text + bytes, 0), static_cast<std::ptrdiff_t>(bytes));

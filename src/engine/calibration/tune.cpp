@@ -196,7 +196,7 @@ private:
     void run(const Sample& sample) {
         const MessageGroup g = group(sample, device_input_.get(), device_output_.get(), device_besides_.get());
         if (sample.messages == 0) {
-            gpu_.enqueue(g, device_, nullptr);
+            gpu_.run(g, device_, CallerStream{});
         } else {
             gpu_.enqueue({&g, 1}, device_, nullptr);
         }

@@ -89,12 +89,11 @@ void CipherStage::run(Lane& lane, const Chunk& chunk) {
         const ChainAfter after(stretch);
         lane.run(stretch);
         if (!chunk.last) *chain_ = after.value(stretch);
-    } else if (cipher_.mode == Mode::xts) {
-        *chain = xts_chain_at(cipher_.iv, chunk.input_offset, cipher_.data_units);
-        lane.run(stretch);
     } else {
-        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(chunk.input_offset, block_bytes));
-        *chain = chain_at(cipher_.mode, cipher_.iv, chunk.input_offset, std::span(chunk.before).last(n));
+        const auto read = [&](std::span<std::uint8_t> to) {
+            std::copy(chunk.before.end() - std::ssize(to), chunk.before.end(), to.begin());
+        };
+        *chain = chain_at(cipher_.mode, cipher_.iv, chunk.input_offset, cipher_.data_units, read);
         lane.run(stretch);
     }
 }

@@ -1,18 +1,15 @@
-// Runs messages, or stretches of one, wherever their buffers lie: the way from a message to the lanes. It plans, cuts a
-// long message and spreads it over the plan's lanes, repeats what a GPU failed to do, and settles the tag.
+// Runs messages, or stretches of one, wherever their buffers lie: on the device that holds them, or on lanes
+// (group.hpp).
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 
-#include "backend/mac.hpp"
-#include "backend/tag.hpp"
 #include "engine/engine.hpp"
 #include "engine/pipeline/memory.hpp"
+#include "engine/run/group.hpp"
 
 namespace warpaes {
 
@@ -27,34 +24,8 @@ void by_blocks(std::size_t used, std::uint64_t length, const Partial& partial, c
     if (rest != 0) partial(static_cast<std::size_t>(rest));
 }
 
-/// Runs a single message, or a stretch of one, under an expanded key. `memory`: the slower place of input and output;
-/// with Memory::device at least one of them lies on `device`. A GCM message must have the digest of its associated
-/// data, and its J0 if its IV is not 12 bytes. Tags, IVs and associated data lie in host memory. Thread-safe.
-/// Everything is complete on return; after an exception the output is undefined.
-Outcome run_group(Engine& engine, MessageGroup group, Memory memory = Memory::pageable, int device = -1);
-
-/// Calls `work(lane, i)` once for each i below `parts`, on lanes of the plan, in parallel where that pays.
-template <typename Work>
-void for_each_part(Engine& engine, const Plan& plan, std::uint64_t parts, const Work& work) {
-    std::atomic<std::uint64_t> next{0};
-    const auto take = [&](std::size_t worker) {
-        std::uint64_t i = next++;
-        if (i >= parts) return;
-        const LaneLease lane = engine.lease(plan, static_cast<unsigned>(worker), 0);
-        for (; i < parts; i = next++) work(*lane, i);
-    };
-    const auto lanes = static_cast<std::size_t>(std::min<std::uint64_t>(plan.lanes, parts));
-    if (lanes <= 1) return take(0);
-    engine.pool().for_each(lanes, take);
-}
-
 /// Encrypts one block on a CPU, without a plan or a lane.
 void encrypt_block(const Engine& engine, const ExpandedKey& key, const Block& in, Block& out);
-
-/// The stream of a caller who does not wait.
-struct CallerStream {
-    void* stream = nullptr;
-};
 
 /// A part of a message without a tag: whole blocks or data units, which are processed where they lie; or, `local`,
 /// bytes of one block, which is copied to host memory.
@@ -73,10 +44,11 @@ class Executor {
 public:
     /// For buffers in host memory; does not call CUDA to find out.
     explicit Executor(Engine& engine) : engine_(engine) {}
-    /// Finds out where the buffers lie; `input_device`, `output_device`: the devices where they lie, or -1: not yet
-    /// known. Throws Error{ARGUMENT, BACKEND} if no backend can reach both.
-    Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
-             std::optional<CallerStream> stream = std::nullopt, int input_device = -1, int output_device = -1);
+    /// For buffers in these places. Throws Error{ARGUMENT, BACKEND} if no backend can reach input and output.
+    Executor(Engine& engine, const Places& places, std::optional<CallerStream> stream = std::nullopt);
+    /// Finds out where the buffers lie.
+    Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output)
+        : Executor(engine, Places(input, output)) {}
 
     /// Runs a message, or a stretch of one, whose buffers lie in the same memory as the constructor's: see run_group().
     /// On a caller's stream the tag must be in memory that the device can write.
@@ -90,9 +62,8 @@ public:
     /// Runs a stretch of one block in host memory, on the same backend and device as the message.
     void run_local(MessageGroup stretch, const Block& in, Block& out);
 
-    /// Copy between the message's memory and host memory.
-    void read(void* to, const std::uint8_t* from, std::size_t bytes);
-    void write(std::uint8_t* to, const void* from, std::size_t bytes);
+    /// Copies between the message's memory and host memory.
+    void copy(void* to, const void* from, std::size_t bytes);
 
     /// Wipes output that must not be handed out.
     void clear(std::uint8_t* output, std::uint64_t bytes) noexcept;
@@ -112,10 +83,8 @@ public:
     [[nodiscard]] const Outcome& ran() const noexcept { return ran_; }
 
 private:
-    void run_here(const MessageGroup& group);
-    [[nodiscard]] Block chain_before(const MessageGroup& message, const Block& iv, std::uint64_t offset);
-    std::optional<std::uint64_t> run_local_part(const MessageGroup& message, const Block& chain,
-                                                const MessagePart& part);
+    void run_on_device(MessageGroup group);
+    std::optional<std::uint64_t> run_part(const MessageGroup& message, const Block& iv, const MessagePart& part);
 
     Engine& engine_;
     Memory memory_ = Memory::pageable;

@@ -1,0 +1,46 @@
+// The way from a group to the lanes: plans, cuts a long message and spreads it over the plan's lanes, repeats what a
+// GPU failed to do, and settles the tag.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "backend/mac.hpp"
+#include "backend/tag.hpp"
+#include "engine/engine.hpp"
+
+namespace warpaes {
+
+/// Runs a single message, or a stretch of one, under an expanded key. `memory`: the slower place of input and output;
+/// with Memory::device at least one of them lies on `device`. A GCM message must have the digest of its associated
+/// data, and its J0 if its IV is not 12 bytes. Tags, IVs and associated data lie in host memory. Thread-safe.
+/// Everything is complete on return; after an exception the output is undefined.
+Outcome run_group(Engine& engine, MessageGroup group, Memory memory = Memory::pageable, int device = -1);
+
+/// Calls `work(lane, i)` once for each i below `parts`, on lanes of the plan, in parallel where that pays.
+template <typename Work>
+void for_each_part(Engine& engine, const Plan& plan, std::uint64_t parts, const Work& work) {
+    std::atomic<std::uint64_t> next{0};
+    const auto take = [&](std::size_t worker) {
+        std::uint64_t i = next++;
+        if (i >= parts) return;
+        const LaneLease lane = engine.lease(plan, static_cast<unsigned>(worker), 0);
+        for (; i < parts; i = next++) work(*lane, i);
+    };
+    const auto lanes = static_cast<std::size_t>(std::min<std::uint64_t>(plan.lanes, parts));
+    if (lanes <= 1) return take(0);
+    engine.pool().for_each(lanes, take);
+}
+
+/// The digest (MessageGroup::digest) of `bytes` bytes in `place`, read after the work that is already on their device's
+/// default stream. `ran`: receives the outcome, unless the bytes are so few that this thread hashes them
+/// itself.
+Block gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
+                 const MemoryPlace& place, Outcome* ran = nullptr);
+
+/// The pre-counter block J0 for any GCM `iv` in host memory.
+Block first_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv);
+
+}  // namespace warpaes
