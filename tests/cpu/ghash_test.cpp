@@ -97,7 +97,7 @@ TEST(Ghash, TheHashKeyHoldsPowersOfH) {
     for (std::size_t i = 0; i < HashKey::count; ++i) {
         EXPECT_EQ(hash_key.powers[i], power(h, i + 1)) << i;
         const HashKey::Element e = hash_key.descending[HashKey::count - 1 - i];
-        EXPECT_EQ(times_x({e.high, e.low}), hash_key.powers[i]) << i;
+        EXPECT_EQ(times_x(FieldElement{e.high, e.low}), hash_key.powers[i]) << i;
         const HashKey::Element folded = hash_key.folded[HashKey::count - 1 - i];
         EXPECT_EQ(folded.low, e.low ^ e.high) << i;
         EXPECT_EQ(folded.high, folded.low) << i;

@@ -534,7 +534,7 @@ class Keys(Case):
         for name in ("one", "two"):
             (self.folder / name).write_bytes(warpaes.Keyset.from_raw("AES256_GCM_HKDF_4KB", os.urandom(32)).to_json())
         clash = ("-k", self.folder / "one", "-k", self.folder / "two")
-        self.assertIn("another key 1", refusal("verify", *clash, self.target))
+        self.assertIn("different keys with the number 1", refusal("verify", *clash, self.target))
 
     def test_keys_from_the_environment_and_descriptors(self) -> None:
         self.write([10])
@@ -594,7 +594,7 @@ class Jobs(Case):
         other.mkdir()
         self.assertIn("another job", refusal("encrypt", "-k", self.key, other, self.target))
         self.assertIn(
-            "begun with --suffix", refusal("encrypt", "-k", self.key, "--suffix", "x", self.source, self.target)
+            "started with --suffix", refusal("encrypt", "-k", self.key, "--suffix", "x", self.source, self.target)
         )
         self.assertIn("encrypted dataset", refusal("encrypt", "-k", self.key, self.target, self.folder / "twice"))
         self.assertIn("are the same", refusal("encrypt", "-k", self.key, self.source, self.source))

@@ -44,8 +44,8 @@ class Ends(Case):
     def test_a_target_within_the_source_and_the_other_way_round(self) -> None:
         self.write([10])
         given = ("encrypt", "-k", self.key)
-        self.assertIn("lies in", refusal(*given, self.source, self.source / "sealed"))
-        self.assertIn("lies in", refusal(*given, self.source / "a", self.source))
+        self.assertIn("is inside", refusal(*given, self.source, self.source / "sealed"))
+        self.assertIn("is inside", refusal(*given, self.source / "a", self.source))
         self.assertFalse((self.source / "sealed").exists())
         # A name with the same beginning is another folder.
         self.assertEqual(bulk(*given, self.source, self.folder / "source2")[0], 0)
@@ -55,7 +55,7 @@ class Ends(Case):
         (self.folder / "link").symlink_to(self.source)
         given = ("encrypt", "-k", self.key, "--overwrite")
         self.assertIn("are the same", refusal(*given, self.source, self.folder / "link"))
-        self.assertIn("lies in", refusal(*given, self.folder / "link", self.source / "a/../sealed"))
+        self.assertIn("is inside", refusal(*given, self.folder / "link", self.source / "a/../sealed"))
         self.assertEqual(self.files(self.source), content)
 
     def test_one_object_does_not_become_itself(self) -> None:
@@ -334,7 +334,7 @@ class Steps(Case):
             # With --verify this process does it; otherwise the library's jobs do, as below.
             status, said = said_by("encrypt", "-k", self.key, "--verify", self.source, self.target)
         self.assertEqual(status, 130, said)
-        self.assertIn("goes on", said)
+        self.assertIn("run the same command to continue", said)
         self.assertLess(read[0], 20)
         self.assertEqual(list(self.target.rglob(f"*{PART}*")), [])
         self.assertFalse((self.target / lock.NAME).exists())

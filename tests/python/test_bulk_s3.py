@@ -275,7 +275,7 @@ class ObjectStore(Case):
                 given = ["encrypt", "-q", "-k", str(self.key), *self.options, self.raw, self.sealed]
                 self.assertEqual(cli.main(given), 1)
             self.assertIn(code, said.getvalue())
-            self.assertIn("goes on", said.getvalue())
+            self.assertIn("run the same command to continue", said.getvalue())
             self.assertLess(self.store.proxy.requests - began, 120)
         self.quiet()
         status, report = self.encrypt()
@@ -295,7 +295,7 @@ class ObjectStore(Case):
         self.store.put(f"{self.prefix}/raw/x", b"1")
         given = ("-k", self.key, "--endpoint-url", self.store.proxy.url)
         self.assertIn("are the same", refusal("encrypt", *given, self.raw, self.raw + "/"))
-        self.assertIn("lies in", refusal("encrypt", *given, self.raw, self.raw + "/sealed"))
+        self.assertIn("is inside", refusal("encrypt", *given, self.raw, self.raw + "/sealed"))
         other = ("--source-endpoint-url", self.store.moto.url)
         # The same store by two names: existing objects stay.
         status, report = bulk("encrypt", *given, *other, self.raw, self.raw)

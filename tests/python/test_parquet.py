@@ -863,7 +863,7 @@ class Command(unittest.TestCase):
         self.put("in/_SUCCESS", b"")
         common = ["-r", "-k", "file:key", "--bind-names", "--aad-prefix", "trips"]
         self.assertIn("folder", self.run_command("encrypt", "-k", "file:key", "-o", "out", "in", status=2))
-        self.assertIn("lies in", self.run_command("encrypt", *common, "-o", "in/out", "in", status=2))
+        self.assertIn("is inside", self.run_command("encrypt", *common, "-o", "in/out", "in", status=2))
         said = subprocess.run(
             [sys.executable, "-B", "-m", "warpaes", "parquet", "encrypt", *common, "-o", "out", "in"],
             cwd=self.folder.name, capture_output=True, text=True, timeout=60,

@@ -269,7 +269,7 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
     const bool in_place = g.input.first == g.output.first && (g.count == 1 || g.input.stride == g.output.stride);
     const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.length : 0);
     if (lie_apart(g, output, tag, in_place ? Strip{} : input)) return;
-    if (meet(output, tag) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
+    if (meet(output, tag) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: is inside the output");
     const struct {
         Strip strip;
         const char* name;
