@@ -24,8 +24,11 @@ Places::Places(const void* in, const void* out, int input_device) noexcept
 
 Places::Places(const MessageGroup& m, int input_device) noexcept : Places(m.input.first, m.output.first, input_device) {
     if (m.aad_length != 0) aad = place_of(m.aad.first);
-    if (m.tag.first != nullptr) tag = place_of(m.tag.first);
-    if (m.statuses != nullptr) statuses = place_of(m.statuses);
+    if (m.statuses != nullptr) {
+        statuses = place_of(m.statuses);
+    } else if (m.tag.first != nullptr) {
+        tag = place_of(m.tag.first);
+    }
 }
 
 void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream) {

@@ -18,7 +18,8 @@ namespace warpaes {
 [[nodiscard]] int device_of(const void* pointer) noexcept;
 
 /// Where the buffers of one message lie. Each is queried once, before any work: after a failure the driver may not
-/// recognize its own memory. A buffer that is not there lies in pageable memory.
+/// recognize its own memory. A buffer that is not there lies in pageable memory; so does the tag of a message with
+/// `statuses`, which the device finds.
 struct Places {
     MemoryPlace input, output, aad, tag, statuses;
 

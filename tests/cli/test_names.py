@@ -574,9 +574,9 @@ class Refused(NamesTest):
         key, names = ("-k", "key"), "--encrypted-names"
         for words, *arguments in (
             ("--encrypt-names: requires --output-dir", "encrypt", *key, "--encrypt-names", "in/notes.txt"),
-            ("--encrypt-names: needs a keyset in a file of its own|keygen", "encrypt", "--passphrase-from", "key",
+            ("--encrypt-names: requires a separate keyset|keygen", "encrypt", "--passphrase-from", "key",
              "--encrypt-names", "--output-dir", "new", "in"),
-            ("--encrypted-names: needs a keyset in a file of its own", "decrypt", names, "--output-dir", "new", "out"),
+            ("--encrypted-names: requires a separate keyset", "decrypt", names, "--output-dir", "new", "out"),
             ("--name: requires --encrypted-names", "decrypt", *key, "--name", "notes.txt", "out"),
             ("--encrypted-names: give --output-dir DIRECTORY|--name PATH", "decrypt", *key, names, "out"),
             ("--encrypted-names: give --name PATH", "cat", *key, names, "out"),

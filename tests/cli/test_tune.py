@@ -20,7 +20,7 @@ FIGURES = [
 
 
 #: A line of the self-test.
-RIGHT = r"(?m)^cuda\[0\] +(\d+) of \1 right$"
+RIGHT = r"(?m)^cuda\[0\] +(\d+) of \1 passed$"
 
 
 class Simulated(CommandTest):
@@ -141,7 +141,7 @@ class Tune(Simulated):
             ("threads: 0", {"threads": 0}),
             ("threads: 1000", {"threads": 1000}),
             ("tables: 6", {"tables": 6}),
-            ("are of cuda NVIDIA H100", {"of": "cuda NVIDIA H100, compute capability 9.0"}),
+            ("belong to cuda NVIDIA H100", {"of": "cuda NVIDIA H100, compute capability 9.0"}),
             ("132 multiprocessors", {"multiprocessors": 132}),
             ("4096 bytes of shared memory", {"shared_bytes": 4096}),
             ("expected", {"surprise": 1}),
