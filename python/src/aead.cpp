@@ -346,7 +346,7 @@ PyMethodDef aead_methods[] = {
     method_def<submit_batch_into>("submit_into",
                                   "submit_into($self, direction, nonces, data, offsets, lengths, buf, tags, "
                                   "associated_data=None, *, check_nonces=True)\n--\n\nBegin to 'encrypt' or 'decrypt' "
-                                  "messages in one buffer, to the same offsets of another. The tags lie back to back."),
+                                  "messages in one buffer, to the same offsets of another."),
     method_def<enqueue_batch_into>(
         "enqueue_into",
         "enqueue_into($type, direction, ciphers, nonces, data, offsets, lengths, buf, tags, associated_data=None, *, "

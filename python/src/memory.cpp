@@ -105,8 +105,8 @@ Object large_pages(PyObject*, const Call& call) {
 
 PyMethodDef memory_functions[] = {
     method_def<large_pages>("large_pages",
-                            "large_pages(buf)\n--\n\nAsk the operating system for large pages for a buffer that nobody "
-                            "has written to yet."),
+                            "large_pages(buf)\n--\n\nRequest large pages from the operating system for a buffer "
+                            "without data."),
     method_def<copy_bytes>(
         "copy",
         "copy(to, source)\n--\n\nCopy bytes between host and device memory, after all work on the default "

@@ -239,17 +239,17 @@ PyMethodDef parquet_functions[] = {
     method_def<parquet_decrypt>(
         "parquet_decrypt",
         "parquet_decrypt(key, aad, modules, buf, ctr, dictionary, row_group, column, first_page)\n--\n\n"
-        "Write the plain view of whole pages into a buffer: as many bytes, with headers of plain pages."),
+        "Write the plain view of complete pages to a buffer."),
     method_def<parquet_read>(
         "parquet_read",
         "parquet_read(key, aad, descriptor, offset, length, window_bytes, to, threads, ctr, dictionary, "
         "row_group, column, first_page)\n--\n\n"
-        "Read whole pages from a file and write their plain view into a buffer; return the bytes "
+        "Read complete pages from a file, write their plain view to a buffer, and return the bytes "
         "of each page."),
     method_def<parquet_move>(
         "parquet_move",
         "parquet_move(key, aad, image, to, offset, ctr, dictionary, row_group, column, first_page)\n--\n\n"
-        "Decrypt the whole pages of an image of modules into the view's memory; return their bytes and their number."),
+        "Decrypt the complete pages of an image of modules into the view's memory, and return their bytes and number."),
     method_def<parquet_footer>("parquet_footer",
                                "parquet_footer(footer)\n--\n\nReturn the fields of a footer that need no key."),
     method_def<parquet_open_footer>(

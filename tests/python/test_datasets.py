@@ -368,7 +368,7 @@ class Local(Case):
         target = self.encrypt("job")
         path = target / "a/0/o b.1"
         cases: list[tuple[type[Exception], str, dict[str, Any]]] = [
-            (ValueError, "only read", {"mode": "wb"}),
+            (ValueError, "read-only", {"mode": "wb"}),
             (ValueError, "associated_data", {"associated_data": b"x"}),
             (ValueError, "twice", {"keyset": f"dataset:id=a;id=b;{self.key}"}),
             (ValueError, "cannot be combined", {"keyset": "dataset:passphrase:own:"}),

@@ -245,8 +245,8 @@ class Folders(Case):
                 (lambda: second.rename(self.target / "model-00004-of-00003.safetensors"), "was added|is missing"),
                 (lambda: shutil.copy(first, self.target / "adapter/more.safetensors"), "was added"),
                 (lambda: (self.target / "modeling_any.py").write_text("print()"), "was added"),
-                (lambda: (self.target / "link").symlink_to(first), "not a regular file"),
-                (lambda: os.mkfifo(self.target / "pipe"), "not a regular file"),
+                (lambda: (self.target / "link").symlink_to(first), "neither a regular file nor a folder"),
+                (lambda: os.mkfifo(self.target / "pipe"), "neither a regular file nor a folder"),
                 (lambda: swap(first, third), "altered or exchanged"),
                 (plain, "bytes"),
                 (other_model, "altered or exchanged"),
@@ -297,9 +297,9 @@ class Folders(Case):
             (lambda: (self.source / "weights").write_bytes(b"x"), "copied in clear"),
             (lambda: (self.source / "model-00002-of-00003.safetensors").unlink(), "is missing"),
             (lambda: (self.source / "model.safetensors.index.json").write_text("[]"), "not an index"),
-            (lambda: (self.source / "model-00002-of-00003.safetensors").write_bytes(b"x" * 99), "not a file"),
+            (lambda: (self.source / "model-00002-of-00003.safetensors").write_bytes(b"x" * 99), "not a safetensors file"),
             (lambda: [path.unlink() for path in self.source.rglob("*.safetensors")], "has no"),
-            (lambda: os.mkfifo(self.source / "pipe"), "not a regular file"),
+            (lambda: os.mkfifo(self.source / "pipe"), "neither a regular file nor a folder"),
         ):
             self.make()
             change()  # type: ignore[no-untyped-call]

@@ -183,14 +183,14 @@ class Keys(Sites):
             ([key], "does not contain the 2 requested keys"),
             ([key, key], "twice"),
             ([key, key | {"key_ID": "b"}], "twice"),
-            ([key, {"key_ID": "b"}], "proper 'key'"),
+            ([key, {"key_ID": "b"}], "valid 'key'"),
             ([key, 7], "an invalid key"),
             ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits instead of 256"),
             ([key, {"key_ID": "b", "key": "A"}], "not base64"),
             ([key, {"key_ID": "b", "key": "\u00e9" * 44}], "not base64"),
-            ([key, {"key_ID": "b", "key": "\ud800"}], "proper 'key'"),
-            ([key, {"key_ID": "\x1b[2J", "key": "A" * 43 + "="}], "proper 'key_ID'"),
-            ([key, {"key_ID": 7, "key": "A" * 43 + "="}], "proper 'key_ID'"),
+            ([key, {"key_ID": "b", "key": "\ud800"}], "valid 'key'"),
+            ([key, {"key_ID": "\x1b[2J", "key": "A" * 43 + "="}], "valid 'key_ID'"),
+            ([key, {"key_ID": 7, "key": "A" * 43 + "="}], "valid 'key_ID'"),
         ):
             answered({"keys": keys})
             self.fails(BadAnswerError, words, lambda: self.alice.new_keys("bob", 2))

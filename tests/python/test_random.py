@@ -91,7 +91,7 @@ class Bits(unittest.TestCase):
         self.assertEqual(generator.spawn(6).bytes(16), keystream(16, 6))
         generator.position = (1 << 68) - 16
         self.assertEqual(generator.bytes(16), keystream(16, 5, (1 << 68) - 16))
-        with self.assertRaisesRegex(ValueError, "used up"):
+        with self.assertRaisesRegex(ValueError, "exhausted"):
             generator.bytes(1)
 
     def test_a_key_of_its_own(self) -> None:
