@@ -71,7 +71,7 @@ def size(text: str) -> int:
         if digits[-1:] in UNITS:
             return int(float(digits[:-1]) * 2 ** UNITS[digits[-1]])
         return int(digits)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"{text!r} is not a size: 512M") from None
 
 
@@ -110,6 +110,14 @@ def memory(text: str) -> int:
     value = size(text)
     if value < 1 << 20:
         raise argparse.ArgumentTypeError(f"{text!r} is less than the minimum, 1M")
+    return value
+
+
+def rate(text: str) -> int:
+    """Read a positive number of bytes a second."""
+    value = size(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is less than one byte a second")
     return value
 
 
@@ -241,8 +249,16 @@ def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
     )
 
 
-def _work(parser: argparse.ArgumentParser) -> None:
+def _work(parser: argparse.ArgumentParser, reads: bool = True) -> None:
     group = parser.add_argument_group("workers")
+    if reads:
+        group.add_argument(
+            "--limit-rate",
+            type=rate,
+            default=0,
+            metavar="RATE",
+            help="read at most this many bytes a second, all workers together: 50M (default: no limit)",
+        )
     group.add_argument(
         "--address", metavar="ADDRESS", help="Ray cluster: auto, HOST:PORT or ray://…; needs warpaes[ray]"
     )
@@ -386,7 +402,7 @@ def make_parser() -> argparse.ArgumentParser:
     _keys(each, "keyset to wrap with")
     _trust(each, "refuse a dataset whose names are not bound")
     _storage(each, 1)
-    _work(each)
+    _work(each, reads=False)
     _telling(each)
 
     each = command("verify", "authenticate every object of TARGET, and compare it with the manifest")

@@ -82,6 +82,7 @@ class Run(abc.ABC):
             key=self.specs, new_key=self.new_specs, envelope=options.envelope, template=options.template or TEMPLATE,
             overwrite=options.overwrite, verify=options.verify, drop_old_keys=options.drop_old_keys,
             threads=options.threads, requests=options.requests, memory=options.memory, backend=options.backend,
+            limit_rate=options.limit_rate,
         )  # fmt: skip
         self.progress = Progress(options.command, self.target.url, options.progress, options.metrics)
         self.swept = 0
