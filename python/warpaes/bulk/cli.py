@@ -226,6 +226,10 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--dry-run", action="store_true", help="report what the job would do, and write nothing")
+
+
 def _share(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share", action="store_true", help="let drivers on other machines take part with the same command"
@@ -346,9 +350,7 @@ def make_parser() -> argparse.ArgumentParser:
             default=argparse.SUPPRESS,
             help=argparse.SUPPRESS,
         )
-        each.add_argument(
-            "-n", "--dry-run", action="store_true", help="report what the job would do, and write nothing"
-        )
+        _dry_run(each)
         each.add_argument("--follow", action="store_true", help="follow symbolic links in SOURCE")
         each.add_argument(
             "--suffix", type=suffix, default="", help="suffix of every name in the encrypted dataset (default: none)"
@@ -384,6 +386,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     each = command("rekey", "encrypt the objects of TARGET again, in their places, with another key")
     each.add_argument("target", metavar="TARGET")
+    _dry_run(each)
     each.add_argument("--verify", action="store_true", help="read again what was written, and compare")
     each.add_argument(
         "--drop-old-keys", action="store_true", help="forget wrapped data keys that no object needs any more"
@@ -399,6 +402,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     each = command("rewrap", "wrap the data keys of TARGET with another key; objects stay unchanged")
     each.add_argument("target", metavar="TARGET")
+    _dry_run(each)
     _keys(each, "keyset to wrap with")
     _trust(each, "refuse a dataset whose names are not bound")
     _storage(each, 1)
