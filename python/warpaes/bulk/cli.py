@@ -71,7 +71,7 @@ def size(text: str) -> int:
         if digits[-1:] in UNITS:
             return int(float(digits[:-1]) * 2 ** UNITS[digits[-1]])
         return int(digits)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"{text!r} is not a size: 512M") from None
 
 
@@ -110,6 +110,14 @@ def memory(text: str) -> int:
     value = size(text)
     if value < 1 << 20:
         raise argparse.ArgumentTypeError(f"{text!r} is less than the minimum, 1M")
+    return value
+
+
+def rate(text: str) -> int:
+    """Read a positive number of bytes a second."""
+    value = size(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is less than one byte a second")
     return value
 
 
@@ -215,6 +223,10 @@ def _envelope(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--dry-run", action="store_true", help="report what the job would do, and write nothing")
+
+
 def _share(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share", action="store_true", help="share the job with drivers on other machines, which run the same command"
@@ -240,8 +252,16 @@ def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
     )
 
 
-def _work(parser: argparse.ArgumentParser) -> None:
+def _work(parser: argparse.ArgumentParser, reads: bool = True) -> None:
     group = parser.add_argument_group("workers")
+    if reads:
+        group.add_argument(
+            "--limit-rate",
+            type=rate,
+            default=0,
+            metavar="RATE",
+            help="read at most this many bytes a second, all workers together: 50M (default: no limit)",
+        )
     group.add_argument(
         "--address", metavar="ADDRESS", help="Ray cluster: auto, HOST:PORT or ray://…; needs warpaes[ray]"
     )
@@ -331,9 +351,7 @@ def make_parser() -> argparse.ArgumentParser:
             default=argparse.SUPPRESS,
             help=argparse.SUPPRESS,
         )
-        each.add_argument(
-            "-n", "--dry-run", action="store_true", help="report what the job would do, and write nothing"
-        )
+        _dry_run(each)
         each.add_argument("--follow", action="store_true", help="follow symbolic links in SOURCE")
         each.add_argument(
             "--suffix", type=suffix, default="", help="suffix of every name in the encrypted dataset (default: none)"
@@ -369,6 +387,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     each = command("rekey", "re-encrypt the objects of TARGET in place with another key")
     each.add_argument("target", metavar="TARGET")
+    _dry_run(each)
     each.add_argument("--verify", action="store_true", help="read every written object again and compare it")
     each.add_argument(
         "--drop-old-keys", action="store_true", help="drop wrapped data keys that no object needs any more"
@@ -384,10 +403,11 @@ def make_parser() -> argparse.ArgumentParser:
 
     each = command("rewrap", "wrap the data keys of TARGET with another key; objects stay unchanged")
     each.add_argument("target", metavar="TARGET")
+    _dry_run(each)
     _keys(each, "keyset that wraps")
     _trust(each, "refuse a dataset whose names are not bound")
     _storage(each, 1)
-    _work(each)
+    _work(each, reads=False)
     _telling(each)
 
     each = command("verify", "authenticate every object of TARGET, and compare it with the manifest")

@@ -47,12 +47,13 @@ class Config:
     requests: int = 16  #: ranges and parts of large objects at once
     memory: int = 256 << 20
     backend: str | None = None
+    limit_rate: float = 0  #: bytes a second that this worker may read; 0: any number
 
     @property
     def by_files(self) -> bool:
         """Whether the library's file jobs do the work: from file to file, if no step needs the plaintext."""
         whole = self.command in ("encrypt", "decrypt") and not self.verify and not keys.is_parquet(self.template)
-        return whole and is_local(self.source) and is_local(self.target)
+        return whole and not self.limit_rate and is_local(self.source) and is_local(self.target)
 
     def memory_of(self, what: str, size: int) -> int:
         """Return the maximum memory of an object in progress, on one thread for the library's file jobs."""

@@ -12,7 +12,6 @@ from .config import BARE, BOUND, TEMPLATE, UNBOUND
 from .dispatch import DECRYPT, ENCRYPT, REMOVE
 from .job import Run
 from .listing import Options, Refused
-from .local import LocalStorage
 from .manifest import NAME_1, Job, Manifest, Signer
 from .rows import ERROR, Row
 from .storage import MissingError, is_within
@@ -32,7 +31,7 @@ class Transfer(Run):
 
     def _find_source(self) -> None:
         """Raise if the source is missing, before anything is created in the target."""
-        if isinstance(self.source, LocalStorage):
+        if self.source.files is not None:
             next(iter(self.source.list()), None)
 
     def _say_lost(self, lost: Iterable[str]) -> None:

@@ -82,6 +82,7 @@ class Run(abc.ABC):
             key=self.specs, new_key=self.new_specs, envelope=options.envelope, template=options.template or TEMPLATE,
             overwrite=options.overwrite, verify=options.verify, drop_old_keys=options.drop_old_keys,
             threads=options.threads, requests=options.requests, memory=options.memory, backend=options.backend,
+            limit_rate=options.limit_rate,
         )  # fmt: skip
         self.progress = Progress(options.command, self.target.url, options.progress, options.metrics)
         self.swept = 0
@@ -106,7 +107,7 @@ class Run(abc.ABC):
             if self.options.dry_run:
                 self._find_source()
                 self.do()
-                return plan.report(self.manifest, self.options, self.source, self.target, self._notes())
+                return self._planned()
             with contextlib.ExitStack() as held:
                 self._take_part(held)
                 self.do()
@@ -116,6 +117,10 @@ class Run(abc.ABC):
 
     def _find_source(self) -> None:  # noqa: B027 - only transfers have one
         """Raise if the source is missing."""
+
+    def _planned(self) -> dict[str, Any]:
+        """Return the report of --dry-run."""
+        return plan.report(self.manifest, self.options, self.source, self.target, self._notes())
 
     @abc.abstractmethod
     def do(self) -> None:
@@ -257,10 +262,16 @@ class Run(abc.ABC):
         if keys.is_parquet(template) and self.options.envelope != "object":
             raise Refused(f"--template {template}: each Parquet file has its own key; add --envelope object")
 
+    def _check_choice(self, specs: list[keys.KeySpec]) -> None:
+        """Refuse a key that cannot encrypt the objects with these options."""
+        self._check_template(self.config.template)
+        if not self.options.envelope and specs[0].keyset is None:
+            raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")
+
     def _choose_key(self, specs: list[keys.KeySpec]) -> None:
         """Choose the key of new objects from the command line only: no stored key is used again."""
         job, options, holder = self.manifest.job, self.options, self.holders[0]
-        self._check_template(self.config.template)
+        self._check_choice(specs)
         if options.envelope == "job":
             place = keys.Place(self.manifest.dataset, "", job.id)
             record, _ = keys.new_record(holder.source, self.config.template, place)
@@ -272,8 +283,6 @@ class Run(abc.ABC):
                 raise Refused(
                     f"{specs[0].name} has wrapped {job.wraps} keys of this dataset, of 2^32: rewrap with another"
                 )
-        elif specs[0].keyset is None:
-            raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")
         else:
             job.key_id = holder.key_id
             job.used = sorted({*job.used, holder.key_id})

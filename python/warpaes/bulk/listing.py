@@ -58,6 +58,7 @@ class Options:
     threads: int = 32
     requests: int = 16
     memory: int = 256 << 20
+    limit_rate: int = 0
     attempts: int = 5
     max_errors: int | None = None
     checkpoint: float = 30

@@ -137,6 +137,11 @@ class LocalStorage(Storage):
             os.close(self._root)
 
     @property
+    def files(self) -> LocalStorage:
+        """Return these files."""
+        return self
+
+    @property
     def name(self) -> str:
         """Return the last part of the path."""
         return _from_system(self.root.name)

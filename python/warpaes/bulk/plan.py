@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,12 +60,57 @@ def report(manifest: Manifest, options: Options, source: Storage, target: Storag
     }
 
 
+def of_target(
+    manifest: Manifest, options: Options, holders: tuple[str, str], continues: bool, notes: list[str]
+) -> dict[str, Any]:
+    """Return what rekey or rewrap would do.
+
+    `holders`: the key of the dataset and the next one; `continues`: an earlier run has begun it.
+    """
+    command = options.command
+    objects = size = done = wrapped = 0
+    for _, rows in manifest.each():
+        for row in rows:
+            if not row.is_sealed or (command == "rewrap" and not row.wrapped):
+                continue
+            if continues and row.todo != command:
+                done += 1
+                continue
+            objects, size = objects + 1, size + max(row.size, 0)
+            wrapped += len(json.loads(row.wrapped)) if command == "rewrap" else options.envelope == "object"
+    if command == "rewrap":
+        wrapped += 0 if continues else len(manifest.job.keys)
+    elif objects and options.envelope == "job":
+        wrapped = 1
+    return {
+        "command": command,
+        "dry_run": True,
+        "source": manifest.storage.url,
+        "target": manifest.storage.url,
+        "objects": objects,
+        "bytes": size if command == "rekey" else 0,
+        "done": done,
+        "errors": 0,
+        "first_errors": [],
+        "first_objects": [],
+        "from_key": holders[0],
+        "to_key": holders[1],
+        "wrapped_keys": wrapped,
+        "notes": notes,
+    }
+
+
 def lines(planned: dict[str, Any]) -> Iterator[str]:
     """Yield the report as people read it."""
     for each in planned["first_objects"]:
         size = "unknown size" if each["bytes"] is None else human(each["bytes"])
         yield f"  {printable(each['source'])} -> {printable(each['target'])} ({size})"
-    if planned["objects"] > len(planned["first_objects"]):
+    if "to_key" in planned:
+        yield (
+            f"  from {printable(planned['from_key'])} to {printable(planned['to_key'])}, "
+            f"{planned['wrapped_keys']} data keys to wrap"
+        )
+    elif planned["objects"] > len(planned["first_objects"]):
         yield f"  and {planned['objects'] - len(planned['first_objects'])} more"
     yield (
         f"{planned['command']} --dry-run: {planned['objects']} objects to do, {human(planned['bytes'])}; "

@@ -8,6 +8,7 @@ import pickle
 import signal
 import socket
 import threading
+from dataclasses import replace
 from typing import Any
 
 from .._command import secure_process
@@ -68,6 +69,11 @@ class LocalPool(Pool):
         self._worker.close()
 
 
+def _for_one_of(config: Config, size: int) -> Config:
+    """Return the configuration of one of several workers, which share a limit of bytes a second equally."""
+    return replace(config, limit_rate=config.limit_rate / size)
+
+
 def _serve(pipe: Any, config: Config) -> None:
     """Work in a separate process until the other end is closed."""
     secure_process()
@@ -100,7 +106,7 @@ class ProcessPool(Pool):
     def __init__(self, config: Config, size: int) -> None:
         """Start the processes."""
         self.size = size
-        self._config = config
+        self._config = _for_one_of(config, size)
         import multiprocessing.connection  # most jobs have no other process
 
         self._context = multiprocessing.get_context("spawn")
@@ -212,7 +218,7 @@ class RayPool(Pool):
         self._actor = ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=4, scheduling_strategy="SPREAD")(
             RayWorker
         )
-        self._config = config
+        self._config = _for_one_of(config, self.size)
         self._opening: list[Any] = []
         self._workers = [self._start() for _ in range(self.size)]
 

@@ -6,8 +6,9 @@ import contextlib
 import itertools
 import json
 import secrets
+from typing import Any
 
-from . import keys
+from . import keys, plan
 from .config import BOUND, TEMPLATE
 from .dispatch import REKEY, REWRAP
 from .job import Run
@@ -21,6 +22,9 @@ from .storage import FOLDER, KEY_SUFFIX, MissingError, PermanentError
 class OfTarget(Run):
     """A command that changes a dataset in place."""
 
+    #: Whether an earlier run has begun the same: it only has the rows to do that this one left.
+    _continues = True
+
     def _of_target(self) -> Manifest:
         """Return the manifest of the target, which rekey and rewrap need."""
         there = self._loaded(lambda: self._load(self.target))
@@ -31,7 +35,25 @@ class OfTarget(Run):
             )
         if there.job.is_decrypted:
             raise Refused(f"{self.target.url} was made by decrypt: there is nothing to re-encrypt")
+        there.is_dry = self.options.dry_run
         return there
+
+    def _try_old_keys(self, there: Manifest, specs: list[keys.KeySpec]) -> None:
+        """Refuse keys that open none of the dataset's wrapped keys, before anything is changed."""
+        records = [record for record in there.job.keys.values() if not record.get("replaced")]
+        if not records and there.job.options.get("envelope"):
+            rows = (row for _, each in there.each() for row in each if row.is_sealed and row.wrapped)
+            records = [json.loads(row.wrapped)[0] for row in itertools.islice(rows, 1)]
+        sources = [spec.open() for spec in specs]
+        for record in records:
+            keys.unwrap(sources, record)
+
+    def _planned(self) -> dict[str, Any]:
+        """Return the report of --dry-run."""
+        signer = self.manifest.signer
+        assert signer is not None
+        holders = str(signer.holder), str(self.holders[0])
+        return plan.of_target(self.manifest, self.options, holders, self._continues, self._notes())
 
 
 class Rekey(OfTarget):
@@ -48,15 +70,23 @@ class Rekey(OfTarget):
         if begun and (there.total("todo") or self._has_ended(there)):
             if job.options.get("envelope", "") != options.envelope:
                 raise Refused(f"this rekey was started with --envelope {job.options.get('envelope')!r}")
-            if not self._joins:
+            if not self._joins and not options.dry_run:
                 if options.drop_missing:
                     self._drop_missing()
                 self._again()
         else:
             if job.command != "rekey":  # only holders of the old key could know one under it
                 self._ended(there)
-            self._begin_rekey(there)
-        self.config.template = job.options["template"]
+            self._check_rekey(there)
+            self._continues = False
+            if not options.dry_run:
+                self._begin_rekey(there)
+        self.config.template = job.options.get("template") or TEMPLATE
+        if options.dry_run:
+            if not self._continues:
+                self.config.template = options.template or self.config.template
+            self._check_choice(self.new_specs or self.specs)
+            return
         self._choose_key(self.new_specs or self.specs)
         self._write_with(self.new_specs or self.specs)
         self._work(REKEY)
@@ -75,7 +105,7 @@ class Rekey(OfTarget):
         if not self.options.envelope:
             return True  # everything is under the new key, which differs
         try:
-            self._try_old_keys(there)
+            self._try_old_keys(there, self.specs)
         except PermanentError:
             return True
         return False
@@ -96,7 +126,8 @@ class Rekey(OfTarget):
         if len(missing) > SHOWN:
             self.notes.append(f"and {len(missing) - SHOWN} more")
 
-    def _begin_rekey(self, there: Manifest) -> None:
+    def _check_rekey(self, there: Manifest) -> None:
+        """Refuse a rekey that would not give the dataset a new key, or that cannot open it."""
         options, job, holder = self.options, there.job, self.holders[0]
         assert there.signer is not None
         old_template = job.options.get("template")
@@ -113,7 +144,11 @@ class Rekey(OfTarget):
                     f"{holder}: objects of {self.target.url} were once under this key, so old copies of them "
                     f"would be accepted: give a new key"
                 )
-        self._try_old_keys(there)
+        self._try_old_keys(there, self.specs)
+
+    def _begin_rekey(self, there: Manifest) -> None:
+        options, job, holder = self.options, there.job, self.holders[0]
+        assert there.signer is not None
         job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
         # After a rekey that reached its last row all objects are bound, even if its end was not saved.
         old = job.options.get("binding", BOUND)
@@ -130,16 +165,6 @@ class Rekey(OfTarget):
         self._mark("rekey", lambda row: row.is_sealed)
         job.wraps = job.wraps if there.signer.holder is holder else 0
         there.resign(holder)
-
-    def _try_old_keys(self, there: Manifest) -> None:
-        """Refuse keys that open none of the dataset's wrapped keys, before anything is changed."""
-        records = [record for record in there.job.keys.values() if not record.get("replaced")]
-        if not records and there.job.options.get("envelope"):
-            rows = (row for _, each in there.each() for row in each if row.is_sealed and row.wrapped)
-            records = [json.loads(row.wrapped)[0] for row in itertools.islice(rows, 1)]
-        sources = [spec.open() for spec in self.specs]
-        for record in records:
-            keys.unwrap(sources, record)
 
     def _find_unlisted(self) -> None:
         """Find objects of the target without a row, which are still under the old key."""
@@ -182,8 +207,15 @@ class Rewrap(OfTarget):
         if not self.new_specs:
             raise Refused("--new-key is missing: give the key that will wrap the data keys")
         assert there.signer is not None
-        if not (there.signer.holder is self.holders[0] and job.command == "rewrap" and there.total("todo")):
+        todo = bool(there.total("todo"))
+        self._continues = todo and there.signer.holder is self.holders[0] and job.command == "rewrap"
+        if not self._continues:
             self._ended(there)
+        if self.options.dry_run:
+            if not self._continues:
+                self._try_old_keys(there, [*self.specs, *self.new_specs])
+            return
+        if not self._continues:
             old = [spec.open() for spec in [*self.specs, *self.new_specs]]
             records, left = keys.rewrap_all(list(job.keys.values()), old, self.holders[0].source)
             job.keys = {record["key_id"]: record for record in records}

@@ -182,6 +182,11 @@ class Storage(abc.ABC):
         """Raise PermanentError if no object can have this name here."""
 
     @property
+    def files(self) -> Storage | None:
+        """Return the storage of files that the library's jobs may read and write directly; None: they may not."""
+        return None
+
+    @property
     def name(self) -> str:
         """Return the object's name, if the root is one object."""
         return self.url.rpartition("/")[2]

@@ -19,6 +19,7 @@ from .. import _native
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, KeysetError
 from . import keys, parquet, transfer
+from .around import Pace, PacedStorage
 from .attributes import NAMES, Attributes, from_text, of_sealed, to_text
 from .config import BESIDE, Config
 from .local import LocalStorage
@@ -124,9 +125,12 @@ class Worker(ObjectKeys):
         """Open source, target and keys. `host`: a prefix for the name of the backend in events."""
         self.config, self.host = config, host
         use_backend(config.backend)
+        self._pace = Pace(config.limit_rate) if config.limit_rate else None
         self.source = open_storage(config.source, config.source_options)
         self.target = open_storage(config.target, config.target_options)
         self.source.collects = config.command == "encrypt"
+        if self._pace is not None:
+            self.source, self.target = PacedStorage(self.source, self._pace), PacedStorage(self.target, self._pace)
         sources: list[keys.KeySource] = [spec.open() for spec in config.key]
         self.new_sources: list[keys.KeySource] = [spec.open() for spec in config.new_key]
         self.old_keys = keys.Keyring(keys.merged(config.key), sources, config.records)
@@ -141,7 +145,7 @@ class Worker(ObjectKeys):
         self._lock = threading.Lock()
         self._closing = False
         self._events: queue.SimpleQueue[tuple[int, dict[str, Any]]] = queue.SimpleQueue()
-        nearby = isinstance(self.source, LocalStorage) and isinstance(self.target, LocalStorage)
+        nearby = self.source.files is not None and self.target.files is not None
         self._rows = RowThreads(self._run, config.threads, nearby)
         self.requests = ThreadPoolExecutor(config.requests, "request")
 
@@ -172,6 +176,8 @@ class Worker(ObjectKeys):
     def close(self) -> None:
         """Stop: small objects are finished, large ones are given up at their next range."""
         self._closing = True
+        if self._pace is not None:
+            self._pace.end()
         self.requests.shutdown(wait=False, cancel_futures=True)
         self._rows.close()
         self.requests.shutdown()
@@ -207,7 +213,7 @@ class Worker(ObjectKeys):
         """
         decrypts = self.config.command == "decrypt"
         entry, expected = (row.source_entry, row.old_sha256) if decrypts else (row.target_entry, row.sha256)
-        if expected and isinstance(self.source, LocalStorage):
+        if expected and self.source.files is not None:
             entry = self._now(entry)
         return entry, expected
 
@@ -347,7 +353,8 @@ class Worker(ObjectKeys):
         self, row: Row, replace: str | None, attempt: Attempt, share: Share, keyset: keys.DataKey | None
     ) -> tuple[Entry, str, str] | None:
         """Let the library's own job do it: it holds less memory, and no lock of Python's. None: it cannot do it."""
-        assert isinstance(self.source, LocalStorage) and isinstance(self.target, LocalStorage)
+        source, target = self.source.files, self.target.files
+        assert isinstance(source, LocalStorage) and isinstance(target, LocalStorage)
         with self._lock:
             others = min(self._in_hand, self.config.threads)
         threads = max(1, min(transfer.FILE_THREADS, processors() // others))
@@ -355,7 +362,7 @@ class Worker(ObjectKeys):
         small = row.size <= WINDOW
         if isinstance(keyset, Keyset):
             return transfer.crypt_file(
-                "encrypt", self.source, row.source_entry, self.target, row.key, replace, attempt, keyset,
+                "encrypt", source, row.source_entry, target, row.key, replace, attempt, keyset,
                 self._associated(row.key, self.config.binding), threads, lambda: small or not self._closing, "",
             )  # fmt: skip
         entry, expected = self._sealed_entry(row)
@@ -363,7 +370,7 @@ class Worker(ObjectKeys):
         if not isinstance(keyset, Keyset):
             return None
         return transfer.crypt_file(
-            "decrypt", self.source, entry, self.target, row.key, replace, attempt, keyset,
+            "decrypt", source, entry, target, row.key, replace, attempt, keyset,
             self._associated(entry.key, self.config.old_binding), threads, lambda: small or not self._closing, expected,
         )  # fmt: skip
 
