@@ -6,6 +6,7 @@
 
 #include "command.hpp"
 #include "keyset_source.hpp"
+#include "package.hpp"
 #include "record.hpp"
 #include "stored_names.hpp"
 
@@ -21,9 +22,10 @@ constexpr const char* list_help = R"(Usage: warpaes list [-k KEYS] DIR
 Prints the plain names in a directory of `warpaes encrypt --encrypt-names`, in
 order; folders end with '/'. It authenticates the names but does not read the
 files; `warpaes verify --encrypted-names` does. Exit status 0 means that every
-name decrypts.
+name decrypts. With -k dataset:PLACE, DIR is a path or URL of a dataset, and
+`warpaes bulk list` prints the names of its objects.
 
-  -k, --keys PLACE       keys as for `warpaes decrypt`
+  -k, --keys PLACE       keys as for `warpaes decrypt`, or dataset:PLACE
   --passphrase-from PLACE
                          the passphrase of a keyset, as for `warpaes decrypt`
   --kek PLACE, --kek-aad TEXT
@@ -36,6 +38,17 @@ name decrypts.
 Example
   warpaes list -k keyset.json backup
 )";
+
+/// Begins the place of the key of a dataset of `warpaes bulk`.
+constexpr std::string_view dataset_prefix = "dataset:";
+
+[[noreturn]] void list_dataset(std::string place, std::string target, bool as_json) {
+    std::string command = "bulk", list = "list", option = "-k", json = "--json", end = "--";
+    std::vector<char*> arguments{command.data(), list.data(), option.data(), place.data()};
+    if (as_json) arguments.push_back(json.data());
+    arguments.insert(arguments.end(), {end.data(), target.data()});
+    run_in_package(static_cast<int>(arguments.size()), arguments.data());
+}
 
 class Listing {
 public:
@@ -113,6 +126,9 @@ int run_list(int argc, char** argv) {
     app.add_flag("--json", as_json);
     refuse_keys_in_arguments(argc, argv);
     if (!parse_options(app, argc, argv, list_help)) return 0;
+    if (options.keys.size() == 1 && options.keys.front().starts_with(dataset_prefix)) {
+        list_dataset(options.keys.front(), directory, as_json);
+    }
     std::error_code error;
     if (!fs::is_directory(directory, error)) {
         throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("'{}': is not a directory", directory));

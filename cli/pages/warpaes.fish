@@ -184,7 +184,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from list' -l help-all -d 'print 
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l json -d 'print a record; each plain name with its stored path'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l kek
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l kek-aad
-complete -c warpaes -n '__fish_seen_subcommand_from list' -l keys -d 'keys as for `warpaes decrypt`'
+complete -c warpaes -n '__fish_seen_subcommand_from list' -l keys -d 'keys as for `warpaes decrypt`, or dataset;PLACE'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l raw -d 'use a key of 16 or 32 bytes as it is even if it is text'
 complete -c warpaes -n '__fish_seen_subcommand_from list' -l template -x -a 'AES256_GCM_HKDF_1MB AES256_GCM_HKDF_4KB AES128_GCM_HKDF_1MB AES128_GCM_HKDF_4KB AES256_CTR_HMAC_SHA256_1MB AES256_CTR_HMAC_SHA256_4KB AES128_CTR_HMAC_SHA256_1MB AES128_CTR_HMAC_SHA256_4KB C2SP_CHUNKED_256 C2SP_CHUNKED_128' -d 'the template of a raw key'

@@ -14,6 +14,7 @@ from fsspec.implementations.chained import ChainedFileSystem
 from fsspec.utils import stringify_path
 
 from ._file_objects import after
+from ._fs_datasets import BULK_FOLDER, BULK_SUFFIX
 from ._native import Keyset, Reader
 from ._own_keysets import PAGE, OwnKeysets, read_front
 from ._typing import Buffer
@@ -27,14 +28,11 @@ _MAX_SIZES = 1 << 16
 _THREADS = 16
 
 
-#: Files of ``warpaes bulk`` in a dataset: its folder, and the names of wrapped keys next to objects.
-_BULK_FOLDER, _BULK_SUFFIX = ".warpaes-bulk", ".warpaes-key"
-
 _Opened = TypeVar("_Opened")
 
 
 def _is_of_bulk(path: str) -> bool:
-    return path.endswith(_BULK_SUFFIX) or _BULK_FOLDER in path.split("/")
+    return path.endswith(BULK_SUFFIX) or BULK_FOLDER in path.split("/")
 
 
 class DatasetKeys(Protocol):
@@ -97,7 +95,7 @@ class Listing(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
         """Open a file; try again if that fails and a job may have replaced it since the manifest was read."""
         try:
             return open()
-        except (FormatError, InvalidTag, KeysetError):
+        except (FileNotFoundError, FormatError, InvalidTag, KeysetError):
             if self.datasets is None:
                 raise
             self.datasets.refresh(path)

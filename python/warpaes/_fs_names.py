@@ -87,11 +87,17 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
                 continue
             return
 
+    def _is_left_out(self, path: str) -> bool:
+        """Return whether an entry of the underlying file system does not belong to the tree."""
+        return False
+
     def _entries(self, directory: str, folder: str, before: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for entry in self.fs.ls(directory, detail=True, **options):
             path = entry["name"].rstrip("/")
             if path == directory.rstrip("/"):
                 continue  # the mark of a folder in an object store, or a file
+            if self._is_left_out(path):
+                continue
             part = path.rsplit("/", 1)[-1]
             if part.endswith("-") and entry["type"] == "directory" and len(before) < 2000:
                 yield from self._entries(path, folder, f"{before}{part}/", options)

@@ -23,6 +23,7 @@ from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.utils import isfilelike, stringify_path
 
+from ._fs_datasets import DatasetFileSystem
 from ._fs_files import ClosingReader, ClosingWriter, Compressed, LocalFile, MemoryFile
 from ._fs_listing import Listing
 from ._fs_names import NamedFileSystem, again
@@ -136,7 +137,8 @@ class WarpaesFileSystem(Listing):
         if datasets is not None:
             from .bulk.reading import Datasets  # which needs pyarrow
 
-            self.datasets = Datasets(datasets, lambda: self.fs)
+            self.datasets = Datasets(datasets, lambda: self.fs.fs)
+            self._below_fs = DatasetFileSystem(fs, self.datasets.names_of)
 
         def strip(path: Any) -> Any:
             """Strip the prefixes of both file systems. It is set on the instance, because the underlying one
@@ -164,7 +166,8 @@ class WarpaesFileSystem(Listing):
     def fs(self) -> AbstractFileSystem:
         """The underlying file system. An asynchronous one belongs to a process: a child of ``fork`` creates its own."""
         if self._process != os.getpid():
-            self._below_fs = again(self._below_fs)
+            below = self._below_fs
+            self._below_fs = below.again() if isinstance(below, DatasetFileSystem) else again(below)
             self._process = os.getpid()  # last: another thread of the child may be here
         return self._below_fs
 
@@ -252,7 +255,10 @@ class WarpaesFileSystem(Listing):
     def _innermost(self, path: str) -> tuple[Any, str]:
         """Return the file system below all wrappers that only prepend a folder, and the path there."""
         below = self.fs
-        while isinstance(below, (DirFileSystem, NamedFileSystem)):
+        while isinstance(below, (DatasetFileSystem, DirFileSystem, NamedFileSystem)):
+            if isinstance(below, DatasetFileSystem):
+                below = below.of(path)
+                continue
             path = below.stored(path) if isinstance(below, NamedFileSystem) else below._join(path)
             below = below.fs
         return below, path

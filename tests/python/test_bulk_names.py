@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from bulk_case import Case, StoreCase, bulk, refusal
 from support import run_python
-from warpaes.bulk import cli, local, manifest, storage, stores, tables
+from warpaes.bulk import local, manifest, storage, stores, tables
 
 #: Names that files can have.
 NAMES = [
@@ -73,19 +73,6 @@ def command(*words: Any, environment: dict[str, str] | None = None, **how: Any) 
         every, env=os.environ | (environment or {}), capture_output="stdout" not in how, timeout=200, **how
     )
     return found
-
-
-class Encrypted(unittest.TestCase):
-    def test_encrypted_names_are_refused_with_the_alternative(self) -> None:
-        for command, option in (("encrypt", "--encrypt-names"), ("decrypt", "--encrypted-names")):
-            said = io.StringIO()
-            with unittest.mock.patch("sys.stderr", said), self.assertRaises(SystemExit) as ended:
-                cli.main([command, option, "-k", "key", "here", "there"])
-            self.assertEqual(ended.exception.code, 2)
-            self.assertIn(
-                "--encrypt-names: not supported for datasets, whose manifest contains the names in clear",
-                said.getvalue(),
-            )
 
 
 class Names(Case):

@@ -193,9 +193,9 @@ class DryRuns(Case):
         kek.chmod(0o600)
         for words, said in (
             (("rekey", "-k", self.key, self.target), "all of"),
-            (("rekey", "-k", self.key2, "--new-key", self.key2, self.target), "no key"),
+            (("rekey", "-k", self.key2, "--new-key", self.key2, self.target), "none of the given keys"),
             (("rekey", "-k", self.key, "--new-key", kek, self.target), "--envelope"),
-            (("rewrap", "-k", self.key, "--new-key", self.key2, self.target), "nothing is wrapped"),
+            (("rewrap", "-k", self.key, "--new-key", self.key2, self.target), "there are no wrapped keys"),
         ):
             with self.subTest(words[0]):
                 before = self.everything()

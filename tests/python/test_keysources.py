@@ -598,7 +598,9 @@ class Tpm2(Sources):
         wrapped = keysources.from_url(self.url).wrap(DATA_KEY)
         other = keysources.from_url(f"tpm2:?flush=yes&tcti=swtpm:port={self.start('two')}")
         self.fails(InvalidUnwrap, "the machine or its state differs", lambda: other.unwrap(wrapped))
-        self.fails(InvalidUnwrap, "was not wrapped by this kind of source", lambda: other.unwrap(b"warpaes-tpm2-1\n\xff\xff"))
+        self.fails(
+            InvalidUnwrap, "was not wrapped by this kind of source", lambda: other.unwrap(b"warpaes-tpm2-1\n\xff\xff")
+        )
 
     def test_another_state(self) -> None:
         source = keysources.from_url(self.url + "&pcr=sha256:0,16")

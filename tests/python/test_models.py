@@ -297,7 +297,10 @@ class Folders(Case):
             (lambda: (self.source / "weights").write_bytes(b"x"), "copied in clear"),
             (lambda: (self.source / "model-00002-of-00003.safetensors").unlink(), "is missing"),
             (lambda: (self.source / "model.safetensors.index.json").write_text("[]"), "not an index"),
-            (lambda: (self.source / "model-00002-of-00003.safetensors").write_bytes(b"x" * 99), "not a safetensors file"),
+            (
+                lambda: (self.source / "model-00002-of-00003.safetensors").write_bytes(b"x" * 99),
+                "not a safetensors file",
+            ),
             (lambda: [path.unlink() for path in self.source.rglob("*.safetensors")], "has no"),
             (lambda: os.mkfifo(self.source / "pipe"), "neither a regular file nor a folder"),
         ):

@@ -31,6 +31,10 @@ class Adopt(Run):
         if bound is None and old is not None:
             bound = bool(old.options.get("bind_names"))
         binding = UNBOUND if bound is False else BOUND if options.dataset else BARE
+        names = self._names_without_manifest(self.target) if there is None else there.names
+        if there is not None:
+            self._check_names(there)
+        self._use_names(names, "target")
         if there is None:
             rows = self._rows_of_1(old) if old is not None else list(self.listing.rows())
             envelope = str((old.options if old is not None else {}).get("envelope") or "")
@@ -45,8 +49,10 @@ class Adopt(Run):
             }
             job = Job(secrets.token_hex(16), "adopt", old.source if old else "", self.target.url, kept)
             job.keys = dict(old.keys if old is not None else self.listing.records)
-            dataset = options.dataset or secrets.token_hex(16)
-            self._manifest = Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset)
+            dataset, holder = options.dataset or secrets.token_hex(16), self.holders[0]
+            if names is not None:
+                names = names.wrapped(job.id, holder.source, dataset)
+            self._manifest = Manifest(self.target, job, Signer.create(dataset, holder), dataset, names)
             sources = [spec.open() for spec in self.specs]
             place = keys.Place(dataset, "", job.id)
             for key_id, record in job.keys.items():

@@ -19,7 +19,8 @@ class Around(Storage):
         super().__init__()
         self.inner, self.url, self.left_out = inner, inner.url, inner.left_out
         self.can_write, self.can_replace, self.is_shared = inner.can_write, inner.can_replace, inner.is_shared
-        self.has_attributes = inner.has_attributes
+        self.has_attributes, self.strangers = inner.has_attributes, inner.strangers
+        self.hides_names = inner.hides_names
 
     @property
     def files(self) -> Storage | None:
@@ -30,6 +31,10 @@ class Around(Storage):
     def name(self) -> str:
         """Return the name of the other storage, if that is one object."""
         return self.inner.name
+
+    def stored(self, key: str) -> str:
+        """Return the name under which an object lies in the store."""
+        return self.inner.stored(key)
 
     def list(self, key: str = "") -> Iterator[Entry]:
         """Return all objects below the root whose names begin with `key`."""

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._command import print_report
+from .._keyset_places import dataset_place
 from .._native import Keyset
 from .._printable import printable
 from ..exceptions import Error, InvalidTag, InvalidUnwrap, KeysetError
-from . import plan
+from . import contents, plan
 from .commands import make_run
 from .config import TEMPLATE
 from .dispatch import StoppedError
@@ -61,6 +62,7 @@ examples:
   warpaes bulk rekey -k keyset.json --new-key new.json s3://vault/2026
   warpaes bulk rewrap -k kek.json --new-key kek2.json s3://vault/2026
   warpaes bulk adopt -k keyset.json s3://vault/2024
+  warpaes bulk list -k keyset.json s3://vault/2026
   warpaes bulk status -k keyset.json s3://vault/2026"""
 
 
@@ -138,17 +140,6 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-class _NoNames(argparse.Action):
-    """Refuses an option of ``warpaes encrypt``, and names the alternative."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> None:
-        """Refuse it."""
-        parser.error(
-            "--encrypt-names: not supported for datasets, whose manifest contains the names in "
-            "clear. Use `warpaes encrypt --encrypt-names`, or warpaes.fs with encrypted_names="
-        )
-
-
 def _patterns(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("which objects")
     group.add_argument(
@@ -203,6 +194,14 @@ def _without_manifest(parser: argparse.ArgumentParser) -> None:
         "--no-manifest",
         action="store_true",
         help="process the objects without a manifest; missing, exchanged and old objects are not detected",
+    )
+
+
+def _encrypted_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--encrypted-names",
+        action="store_true",
+        help="the names are encrypted: refuse a dataset whose names are in clear (needed only without a manifest)",
     )
 
 
@@ -343,14 +342,6 @@ def make_parser() -> argparse.ArgumentParser:
             metavar="FILE",
             help="process the objects in this list, not all of SOURCE: Parquet (key, size, etag) or one name per line",
         )
-        each.add_argument(
-            "--encrypt-names",
-            "--encrypted-names",
-            action=_NoNames,
-            nargs=0,
-            default=argparse.SUPPRESS,
-            help=argparse.SUPPRESS,
-        )
         _dry_run(each)
         each.add_argument("--follow", action="store_true", help="follow symbolic links in SOURCE")
         each.add_argument(
@@ -373,12 +364,18 @@ def make_parser() -> argparse.ArgumentParser:
         _keys(each, None)
         if name == "encrypt":
             each.add_argument(
+                "--encrypt-names",
+                action="store_true",
+                help="encrypt the names of objects and folders, and all of the manifest that contains names",
+            )
+            each.add_argument(
                 "--keep-key", metavar="ID", help="encrypt with this key of KEY instead of its primary key"
             )
             _envelope(each)
             _trust(each, "bind each object to its name in this dataset (default: yes)")
         else:
             _without_manifest(each)
+            _encrypted_names(each)
             _trust(each, "refuse objects that are not bound to their names (default: the manifest's setting)")
         _storage(each, 2)
         _work(each)
@@ -418,6 +415,7 @@ def make_parser() -> argparse.ArgumentParser:
     _patterns(each)
     _keys(each, None)
     _without_manifest(each)
+    _encrypted_names(each)
     _trust(each, "refuse objects that are not bound to their names (default: the manifest's setting)")
     _storage(each, 1)
     _work(each)
@@ -429,6 +427,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     each.add_argument("target", metavar="TARGET")
     each.add_argument("--dataset", default="", metavar="ID", help="id of a dataset whose manifest is lost")
+    _encrypted_names(each)
     each.add_argument(
         "--bind-names",
         action=argparse.BooleanOptionalAction,
@@ -437,6 +436,15 @@ def make_parser() -> argparse.ArgumentParser:
     _keys(each, None)
     _storage(each, 1)
     _work(each)
+    _telling(each)
+
+    each = command("list", "print the plain names of the objects in TARGET's manifest")
+    each.add_argument("target", metavar="TARGET")
+    _patterns(each)
+    _keys(each, None)
+    _encrypted_names(each)
+    _trust(each, "refuse a dataset whose names are not bound")
+    _storage(each, 1)
     _telling(each)
 
     each = command("status", "show a summary of TARGET's manifest; with -k, only if it is authentic")
@@ -465,6 +473,9 @@ def options_of(arguments: argparse.Namespace) -> Options:
     source["follow"] = given.pop("follow", False)
     quiet, _ = given.pop("quiet"), given.pop("json")
     given.setdefault("source", given["target"])
+    if parsed := dataset_place(given["key"][0]) if given["command"] == "list" and given["key"] else None:
+        given["key"][0] = parsed.key
+        given["dataset"], given["pin"] = given["dataset"] or parsed.id or "", given["pin"] or parsed.pin
     return Options(**given, source_options=source, target_options=storage, progress=None if quiet else sys.stderr)
 
 
@@ -472,6 +483,9 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of the readable report."""
     if report.get("dry_run"):
         yield from plan.lines(report)
+    elif "names" in report:
+        yield from contents.lines(report)
+        return
     elif "states" in report:
         states = ", ".join(f"{count} {printable(state)}" for state, count in sorted(report["states"].items()))
         ended = "ended" if report["finished"] else "not ended"

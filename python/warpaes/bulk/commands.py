@@ -12,6 +12,7 @@ COMMANDS = {
     "adopt": ("adopt", "Adopt"),
     "decrypt": ("encrypt", "Decrypt"),
     "encrypt": ("encrypt", "Encrypt"),
+    "list": ("contents", "Contents"),
     "rekey": ("rekey", "Rekey"),
     "rewrap": ("rekey", "Rewrap"),
     "verify": ("verify", "Verify"),

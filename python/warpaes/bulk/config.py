@@ -37,6 +37,7 @@ class Config:
     named_dataset: str = ""  #: the same, if the command line names it
     job: str = ""
     record_key: bytes = field(default=b"", repr=False)  #: authenticates records of this dataset
+    names_key: bytes = field(default=b"", repr=False)  #: encrypts names; b"": they are in clear
     old_binding: str = UNBOUND  #: of objects that are read
     binding: str = UNBOUND  #: of objects that are written
     overwrite: bool = False

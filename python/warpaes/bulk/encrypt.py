@@ -12,7 +12,8 @@ from .config import BARE, BOUND, TEMPLATE, UNBOUND
 from .dispatch import DECRYPT, ENCRYPT, REMOVE
 from .job import Run
 from .listing import Options, Refused
-from .manifest import NAME_1, Job, Manifest, Signer
+from .manifest import NAME_1, Job, Manifest, NamesError, Signer
+from .names import NamesKey
 from .rows import ERROR, Row
 from .storage import MissingError, is_within
 
@@ -62,6 +63,8 @@ class Transfer(Run):
         if into and out:
             if not self.options.suffix:
                 raise Refused("source and target are the same: give another target, or --suffix")
+            if self.options.encrypt_names:
+                raise Refused("--encrypt-names: source and target are the same: give another target")
         elif into:
             raise Refused(f"{self.target.url} is inside {self.source.url}: give a target outside of the source")
         elif out:
@@ -100,6 +103,13 @@ class Transfer(Run):
                 raise Refused(f"this job was started with --{name} {job.options.get(name)!r}, not {value!r}")
         self.config.template = job.options.get("template") or TEMPLATE
 
+    def _same_names(self, there: Manifest) -> None:
+        """Refuse to add objects to a dataset with the other kind of names."""
+        if there.names is not None and not self.options.encrypt_names:
+            raise Refused("this job was begun with --encrypt-names: add it")
+        if there.names is None and self.options.encrypt_names:
+            raise Refused(f"--encrypt-names: the names of {self.target.url} are in clear: give another target")
+
     def _begin(self, manifest: Manifest) -> None:
         """Use a manifest, old or new; with --dry-run it is never stored."""
         self._manifest = manifest
@@ -134,13 +144,17 @@ class Encrypt(Transfer):
             kept["template"] = self.config.template
             kept["binding"] = UNBOUND if options.bind_names is False else BOUND
             job = Job(secrets.token_hex(16), "encrypt", self.source.url, self.target.url, kept)
-            dataset = secrets.token_hex(16)
-            self._begin(Manifest(self.target, job, Signer.create(dataset, self.holders[0]), dataset))
+            dataset, holder = secrets.token_hex(16), self.holders[0]
+            names = NamesKey.create(dataset, job.id, holder.source) if options.encrypt_names else None
+            self._begin(Manifest(self.target, job, Signer.create(dataset, holder), dataset, names))
+            self._use_names(names, "target")
             self.manifest.fill(self.listing.rows())
         else:
             self._same_job(there, kept)
+            self._same_names(there)
             self._under_primary(there)
             self._begin(there)
+            self._use_names(there.names, "target")
             failed = there.total(ERROR)
             if not self._joins:
                 self._again()
@@ -162,7 +176,10 @@ class Encrypt(Transfer):
         """Refuse to encrypt an encrypted dataset. It is harmless that its manifest is not authenticated here."""
         if self.source.place() == self.target.place():
             return
-        already = Manifest.load(self.source)
+        try:
+            already = Manifest.load(self.source)
+        except NamesError:
+            raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key") from None
         old = manifest_1.load(self.source) if already is None else None
         if (already is not None and not already.job.is_decrypted) or (old is not None and old.command != "decrypt"):
             raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key")
@@ -197,7 +214,7 @@ class Decrypt(Transfer):
     def do(self) -> None:
         """Decrypt the rows that are pending."""
         options = self.options
-        sealed = self._sealed(self.source)
+        sealed = self._sealed(self.source, "source")
         there = self._loaded(lambda: Manifest.load(self.target, self.holders))
         kept = {"suffix": options.suffix, "dataset": sealed.dataset if sealed is not None else options.dataset}
         if there is None:

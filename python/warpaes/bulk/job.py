@@ -16,6 +16,7 @@ from .dispatch import WAIT, Dispatcher, StoppedError, Task
 from .listing import Listing, Options, Refused
 from .lock import Claims, Lock, LockedError
 from .manifest import NAME, NAME_1, Manifest
+from .names import NamedStorage, NamesKey, record_in, to_json
 from .pool import RayPool, make_pool
 from .progress import SHOWN, Progress
 from .rows import ERROR, PENDING, Row
@@ -143,6 +144,16 @@ class Run(abc.ABC):
         else:
             self._check = lock.check
 
+    def _use_names(self, names: NamesKey | None, end: str) -> None:
+        """Access the objects of "source" or "target" by their plain names, if these are encrypted."""
+        if names is None:
+            return
+        self.config.names_key = names.key
+        for each in (end,) if self.options.command in ("encrypt", "decrypt") else ("source", "target"):
+            storage = NamedStorage(getattr(self, each), names.names)
+            setattr(self, each, storage)
+            setattr(self.listing, each, storage)
+
     def _loaded(self, load: Callable[[], Manifest | None]) -> Manifest | None:
         """Return the target's manifest; a driver that joins another first waits for the other to begin the job."""
         options, manifest = self.options, load()
@@ -206,9 +217,30 @@ class Run(abc.ABC):
         if not job.finished and job.command != "rewrap":
             raise Refused(f"{manifest.storage.url}: its {job.command} has not finished: run that command again first")
 
-    def _sealed(self, storage: Storage) -> Manifest | None:
-        """Return the manifest of objects that are decrypted or verified; None with --no-manifest."""
+    def _check_names(self, manifest: Manifest) -> None:
+        """Refuse a dataset whose names are in clear if --encrypted-names is given."""
+        if self.options.encrypted_names and manifest.names is None:
+            raise Refused(f"--encrypted-names: the names of {manifest.storage.url} are in clear: leave it out")
+
+    def _names_without_manifest(self, storage: Storage) -> NamesKey | None:
+        """Return the names key that lies in a dataset without a manifest, if --encrypted-names is given."""
+        record = record_in(storage)
+        if self.options.encrypted_names and record is None:
+            raise Refused(f"--encrypted-names: {storage.url}/{keys.NAMES_PLACE} is missing: restore it from a copy")
+        if record is None:
+            return None
+        if not self.options.encrypted_names:
+            raise Refused(f"the names of {storage.url} are encrypted: add --encrypted-names")
+        dataset = self.options.dataset or str(record.get("dataset"))
+        return NamesKey.open(dataset, record, [spec.open() for spec in self.specs])
+
+    def _sealed(self, storage: Storage, end: str) -> Manifest | None:
+        """Return the manifest of objects that are decrypted or verified; None with --no-manifest.
+
+        `end`: "source" or "target", which the storage is.
+        """
         if self.options.no_manifest:
+            self._use_names(self._names_without_manifest(storage), end)
             return None
         manifest = self._load(storage)
         if manifest is None:
@@ -219,6 +251,8 @@ class Run(abc.ABC):
         if manifest.job.is_decrypted:
             raise Refused(f"{storage.url} was created by decrypt: use its source, {manifest.job.source}")
         self._ended(manifest)
+        self._check_names(manifest)
+        self._use_names(manifest.names, end)
         assert manifest.signer is not None
         held, primary = manifest.signer.holder, self.holders[0]
         if held.key_id and held is not primary:
@@ -305,10 +339,11 @@ class Run(abc.ABC):
         """Store the records of shared keys next to the objects, for users who lose the manifest."""
         if not self.manifest.job.is_decrypted:
             for key_id, record in self.manifest.job.keys.items():
-                self._keep_record(key_id, json.dumps(record).encode())
+                self._keep_record(keys.record_name(key_id), json.dumps(record).encode())
+            if self.manifest.names is not None:
+                self._keep_record(keys.NAMES_PLACE, to_json(self.manifest.names.record))
 
-    def _keep_record(self, key_id: str, text: bytes) -> None:
-        name = keys.record_name(key_id)
+    def _keep_record(self, name: str, text: bytes) -> None:
         try:
             there, version = self.target.get(name)
         except MissingError:

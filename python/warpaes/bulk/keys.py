@@ -32,6 +32,9 @@ RECORD_LABEL = b"warpaes bulk data key 2 "
 RECORD_LABEL_1 = b"warpaes bulk data key "
 #: The maximum size of an object's records in bytes; each attempt adds one record.
 MAX_RECORDS = 4 << 20
+#: The place of the record of a dataset's names key (names.py), and the name that this record is bound to: no object's
+#: name begins so.
+NAMES_PLACE = FOLDER + "names.json"
 #: The object, dataset and job that a record is bound to.
 BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")
 
@@ -243,6 +246,11 @@ class Place:
 def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str, Any], DataKey]:
     """Make a data key; return its record, which contains it wrapped, and the key."""
     data_key = secrets.token_bytes(16 if "128" in template else 32)
+    return record_of(source, template, place, data_key), _data_key(template, data_key)
+
+
+def record_of(source: KeySource, template: str, place: Place, data_key: bytes) -> dict[str, Any]:
+    """Return the record of a data key, which contains it wrapped."""
     record = {
         "key_id": secrets.token_hex(16),
         "template": template,
@@ -251,7 +259,7 @@ def new_record(source: KeySource, template: str, place: Place) -> tuple[dict[str
         "job": place.job,
         "attempt": secrets.token_hex(8),
     }
-    return {**record, **_wrapped(source, record, data_key)}, _data_key(template, data_key)
+    return {**record, **_wrapped(source, record, data_key)}
 
 
 def _record_data(record: dict[str, Any]) -> bytes:
@@ -334,14 +342,15 @@ def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
     try:
         found = json.loads(text)
         records = found if isinstance(found, list) else [found]
-        if records and all(_is_record(each) for each in records):
+        if records and all(is_record(each) for each in records):
             return records
     except (ValueError, TypeError, RecursionError):
         pass
     raise PermanentError(f"{name} does not contain wrapped keys: restore it, or remove it if it is an object's")
 
 
-def _is_record(found: Any) -> bool:
+def is_record(found: Any) -> bool:
+    """Return whether an untrusted value has the form of a record."""
     if not isinstance(found, dict):
         return False
     names = ["key_id", "template", "wrapped", *(BOUND if "dataset" in found else ())]
@@ -369,7 +378,12 @@ class Keyring:
         self._opened: Kept[DataKey] = Kept(1 << 30)
 
     def open(self, record: dict[str, Any]) -> DataKey:
-        """Return the data key of a record."""
+        """Return the data key of a record.
+
+        Holders of an old key may still know the names key, which therefore opens no object.
+        """
+        if record.get("name") == NAMES_PLACE:
+            raise PermanentError("a record contains the names key, which is not the key of an object: restore it")
         return _data_key(record["template"], unwrap(self.sources, record))
 
     def any_of(self, records: list[dict[str, Any]]) -> list[tuple[str, Callable[[], DataKey]]]:

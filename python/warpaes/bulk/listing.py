@@ -11,6 +11,7 @@ from .config import BESIDE
 from .keys import MAX_RECORDS, is_of, parse_records
 from .lock import EXPIRY
 from .manifest import Manifest
+from .names import refused_names
 from .patterns import Patterns
 from .rows import DONE, ERROR, PENDING, Row, order
 from .storage import FOLDER, KEY_SUFFIX, Entry, Storage
@@ -36,6 +37,8 @@ class Options:
     dataset: str = ""  #: the id that it must have
     name: list[str] = field(default_factory=list)  #: of verify: these objects only
     suffix: str = ""
+    encrypt_names: bool = False
+    encrypted_names: bool = False  #: the names of the dataset must be encrypted
     names: str | None = None
     include: list[str] = field(default_factory=list)
     exclude: list[str] = field(default_factory=list)
@@ -208,6 +211,9 @@ class Listing:
                     row.out_size, row.out_version, row.state = entry.size, entry.version, DONE
                     row.todo = "adopt" if self.options.command == "adopt" else ""
             yield row
+        for stored, sentence in refused_names(self.source):
+            readable = "./" + stored  # as above
+            yield Row(self._name(readable), readable, -1, "", ERROR, error=sentence)
 
     def _find_records(self) -> None:
         """Collect the records of shared data keys in the source."""

@@ -1,5 +1,7 @@
 """The manifest: the objects of a dataset, and the progress of its job. Only authentic parts are used.
 
+If the names of objects are encrypted, so are the parts of the manifest that contain names (names.py).
+
 A small root names shards of rows by their SHA-256, and has an authentication code itself. The code's key, the manifest
 key, is in the root, wrapped for this dataset only by a key of the command line. A save writes the shards that have
 changed, then the root, whose number it raises. The rows are sorted by plain name, so that an object is found in one
@@ -8,6 +10,7 @@ shard.
 
 from __future__ import annotations
 
+import base64
 import bisect
 import hashlib
 import hmac
@@ -21,7 +24,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..exceptions import FormatError, InvalidTag
 from .keys import Holder
+from .names import LABEL, NamesKey
 from .rows import DONE, ERROR, PENDING, REMOVED, SHARD_ROWS, Row, order, pack, unpack
 from .storage import FOLDER, CredentialsError, Entry, ExistsError, MissingError, PermanentError, Storage
 
@@ -30,6 +35,8 @@ SHARDS = FOLDER + "shards/"
 #: The place of the manifest in warpaes 1.0, which was not authenticated.
 NAME_1 = FOLDER + "manifest.parquet"
 FORMAT = "warpaes bulk manifest 2"
+#: The format of datasets whose names are encrypted: the root's list of shards, its job, and the shards are sealed.
+FORMAT_3 = LABEL
 #: Prefix of the associated data of a wrapped manifest key; the dataset's ID follows.
 KEY_LABEL = b"warpaes bulk manifest key 2 "
 #: The maximum size of a root to read: one for 100 million objects has 500 KB.
@@ -38,6 +45,10 @@ MAX_ROOT = 64 << 20
 
 class ManifestError(PermanentError):
     """A manifest is not authentic, not of this dataset, or older than it may be."""
+
+
+class NamesError(ManifestError):
+    """The names of a dataset are encrypted, and no key was given to read them."""
 
 
 @dataclass
@@ -157,9 +168,14 @@ def _derived(key: bytes, purpose: bytes) -> bytes:
 class Manifest:
     """The root and the shards of a dataset. Shards are read when they are needed, and kept until they are closed."""
 
-    def __init__(self, storage: Storage, job: Job, signer: Signer | None, dataset: str) -> None:
-        """Begin without rows. Without a signer it can only be read, and is not authenticated."""
-        self.storage, self.job, self.signer, self.dataset = storage, job, signer, dataset
+    def __init__(
+        self, storage: Storage, job: Job, signer: Signer | None, dataset: str, names: NamesKey | None = None
+    ) -> None:
+        """Begin without rows. Without a signer it can only be read, and is not authenticated.
+
+        `names`: the names key, if names are encrypted.
+        """
+        self.storage, self.job, self.signer, self.dataset, self.names = storage, job, signer, dataset, names
         self.shards: list[Shard] = []
         self.save_number = 0
         self.version: str | None = None  #: of the root that was read or saved last
@@ -189,10 +205,19 @@ class Manifest:
         return True
 
     @staticmethod
-    def load(storage: Storage, holders: list[Holder] | None = None, signer: Signer | None = None) -> Manifest | None:
+    def load(
+        storage: Storage,
+        holders: list[Holder] | None = None,
+        signer: Signer | None = None,
+        names: NamesKey | None = None,
+    ) -> Manifest | None:
         """Return a target's manifest, if it has one; without `holders`, it is not authenticated and only for display.
 
-        `signer`: from an earlier read, so that no key source is queried again.
+        `signer`, `names`: from an earlier read, so that no key source is queried again.
+
+        Raises:
+            ManifestError: It is not authentic.
+            NamesError: Names are encrypted, and there are no holders.
         """
         place = f"{storage.url}/{NAME}"
         try:
@@ -205,7 +230,7 @@ class Manifest:
         text, _, code = data.partition(b"\n")
         try:
             root = json.loads(text)
-            if root["format"] != FORMAT:
+            if root["format"] not in (FORMAT, FORMAT_3):
                 raise ManifestError(
                     f"{place} has another version, {root['format']!r:.60}: use the version of warpaes that wrote it"
                 )
@@ -230,8 +255,10 @@ class Manifest:
                 )
             if not hmac.compare_digest(signer.code(text).encode(), found.encode()):
                 raise ManifestError(f"{place} is not authentic, it was altered: restore it from a copy")
+        if root["format"] != FORMAT:
+            root, names = _unsealed(place, root, signer, names)
         try:
-            manifest = Manifest(storage, Job(**root["job"]), signer, dataset)
+            manifest = Manifest(storage, Job(**root["job"]), signer, dataset, names)
             manifest.shards = [Shard(**shard) for shard in root["shards"]]
             manifest.save_number = int(root["save"])
             manifest.predecessor = dict(root["predecessor"])
@@ -269,7 +296,9 @@ class Manifest:
         if hashlib.sha256(data).hexdigest() != shard.sha256:
             raise ManifestError(f"{place} is not authentic, it was altered: restore it from a copy")
         try:
-            return unpack(data)
+            return unpack(data if self.names is None else self.names.unseal(data, "shard"))
+        except (InvalidTag, FormatError):
+            raise ManifestError(f"{place} is not under the dataset's names key: restore it from a copy") from None
         except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise ManifestError(f"{place} does not contain rows: {error}") from None
 
@@ -359,7 +388,7 @@ class Manifest:
         new = iter(rows)
         waiting = next(new, None)  # before the shards are dropped, because the listing may look for names in them
         before, self.shards = self.shards, []
-        old = Manifest(self.storage, self.job, self.signer, self.dataset)
+        old = Manifest(self.storage, self.job, self.signer, self.dataset, self.names)
         old.shards = before
         unsaved: set[int] = set()
         if self.is_dry:  # the changes of this run are nowhere else
@@ -440,7 +469,7 @@ class Manifest:
 
     def _store(self, number: int) -> None:
         rows = self._open[number]
-        data = pack(rows)
+        data = pack(rows) if self.names is None else self.names.seal(pack(rows), "shard")
         shard = _describe(self.job, rows, hashlib.sha256(data).hexdigest())
         self.shards[number] = shard
         self._stored.add(shard.file)
@@ -456,6 +485,8 @@ class Manifest:
         """Authenticate with another key from the next save on, by a new manifest key."""
         old = self.signer
         self.signer = Signer.create(self.dataset, holder)
+        if self.names is not None:
+            self.names = self.names.wrapped(self.job.id, holder.source)
         if old is not None:
             code = old.code(self.signer.fingerprint.encode())
             self.predecessor = {"key_id": old.holder.key_id, "wrapped": old.wrapped.hex(), "code": code}
@@ -499,15 +530,15 @@ class Manifest:
             "key_id": self.signer.holder.key_id,
             "wrapped": self.signer.wrapped.hex(),
         }
+        content = {"job": asdict(self.job), "shards": [asdict(shard) for shard in self.shards]}
         root = {
-            "format": FORMAT,
+            "format": FORMAT if self.names is None else FORMAT_3,
             "dataset": self.dataset,
             "save": self.save_number + 1,
             "nonce": nonce,
             "manifest_key": held,
             "predecessor": {} if self.job.finished else self.predecessor,
-            "job": asdict(self.job),
-            "shards": [asdict(shard) for shard in self.shards],
+            **(content if self.names is None else _sealed(self.names, content)),
         }
         text = json.dumps(root, separators=(",", ":")).encode()
         return text + b"\n" + _code_line(self.signer.code(text))
@@ -515,7 +546,7 @@ class Manifest:
     def _look_again(self) -> bool:
         """Load a manifest saved by another driver, or by this one without an answer; False if it is another job's."""
         assert self.signer is not None
-        there = Manifest.load(self.storage, [self.signer.holder], self.signer)
+        there = Manifest.load(self.storage, [self.signer.holder], self.signer, self.names)
         if there is None:
             return False
         if not there._nonces & self._nonces:
@@ -574,6 +605,28 @@ class Manifest:
                 if not was_open:
                     self.close(number)
         return found[:most]
+
+
+def _sealed(names: NamesKey, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of a root that contains names, sealed, with the record of the names key."""
+    sealed = names.seal(json.dumps(content, separators=(",", ":")).encode(), "root")
+    return {"names_key": names.record, "sealed": base64.b64encode(sealed).decode()}
+
+
+def _unsealed(
+    place: str, root: dict[str, Any], signer: Signer | None, names: NamesKey | None
+) -> tuple[dict[str, Any], NamesKey]:
+    """Return an authentic root with its sealed part in clear, and the names key."""
+    if signer is None:
+        raise NamesError(f"{place} is of a dataset with encrypted names: give its key with -k")
+    try:
+        record = root["names_key"]
+        if names is None or names.record != record:
+            names = NamesKey.open(signer.dataset, record, [signer.holder.source])
+        content = json.loads(names.unseal(base64.b64decode(root["sealed"], validate=True), "root"))
+        return {**root, "job": content["job"], "shards": content["shards"]}, names
+    except (InvalidTag, FormatError, KeyError, TypeError, ValueError):
+        raise ManifestError(f"{place} is not a manifest of warpaes bulk: restore it from a copy") from None
 
 
 def _listed(storage: Storage, folder: str) -> list[Entry]:

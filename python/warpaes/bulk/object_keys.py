@@ -50,9 +50,14 @@ class ObjectKeys(abc.ABC):
     def _there(self, entry: Entry, keyset: keys.DataKey | None) -> Content:
         """Read an object of the target that this job has written."""
 
+    @property
+    def _dataset(self) -> Storage:
+        """Return the storage of encrypted objects. They are bound to the names that lie there."""
+        return self.source if self.config.command == "decrypt" else self.target
+
     def _associated(self, name: str, binding: str) -> bytes:
         # The source may be one object, which then has no name below itself.
-        name = name or self.source.name
+        name = self._dataset.stored(name or self.source.name)
         if binding == BOUND:
             return keys.name_data(self.config.dataset, name)
         return name.encode() if binding == BARE else b""
@@ -77,7 +82,7 @@ class ObjectKeys(abc.ABC):
         row's records are authentic; no other record there is kept or used.
         """
         name = row.key + KEY_SUFFIX
-        place = keys.Place(self.config.dataset, row.key, self.config.job)
+        place = keys.Place(self.config.dataset, self.target.stored(row.key), self.config.job)
         record, keyset = keys.new_record(self.new_sources[0], self.config.template, place)
         record = keys.signed(record, self.config.record_key)
         known = json.loads(row.wrapped) if row.wrapped and self.config.command == "rekey" else []
@@ -147,7 +152,8 @@ class ObjectKeys(abc.ABC):
             beside = entry.key + KEY_SUFFIX
             records = keys.parse_records(self.source.get(beside, keys.MAX_RECORDS)[0], beside)
             if self.config.named_dataset:  # a record of another dataset may contain a key that others know
-                records = [each for each in records if keys.is_of(each, self.config.named_dataset, entry.key)]
+                dataset, name = self.config.named_dataset, self._dataset.stored(entry.key)
+                records = [each for each in records if keys.is_of(each, dataset, name)]
         associated = self._associated(entry.key, self.config.old_binding)
         refused: Exception | None = None
         for key_id, open_keyset in self.old_keys.any_of(records):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import posixpath
@@ -16,6 +17,7 @@ from .._keyset_places import DATASET, DatasetPlace
 from .._native import Keyset
 from .._once import KEPT_SECONDS, Kept
 from ..exceptions import InvalidTag, KeysetError
+from ..names import EncryptedNames
 from . import keys
 from .config import BARE, BOUND
 from .manifest import NAME, Manifest, ManifestError
@@ -81,9 +83,11 @@ class _Dataset:
         binding = options.get("binding", BOUND)
         if row.todo == "rekey":
             binding = options.get("old_binding", binding)
+        names = self.manifest.names
+        name = row.key if names is None else names.names.encrypt(row.key)
         if binding == BOUND:
-            return keys.name_data(self.manifest.dataset, row.key)
-        return row.key.encode() if binding == BARE else b""
+            return keys.name_data(self.manifest.dataset, name)
+        return name.encode() if binding == BARE else b""
 
 
 @dataclass
@@ -147,12 +151,33 @@ class Datasets:
             KeysetError: The key does not open the object's data key.
             KeySourceError, OSError: The key manager or the storage cannot be reached, or refuses.
         """
+        with self._ready():
+            return self._of(path)
+
+    def names_of(self, path: str) -> tuple[str, EncryptedNames] | None:
+        """Return the folder and the names of the dataset that a path lies in, if its names are encrypted.
+
+        Raises as ``key_of``, but not if there is no dataset.
+        """
+        with self._ready():
+            dataset = self._known(f"{path}/")
+            if dataset is None:
+                try:
+                    dataset = self._opened(*self._root_above(f"{path}/"))
+                except FileNotFoundError:
+                    return None
+            names = dataset.manifest.names
+            return None if names is None else (dataset.root, names.names)
+
+    @contextlib.contextmanager
+    def _ready(self) -> Iterator[None]:
+        """Prepare this process, and translate exceptions."""
         with self._lock:
             if self._process != os.getpid():  # sessions and tokens are the parent's, and so are threads that make keys
                 self._begin()
         self._kept.forget_old()
         try:
-            return self._of(path)
+            yield
         except ManifestError as error:
             raise InvalidTag(str(error)) from None
         except CredentialsError as error:
@@ -181,7 +206,7 @@ class Datasets:
         fs.invalidate_cache(fs._parent(path))
         try:
             info = fs.info(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # the latter: below a file
             return ()
         return tuple(str(info.get(name)) for name in ("size", "ETag", "mtime", "LastModified", "created", "ino"))
 

@@ -36,6 +36,7 @@ class OfTarget(Run):
         if there.job.is_decrypted:
             raise Refused(f"{self.target.url} was made by decrypt: there is nothing to re-encrypt")
         there.is_dry = self.options.dry_run
+        self._use_names(there.names, "target")
         return there
 
     def _try_old_keys(self, there: Manifest, specs: list[keys.KeySpec]) -> None:
@@ -91,6 +92,10 @@ class Rekey(OfTarget):
         self._write_with(self.new_specs or self.specs)
         self._work(REKEY)
         self._find_unlisted()
+        if there.names is not None:
+            self.notes.append(
+                "names are under the same names key as before: to change it, decrypt, and encrypt to another target"
+            )
         if self._joins:
             return
         if job.finished:
@@ -179,6 +184,7 @@ class Rekey(OfTarget):
             rows = [manifest.find(name.removesuffix(suffix)) for name in dict.fromkeys((key, own))]
             if not any(row is not None and row.is_sealed and row.key in (key, own) for row in rows):
                 self.unlisted.append(key)
+        self.unlisted += self.target.strangers
         self.progress.errors += len(self.unlisted)
 
     def _drop_keys(self) -> None:

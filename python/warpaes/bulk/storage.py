@@ -114,11 +114,15 @@ class Storage(abc.ABC):
     is_shared = True
     #: Whether objects have attributes here, which `read` keeps for `attributes`.
     has_attributes = collects = False
+    #: Whether the names of objects are encrypted in the store.
+    hides_names = False
 
     def __init__(self) -> None:
         """Start with no names left out."""
         #: Names that `list` left out, with the reason, such as "a symbolic link".
         self.left_out: dict[str, str] = {}
+        #: Names that `list` left out because they are not encrypted names of this dataset, with the reason.
+        self.strangers: dict[str, str] = {}
 
     @abc.abstractmethod
     def list(self, key: str = "") -> Iterator[Entry]:
@@ -180,6 +184,10 @@ class Storage(abc.ABC):
 
     def check_key(self, key: str) -> None:  # noqa: B027 - most take any name
         """Raise PermanentError if no object can have this name here."""
+
+    def stored(self, key: str) -> str:
+        """Return the name under which an object lies in the store: the same, unless names are encrypted."""
+        return key
 
     @property
     def files(self) -> Storage | None:

@@ -27,7 +27,7 @@ class Verify(Run):
 
     def do(self) -> None:
         """Read every object, or the named ones."""
-        manifest = self._sealed(self.target)
+        manifest = self._sealed(self.target, "target")
         if manifest is None:
             self._manifest = Manifest.in_memory(self.target, self.listing.rows())
         elif self.options.name:
@@ -101,6 +101,7 @@ def _status(storage: Storage, url: str, holders: list[keys.Holder]) -> dict[str,
         "source": job.source,
         "target": job.target,
         "authentic": signer is not None,
+        "encrypted_names": manifest.names is not None,
         "dataset": manifest.dataset,
         "save": manifest.save_number,
         "manifest_key": signer.fingerprint if signer is not None else None,

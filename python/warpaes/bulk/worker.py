@@ -23,6 +23,7 @@ from .around import Pace, PacedStorage
 from .attributes import NAMES, Attributes, from_text, of_sealed, to_text
 from .config import BESIDE, Config
 from .local import LocalStorage
+from .names import with_names
 from .object_keys import Content, ObjectKeys, OwnKey
 from .parquet import ParquetFile
 from .row_threads import LOOK, RowThreads
@@ -131,6 +132,10 @@ class Worker(ObjectKeys):
         self.source.collects = config.command == "encrypt"
         if self._pace is not None:
             self.source, self.target = PacedStorage(self.source, self._pace), PacedStorage(self.target, self._pace)
+        if config.command != "encrypt":
+            self.source = with_names(self.source, config.names_key)
+        if config.command != "decrypt":
+            self.target = with_names(self.target, config.names_key)
         sources: list[keys.KeySource] = [spec.open() for spec in config.key]
         self.new_sources: list[keys.KeySource] = [spec.open() for spec in config.new_key]
         self.old_keys = keys.Keyring(keys.merged(config.key), sources, config.records)
@@ -262,7 +267,7 @@ class Worker(ObjectKeys):
         attributes = functools.cache(partial(self._attributes, row)) if self._has_attributes else dict
         attempt = Attempt(
             key_id=key_id,
-            attributes=lambda: of_sealed(attributes()) if keyset is not None else attributes(),
+            attributes=lambda: self._written_attributes(attributes(), keyset is not None),
             uploading=lambda upload: self._events.put((number, {"upload_id": upload})),
             mode=None if config.command == "rekey" or config.by_files else self.source.mode_of(row.source_entry),
         )
@@ -333,6 +338,12 @@ class Worker(ObjectKeys):
             raise FormatError(f"{source.entry.key} has another format than the job's template: decrypt it")
         return source.pieces()
 
+    def _written_attributes(self, attributes: Attributes, sealed: bool) -> Attributes:
+        """Return the attributes of an object to write; where names are hidden, none that may contain one."""
+        if not sealed:
+            return attributes
+        return {} if self.target.hides_names else of_sealed(attributes)
+
     def _attributes(self, row: Row) -> Attributes:
         """Return the attributes of the original: from the source for encryption, otherwise from the manifest."""
         if self.config.command == "encrypt":
@@ -362,15 +373,16 @@ class Worker(ObjectKeys):
         small = row.size <= WINDOW
         if isinstance(keyset, Keyset):
             return transfer.crypt_file(
-                "encrypt", source, row.source_entry, target, row.key, replace, attempt, keyset,
+                "encrypt", source, row.source_entry, target, self.target.stored(row.key), replace, attempt, keyset,
                 self._associated(row.key, self.config.binding), threads, lambda: small or not self._closing, "",
             )  # fmt: skip
         entry, expected = self._sealed_entry(row)
         keyset, _, _ = self._key_of(row, entry)
         if not isinstance(keyset, Keyset):
             return None
+        stored = Entry(self.source.stored(entry.key), entry.size, entry.version)
         return transfer.crypt_file(
-            "decrypt", source, entry, target, row.key, replace, attempt, keyset,
+            "decrypt", source, stored, target, row.key, replace, attempt, keyset,
             self._associated(entry.key, self.config.old_binding), threads, lambda: small or not self._closing, expected,
         )  # fmt: skip
 
@@ -457,7 +469,7 @@ class Worker(ObjectKeys):
             raise ChangedError(f"{row.key} is authentic, but differs from the object in the old manifest (SHA-256)")
         wrapped = ""
         if record is not None:
-            place = keys.Place(self.config.dataset, row.key, self.config.job)
+            place = keys.Place(self.config.dataset, self.target.stored(row.key), self.config.job)
             record = keys.rewrap(record, self.old_keys.sources, self.new_sources[0], place)
             key_id, wrapped = record["key_id"], self._put_records(row.key, [record])
         return {

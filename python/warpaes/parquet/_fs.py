@@ -11,6 +11,7 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.chained import ChainedFileSystem
 from fsspec.utils import stringify_path
 
+from .._fs_datasets import DatasetFileSystem
 from .._keyset_places import dataset_place
 from .._places import read_key
 from ..exceptions import FormatError, InvalidTag, KeysetError
@@ -77,7 +78,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
                 raise ValueError("aad_prefix: the manifest of the dataset has the prefixes; leave it out")
             from ..bulk.reading import Datasets
 
-            self._datasets = Datasets(datasets, lambda: self.fs)
+            self._datasets = Datasets(datasets, lambda: self.fs.fs)
             self._keys: KeyRing = Keys(None)
         else:
             self._keys = Keys(read_key(keys)) if isinstance(keys, str) else key_ring(keys)
@@ -88,7 +89,7 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
         if getattr(fs, "asynchronous", False):
             raise ValueError("the underlying file system is asynchronous: create it without asynchronous=True")
-        self.fs = fs
+        self.fs = fs if self._datasets is None else DatasetFileSystem(fs, self._datasets.names_of)
         self.root_marker = fs.root_marker
         self._sizes: dict[str, tuple[Any, int]] = {}
 

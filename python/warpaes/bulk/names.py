@@ -1,0 +1,238 @@
+"""Encrypted names of a dataset's objects: its names key, and a storage of plain names around one of encrypted names.
+
+The names key is a random key of streaming AEAD, which belongs to one dataset for ever. A key of the command line wraps
+it. It encrypts the names as ``warpaes encrypt --encrypt-names`` does (docs/formats.md), and it seals the parts of the
+manifest that contain names.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import secrets
+from collections.abc import Container, Iterator, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from .. import _native
+from .._native import Keyset
+from .._printable import printable
+from ..exceptions import FormatError, InvalidTag
+from ..names import EncryptedNames
+from . import keys
+from .around import Around
+from .attributes import Attributes
+from .storage import FOLDER, KEY_SUFFIX, Attempt, Entry, MissingError, Names, PermanentError, Storage, Upload
+
+TEMPLATE = "AES256_GCM_HKDF_1MB"
+#: Prefix of the associated data of sealed parts of a manifest; the kind of part and the dataset's ID follow.
+LABEL = "warpaes bulk manifest 3"
+
+
+class NamesKey:
+    """The names key of a dataset, and its record, which contains it wrapped."""
+
+    def __init__(self, dataset: str, key: bytes, record: dict[str, Any]) -> None:
+        """Use a key that was created or unwrapped."""
+        self.dataset, self.key, self.record = dataset, key, record
+        self._keyset = Keyset.from_raw(TEMPLATE, key)
+
+    @staticmethod
+    def create(dataset: str, job: str, source: keys.KeySource) -> NamesKey:
+        """Create a names key for a new dataset."""
+        return NamesKey(dataset, secrets.token_bytes(32), {}).wrapped(job, source)
+
+    @staticmethod
+    def open(dataset: str, record: Any, sources: list[keys.KeySource]) -> NamesKey:
+        """Return the names key of a record, which must be of this dataset.
+
+        Raises:
+            PermanentError: It is not such a record, or none of the sources unwraps it.
+        """
+        if (
+            not keys.is_record(record)
+            or not keys.is_of(record, dataset, keys.NAMES_PLACE)
+            or record["template"] != TEMPLATE
+        ):
+            raise PermanentError("the record of the names key is not one of this dataset")
+        key = keys.unwrap(sources, record)
+        if len(key) != 32:
+            raise PermanentError(f"a names key has 32 bytes, and this one {len(key)}")
+        return NamesKey(dataset, key, record)
+
+    def wrapped(self, job: str, source: keys.KeySource, dataset: str = "") -> NamesKey:
+        """Return the same key in a new record, wrapped by a source; `dataset`: for another dataset."""
+        place = keys.Place(dataset or self.dataset, keys.NAMES_PLACE, job)
+        return NamesKey(place.dataset, self.key, keys.record_of(source, TEMPLATE, place, self.key))
+
+    @functools.cached_property
+    def names(self) -> EncryptedNames:
+        """Return the names of the dataset's tree."""
+        return EncryptedNames(self._keyset)
+
+    def _data(self, part: str) -> bytes:
+        return f"{LABEL} {part} {self.dataset}".encode()
+
+    def seal(self, data: bytes, part: str) -> bytes:
+        """Encrypt a part of the manifest: "root" or "shard"."""
+        sealed = bytearray()
+        writer = _native.Writer(sealed.extend, self._keyset, self._data(part))
+        writer.write(data)
+        writer.finish()
+        return bytes(sealed)
+
+    def unseal(self, sealed: bytes, part: str) -> bytes:
+        """Decrypt a part of the manifest.
+
+        Raises:
+            InvalidTag, FormatError: It is not authentic.
+        """
+        reader = _native.Reader(sealed, self._keyset, self._data(part))
+        try:
+            return reader.read(0, reader.size)
+        finally:
+            reader.close()
+
+
+def record_in(storage: Storage) -> dict[str, Any] | None:
+    """Return the record that lies in a target, if there is one. It is not authentic before it is opened."""
+    try:
+        text, _ = storage.get(keys.NAMES_PLACE, keys.MAX_RECORDS)
+    except MissingError:
+        return None
+    return keys.parse_records(text, f"{storage.url}/{keys.NAMES_PLACE}")[0]
+
+
+def to_json(record: dict[str, Any]) -> bytes:
+    """Return a record as it lies in a target."""
+    return json.dumps(record).encode()
+
+
+def with_names(storage: Storage, key: bytes) -> Storage:
+    """Return a storage of plain names, whose names are encrypted under a names key; b"": they are not."""
+    return NamedStorage(storage, EncryptedNames(Keyset.from_raw(TEMPLATE, key))) if key else storage
+
+
+class NamedStorage(Around):
+    """Objects under their plain names, whose names in the other storage are encrypted; bulk's own files are not.
+
+    `strangers`: names that `list` left out, because they are not names of this dataset, with the reason.
+    """
+
+    def __init__(self, inner: Storage, names: EncryptedNames) -> None:
+        """Put plain names around the root of a tree of encrypted names."""
+        super().__init__(inner)
+        self._names, self.hides_names = names, True
+        self.has_attributes = False  # the originals' attributes are only in the manifest
+
+    @staticmethod
+    def _is_own(key: str) -> bool:
+        return not key or key.startswith(FOLDER)
+
+    def stored(self, key: str) -> str:
+        """Return the encrypted name of an object."""
+        if self._is_own(key):
+            return key
+        try:
+            return self._names.encrypt(key)
+        except ValueError as error:
+            sentence = str(error).removeprefix("name: ")
+            raise PermanentError(
+                f"{key!r} cannot be encrypted as a name, a part of it {sentence}: rename the object, or leave it out"
+            ) from None
+
+    def plain(self, stored: str) -> str:
+        """Return the plain name of an object.
+
+        Raises:
+            InvalidTag, FormatError: It is not a name of this dataset in this folder.
+        """
+        if self._is_own(stored):
+            return stored
+        name = self._names.decrypt(stored)
+        if self._is_own(name) or self._names.encrypt(name) != stored:
+            raise FormatError("stored: is another spelling of an encrypted name, or of a name of bulk's own")
+        return name
+
+    def _entry(self, entry: Entry) -> Entry:
+        return Entry(self.stored(entry.key), entry.size, entry.version)
+
+    def list(self, key: str = "") -> Iterator[Entry]:
+        """Return all objects whose plain names begin with `key`, in the order of their encrypted names."""
+        for entry in self.inner.list(key if key.startswith(FOLDER) else ""):
+            try:
+                name = self.plain(entry.key)
+            except (InvalidTag, FormatError) as error:
+                self.strangers[entry.key] = str(error).removeprefix("stored: ")
+                continue
+            if name.startswith(key):
+                yield Entry(name, entry.size, entry.version)
+
+    def stat(self, key: str) -> Entry:
+        """Return an object's entry; MissingError if there is none."""
+        found = self.inner.stat(self.stored(key))
+        return Entry(key, found.size, found.version)
+
+    def read(self, entry: Entry, offset: int, length: int) -> bytes:
+        """Return a range of this version of an object."""
+        return self.inner.read(self._entry(entry), offset, length)
+
+    def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
+        """Begin an object."""
+        return self.inner.create(self.stored(key), size, replace, attempt, threads)
+
+    def put(self, key: str, data: bytes, replace: str | None = None) -> str:
+        """Write a small object as a whole."""
+        return self.inner.put(self.stored(key), data, replace)
+
+    def remove(self, entry: Entry) -> None:
+        """Remove this version."""
+        self.inner.remove(self._entry(entry))
+
+    def sweep(self, keys: Names) -> int:
+        """Remove temporary files or unfinished uploads of these objects."""
+        return self.inner.sweep(_StoredNames(self, keys))
+
+    def mode_of(self, entry: Entry) -> int | None:
+        """Return the permissions that a copy of an object should have."""
+        return self.inner.mode_of(self._entry(entry))
+
+    def attributes(self, entry: Entry) -> Attributes:
+        """Return nothing: encrypted objects have no attributes of the originals, which may contain names."""
+        return {}
+
+    def not_kept(self, replaced: Container[str]) -> Sequence[str]:
+        """Return the attributes that copies of these objects lose."""
+        return self.inner.not_kept(replaced)
+
+    def check_key(self, key: str) -> None:
+        """Raise PermanentError if no object can have this name, or its encrypted name."""
+        stored = self.stored(key)
+        try:
+            self.inner.check_key(stored)
+        except PermanentError as error:
+            raise PermanentError(f"{key!r} would have an encrypted name that is refused: {error}") from None
+
+
+class _StoredNames(Container[str]):
+    """The names of a job's objects and their records, as they lie in a target."""
+
+    def __init__(self, storage: NamedStorage, names: Names) -> None:
+        self._storage, self._names = storage, names
+
+    def __contains__(self, stored: object) -> bool:
+        try:
+            name = self._storage.plain(str(stored))
+        except (InvalidTag, FormatError):
+            return False
+        return name in self._names or name.removesuffix(KEY_SUFFIX) in self._names
+
+    def has_beginning(self, beginning: str) -> bool:
+        """Return False: no part of an encrypted name is longer than the names that temporary files keep."""
+        return False
+
+
+def refused_names(storage: Storage) -> Iterator[tuple[str, str]]:
+    """Yield each name that a listing left out because it is not one of the dataset, and a sentence."""
+    for stored, reason in storage.strangers.items():
+        yield stored, f"{printable(stored)!r} is not an encrypted name of this dataset: {reason}"
