@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import comparison
 import lab_pages
-import python_page
+import serving_page
 from text import human_bytes, number
 
 #: Series of W.contenders that are not published ciphers.
@@ -41,26 +41,27 @@ def device_row(record: dict | None) -> list[str] | None:
     if OURS not in best or not others:
         return None
     what = f"for AES-128-CTR in the memory of an {lab_pages.name_of(record)}"
-    return [f"**{speed(best[OURS])}**", what, f"the fastest published kernel {number(max(others))}", "docs/lab.md"]
+    theirs = f"the fastest published kernel does {number(max(others))} on it"
+    return [f"**{speed(best[OURS])}**", what, theirs, "docs/lab.md"]
 
 
 def loading_row(record: dict | None) -> list[str] | None:
     """Encrypted weights into a GPU, compared with the fastest loader of the same weights in clear."""
-    rows = [row for row in (record or {"rows": []})["rows"] if "gb_per_s" in row and "load_file" in row["what"]]
+    rows = [row for row in serving_page.rows_of(record or {"rows": []}, "model") if "gb_per_s" in row]
     ours = [row for row in rows if row["what"].startswith("warpaes.")]
     clear = [row for row in rows if row["what"].endswith(IN_CLEAR)]
     if not ours or not clear:
         return None
     mine, other = (max(some, key=lambda row: row["gb_per_s"]) for some in (ours, clear))
-    name = other["what"].removesuffix(IN_CLEAR)
+    name = other["what"].split(",")[0]
     what = f"to load {mine['bytes'] / 1e9:.1f} GB of encrypted weights into an {record['gpu']['name']}"
     theirs = f"`{name}` without encryption {number(other['gb_per_s'])}"
-    return [f"**{speed(mine['gb_per_s'])}**", what, theirs, "docs/python.md#how-fast"]
+    return [f"**{speed(mine['gb_per_s'])}**", what, theirs, "docs/serving.md#how-fast"]
 
 
 def block(lab_record: dict | None, plot: str, verdict: str = "") -> str:
     """`plot`: the path of the bar chart, or "" without a record; `verdict`: the lab's sentence."""
-    rows = [file_row(comparison.newest()), device_row(lab_record), loading_row(python_page.newest("torch"))]
+    rows = [file_row(comparison.newest()), device_row(lab_record), loading_row(serving_page.newest())]
     rows = [row for row in rows if row]
     if not rows:
         return "No record yet: `make bench` measures the machine it runs on."

@@ -27,7 +27,7 @@ def models(record: dict) -> str:
     for row in rows:
         compared = f"{row['gb_per_s'] / clear:.2f}" if clear else ""
         lines.append([row["what"], rate(row), compared])
-    size = human_bytes(rows[0]["bytes"]) if rows else ""
+    size = f"{rows[0]['bytes'] / 1e9:.1f} GB" if rows else ""
     return table([f"{size} in 4 shards, to the GPU", "", "of the fastest in clear"], lines)
 
 
@@ -47,8 +47,11 @@ def blocks(record: dict) -> str:
 
 
 def scan(record: dict) -> str:
-    lines = [[row["what"], human_bytes(row["bytes"]), str(row["hits"])] for row in rows_of(record, "scan")]
-    return table(["plaintext in the loading process's host memory", "memory read", "places"], lines)
+    lines = [
+        [row["what"], f"{row['bytes'] / 1e6:.0f} MB", f"{sum(row['unread'].values()) / 1e6:.0f} MB", str(row["hits"])]
+        for row in rows_of(record, "scan")
+    ]
+    return table(["plaintext in the loading process's host memory", "read", "unreadable", "places"], lines)
 
 
 def figures(record: dict) -> str:
@@ -66,8 +69,13 @@ def figures(record: dict) -> str:
     return "\n\n".join([*parts, about, *([f"Left out: {'; '.join(left)}."] if left else [])])
 
 
-def render(page: str) -> dict[str, str]:
+def newest() -> dict | None:
+    """The newest record of a GPU."""
     folder = RESULTS / "serving"
     records = [record for record in (read(folder) if folder.exists() else []) if record["gpu"] is not None]
-    newest = max(records, key=lambda record: record["date"], default=None)
-    return {PAGE: with_figures(page, figures(newest) if newest else NONE)}
+    return max(records, key=lambda record: record["date"], default=None)
+
+
+def render(page: str) -> dict[str, str]:
+    record = newest()
+    return {PAGE: with_figures(page, figures(record) if record else NONE)}

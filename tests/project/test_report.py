@@ -320,19 +320,20 @@ class FirstScreen(unittest.TestCase):
 
     def test_device_memory_against_the_fastest_published_kernel(self):
         row = first_screen.device_row(self.lab_record())
-        self.assertEqual((row[0], row[2]), ("**90.0 GB/s**", "the fastest published kernel 40.5"))
+        self.assertEqual((row[0], row[2]), ("**90.0 GB/s**", "the fastest published kernel does 40.5 on it"))
         self.assertIsNone(first_screen.device_row(None))
         self.assertIsNone(first_screen.device_row({"machine": {}, "experiments": []}))
 
     def test_weights_against_the_fastest_loader_in_clear(self):
         rows = [
-            {"what": "a.load_file, in clear", "bytes": 10**10, "gb_per_s": 4.0},
-            {"what": "b.load_file, in clear", "bytes": 10**10, "gb_per_s": 30.0},
-            {"what": "warpaes.safetensors.load_file, encrypted", "bytes": 10**10, "gb_per_s": 20.0},
-            {"what": "torch add_", "bytes": 4096, "us_each": 1.0},
+            {"part": "model", "what": "a, in clear", "bytes": 10**10, "gb_per_s": 4.0},
+            {"part": "model", "what": "b, parallel, in clear", "bytes": 10**10, "gb_per_s": 30.0},
+            {"part": "model", "what": "warpaes.models.load", "bytes": 10**10, "gb_per_s": 20.0},
+            {"part": "kv", "what": "warpaes.kv", "bytes": 10**10, "gb_per_s": 90.0},
+            {"part": "model", "what": "warpaes model encrypt", "bytes": 10**10, "seconds": [1.0]},
         ]
         row = first_screen.loading_row({"gpu": {"name": "A GPU"}, "rows": rows})
-        self.assertEqual((row[0], row[2]), ("**20.0 GB/s**", "`b.load_file` without encryption 30.0"))
+        self.assertEqual((row[0], row[2]), ("**20.0 GB/s**", "`b` without encryption 30.0"))
         self.assertIn("10.0 GB of encrypted weights into an A GPU", row[1])
         self.assertIsNone(first_screen.loading_row({"gpu": {"name": "A GPU"}, "rows": rows[:1]}))
 
