@@ -204,7 +204,7 @@ class Adversary:
         try:
             found = json.loads(text)
             places = _json_places(found)
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return "nothing"
         if not places:
             return "nothing"
