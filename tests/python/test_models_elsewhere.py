@@ -217,12 +217,12 @@ class Stopped(Case):
         """Ctrl-C ends a slow load: its threads stop after the piece that they have."""
         self.encrypt()
         program = (
-            "import sys, threading, time, warpaes.models\n"
+            "import os, sys, threading, time, warpaes.models\n"
             "from warpaes.models import _places\n"
             "real = _places.Ranges.fill\n"
             "def slow(file, at, *rooms):\n"
             "    if sum(room.nbytes for room in rooms) > 5000:\n"
-            "        print('reading', flush=True)\n"
+            "        os.write(1, b'reading\\n')\n"  # whole, where print of two threads may mix lines
             "        time.sleep(0.5)\n"
             "    real(file, at, *rooms)\n"
             "_places.Ranges.fill = slow\n"
