@@ -65,7 +65,11 @@ def block(lab_record: dict | None, plot: str, verdict: str = "") -> str:
     rows = [row for row in rows if row]
     if not rows:
         return "No record yet: `make bench` measures the machine it runs on."
-    parts = ["\n".join(f"- {figure} {what}, compared with {others} ([record]({where}))" for figure, what, others, where in rows)]
+    parts = [
+        "\n".join(
+            f"- {figure} {what}, compared with {others} ([record]({where}))" for figure, what, others, where in rows
+        )
+    ]
     if plot:
         parts.append(f"![Encryption speed of warpaes, openssl, age, libsodium and Tink on one file]({plot})")
     parts += [verdict] if verdict else []
