@@ -305,8 +305,8 @@ def schemes_section(profile: dict) -> list[str]:
     by_size = sizes_rows(profile)
     figure = "" if by_size else " [G]'s Fig. 4 shows them by input size."
     said = (
-        f"The table shows the instruction and memory throughput of [G]'s three schemes in one launch each of AES-128-ECB "
-        f"of {size} MiB.{figure} Instructions are counted per warp."
+        "The table shows the instruction and memory throughput of [G]'s three schemes in one launch each of "
+        f"AES-128-ECB of {size} MiB.{figure} Instructions are counted per warp."
     )
     out = ["## The three schemes", said, table(head, rows)]
     if by_size:

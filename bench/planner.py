@@ -126,8 +126,8 @@ def figures(records: list[dict]) -> str:
             f"{len(record['points'])} points were measured after a calibration of {calibration['seconds']:.0f} s with "
             f"{calibration['measurements']} measurements. The model's predictions differ from them by "
             f"{100 * calibration['median_error']:.1f} % in the median. At **{share(record, record['points'])}** of the "
-            f"points, the choice takes at most {record['good_ratio']:g} times as long as the best backend. At the worst "
-            f"point it takes {record['worst_ratio']:.2f} times as long."
+            f"points, the choice takes at most {record['good_ratio']:g} times as long as the best backend. At the "
+            f"worst point it takes {record['worst_ratio']:.2f} times as long."
         )
         lines = ["| | " + " | ".join(MODES.values()) + " | all |", "|---|" + "---:|" * (len(MODES) + 1)]
         for place, name in PLACES.items():

@@ -22,7 +22,8 @@ PAGE = ROOT / "docs/robustness.md"
 INTRODUCTION = """# Faults and fuzzing
 
 This page describes how warpaes handles failing system calls and CUDA calls, invalid inputs and signals, and lists
-the results of the tests. `bench/robustness.py` generates it from `bench/results/robustness` and `bench/results/hostile`.
+the results of the tests. `bench/robustness.py` generates it from `bench/results/robustness` and
+`bench/results/hostile`.
 """
 
 FAULTS = """
@@ -41,7 +42,7 @@ with a GPU chosen by the engine and with one requested by the caller.
 | outcome | meaning |
 |---|---|
 | completed | The job succeeded, and every byte is correct. |
-| refused | The job returned an error with a message. No new file remains, old files are unchanged, and memory is zeroed. |
+| refused | The job returned an error with a message. No new file remains, old files are unchanged, memory is zeroed. |
 | missed | The run made fewer calls than the clean one, so no fault was injected. |
 | wrong | Any other outcome. A refusal is also wrong if the engine chose the GPU, because the CPU can finish the job. |
 
@@ -83,11 +84,11 @@ the engine's workers help. The corpus is in the repository, and `make test` runs
 
 | target | input |
 |---|---|
-| `message` | one message of any mode and shape, including GCM and XTS, with random unused fields; compared with libcrypto |
+| `message` | one message of any mode and shape, with random unused fields, also GCM and XTS; compared with libcrypto |
 | `segments` | batches of GCM segments with any strides and tags, some damaged; compared with libcrypto |
 | `context` | any sequence of calls on a context; compared with a model |
 | `batch` | batches with offsets in an arena and any numbers in the entries; every entry compared with libcrypto |
-| `sequence` | batches, calls, segments and contexts in any order, under keys that are created and destroyed; compared with libcrypto |
+| `sequence` | batches, calls, segments and contexts in any order, with changing keys; compared with libcrypto |
 | `sequence_gpu` | the same on the simulated GPU, where they share a table of keys |
 | `keyset` | any text as a keyset, and any operations on one; a written keyset reads back unchanged |
 | `enc` | any bytes as a file of `openssl enc`; files of warpaes damaged, truncated, or on failing storage |
@@ -241,7 +242,7 @@ def draws_text() -> str:
         return ""
     rows = [[f"{date}, {commit}", sum(counts.values()), *counts.values()] for (date, commit), counts in draws.items()]
     found = table(["draw, commit", "mutants", *mutant_table.OUTCOMES], rows, RULE)
-    return f"\nThe table lists earlier draws. Their lines are in `bench/results/robustness/{mutant_table.NAME}`:\n\n{found}\n"
+    return f"\nEarlier draws, with every mutant in `bench/results/robustness/{mutant_table.NAME}`:\n\n{found}\n"
 
 
 def page() -> str:
