@@ -127,8 +127,8 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
         if record["machine"].get("virtual"):
             commit += ", a virtual machine"
         where = f"[every figure, as a page]({page_name(record)})"
-        counted = f": {tally(said['tallies'])}" if said else ""
-        out.append(f"{name_of(record)}, {effort}{record['date'][:10]}, {commit}{counted} ({where}).")
+        counted = f", {tally(said['tallies'])}" if said else ", there are no verdicts"
+        out.append(f"On an {name_of(record)} ({effort}{record['date'][:10]}, {commit}){counted} ({where}).")
         if said:
             out.append("\n".join(f"- {finding}" for finding in said["findings"]))
             out.append("When is the GPU worth it there?")
