@@ -273,8 +273,7 @@ std::vector<std::string> findings(const Record& record) {
         if (shared == 0 || ours == 0) throw Missing("W.leakage");
         return fmt::format(
             "The times of T-tables in shared memory reveal text and key (|t| {:.0f}); for production's functions |t| "
-            "is "
-            "at most {:.1f}. Chance explains values up to 4.5.",
+            "is at most {:.1f}. Chance explains values up to 4.5.",
             shared, ours);
     });
     say([&] {
