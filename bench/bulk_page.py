@@ -87,7 +87,7 @@ def local(record: dict) -> str:
             f"command takes {start['seconds']:.2f} s to start, with {cpu_of(start):.2f} s of processor time. "
             f"Without the start, {cores} cores can encrypt {number(cores / steady)} GB/s; they can hash "
             f"{number(cores / hashed)} GB/s.",
-            f"*{host['cpu']}, {cores} cores; medians of {sealed['rounds']} rounds in turns; {record['date'][:10]}, "
+            f"*{host['cpu']}, {cores} cores; medians of {sealed['rounds']} alternating rounds; {record['date'][:10]}, "
             f"{commit_of(record)}. Times are those of complete commands, including their start.*",
         ]
     )

@@ -248,7 +248,7 @@ def against(kernel: dict, other: dict) -> str:
         text += f", and takes {time:.2f} times as long"
         nearest, ratio = min(ratios.items(), key=lambda item: abs(math.log(item[1] / time)))
         if abs(math.log(ratio / time)) < math.log(1.08):
-            text += f". Its time follows its {nearest}"
+            text += f". Its {nearest} explain the time"
     return text + "."
 
 

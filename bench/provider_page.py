@@ -49,7 +49,7 @@ def figures(record: dict) -> str:
             f"{record['date'][:10]}, {commit_of(record)}; "
             f"{len(record['rows'])} figures, including keys of 192 bits. The lowest figure is {said(lowest)}; with "
             f"the key set in advance it is {said(worst)}. Each figure is the shortest of samples that the two "
-            "providers take in turns in one process.*",
+            "providers take alternately in one process.*",
         ]
     )
 

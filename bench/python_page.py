@@ -35,8 +35,8 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     about = (
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
-        f"{commit_of(record)}. Each figure is the shortest of samples that {'all' if clear else 'both'} take "
-        "in turns in one process, for complete calls with their allocations."
+        f"{commit_of(record)}. Each figure is the shortest of samples that {'all contenders' if clear else 'both libraries'} "
+        "take alternately in one process, for complete calls with their allocations."
     )
     if clear:
         about += " Paths are on tmpfs. In clear: Python's own calls on the same bytes, in one thread"
@@ -85,7 +85,7 @@ def tensors(record: dict) -> str:
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
             f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Figures are medians. Calls on "
             "4 KiB are measured singly with a wait for the device, and in sequence without one. Models are loaded from "
-            "the page cache, in clear and encrypted in turns. Epochs in clear and encrypted also take turns. They "
+            "the page cache, alternately in clear and encrypted. Epochs in clear and encrypted also take turns. They "
             "train a transformer, whose records two forked workers read, and write a checkpoint of the given size.*",
         ]
     )

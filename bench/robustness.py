@@ -116,7 +116,7 @@ FORGED = """
 ## The cost of a forged message
 
 Anyone can send a forged message. A message is decrypted before its tag is checked, and if the tag is wrong, the output
-is overwritten with zeros. `tools/hostile_cost.py` measures forged and authentic messages in turns, for every kind of
+is overwritten with zeros. `tools/hostile_cost.py` measures forged and authentic messages alternately, for every kind of
 call, every mode with a tag and every format. A forged message of 64 KiB or more should take at most 1.5 times as long
 as an authentic one. The table lists every case that takes longer. The column "minimum" is the lowest possible ratio if
 decryption comes first: the time of the authentic message plus the time to overwrite its output with zeros, with threads

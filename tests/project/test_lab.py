@@ -229,7 +229,7 @@ class Page(unittest.TestCase):
         self.assertIn(
             "Compared with 3, it has 1.00 times the passes of shared memory and 1.10 times the instructions", line
         )
-        self.assertIn("takes 1.00 times as long. Its time follows its passes of shared memory.", line)
+        self.assertIn("takes 1.00 times as long. Its passes of shared memory explain the time.", line)
         self.assertIn(
             "It is limited by shared memory, which is busy 94 % of the time. Warps wait mostly for results from", line
         )
