@@ -35,8 +35,9 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     about = (
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
-        f"{commit_of(record)}. Each figure is the shortest of samples that {'all contenders' if clear else 'both libraries'} "
-        "take alternately in one process, for complete calls with their allocations."
+        f"{commit_of(record)}. Each figure is the shortest of samples that "
+        f"{'all contenders' if clear else 'both libraries'} take alternately in one process, for complete calls with "
+        "their allocations."
     )
     if clear:
         about += " Paths are on tmpfs. In clear: Python's own calls on the same bytes, in one thread"
