@@ -296,8 +296,8 @@ HOW = """\
 1 GB/s is 10^9 bytes of plaintext per second. Every case stores its complete output. The first 64 KiB of the output, and
 all GCM tags, are compared with libcrypto's. GMAC hashes associated data and stores nothing. XTS has data units of 4 KiB
 unless stated otherwise. A figure is the median of its samples, and also of the runs if a day has several. A CPU backend
-and libcrypto's EVP take their samples alternately in one process. `make gpu-test` writes a record, and `make docs` writes
-this page. The backend `armv8` has no figures, because its kernels have run only in an emulator."""
+and libcrypto's EVP take their samples alternately in one process. `make gpu-test` writes a record, and `make docs`
+writes this page. The backend `armv8` has no figures, because its kernels have run only in an emulator."""
 
 
 def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
