@@ -30,7 +30,8 @@ def figures(record: dict) -> str:
             f"table shows the number of objects per second: for {first['objects']:,} objects with `warpaes bulk`, and "
             f"for {first['looped']:,} of them with a loop of pyca/cryptography and boto3.",
             table(header, lines),
-            "One large object, and the peak memory of the process with Python and its libraries:",
+            "The next table shows the speed for one large object, and the peak memory of the process including Python "
+            "and its libraries:",
             table(["", "bytes", "", "memory"], large),
             scaling(record["workers"]),
             f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "

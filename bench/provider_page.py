@@ -71,7 +71,8 @@ def on_a_gpu(record: dict) -> str:
     about = record["provider"][0]
     return "\n\n".join(
         [
-            "Long updates with `backend = cuda`, GB/s, by the memory of the application's buffers:",
+            "The next table shows the speed of long updates with `backend = cuda` in GB/s, by the memory of the "
+            "application's buffers:",
             table(["", "update", *places], lines),
             f"*{record['gpu']['name']}; {about['date'][:10]}, {commit_of(about)}; medians of updates of one stream.*",
         ]
