@@ -43,10 +43,11 @@ def batches_section(record: dict) -> list[str]:
     if payload:
         orders = payload["orders"]
         out.append(
-            f"A mixed payload ({payload['messages']:,} messages, {payload['bytes']:,} bytes, half of them serial; "
-            "after Harrison and Waldron, 2008) in seven orders takes "
+            f"A mixed payload of {payload['messages']:,} messages and {payload['bytes']:,} bytes, half of them serial "
+            "(after Harrison and Waldron, 2008), takes "
             + ", ".join(f"{1e3 * s:.2f}" for s in orders)
-            + f" ms: the worst {100 * (max(orders) / min(orders) - 1):.1f} % more than the best."
+            + " ms in seven orders. The longest time is "
+            + f"{100 * (max(orders) / min(orders) - 1):.1f} % more than the shortest."
         )
     return out
 
@@ -85,7 +86,7 @@ def kernels_section(record: dict) -> list[str]:
     for row in rows:
         what = f"`{row['kernel']}`, AES-{row['key_bits']}"
         if row["blocks_per_key"]:
-            what += f", {row['blocks_per_key']} block{'s' if row['blocks_per_key'] > 1 else ''} a key"
+            what += f", {row['blocks_per_key']} block{'s' if row['blocks_per_key'] > 1 else ''} per key"
         if row["tables"] in (1, 2):
             what += f", {row['tables']} table{'s' if row['tables'] > 1 else ''}"
         if row["note"]:
@@ -106,7 +107,7 @@ def kernels_section(record: dict) -> list[str]:
         "### In your own kernels: `warpaes/device.cuh`",
         table(["", "10^9 blocks/s", "GB/s", "of the limit", "lookups per block", "registers"], lines),
         f"*{where}. Includes: loading the tables, reading keys or blocks from device memory, storing every block.*",
-        "Unless stated otherwise, kernels use four tables and a thread for every key or block. `encrypt_planes` is "
+        "Unless stated otherwise, kernels use four tables and one thread per key or block. `encrypt_planes` is "
         "bitsliced. "
-        "The limit counts lookups only: multiprocessors x clock x 32 / lookups.",
+        "The limit counts only lookups: multiprocessors x clock x 32 / lookups.",
     ]

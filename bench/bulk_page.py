@@ -17,7 +17,7 @@ def figures(record: dict) -> str:
         times = [f"{row['loop_seconds'] / row[name]:.1f}" for name in ("seconds_1", "seconds_2")]
         lines.append([f"{1000 * row['latency']:.0f} ms", cells[0], cells[1], times[0], cells[2], times[1]])
     first = record["small"][0]
-    header = ["answers after", "a loop", "one worker", "times as fast", "two workers", "times as fast"]
+    header = ["response after", "a loop", "one worker", "times as fast", "two workers", "times as fast"]
     large = [
         [row["what"], human_bytes(row["bytes"]), f"{number(row['bytes'] / row['seconds'] / 1e9)} GB/s",
          f"{row['memory'] / (1 << 20):.0f} MiB"]
@@ -26,16 +26,17 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     return "\n\n".join(
         [
-            f"Objects of {human_bytes(first['bytes'])} per second, read from an object store, encrypted and written "
-            f"back: {first['objects']:,} by bulk, and {first['looped']:,} of them by a loop of pyca/cryptography and "
-            "boto3.",
+            f"Objects of {human_bytes(first['bytes'])} are read from an object store, encrypted and written back. The "
+            f"table shows the number of objects per second: for {first['objects']:,} objects with `warpaes bulk`, and "
+            f"for {first['looped']:,} of them with a loop of pyca/cryptography and boto3.",
             table(header, lines),
-            "One large object, and the peak memory of the process with Python and its libraries:",
+            "The next table shows the speed for one large object, and the peak memory of the process including Python "
+            "and its libraries:",
             table(["", "bytes", "", "memory"], large),
             scaling(record["workers"]),
             f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "
-            f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Complete commands, with "
-            "their start.*",
+            f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Times are those "
+            "of complete commands, including their start.*",
         ]
     )
 
@@ -54,7 +55,7 @@ def scaling(workers: dict) -> str:
          f"{first['seconds'] / run['seconds'] / run['workers']:.2f}"]
         for run in workers["runs"]
     ]  # fmt: skip
-    header = ["workers, each with a core", "", "processor time", "of so many times one"]
+    header = ["workers, each with a core", "", "processor time", "relative to ideal scaling"]
     return f"{human_bytes(workers['bytes'])} in files in {workers['where']}:\n\n{table(header, rows)}"
 
 
@@ -74,22 +75,21 @@ def local(record: dict) -> str:
          f"{run['user'] / length:.2f} s", f"{run['system'] / length:.2f} s", f"{run['faults'] / length:,.0f}"]
         for run in runs if run is not start
     ]  # fmt: skip
-    header = ["", "", "of cp", "user, per GB", "system, per GB", "page faults, per GB"]
+    header = ["", "", "relative to cp", "user, per GB", "system, per GB", "page faults, per GB"]
     cores, hashed = host["cores"], 1e9 * costs["sha256"]
     steady = (cpu_of(sealed) - cpu_of(start)) / length
     return "\n\n".join(
         [
-            f"{part['objects']} files of {human_bytes(part['bytes'] // part['objects'])} in memory that was written "
-            f"before. `cp` and `warpaes encrypt` use {part['processes']} processes at a time, and bulk uses one "
-            "command with this number of workers:",
+            f"{part['objects']} files of {human_bytes(part['bytes'] // part['objects'])} in memory whose pages "
+            f"were allocated before. `cp` and `warpaes encrypt` run in {part['processes']} processes at a time. "
+            "`warpaes bulk` is one command with the given number of workers:",
             table(header, rows),
             f"For each GB, SHA-256 takes {hashed:.2f} s of processor time and AES {1e9 * costs['aes']:.2f} s. A "
             f"command takes {start['seconds']:.2f} s to start, with {cpu_of(start):.2f} s of processor time. "
-            "Without the "
-            f"start, {cores} cores can encrypt {number(cores / steady)} GB/s; they can hash "
+            f"Without the start, {cores} cores can encrypt {number(cores / steady)} GB/s; they can hash "
             f"{number(cores / hashed)} GB/s.",
-            f"*{host['cpu']}, {cores} cores; medians of {sealed['rounds']} rounds in turns; {record['date'][:10]}, "
-            f"{commit_of(record)}. Complete commands, with their start.*",
+            f"*{host['cpu']}, {cores} cores; medians of {sealed['rounds']} alternating rounds; {record['date'][:10]}, "
+            f"{commit_of(record)}. Times are those of complete commands, including their start.*",
         ]
     )
 
@@ -117,14 +117,14 @@ def manifests(records: list[dict]) -> str:
          f"{number(run['root'] / 1e3)} kB"]
         for _, (run, _) in sorted(newest_of.items())
     ]  # fmt: skip
-    header = ["objects", "memory of the driver", "to write the first manifest", "a save", "to resume",
-              "to find one object", "manifest", "root of the manifest"]  # fmt: skip
+    header = ["objects", "driver's memory", "first manifest", "a save", "resuming", "finding one object", "manifest",
+              "manifest's root"]  # fmt: skip
     record = max((record for _, record in newest_of.values()), key=lambda record: record["date"])
     host = record["host"]
     return "\n\n".join(
         [
             table(header, rows),
-            f"*Shards of {record['manifest']['shard_rows']:,} rows; before each save a complete shard has changed. "
+            f"*Shards have {record['manifest']['shard_rows']:,} rows. Before each save, a complete shard has changed. "
             f"{host['cpu']}, {host['cores']} cores, files on a disk; {record['date'][:10]}, {commit_of(record)}.*",
         ]
     )

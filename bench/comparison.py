@@ -39,7 +39,7 @@ def source(record: dict) -> str:
 def others(record: dict) -> str:
     """A note if the machine was not idle, which slows programs with several threads most."""
     load = record.get("load", 0)
-    return f" The machine had other work to do, of a load of {load:.1f} before." if load > 0.5 else ""
+    return f" Other programs were running (a load of {load:.1f} before the measurement)." if load > 0.5 else ""
 
 
 def milliseconds(seconds: float) -> str:
@@ -64,7 +64,7 @@ def speeds(record: dict) -> str:
                 milliseconds(row["small_s"]) if "small_s" in row else "",
             ]
         )
-    head = ["", "", "seconds", "GB/s", "of processors", "peak MiB", f"{human_bytes(record['small_bytes'])}, ms"]
+    head = ["", "", "seconds", "GB/s", "CPU seconds", "peak MiB", f"{human_bytes(record['small_bytes'])}, ms"]
     return table(head, lines)
 
 
@@ -74,7 +74,7 @@ def better(record: dict) -> list[str]:
     ours = {what: row_of(record, "warpaes", what) for what in ("encrypt", "decrypt")}
     for field, words in (
         ("seconds", "time"),
-        ("cpu_s", "time of processors"),
+        ("cpu_s", "CPU time"),
         ("peak_kib", "memory"),
         ("small_s", f"time for {human_bytes(record['small_bytes'])}"),
     ):
@@ -84,19 +84,19 @@ def better(record: dict) -> list[str]:
             if row["tool"] not in ("cp", "dd", "warpaes") and row.get(field) and row[field] < ours[row["what"]][field]
         ]
         if ahead:
-            said.append(f"- in {words}: {', '.join(ahead)};")
-    return [*said[:-1], f"{said[-1][:-1]}."] if said else ["- in none of these figures."]
+            said.append(f"- {words}: {', '.join(ahead)};")
+    return [*said[:-1], f"{said[-1][:-1]}."] if said else ["- none."]
 
 
 def figures(record: dict) -> str:
     return "\n\n".join(
         [
-            f"{human_bytes(record['bytes'])} of this system's programs, libraries and texts, from start to exit; "
-            "input and output lie in memory (tmpfs).",
+            f"Each command processes {human_bytes(record['bytes'])} of this system's programs, libraries and texts. "
+            "Times are from start to exit, with input and output in memory (tmpfs).",
             speeds(record),
-            f"*{source(record)}. The shortest of {record['rounds']} rounds and all tools take turns; everything that "
-            f"was encrypted is decrypted and compared.{others(record)}*",
-            "Where another tool is ahead of the same work of warpaes:",
+            f"*{source(record)}. Times are the shortest of {record['rounds']} rounds. All tools take turns. "
+            f"All encrypted data is decrypted and compared.{others(record)}*",
+            "Other tools are better than warpaes at the same task in these figures:",
             "\n".join(better(record)),
             *disk_figures(record),
         ]
@@ -109,7 +109,7 @@ def disk_figures(record: dict) -> list[str]:
         return []
     size, rows = record["disk"]["bytes"], record["disk"]["rows"]
     least = next(row["seconds"] for row in rows if row["command"] == "fio")
-    names = {"fio": "fio, which reads and writes at once and computes nothing"}
+    names = {"fio": "fio, which reads and writes at the same time and computes nothing"}
     lines = [
         [
             names.get(row["command"], f"`{row['command']}`"),
@@ -120,9 +120,9 @@ def disk_figures(record: dict) -> list[str]:
         for row in rows
     ]
     return [
-        f"{human_bytes(size)} on that machine's disk: from start until the disk has the output, nothing of the input "
-        f"in memory before; medians of {record['rounds']} rounds.",
-        table(["", "seconds", "GB/s", "beside fio"], lines),
+        f"{human_bytes(size)} on that machine's disk, from start until the output is on disk. Before each run, no part "
+        f"of the input is in memory. Figures are medians of {record['rounds']} rounds.",
+        table(["", "seconds", "GB/s", "relative to fio"], lines),
     ]
 
 

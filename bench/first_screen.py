@@ -20,14 +20,14 @@ def file_row(record: dict | None) -> list[str] | None:
     """Encryption of one file, compared with the two most common tools."""
     ours = comparison.speed_of(record, "warpaes") if record else None
     others = [
-        f"`{name}` {number(value)}"
+        f"{number(value)} for `{name}`"
         for tool, name in (("openssl", "openssl enc"), ("age", "age"))
         if record and (value := comparison.speed_of(record, tool))
     ]
     if not ours or not others:
         return None
-    what = f"to encrypt a {human_bytes(record['bytes'])} file on {record['host']['cores']} CPU cores"
-    return [f"**{speed(ours)}**", what, ", ".join(others), "docs/comparison.md#how-fast"]
+    what = f"encrypting a {human_bytes(record['bytes'])} file on {record['host']['cores']} CPU cores"
+    return [f"**{speed(ours)}**", what, " and ".join(others), "docs/comparison.md#how-fast"]
 
 
 def device_row(record: dict | None) -> list[str] | None:
@@ -41,7 +41,7 @@ def device_row(record: dict | None) -> list[str] | None:
     if OURS not in best or not others:
         return None
     what = f"for AES-128-CTR in the memory of an {lab_pages.name_of(record)}"
-    theirs = f"the fastest published kernel does {number(max(others))} on it"
+    theirs = f"{number(max(others))} for the fastest published kernel on the same GPU"
     return [f"**{speed(best[OURS])}**", what, theirs, "docs/lab.md"]
 
 
@@ -54,8 +54,8 @@ def loading_row(record: dict | None) -> list[str] | None:
         return None
     mine, other = (max(some, key=lambda row: row["gb_per_s"]) for some in (ours, clear))
     name = other["what"].split(",")[0]
-    what = f"to load {mine['bytes'] / 1e9:.1f} GB of encrypted weights into an {record['gpu']['name']}"
-    theirs = f"`{name}` without encryption {number(other['gb_per_s'])}"
+    what = f"loading {mine['bytes'] / 1e9:.1f} GB of encrypted weights into an {record['gpu']['name']}"
+    theirs = f"{number(other['gb_per_s'])} for `{name}` without encryption"
     return [f"**{speed(mine['gb_per_s'])}**", what, theirs, "docs/serving.md#how-fast"]
 
 
@@ -65,7 +65,11 @@ def block(lab_record: dict | None, plot: str, verdict: str = "") -> str:
     rows = [row for row in rows if row]
     if not rows:
         return "No record yet: `make bench` measures the machine it runs on."
-    parts = ["\n".join(f"- {figure} {what}; {others} ([record]({where}))" for figure, what, others, where in rows)]
+    parts = [
+        "\n".join(
+            f"- {figure} {what}, compared with {others} ([record]({where}))" for figure, what, others, where in rows
+        )
+    ]
     if plot:
         parts.append(f"![Encryption speed of warpaes, openssl, age, libsodium and Tink on one file]({plot})")
     parts += [verdict] if verdict else []

@@ -127,14 +127,14 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -
         if record["machine"].get("virtual"):
             commit += ", a virtual machine"
         where = f"[every figure, as a page]({page_name(record)})"
-        counted = f": {tally(said['tallies'])}" if said else ""
-        out.append(f"{name_of(record)}, {effort}{record['date'][:10]}, {commit}{counted} ({where}).")
+        counted = f", {tally(said['tallies'])}" if said else ", there are no verdicts"
+        out.append(f"On an {name_of(record)} ({effort}{record['date'][:10]}, {commit}){counted} ({where}).")
         if said:
             out.append("\n".join(f"- {finding}" for finding in said["findings"]))
             out.append("When is the GPU worth it there?")
             out.append("\n".join(f"- {sentence}" for sentence in said["worth"]["sentences"]))
     if profiled:
-        out.append("Why the order of the thirteen changed: [the kernels' profile](lab-profile.md).")
+        out.append("[The kernels' profile](lab-profile.md) explains why the order of the thirteen kernels changed.")
     return "\n\n".join(filter(None, out))
 
 
@@ -169,17 +169,18 @@ def claims_table(summary: dict, profile: dict | None = None) -> str:
 INTRODUCTION = """\
 # The thirteen kernels, profiled
 
-Generated from `bench/results/lab` by `bench/report.py`; not for editing.
+This page is generated from `bench/results/lab` by `bench/report.py`. Do not edit it.
 
-[N] put thirteen kernels into an order; the lab's `N.implementations` puts them into one again ([lab.md](lab.md)). This
-page has both, and what Nsight Compute counts in each kernel (`tools/profile_lab.py`): one launch, clocks as they are.
-Counts are for 32 blocks of AES, what a warp does whose threads take a block each. A wavefront is a pass of shared
-memory, which answers 32 lanes if no two want different words of one bank; conflicts are the passes beyond the first.
-Per cent are of what the unit could do."""
+[N] ranks thirteen kernels by speed, and the lab's `N.implementations` ranks them again on a current GPU
+([lab.md](lab.md)). This page compares the two rankings. It also lists the counts of Nsight Compute for one launch of
+each kernel, without fixed clocks (`tools/profile_lab.py`). Counts are per 32 blocks of AES, the work of a warp whose
+threads process one block each. A wavefront is a pass of shared memory. A pass serves 32 lanes unless two of them need
+different words of the same bank; conflicts are the passes after the first. Percentages are relative to the maximum of
+the unit."""
 
 UNITS = {
     "shared_percent": "shared memory",
-    "issue_percent": "issuing instructions",
+    "issue_percent": "the issue of instructions",
     "constant_percent": "the constant cache",
     "dram_percent": "device memory",
     "alu_percent": "integer arithmetic",
@@ -193,8 +194,8 @@ WAITS = {
     "long_scoreboard": "device memory",
     "math_pipe_throttle": "arithmetic units",
     "mio_throttle": "the queue to shared memory",
-    "no_instruction": "instructions to be fetched",
-    "short_scoreboard": "shared memory's answers",
+    "no_instruction": "instruction fetches",
+    "short_scoreboard": "results from shared memory",
     "tex_throttle": "the queue to the texture unit",
     "wait": "fixed latencies",
 }
@@ -239,14 +240,15 @@ def against(kernel: dict, other: dict) -> str:
     ratios = {said: kernel[name] / other[name] for name, said in COUNTS.items() if kernel.get(name) and other.get(name)}
     if not ratios:
         return ""
-    said = ", ".join(f"{ratio:.2f} times the {what}" for what, ratio in ratios.items())
-    text = f"It has {said} of {other['number']}"
+    *most, last = [f"{ratio:.2f} times the {what}" for what, ratio in ratios.items()]
+    said = f"{', '.join(most)} and {last}" if most else last
+    text = f"Compared with {other['number']}, it has {said}"
     if kernel.get("nanoseconds") and other.get("nanoseconds"):
         time = kernel["nanoseconds"] / other["nanoseconds"]
-        text += f" and takes {time:.2f} times as long"
+        text += f", and takes {time:.2f} times as long"
         nearest, ratio = min(ratios.items(), key=lambda item: abs(math.log(item[1] / time)))
         if abs(math.log(ratio / time)) < math.log(1.08):
-            text += f": its time goes with its {nearest}"
+            text += f". Its {nearest} explain the time"
     return text + "."
 
 
@@ -258,30 +260,30 @@ def moves(labels: list[str], published: list[float], here: list[float], profile:
         if before == now:
             continue
         flipped = [j for j in range(len(here)) if (published[i] - published[j]) * (here[i] - here[j]) < 0 and j != i]
-        line = f"**{i + 1}**, from place {before} to {now}."
+        line = f"**{i + 1}** moves from place {before} to {now}."
         if flipped:
             alike = [len(set(labels[i].split()) & set(labels[j].split())) for j in range(len(here))]
             j = max(flipped, key=lambda j: (alike[j], abs(math.log(published[i] / published[j] * here[j] / here[i]))))
             line += (
-                f" Published, it is {how_fast(published[i] / published[j])} {j + 1}; here it is "
-                f"{how_fast(here[i] / here[j])} it."
+                f" As published, it is {how_fast(published[i] / published[j])} {j + 1}; here it is "
+                f"{how_fast(here[i] / here[j])} {j + 1}."
             )
             if i + 1 in kernels and j + 1 in kernels:
                 line += " " + against(kernels[i + 1], kernels[j + 1])
         if i + 1 in kernels:
             units = busiest(kernels[i + 1])
             if units and units[0][0] >= 80:
-                line += f" Its limit is {units[0][1]}, busy {units[0][0]:.0f} % of the time."
+                line += f" It is limited by {units[0][1]}, which is busy {units[0][0]:.0f} % of the time."
             elif units:
-                line += f" No unit is busy all the time: {units[0][1]} for {units[0][0]:.0f} %"
-                line += f", {units[1][1]} for {units[1][0]:.0f} %." if len(units) > 1 else "."
+                line += f" No unit is busy all the time: {units[0][1]} is busy for {units[0][0]:.0f} %"
+                line += f", and {units[1][1]} for {units[1][0]:.0f} %." if len(units) > 1 else "."
             if waiting := waits(kernels[i + 1]):
-                line += f" Warps wait most for {waiting[0]}."
+                line += f" Warps wait mostly for {waiting[0]}."
         out.append(f"- {line.rstrip()}")
     return out
 
 
-SCHEME_NAMES = {1: "1: a thread a block", 2: "2: four threads a block", 3: "3: sixteen threads a block"}
+SCHEME_NAMES = {1: "1: one thread per block", 2: "2: four threads per block", 3: "3: sixteen threads per block"}
 
 
 def schemes_section(profile: dict) -> list[str]:
@@ -301,14 +303,18 @@ def schemes_section(profile: dict) -> list[str]:
     size = profile["schemes_text_bytes"] >> 20
     head = ["scheme", *THROUGHPUTS, "shared memory, %", "constant cache, %", "µs", "warps wait for"]
     by_size = sizes_rows(profile)
-    figure = "" if by_size else ", which its Fig. 4 has by input size, counted here at one"
-    said = f"Instruction and memory throughput of [G]'s three schemes{figure}: AES-128-ECB of {size} MiB, a launch"
-    out = ["## The three schemes", f"{said} each. An instruction is a warp's.", table(head, rows)]
+    figure = "" if by_size else " [G]'s Fig. 4 shows them by input size."
+    said = (
+        "The table shows the instruction and memory throughput of [G]'s three schemes in one launch each of "
+        f"AES-128-ECB of {size} MiB.{figure} Instructions are counted per warp."
+    )
+    out = ["## The three schemes", said, table(head, rows)]
     if by_size:
         head = ["text", "scheme", "GB/s", *THROUGHPUTS]
         said = (
-            "[G]'s Fig. 4: throughput with the throughput of instructions and of device memory, by length of the text. "
-            "AES-128-ECB, tables in constant memory, a launch each after the caches were emptied."
+            "As in [G]'s Fig. 4, the table shows the speed and the throughput of instructions and device memory by "
+            "length of the text, for AES-128-ECB with tables in constant memory. The caches were emptied before each "
+            "launch."
         )
         out += ["### By length of the text", said, table(head, by_size)]
     return out
@@ -380,14 +386,14 @@ def profile_page(record: dict, profile: dict) -> str:
                 f"## {gpu['name']}",
                 table(["implementation", "published, Gbit/s", "place", "here, GB/s", "place"], order),
                 f"*Speeds: {date}. Profile: driver {gpu['driver']}, CUDA {gpu['cuda']}; {stamp(profile)}.*",
-                "## What the profiler counts",
+                "## Counts of the profiler",
                 table(
                     [
                         "",
                         "instructions",
                         "shared loads",
                         "wavefronts",
-                        "conflicts a load",
+                        "conflicts per load",
                         "constant requests",
                         "shared memory, %",
                         "issue, %",
@@ -400,8 +406,8 @@ def profile_page(record: dict, profile: dict) -> str:
                     ],
                     counted,
                 ),
-                "## Whose place changed",
-                "\n".join(changed) if changed else "Nobody's.",
+                "## Kernels that changed places",
+                "\n".join(changed) if changed else "No kernel did.",
                 *schemes_section(profile),
             ]
         )

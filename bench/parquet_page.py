@@ -26,8 +26,8 @@ def figures(record: dict) -> str:
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
         f"{commit_of(record)}; `tools/parquet_bench.py`. `ParquetFile.read` reads a complete file on tmpfs "
         "into a `pyarrow.Table`: in clear, decrypted by pyarrow, and through the view. Each figure is the shortest of "
-        'samples taken in turns; on one core it is processor time. The column "at most" is the result if decryption '
-        "cost nothing, because pyarrow decodes the pages in every case.*"
+        'samples taken alternately; on one core it is processor time. The column "at most" is the speedup if '
+        "decryption cost nothing; pyarrow decodes the pages in every case.*"
     )
     return "\n\n".join(parts)
 

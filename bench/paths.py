@@ -58,11 +58,11 @@ def paths_section(records: Sequence[dict]) -> list[str]:
         if not out:
             out = [
                 "## Many short messages",
-                "Every path through the library, by `make bench` and `tools/path_sweep.py`: whole calls, one at a "
-                "time, from the call to the end of the wait, GB/s. Batches have 256 MiB in device memory, 64 MiB "
-                "in pageable memory, and GCM has 28 bytes of associated data for each message. All bytes, tags "
-                "and statuses were compared with libcrypto's. **Bold**: more than a tenth slower than a smaller "
-                "size.",
+                "The tables show the speed of every path through the library in GB/s, measured by `make bench` and "
+                "`tools/path_sweep.py`. Calls run one at a time, and are timed from the call to the end of the wait. "
+                "Batches have 256 MiB in device memory or 64 MiB in pageable memory. GCM has 28 bytes of associated "
+                "data per message. All bytes, tags and statuses were compared with libcrypto's. **Bold** figures are "
+                "more than a tenth slower than a smaller size.",
             ]
         out.append(f"### {machine(record)}, {stamp(record)}")
         for several in (True, False):

@@ -54,7 +54,7 @@ def draw(record: dict) -> str:
     """A panel for each place and mode. A cell stands for a size and a number of messages; its colour is the choice."""
     points = [p for p in record["points"] if p["key_bits"] == record["points"][0]["key_bits"]]
     sizes = sorted({p["bytes"] for p in points})
-    rows = ["alone", *sorted({p["messages"] for p in points if p["batch"]})]
+    rows = ["single", *sorted({p["messages"] for p in points if p["batch"]})]
     places = [place for place in PLACES if any(p["from"] == place for p in points)]
     modes = [mode for mode in MODES if any(p["mode"] == mode for p in points)]
     cell, left, top, gap = 15, 118, 96, 34
@@ -79,7 +79,7 @@ def draw(record: dict) -> str:
                 for point in points:
                     if point["mode"] != mode or point["from"] != place:
                         continue
-                    if ("alone" if not point["batch"] else point["messages"]) != row:
+                    if ("single" if not point["batch"] else point["messages"]) != row:
                         continue
                     at = left + i * width_of + sizes.index(point["bytes"]) * cell
                     body.append(
@@ -97,7 +97,7 @@ def draw(record: dict) -> str:
                         body.append(plots.text(at, y0 + len(rows) * cell + 12, short_bytes(size), "note"))
     width, height = left + len(places) * width_of, top + len(modes) * height_of + 4
     note = f"{hardware(record)}; {stamp(record)}. Bytes of a message, messages."
-    return plots.document(max(width, 560), height, "What the planner chooses", note, body)
+    return plots.document(max(width, 560), height, "The planner's choices", note, body)
 
 
 def title(point: dict) -> str:
@@ -123,11 +123,11 @@ def figures(records: list[dict]) -> str:
         calibration = record["calibration"]
         out.append(f"### {hardware(record)}")
         out.append(
-            f"{len(record['points'])} points after a calibration of {calibration['seconds']:.0f} s "
-            f"({calibration['measurements']} measurements; the model's predictions differ from them by "
-            f"{100 * calibration['median_error']:.1f} % in the median). The choice costs at most "
-            f"{record['good_ratio']:g} times the best backend at **{share(record, record['points'])}** of them, "
-            f"{record['worst_ratio']:.2f} times at the worst."
+            f"{len(record['points'])} points were measured after a calibration of {calibration['seconds']:.0f} s with "
+            f"{calibration['measurements']} measurements. The model's predictions differ from them by "
+            f"{100 * calibration['median_error']:.1f} % in the median. At **{share(record, record['points'])}** of the "
+            f"points, the choice takes at most {record['good_ratio']:g} times as long as the best backend. At the "
+            f"worst point it takes {record['worst_ratio']:.2f} times as long."
         )
         lines = ["| | " + " | ".join(MODES.values()) + " | all |", "|---|" + "---:|" * (len(MODES) + 1)]
         for place, name in PLACES.items():
@@ -143,7 +143,8 @@ def figures(records: list[dict]) -> str:
         out.append(f"![choices]({plot_name(record)})")
         worst = sorted((p for p in record["points"] if not is_good(record, p)), key=lambda p: -(p["ratio"] or 1e9))[:5]
         if worst:
-            out.append("The worst of them: " + "; ".join(f"{p['mode']}, {p['from']}, {title(p)}" for p in worst) + ".")
+            out.append("The worst points are:")
+            out.append("\n".join(f"- {p['mode']}, {p['from']}, {title(p)}" for p in worst))
         out.append(f"*{hardware(record)}; {stamp(record)}.*")
     return "\n\n".join(out)
 

@@ -40,15 +40,16 @@ def figures(record: dict) -> str:
     host = record["host"]
     return "\n\n".join(
         [
-            "Speed relative to the default provider, for updates of one stream or messages of one key.",
+            "The table shows the speed relative to the default provider, for updates of one stream or messages under "
+            "one key.",
             table(head, rows_of(record, "message", "128") + rows_of(record, "message", "256")),
-            "The same with the key set for every call:",
+            "The next table shows the same with the key set in every call:",
             table(head, rows_of(record, "key", "128") + rows_of(record, "key", "256")),
             f"*{host['cpu']}, {host['cores']} cores, OpenSSL {record['openssl']}, {record['kernels']}; "
             f"{record['date'][:10]}, {commit_of(record)}; "
-            f"{len(record['rows'])} figures, including keys of 192 bits. The lowest of all: {said(lowest)}; with the "
-            f"key set before: {said(worst)}. Each figure is the shortest of samples that both take in turns in "
-            "one process.*",
+            f"{len(record['rows'])} figures, including keys of 192 bits. The lowest figure is {said(lowest)}; with "
+            f"the key set in advance it is {said(worst)}. Each figure is the shortest of samples that the two "
+            "providers take alternately in one process.*",
         ]
     )
 
@@ -70,7 +71,8 @@ def on_a_gpu(record: dict) -> str:
     about = record["provider"][0]
     return "\n\n".join(
         [
-            "Long updates with `backend = cuda`, GB/s, by the memory of the application's buffers:",
+            "The next table shows the speed of long updates with `backend = cuda` in GB/s, by the memory of the "
+            "application's buffers:",
             table(["", "update", *places], lines),
             f"*{record['gpu']['name']}; {about['date'][:10]}, {commit_of(about)}; medians of updates of one stream.*",
         ]

@@ -25,7 +25,7 @@ def rate(row: dict, name: str) -> str:
 
 def figures(record: dict) -> str:
     clear = [name for name in CLEAR if any(name in row for row in record["rows"])]
-    names = ["", "bytes", "warpaes", "the other", "which is", "times as fast", *(CLEAR[name] for name in clear)]
+    names = ["", "bytes", "warpaes", "other library", "name", "times as fast", *(CLEAR[name] for name in clear)]
     lines = []
     for row in record["rows"]:
         ours, theirs = rate(row, "seconds"), rate(row, "other_seconds")
@@ -35,18 +35,18 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     about = (
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
-        f"{commit_of(record)}. Each figure is the shortest of samples that {'all' if clear else 'both'} take "
-        "in turns in one process, for complete calls with their allocations."
+        f"{commit_of(record)}. Each figure is the shortest of samples that "
+        f"{'all contenders' if clear else 'both libraries'} take alternately in one process, for complete calls with "
+        "their allocations."
     )
     if clear:
         about += " Paths are on tmpfs. In clear: Python's own calls on the same bytes, in one thread"
         if len(clear) > 1:
             about += (
-                ". By all cores: read by `os.preadv`, or copied, with one thread per core, into the same "
-                "memory or into "
-                "large pages. dd: read by `dd bs=1M` to /dev/null, or written. Each of these calls runs twice and the "
-                "second one is measured, because the host of a virtual machine may reclaim free memory and the first "
-                "call would include this"
+                ". By all cores: read by `os.preadv`, or copied, with one thread per core, into the same memory or "
+                "into large pages. dd: read by `dd bs=1M` to /dev/null, or written. Each of these calls runs twice. "
+                "Only the second run is measured, because the host of a virtual machine may have reclaimed free "
+                "memory, which would slow the first one"
             )
         about += "."
     return "\n\n".join([table(names, lines), about + "*", *limits(record["rows"])])
@@ -63,9 +63,9 @@ def limits(rows: list[dict]) -> list[str]:
     if not lines:
         return []
     return [
-        "Each of these calls includes the kernel's page handling and copies. Calls whose unencrypted form is less "
-        f"than {FAST} times as fast as the other:",
-        table(["", "fastest in clear", "times as fast as the other", "warpaes' rate, of that"], lines),
+        "Each of these calls includes the kernel's page handling and copies. The next table lists the calls whose "
+        f"unencrypted form is less than {FAST} times as fast as the other library:",
+        table(["", "fastest in clear", "times as fast as the other library", "warpaes' share of that rate"], lines),
     ]
 
 
@@ -81,13 +81,13 @@ def tensors(record: dict) -> str:
             lines.append([row["what"], human_bytes(row["bytes"]), waiting, each])
     return "\n\n".join(
         [
-            "Tensors of a GPU, compared with PyTorch's own operations:",
-            table(["", "bytes", "a call", "each of many"], lines),
+            "Tensors on a GPU, compared with PyTorch's own operations:",
+            table(["", "bytes", "single call", "each of many"], lines),
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
-            f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Medians. Calls on 4 KiB are "
-            "measured with a wait for the device, and in sequence without. Models are loaded from the page cache, in "
-            "clear and encrypted in turns. Epochs also take turns: a transformer with two forked workers that read its "
-            "records, and a checkpoint of the given size.*",
+            f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Figures are medians. Calls on "
+            "4 KiB are measured singly with a wait for the device, and in sequence without one. Models are loaded from "
+            "the page cache, alternately in clear and encrypted. Epochs in clear and encrypted also take turns. They "
+            "train a transformer, whose records two forked workers read, and write a checkpoint of the given size.*",
         ]
     )
 

@@ -129,10 +129,9 @@ def calls_section(record: dict) -> list[str]:
         lines.append(cells)
     empty = statistics.median(row["empty_us"] for row in rows)
     return [
-        "### A call and its end, device memory",
-        "Microseconds from the call to its return with the result, and the ratio to an empty kernel and its "
-        "wait. These "
-        f"were measured with each row; their median is {empty:.1f} microseconds.",
+        "### Latency of a call, device memory",
+        "Each cell shows the microseconds from the call to its return with the result, and the ratio to the time of an "
+        f"empty kernel and its wait. That time was measured with each row; its median is {empty:.1f} microseconds.",
         table(["", *map(human_bytes, sizes)], lines),
         f"*{gpu_of(record)}; {stamp(rows[0])}. XTS has data units of 4 KiB.*",
     ]
@@ -206,7 +205,7 @@ def beside(rows: list[dict]) -> list[str]:
             for row in rows
             if row["command"].split()[0] == other
         ]
-        out.append(f"Times as long as `{ours}` take: {', '.join(ratios)}.")
+        out.append(f"Time relative to `{ours}`: {', '.join(ratios)}.")
     return out
 
 
@@ -231,8 +230,9 @@ def files_section(record: dict) -> list[str]:
         f"*{source(record, False, rows[0])}. Includes: everything from start to exit, reading and writing.*",
         *beside(rows),
         *(
-            f"{human_bytes(row['bytes'])} from a random place of {human_bytes(row['file_bytes'])}, `{row['command']}`: "
-            f"{1000 * row['median_s']:.1f} ms, median of {row['samples']} new processes, from start to exit."
+            f"`{row['command']}` reads {human_bytes(row['bytes'])} at a random position of "
+            f"{human_bytes(row['file_bytes'])} in {1000 * row['median_s']:.1f} ms, from start to exit (median of "
+            f"{row['samples']} new processes)."
             for row in parts
         ),
     ]
@@ -241,7 +241,7 @@ def files_section(record: dict) -> list[str]:
 def slower_section(record: dict) -> list[str]:
     found = slower(record)
     if not found:
-        return ["### Where warpaes is slower", "Nowhere in this record."]
+        return ["### Where warpaes is slower", "There is no such case in this record."]
     return ["### Where warpaes is slower", table(["", "warpaes", "GB/s", "faster", "GB/s"], found)]
 
 
@@ -259,7 +259,10 @@ def spread_section(record: dict) -> list[str]:
     ]
     if not lines:
         return []
-    intro = f"Of {len(record['runs'])} runs on such machines on one day; the rest, from 1 MiB on, is within a tenth."
+    intro = (
+        "The table lists figures for 1 MiB or more that differ by over a tenth between "
+        f"{len(record['runs'])} runs on such machines on one day."
+    )
     return ["### Spread between runs", intro, table(["GB/s", "", "lowest", "highest"], lines)]
 
 
@@ -293,15 +296,15 @@ HOW = """\
 1 GB/s is 10^9 bytes of plaintext per second. Every case stores its complete output. The first 64 KiB of the output, and
 all GCM tags, are compared with libcrypto's. GMAC hashes associated data and stores nothing. XTS has data units of 4 KiB
 unless stated otherwise. A figure is the median of its samples, and also of the runs if a day has several. A CPU backend
-and libcrypto's EVP take their samples in turns, in one process. `make gpu-test` writes a record, and `make docs` writes
-this page. The backend `armv8` has no figures, because its kernels have run only in an emulator."""
+and libcrypto's EVP take their samples alternately in one process. `make gpu-test` writes a record, and `make docs`
+writes this page. The backend `armv8` has no figures, because its kernels have run only in an emulator."""
 
 
 def performance(records: list[dict], sweeps: Sequence[dict] = ()) -> str:
     """The page. `sweeps`: records of bench/path_sweep."""
     out = [
         "# Performance",
-        "Generated from `bench/results` by `bench/report.py`; not for editing.",
+        "This page is generated from `bench/results` by `bench/report.py`. Do not edit it.",
         "## How it is measured",
         HOW,
     ]

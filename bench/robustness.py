@@ -21,27 +21,28 @@ PAGE = ROOT / "docs/robustness.md"
 
 INTRODUCTION = """# Faults and fuzzing
 
-This page describes how warpaes behaves when system calls, CUDA calls, inputs or signals go wrong, and the results of
-the tests. `bench/robustness.py` generates it from `bench/results/robustness` and `bench/results/hostile`.
+This page describes how warpaes handles failing system calls and CUDA calls, invalid inputs and signals, and lists
+the results of the tests. `bench/robustness.py` generates it from `bench/results/robustness` and
+`bench/results/hostile`.
 """
 
 FAULTS = """
 ## The fault matrix
 
 `make faults` runs `tests/faults`. The library performs all I/O through `src/engine/pipeline/os.hpp`. The tests link
-another implementation of it. In that implementation any call can fail, move one byte or half of the request, reach the
-end of the file, or be slow. A clean run of a job counts the calls. Then the job is repeated for every call and every
-fault: the fault occurs once, several times, or for the rest of the run.
+a different implementation. There, any call can fail, transfer only one byte or half of the request, reach the end of
+the file, or be slow. A clean run of a job counts the calls. The job is then repeated for every call and every
+fault. The fault occurs once, several times, or for the rest of the run.
 
 The jobs encrypt, decrypt and verify files of `openssl enc` and of authenticated segments (three formats),
 completely and in part, with readers and with writers. Their inputs and outputs are files, existing files, descriptors,
-pipes and memory. They run with one thread and with three. Every CUDA call of the simulated GPU fails in the same way,
-with a GPU that the engine chose and with one that the caller requested.
+pipes and memory. They run with one thread and with three. CUDA calls of the simulated GPU fail in the same way,
+with a GPU chosen by the engine and with one requested by the caller.
 
 | outcome | meaning |
 |---|---|
 | completed | The job succeeded, and every byte is correct. |
-| refused | The job returned an error with a message. No new file remains, old ones are unchanged, memory is zeroed. |
+| refused | The job returned an error with a message. No new file remains, old files are unchanged, memory is zeroed. |
 | missed | The run made fewer calls than the clean one, so no fault was injected. |
 | wrong | Any other outcome. A refusal is also wrong if the engine chose the GPU, because the CPU can finish the job. |
 
@@ -77,18 +78,18 @@ FUZZING = """
 `make fuzz` runs the targets in `fuzz/` with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. There is a
 target for each parser and each part of the C ABI. Every target compares results with libcrypto or with a model, so it
 finds wrong results as well as crashes. Files are in memory, and the fuzzer decides which system calls fail. In `batch`
-and `sequence` the waiting client does all work, so an input always has the same effect; for one input in sixteen the
-engine's workers help. The corpus is in the repository, and `make test` runs it without libFuzzer. `tools/fuzz.py
+and `sequence` the waiting client does all the work, so an input always has the same effect. For one input in sixteen,
+the engine's workers help. The corpus is in the repository, and `make test` runs it without libFuzzer. `tools/fuzz.py
 --cores` runs all targets at once and also works without clang.
 
 | target | input |
 |---|---|
-| `message` | one message of any mode and shape, including GCM and XTS, random unused fields; compared with libcrypto |
+| `message` | one message of any mode and shape, with random unused fields, also GCM and XTS; compared with libcrypto |
 | `segments` | batches of GCM segments with any strides and tags, some damaged; compared with libcrypto |
 | `context` | any sequence of calls on a context; compared with a model |
-| `batch` | batches by offsets in an arena, any numbers in the entries; every entry compared with libcrypto |
-| `sequence` | batches, calls, segments and contexts in any order under keys that come and go; compared with libcrypto |
-| `sequence_gpu` | the same on the simulated GPU, where all of them share a table of keys |
+| `batch` | batches with offsets in an arena and any numbers in the entries; every entry compared with libcrypto |
+| `sequence` | batches, calls, segments and contexts in any order, with changing keys; compared with libcrypto |
+| `sequence_gpu` | the same on the simulated GPU, where they share a table of keys |
 | `keyset` | any text as a keyset, and any operations on one; a written keyset reads back unchanged |
 | `enc` | any bytes as a file of `openssl enc`; files of warpaes damaged, truncated, or on failing storage |
 | `stream` | any bytes as a file of segments; files of warpaes altered, truncated or with exchanged segments; all jobs |
@@ -97,29 +98,29 @@ engine's workers help. The corpus is in the repository, and `make test` runs it 
 
 
 MUTANTS = """
-## Do the tests notice?
+## Do the tests detect changes?
 
-`tools/mutants.py` changes a line of the sources and runs the tests that execute it, first those of its room, then all
-others. The lines are drawn at random, or chosen by a reader who looks for gaps in the tests. A draw contains only lines
+`tools/mutants.py` changes a line of the sources and runs the tests that execute it, first those of its folder, then all
+others. Lines are drawn at random, or chosen by a reviewer who looks for gaps in the tests. A draw contains only lines
 that no earlier draw contained.
 
 | result | meaning |
 |---|---|
 | killed | A test failed or hung. |
-| since | No test failed at first; a test that was added for this mutant kills it. |
+| since | No test failed at first, but a test that was added later kills this mutant. |
 | may live | The mutant changes only speed, or nothing observable. The record contains the reason. |
-| survived | No test failed, and one should. |
+| survived | No test failed, although one should. |
 """
 
 FORGED = """
 ## The cost of a forged message
 
-Anyone can send a forged message. A message is decrypted before its tag is known, and if the tag is wrong, the output is
-overwritten with zeros. `tools/hostile_cost.py` measures both: every way of calling, every mode with a tag and every
-format, forged and authentic in turns. From 64 KiB, a forged message should take at most 1.5 times as long. The
-table has every case that takes longer, and the minimum ratio if decryption comes first: the time of the authentic
-message plus the time to write zeros over its output with running threads. If decryption runs at the rate of memory,
-this pass of writes alone takes more than half as long.
+Anyone can send a forged message. A message is decrypted before its tag is checked, and if the tag is wrong, the output
+is overwritten with zeros. `tools/hostile_cost.py` measures forged and authentic messages alternately, for every kind of
+call, every mode with a tag and every format. A forged message of 64 KiB or more should take at most 1.5 times as long
+as an authentic one. The table lists every case that takes longer. The column "minimum" is the lowest possible ratio if
+decryption comes first: the time of the authentic message plus the time to overwrite its output with zeros, with threads
+that are already running. If decryption runs at the speed of memory, these writes add more than half of its time.
 """
 
 RULE = (" --- ", " ---: ")
@@ -141,7 +142,7 @@ def faults_text(records: list[dict]) -> str:
         + PROCESSES
         + ("" if record["processes"]["passed"] else "\nFailed.\n")
         + "\n"
-        + table(["disturbed", "runs"], processes, RULE)
+        + table(["fault", "runs"], processes, RULE)
         + "\n"
     )
 
@@ -191,10 +192,11 @@ def mutants_text(records: list[dict]) -> str:
     share = f"The tests killed {all_['killed'] / noticeable:.1%} of {noticeable} noticeable mutants at first,"
     share += f" and kill {1 - all_['survived'] / noticeable:.1%} now"
     if chosen := sum("why" in mutant for mutant in record["mutants"]):
-        share += f". {chosen} were chosen, the others drawn"
+        share += f". {chosen} mutants were chosen, and the others drawn"
     if left_out := record.get("left_out"):
         share += (
-            f". Left out, because they fail in a build with switches: {', '.join(f'`{name}`' for name in left_out)}"
+            f". The following tests were omitted, because they fail in a build with switches: "
+            f"{', '.join(f'`{name}`' for name in left_out)}"
         )
     seeds = record["seed"] if isinstance(record["seed"], list) else [record["seed"]]
     drawn = f"seed{'s' if len(seeds) > 1 else ''} {' and '.join(map(str, seeds))}"
@@ -222,10 +224,10 @@ def forged_text(records: list[dict]) -> str:
         parts.append(
             f"\n{machine(record)}, {record['host']['cores']} threads of the host; {stamp(record)}. "
             f"{len(slow)} of {len(calls)} cases take more than 1.5 times as long. "
-            f"Files in {len(files)} cases: at most {max(row['ratio'] for row in files):.2f} times.\n"
+            f"In {len(files)} cases with files, the ratio is at most {max(row['ratio'] for row in files):.2f}.\n"
         )
         if rows:
-            columns = ["way", "messages", "authentic, us", "forged, us", "ratio", "least"]
+            columns = ["call", "messages", "authentic, us", "forged, us", "ratio", "minimum"]
             parts.append("\n" + table(columns, rows, RULE) + "\n")
     return "".join(parts)
 
@@ -240,7 +242,7 @@ def draws_text() -> str:
         return ""
     rows = [[f"{date}, {commit}", sum(counts.values()), *counts.values()] for (date, commit), counts in draws.items()]
     found = table(["draw, commit", "mutants", *mutant_table.OUTCOMES], rows, RULE)
-    return f"\nEarlier draws, line by line in `bench/results/robustness/{mutant_table.NAME}`:\n\n{found}\n"
+    return f"\nEarlier draws, with every mutant in `bench/results/robustness/{mutant_table.NAME}`:\n\n{found}\n"
 
 
 def page() -> str:

@@ -39,15 +39,15 @@ def checks(record: dict) -> str:
     measured = table(["", "predicted", "limited by", "measured", "predicted / measured"], rows)
     if record["busy"] >= QUIET:
         measured = (
-            "Other programs also used the cores then, so elapsed times do not test the model; only processor times "
-            "are used; `make bulk-bench` on a quiet machine compares them."
+            "Other programs used the cores during the measurement, so elapsed times do not test the model, and only "
+            "processor times are used. `make bulk-bench` on an idle machine compares both."
         )
     return "\n\n".join(
         [
-            f"Processor time of one worker there: {1e6 * costs.per_object:.0f} µs an object, "
-            f"{1e9 * costs.per_byte:.2f} ns a byte (including {1e9 * costs.aes:.2f} ns for encryption), "
-            f"and TLS, which was not there, {1e9 * record['tls']:.2f} ns; a command's start "
-            f"{record['start']['cpu']:.1f} s; the driver takes {1e6 * costs.driver:.0f} µs a row.",
+            f"One worker on that machine takes {1e6 * costs.per_object:.0f} µs of processor time per object and "
+            f"{1e9 * costs.per_byte:.2f} ns per byte (including {1e9 * costs.aes:.2f} ns for encryption). TLS, which "
+            f"was not used, adds {1e9 * record['tls']:.2f} ns per byte. Starting a command takes "
+            f"{record['start']['cpu']:.1f} s, and the driver takes {1e6 * costs.driver:.0f} µs per row.",
             measured,
             f"*{where}; {when}.*",
         ]
@@ -63,7 +63,7 @@ def machines(inputs: dict, costs: model.Costs) -> str:
             one = model.limit_of(size, instance, inputs, costs)
             cells.append(f"{number(one.rate * size / 1e9)}: {one.what}")
         rows.append(cells)
-    header = ["", "vCPUs", "network", "an hour", *(f"GB/s at {human_bytes(size)}" for size in inputs["object_sizes"])]
+    header = ["", "vCPUs", "network", "per hour", *(f"GB/s at {human_bytes(size)}" for size in inputs["object_sizes"])]
     return table(header, rows)
 
 
@@ -81,7 +81,7 @@ def plans(inputs: dict, costs: model.Costs) -> str:
                      f"{plan.hours:,.0f} h", plan.what, f"{plan.jobs:,}", dollars(plan.machine_dollars),
                      dollars(plan.request_dollars), dollars(both / (total / 1e12))]
                 )  # fmt: skip
-    header = ["", "on", "machines", "in", "limited by", "jobs", "machines cost", "requests cost", "a TB"]
+    header = ["", "type", "machines", "time", "limited by", "jobs", "machines cost", "requests cost", "cost per TB"]
     return table(header, rows)
 
 
@@ -99,8 +99,8 @@ def gpu(inputs: dict, costs: model.Costs) -> str:
     share = costs.aes / (costs.per_byte + costs.tls)
     return "\n\n".join(
         [
-            f"Encrypting takes {100 * share:.0f} % of a worker's time for a byte, with TLS.",
-            table(["", "GB/s", "if encrypting took no time", "times"], rows),
+            f"Encryption takes {100 * share:.0f} % of a worker's time per byte, including TLS.",
+            table(["", "GB/s", "if encryption took no time", "ratio"], rows),
         ]
     )
 
@@ -111,14 +111,14 @@ def assumptions(inputs: dict) -> str:
         [
             f"- Machines: {inputs['instances_source']}.",
             f"- {store['name']}: {1000 * store['first_byte_seconds']:.0f} ms to the first byte, "
-            f"{store['stream_bytes_per_second'] / 1e6:.0f} MB/s a request, "
+            f"{store['stream_bytes_per_second'] / 1e6:.0f} MB/s per request, "
             f"{store['writes_per_second_and_prefix']:,} writes and "
-            f"{store['reads_per_second_and_prefix']:,} reads a second and prefix, "
-            f"${store['dollars_per_1000_writes']} and ${store['dollars_per_1000_reads']} a thousand. "
+            f"{store['reads_per_second_and_prefix']:,} reads per second and prefix, "
+            f"${store['dollars_per_1000_writes']} and ${store['dollars_per_1000_reads']} per thousand. "
             f"{inputs['store_source']}.",
             f"- Prefixes: {inputs['prefixes']}, {inputs['prefixes_source']}.",
-            f"- Of a network's rate {100 * inputs['network_share']:.0f} %, {inputs['network_source']}.",
-            f"- Rows in a manifest: {inputs['manifest_rows']:,} at most ({inputs['manifest_source']}).",
+            f"- Usable share of a network's rate: {100 * inputs['network_share']:.0f} %, {inputs['network_source']}.",
+            f"- Rows in a manifest: at most {inputs['manifest_rows']:,}, {inputs['manifest_source']}.",
             "- A vCPU is as fast as a core of the measured machine.",
         ]
     )

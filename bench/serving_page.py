@@ -28,7 +28,7 @@ def models(record: dict) -> str:
         compared = f"{row['gb_per_s'] / clear:.2f}" if clear else ""
         lines.append([row["what"], rate(row), compared])
     size = f"{rows[0]['bytes'] / 1e9:.1f} GB" if rows else ""
-    return table([f"{size} in 4 shards, to the GPU", "", "of the fastest in clear"], lines)
+    return table([f"{size} in 4 shards, to the GPU", "", "relative to the fastest in clear"], lines)
 
 
 def blocks(record: dict) -> str:
@@ -43,7 +43,7 @@ def blocks(record: dict) -> str:
         lines.append([row["what"], f"{number(row['us'])} µs", f"{number(row['gb_per_s'])} GB/s", compared])
     first = rows[0] if rows else {"blocks": 0, "bytes": 0}
     size = human_bytes(first["bytes"] // max(1, first["blocks"]))
-    return table([f"{first['blocks']} blocks of {size}", "", "", "of the bare copy"], lines)
+    return table([f"{first['blocks']} blocks of {size}", "", "", "relative to the bare copy"], lines)
 
 
 def scan(record: dict) -> str:
@@ -51,7 +51,7 @@ def scan(record: dict) -> str:
         [row["what"], f"{row['bytes'] / 1e6:.0f} MB", f"{sum(row['unread'].values()) / 1e6:.0f} MB", str(row["hits"])]
         for row in rows_of(record, "scan")
     ]
-    return table(["plaintext in the loading process's host memory", "read", "unreadable", "places"], lines)
+    return table(["plaintext in the loading process's host memory", "searched", "unreadable", "matches"], lines)
 
 
 def figures(record: dict) -> str:
@@ -59,8 +59,9 @@ def figures(record: dict) -> str:
     about = (
         f"*{record['gpu']['name']}, driver {record['gpu']['driver']}; {record['host']['cores']} cores of "
         f"{record['host']['cpu']}; {versions}; "
-        f"{record['date'][:10]}, {commit_of(record)}; `tools/serving_bench.py`. Files are on tmpfs; loaders take turns "
-        "in one process, and the medians are shown. The first result of each is compared with the written tensors.*"
+        f"{record['date'][:10]}, {commit_of(record)}; `tools/serving_bench.py`. Files are on tmpfs. Loaders take turns "
+        "in one process, and figures are medians. The first result of each loader is compared with the written "
+        "tensors.*"
     )
     parts = [
         part(record) for part, name in ((models, "model"), (blocks, "kv"), (scan, "scan")) if rows_of(record, name)

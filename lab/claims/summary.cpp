@@ -38,14 +38,16 @@ struct Answer {
     [[nodiscard]] std::string sentence() const {
         std::vector<std::string> said;
         for (const Against& a : against) {
-            const std::string who = a.from ? fmt::format("the GPU from {} on against {}", size_of(*a.from), a.name)
-                                           : fmt::format("{} at every size measured", a.name);
-            said.push_back(fmt::format("{} ({} at {})", who, a.speed, at));
+            said.push_back(a.from ? fmt::format("the GPU is faster than {} ({} at {}) from {}", a.name, a.speed, at,
+                                                size_of(*a.from))
+                                  : fmt::format("{} {} faster than the GPU at every measured size ({} at {})", a.name,
+                                                a.name == "one thread" ? "is" : "are", a.speed, at));
         }
         if (said.empty()) {
-            return fmt::format("{}: the GPU, {} at {}; the way to the CPU and back was not measured.", where, gpu, at);
+            return fmt::format("{}: the GPU reaches {} at {}; transfers to the CPU and back were not measured.", where,
+                               gpu, at);
         }
-        return fmt::format("{}: {}. The GPU does {} at {}.{}{}", where, fmt::join(said, "; "), gpu, at,
+        return fmt::format("{}: {}. The GPU reaches {} at {}.{}{}", where, fmt::join(said, "; "), gpu, at,
                            note.empty() ? "" : " ", note);
     }
     [[nodiscard]] json to_json() const {
@@ -145,8 +147,8 @@ std::string start_of(const Row& gpu) {
     const std::size_t last = gpu.size() - 1;
     const double start = gpu.x()[0] / gpu[0].value / 1e9, all = gpu.x()[last] / gpu[last].value / 1e9;
     if (start >= all) return "";
-    return fmt::format("{:.2f} s of each process are CUDA's start; without them it would be {:.3g} GB/s.", start,
-                       gpu.x()[last] / 1e9 / (all - start));
+    return fmt::format("The start of CUDA takes {:.2f} s of each process; without it, the speed would be {:.3g} GB/s.",
+                       start, gpu.x()[last] / 1e9 / (all - start));
 }
 
 /// For each place with measured files: calls `f(panel, cpu, gpu)` and adds the answer.
@@ -220,8 +222,8 @@ Worth of_files(const Figures& figures) {
         const Row locked = figures.row("H.ctr", "CTR with transfers", "production"),
                   device = figures.row("H.ctr", "CTR, kernel alone", "production");
         worth.sentences.push_back(
-            fmt::format("In page-locked memory: the GPU does {} at {} and {} at {}; a CPU with all "
-                        "its threads was not set beside it in this record.",
+            fmt::format("In page-locked memory: the GPU reaches {} at {} and {} at {}; this record does not compare it "
+                        "with all threads of a CPU.",
                         gb_per_s(locked[0]), size_of(locked.x()[0]), gb_per_s(locked[locked.size() - 1]),
                         size_of(locked.x().back())));
         worth.add(in_device_memory(device));
@@ -243,8 +245,8 @@ std::vector<std::string> findings(const Record& record) {
         const Row speeds = figures.row("N.implementations", "Thirteen implementations", "speed");
         const double rho = claims::correlation_of_thirteen(figures).first.value;
         return fmt::format(
-            "Of thirteen kernels of 2010 the fastest did 4.4 GB/s and the fastest here does {}, production {}; "
-            "Spearman's ρ of their order then and now is {:.2f}.",
+            "The fastest of the thirteen kernels reached 4.4 GB/s in 2010, and the fastest here reaches {}; production "
+            "reaches {}. Spearman's ρ of their order then and now is {:.2f}.",
             gb_per_s(speeds[speeds.best()]),
             experiments::gb_per_s(figures.fact("N.implementations", "production, ECB, on the same text")), rho);
     });
@@ -253,8 +255,8 @@ std::vector<std::string> findings(const Record& record) {
         const Row four = figures.row("N.tables", title, "4 tables"),
                   s_box = figures.row("N.tables", title, "S-box, arithmetic");
         return fmt::format(
-            "Four T-tables in shared memory do {} and in constant memory {}; the S-box and arithmetic do {}, "
-            "tables with a copy for each bank {}.",
+            "Four T-tables reach {} in shared memory and {} in constant memory; the S-box and arithmetic reach {}, "
+            "and tables with a copy for each bank {}.",
             gb_per_s(four.at("shared")), gb_per_s(four.at("constant")), gb_per_s(s_box.at("shared")),
             gb_per_s(four.at("shared, one copy a bank")));
     });
@@ -270,20 +272,20 @@ std::vector<std::string> findings(const Record& record) {
         }
         if (shared == 0 || ours == 0) throw Missing("W.leakage");
         return fmt::format(
-            "T-tables in shared memory tell text and key by their time (|t| {:.0f}); of production's functions "
-            "|t| is at most {:.1f}, where chance ends at 4.5.",
+            "The times of T-tables in shared memory reveal text and key (|t| {:.0f}); for production's functions |t| "
+            "is at most {:.1f}. Chance explains values up to 4.5.",
             shared, ours);
     });
     say([&] {
         const Row cbc = figures.row("H.serial", "Serial modes by number of messages", "CBC");
-        return fmt::format("CBC encryption does {} with {:.0f} messages at once and {} with {}.", gb_per_s(cbc[0]),
+        return fmt::format("CBC encryption reaches {} with {:.0f} messages and {} with {}.", gb_per_s(cbc[0]),
                            cbc.x()[0], gb_per_s(cbc[cbc.best()]),
                            fmt::group_digits(static_cast<unsigned>(cbc.x()[cbc.best()])));
     });
     say([&] {
         return fmt::format(
-            "From host to host, kernels that read and write host memory do {}, copies one after the other {}, "
-            "and copies that overlap {}.",
+            "From host to host, kernels that read and write host memory reach {}, sequential copies {}, and "
+            "overlapping copies {}.",
             experiments::gb_per_s(figures.fact("G.transfers", "mapped, write-combined, at most")),
             experiments::gb_per_s(figures.fact("G.transfers", "page-locked, one step after the other, at most")),
             experiments::gb_per_s(figures.fact("G.transfers", "page-locked, overlapped, at most")));
@@ -316,7 +318,7 @@ json summary_of(const Record& record) {
         worth.from.clear();
         if (record.machine.gpu) {
             worth.sentences.emplace_back(
-                "This record has no figures of it: W.worth has not run, or others used the CPU.");
+                "This record has no figures for this: W.worth has not run, or other processes used the CPU.");
         } else {
             worth.add_elsewhere();
         }

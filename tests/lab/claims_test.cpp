@@ -607,11 +607,12 @@ TEST(Summary, SaysFromWhichSizeOnTheGpuIsWorthIt) {
     EXPECT_EQ(worth["series"].size(), 6u);
     const std::string all = worth["sentences"].dump();
     EXPECT_NE(
-        all.find("In page-locked memory: the GPU from 1 MiB on against all 16 threads of the CPU (20 GB/s at 1 GiB)"),
+        all.find(
+            "In page-locked memory: the GPU is faster than all 16 threads of the CPU (20 GB/s at 1 GiB) from 1 MiB"),
         std::string::npos)
         << all;
-    EXPECT_NE(all.find("In ordinary memory: all 16 threads of the CPU at every size measured (20 GB/s at 1 GiB); "
-                       "the GPU from 1 MiB on against one thread (4 GB/s at 1 GiB)"),
+    EXPECT_NE(all.find("In ordinary memory: all 16 threads of the CPU are faster than the GPU at every measured size "
+                       "(20 GB/s at 1 GiB); the GPU is faster than one thread (4 GB/s at 1 GiB) from 1 MiB"),
               std::string::npos)
         << all;
     EXPECT_NE(all.find("900 GB/s (7,200 Gbit/s)"), std::string::npos) << all;

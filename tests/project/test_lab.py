@@ -225,11 +225,13 @@ class Page(unittest.TestCase):
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": profile()}).values()
         self.assertIn("| 4: 16B shared.1 keys.shared registers | 21.5 | 10 | 241 | 2 |", page)
         (line,) = [line for line in page.splitlines() if line.startswith("- **4**")]
-        self.assertIn("from place 10 to 2. Published, it is 39 % slower than 3; here it is as fast as it.", line)
-        self.assertIn("1.00 times the passes of shared memory, 1.10 times the instructions of 3", line)
-        self.assertIn("takes 1.00 times as long: its time goes with its passes of shared memory.", line)
+        self.assertIn("from place 10 to 2. As published, it is 39 % slower than 3; here it is as fast as 3.", line)
         self.assertIn(
-            "Its limit is shared memory, busy 94 % of the time. Warps wait most for shared memory's answ", line
+            "Compared with 3, it has 1.00 times the passes of shared memory and 1.10 times the instructions", line
+        )
+        self.assertIn("takes 1.00 times as long. Its passes of shared memory explain the time.", line)
+        self.assertIn(
+            "It is limited by shared memory, which is busy 94 % of the time. Warps wait mostly for results from", line
         )
         self.assertNotIn("- **12**", page, "its place is the same")
         # 64 MiB are 131,072 times 32 blocks.
@@ -240,13 +242,16 @@ class Page(unittest.TestCase):
         bare["kernels"] = [{"number": number, "stalls": {}} for number in range(1, 13)]
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": bare}).values()
         (line,) = [line for line in page.splitlines() if line.startswith("- **4**")]
-        self.assertTrue(line.endswith("here it is as fast as it."), line)
+        self.assertTrue(line.endswith("here it is as fast as 3."), line)
         self.assertIn("| 12 |  |  |", page)
         idle = profile()
         for kernel in idle["kernels"]:
             kernel["shared_percent"] = 50
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": idle}).values()
-        self.assertIn("No unit is busy all the time: shared memory for 50 %, issuing instructions for 41 %.", page)
+        self.assertIn(
+            "No unit is busy all the time: shared memory is busy for 50 %, and the issue of instructions for 41 %.",
+            page,
+        )
 
     def test_the_schemes_have_their_figure(self):
         studied = profile()
@@ -256,13 +261,13 @@ class Page(unittest.TestCase):
         studied["schemes"] = profile_lab.schemes_of(raw_page([kernel_name(i) for i in range(40, 46)]))
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": studied}).values()
         # 104,857,600 instructions in 268,000 ns.
-        self.assertIn("| 3: sixteen threads a block, tables in shared memory | 391 | 41.2 |  |  | 93.5 |", page)
+        self.assertIn("| 3: sixteen threads per block, tables in shared memory | 391 | 41.2 |  |  | 93.5 |", page)
         self.assertNotIn("By length", page)
         studied["schemes_by_size"] = profile_lab.sizes_of(raw_page([kernel_name(i) for i in range(40, 85)]))
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": studied}).values()
         # 2,048 and 8,388,608 bytes in 268,000 ns.
-        self.assertIn("| 2 KiB | 1: a thread a block | 0.00764 | 391 | 41.2 |  |  |", page)
-        self.assertIn("| 8 MiB | 3: sixteen threads a block | 31.3 | 391 | 41.2 |  |  |", page)
+        self.assertIn("| 2 KiB | 1: one thread per block | 0.00764 | 391 | 41.2 |  |  |", page)
+        self.assertIn("| 8 MiB | 3: sixteen threads per block | 31.3 | 391 | 41.2 |  |  |", page)
         claim = {"id": "G.fig4", "kind": "unmeasured", "says": "s", "experiment": "", "rule": "why"}
         summary = {"claims": [claim], "matrix": {"records": [{"machine": "H"}], "conclusions": []}}
         self.assertIn("not measured: why", lab_pages.claims_table(summary, profile()))

@@ -114,7 +114,7 @@ class Page(unittest.TestCase):
         other["large"][1]["cpu"] *= 3
         self.assertNotEqual(scale_page.render(page, other)[scale_page.PAGE], made)
         (made,) = scale_page.render(page, RECORD | {"busy": 3.0}).values()
-        self.assertIn("Other programs also used the cores", made)
+        self.assertIn("Other programs used the cores", made)
         self.assertNotIn("| 11.0 s |", made)
 
     def test_the_inputs_say_where_they_come_from(self):
