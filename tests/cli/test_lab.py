@@ -112,7 +112,7 @@ class Lab(CommandTest):
     def test_judge(self):
         self.run_quickly("N")
         text = self.lab("judge", "out/record.json")
-        self.assertRegex(text, r"(?m)^open +N\.four-tables: Four tables beat one")
+        self.assertRegex(text, r"(?m)^open +N\.four-tables: Four tables are 63 %")
         self.assertIn("Not measured in this record: N.implementations was left out", text)
         said = json.loads(self.lab("judge", "out/record.json", "--json"))
         self.assertEqual([t["paper"] for t in said["tallies"]], list(PAPERS))
