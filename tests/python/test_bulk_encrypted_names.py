@@ -468,6 +468,20 @@ class Hostile(Named):
                 self.assertEqual(self.decrypted(key=self.key2), self.all)
                 shutil.rmtree(self.target)
 
+    def test_encryption_over_a_dataset_that_lost_its_manifest(self) -> None:
+        """The record of the names key may be the only copy."""
+        self.encrypt()
+        dataset = self.lost(self.key)
+        record = (self.target / keys.NAMES_PLACE).read_bytes()
+        for more in (("--encrypt-names",), (), ("--encrypt-names", "--dry-run"), ("--encrypt-names", "--overwrite")):
+            with self.subTest(more):
+                said = refusal("encrypt", "-k", self.key, *more, self.source, self.target)
+                self.assertIn("lost its manifest", said)
+                self.assertEqual((self.target / keys.NAMES_PLACE).read_bytes(), record)
+                self.assertFalse((self.target / manifest.NAME).exists())
+        self.assertEqual(bulk("adopt", "-k", self.key, "--encrypted-names", *dataset, self.target)[0], 0)
+        self.assertEqual(self.decrypted(), self.all)
+
     def test_adopt_refuses_names_of_elsewhere(self) -> None:
         self.encrypt()
         stored = self.stored("yakyak/xerus.csv")
