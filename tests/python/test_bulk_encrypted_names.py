@@ -572,6 +572,25 @@ class Hostile(Named):
                 self.assertNotIn("zebra.csv", self.files(self.back))
                 shutil.rmtree(self.back)
 
+    def test_the_names_key_is_not_adopted(self) -> None:
+        """Not even as the shared key of all objects, with names that nothing binds to a dataset."""
+        self.encrypt()
+        there = self.load(self.target, self.key)
+        assert there.names is not None
+        bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)
+        self.lost(self.key2)
+        name, record = there.names.names.encrypt("zebra.csv"), json.loads((self.target / keys.NAMES_PLACE).read_bytes())
+        keyset = warpaes.Keyset.from_raw(names.TEMPLATE, there.names.key)
+        with warpaes.open(self.target / name, "wb", keyset=keyset, associated_data=name.encode()) as file:
+            file.write(b"forged")
+        planted = self.target / keys.record_name(record["key_id"])
+        planted.parent.mkdir()
+        planted.write_text(json.dumps(record))
+        self.assertIn("names key", refusal("adopt", "-k", self.key2, "--encrypted-names", self.target))
+        planted.unlink()
+        status, report = bulk("adopt", "-k", self.key2, "--encrypted-names", self.target)
+        self.assertEqual((status, report["done"], report["errors"]), (1, 0, len(TREE)), report)
+
     def test_altered_roots_and_shards(self) -> None:
         self.encrypt()
         path = self.target / manifest.NAME
