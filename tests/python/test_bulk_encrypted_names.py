@@ -210,6 +210,22 @@ class Objects(Named):
         self.assertEqual((status, report["parts_swept"]), (0, 2), report)
         self.assertEqual([path.exists() for path in (*left, foreign)], [False, False, True])
 
+    def test_the_order_of_writes_is_not_that_of_names(self) -> None:
+        names = [f"badger/{number:03}" for number in range(100)]
+        self.make(names)
+        written: list[str] = []
+        for command in ("encrypt", "rekey"):
+            written.clear()
+            with unittest.mock.patch.object(
+                worker.Worker, f"_{command}", lambda its, number, row, share: written.append(row.key) or {}
+            ):
+                if command == "encrypt":
+                    self.encrypt("--threads", "1")
+                else:
+                    bulk("rekey", "--threads", "1", "-k", self.key, "--new-key", self.key2, self.target)
+            self.assertEqual(sorted(written), names)
+            self.assertTrue(written != names, "objects were written in the order of their names")
+
     def test_workers_and_drivers(self) -> None:
         content = self.make([f"badger/{i:03}" for i in range(60)])
         reports: list[dict[str, Any]] = []
