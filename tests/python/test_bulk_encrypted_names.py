@@ -210,6 +210,23 @@ class Objects(Named):
         self.assertEqual((status, report["parts_swept"]), (0, 2), report)
         self.assertEqual([path.exists() for path in (*left, foreign)], [False, False, True])
 
+    def test_temporary_files_of_long_names(self) -> None:
+        """Their names fit into 143 bytes, as eCryptfs requires, and so they contain only a part of the name."""
+        long = "yakyak/" + "l" * 60
+        self.make([*TREE, long, long + "2"])
+        self.encrypt("--envelope", "object")
+        mine = [self.stored(name + suffix) for name in (long, TREE[-1]) for suffix in ("", ".warpaes-key")]
+        left = [path.parent / local._temporary(path.name, "0" * 32) for path in mine]
+        self.assertEqual([path.name for path in left if len(path.name) > 143], [])
+        elsewhere = self.target / ("q" * 40) / local._temporary("a" * 140, "0" * 32)
+        elsewhere.parent.mkdir()
+        for path in (*left, elsewhere):
+            path.write_bytes(b"half")
+        (self.source / "new").write_bytes(b"x")
+        status, report = self.encrypt("--envelope", "object", "--update")
+        self.assertEqual((status, report["parts_swept"]), (0, 4), report)
+        self.assertEqual([path.exists() for path in (*left, elsewhere)], [False] * 4 + [True])
+
     def test_the_order_of_writes_is_not_that_of_names(self) -> None:
         names = [f"badger/{number:03}" for number in range(100)]
         self.make(names)
