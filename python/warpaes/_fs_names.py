@@ -16,6 +16,9 @@ from .names import EncryptedNames
 
 __all__ = ["NamedFileSystem", "again"]
 
+#: Bytes of each part of a long name except the last, with the hyphen at its end.
+PART_BYTES = 143
+
 
 def again(fs: AbstractFileSystem) -> AbstractFileSystem:
     """Return the same file system for a child of ``fork``, where an asynchronous one does not work."""
@@ -99,7 +102,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
             if self._is_left_out(path):
                 continue
             part = path.rsplit("/", 1)[-1]
-            if part.endswith("-") and entry["type"] == "directory" and len(before) < 2000:
+            if part.endswith("-") and len(part) == PART_BYTES and entry["type"] == "directory" and len(before) < 2000:
                 yield from self._entries(path, folder, f"{before}{part}/", options)
                 continue
             try:

@@ -774,6 +774,16 @@ class Readers(Named):
         with files.open(path) as file:
             self.assertEqual(file.read(), self.all["zebra.csv"])
 
+    def test_planted_folders_of_hyphens(self) -> None:
+        """They look like parts of a name."""
+        self.encrypt()
+        for number in range(1, 1000):
+            os.mkdir(f"{self.target}/{'-/' * number}")
+        with self.assertRaises(FormatError):
+            self.files_of().ls(str(self.target))
+        for number in range(999, 0, -1):  # shutil.rmtree would not
+            os.rmdir(f"{self.target}/{'-/' * number}")
+
     def test_the_key_is_asked_once_for_the_manifest_and_once_for_the_names(self) -> None:
         self.encrypt("--envelope", "job")
         files = self.files_of()
