@@ -774,6 +774,26 @@ class Readers(Named):
         with files.open(path) as file:
             self.assertEqual(file.read(), self.all["zebra.csv"])
 
+    def test_listings_of_another_dataset_at_the_same_place(self) -> None:
+        root = str(self.target)
+        files = self.files_of()
+        for how in (("--encrypt-names",), ("--encrypt-names",), (), ("--encrypt-names",)):
+            shutil.rmtree(self.target, ignore_errors=True)
+            bulk("encrypt", "-k", self.key, *how, self.source, self.target)
+            with self.subTest(how):
+                self.assertTrue(files.exists(f"{root}/zebra.csv"))
+                self.assertTrue(files.isdir(f"{root}/yakyak") and not files.exists(f"{root}/nix"))
+                self.assertEqual(files.info(f"{root}/zebra.csv")["size"], len(self.all["zebra.csv"]))
+        for act in (
+            lambda: files.ls(f"{root}/yakyak/walrus", detail=False),
+            lambda: files.find(f"{root}/yakyak/walrus"),
+            lambda: [f"{folder}/{name}" for folder, _, every in files.walk(f"{root}/yakyak/walrus") for name in every],
+            lambda: files.glob(f"{root}/yakyak/walrus/*"),
+        ):
+            shutil.rmtree(self.target)
+            self.encrypt()
+            self.assertEqual(sorted(act()), [f"{root}/yakyak/walrus/uakari", f"{root}/yakyak/walrus/volevole.csv"])
+
     def test_planted_folders_of_hyphens(self) -> None:
         """They look like parts of a name."""
         self.encrypt()
