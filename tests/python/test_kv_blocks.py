@@ -222,6 +222,23 @@ class Blocks(unittest.TestCase):
         self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 4, *["wait"] * 4, "wait for a stream"])
         self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
 
+    def test_results_belong_to_the_stream(self) -> None:
+        """Memory that the current stream has freed may still be in use there, and the work is on another stream."""
+        data, stream = self.tensor(text(4000), "cuda"), fake_torch.Stream(0)
+        seals = self.blocks.encrypt(data, self.names, stream=stream)
+        statuses = self.blocks.decrypt(data, seals, self.names, stream=stream)
+        self.assertEqual([each.made_on for each in (seals.tags, statuses)], [stream] * 2)
+        self.assertEqual((self.statuses(statuses), self.content(data)), ([0] * 4, text(4000)))
+
+    def test_a_name_that_is_not_valid_changes_nothing(self) -> None:
+        """Also in a later part: the seals of the earlier ones would be lost."""
+        self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
+        self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
+        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        with self.assertRaisesRegex(ValueError, "64 bits"):
+            self.blocks.store(data, [*self.names[:3], self.names[3]._replace(kv_rank=2**63)], host)
+        self.assertEqual((self.content(data), self.content(host)), (text(4000), bytes(4000)))
+
     def test_in_host_memory(self) -> None:
         data, host = self.tensor(text(4000), "cpu"), self.tensor(bytes(4000), "cpu")
         seals = self.blocks.store(data, self.names, host)
@@ -251,6 +268,7 @@ class Blocks(unittest.TestCase):
             ("as large as", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(3999), "cuda"))),
             ("same device", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(4000), "cpu"))),
             ("there are 4 for 2", lambda: self.blocks.decrypt(data, seals, self.names[:2])),
+            ("there are 4 for 2", lambda: self.blocks.fetch(self.tensor(b"", "cpu"), seals, self.names[:2], data)),
             ("as large as data", lambda: self.blocks.store(data, self.names, self.tensor(bytes(10), "cpu"))),
             ("12 and 16 bytes", lambda: self.kv.Seals([1], bytes(12), self.tensor(bytes(15), "cpu"))),
             ("UTF-8", lambda: self.blocks.encrypt(data, [name._replace(model_name=1) for name in self.names])),
