@@ -794,6 +794,17 @@ class Readers(Named):
             self.encrypt()
             self.assertEqual(sorted(act()), [f"{root}/yakyak/walrus/uakari", f"{root}/yakyak/walrus/volevole.csv"])
 
+    def test_listings_while_a_job_runs(self) -> None:
+        self.encrypt()
+        files, root = self.files_of(), str(self.target)
+        for name in ("zebra.csv", "yakyak/walrus/uakari"):
+            stored = self.stored(name)
+            stored.with_name(local._temporary(stored.name, "0" * 32)).write_bytes(b"half")
+        self.assertEqual(
+            [os.path.basename(name) for name in files.ls(root, detail=False)], ["tapir", "yakyak", "zebra.csv"]
+        )
+        self.assertEqual({name.removeprefix(root + "/") for name in files.find(root)}, set(TREE))
+
     def test_planted_folders_of_hyphens(self) -> None:
         """They look like parts of a name."""
         self.encrypt()
