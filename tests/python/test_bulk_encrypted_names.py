@@ -887,6 +887,14 @@ class Store(StoreCase):
         for each in report["first_errors"]:
             self.assertRegex(each["error"], "cannot be encrypted as a name|an encrypted name that is refused")
 
+    def test_originals_without_their_attributes_are_not_removed(self) -> None:
+        """Only the manifest has them, and it is not used."""
+        bulk("encrypt", "-k", self.key, "--encrypt-names", self.raw, self.sealed)
+        before = set(self.store.keys(self.prefix + "/"))
+        words = ("-k", self.key, "--encrypted-names", "--no-manifest", "--remove-source", self.sealed)
+        self.assertIn("--accept-loss", refusal("decrypt", *words, self.folder / "back"))
+        self.assertEqual(set(self.store.keys(self.prefix + "/")), before)
+
     def test_swapped_objects(self) -> None:
         bulk("encrypt", "-k", self.key, "--encrypt-names", "--envelope", "object", self.raw, self.sealed)
         objects = [key for key in self.store.keys(self.prefix + "/") if storage.FOLDER not in key]

@@ -14,7 +14,7 @@ from .job import Run
 from .keys import NAMES_PLACE
 from .listing import Options, Refused
 from .manifest import NAME, NAME_1, Job, Manifest, NamesError, Signer
-from .names import NamesKey
+from .names import NamedStorage, NamesKey
 from .rows import ERROR, Row
 from .storage import MissingError, is_within
 
@@ -217,8 +217,10 @@ class Decrypt(Transfer):
 
     def _attributes_lost(self) -> list[str]:
         """Return which attributes of the originals are not restored, if any."""
-        options = self.options
-        if options.no_manifest and (self.source.has_attributes or self.target.has_attributes):
+        options, source = self.options, self.source
+        if isinstance(source, NamedStorage):  # whose objects have none
+            source = source.inner
+        if options.no_manifest and (source.has_attributes or self.target.has_attributes):
             return ["content types, metadata and tags, which only a manifest keeps"]
         if self.target.has_attributes or not self.listing.attributes:
             return []
