@@ -61,6 +61,17 @@ class Enqueued(unittest.TestCase):
                 self.assertEqual(bytes_of(statuses, 0, 20), bytes(20))
                 self.assertEqual(self.parts(bytes_of(back, 0, 6000)), self.parts(self.plain))
 
+    def test_ciphers_that_are_made_for_each_access(self) -> None:
+        class Made(list[AESGCM]):
+            def __getitem__(self, number: Any) -> Any:
+                return AESGCM(bytes([number]) * 16)
+
+        self.ciphers = Made([AESGCM(KEY)] * 5)
+        data, tags = on_device(self.plain), Memory(16 * 5, "device")
+        self.encrypt(data, data, tags)
+        expected = AESGCM(bytes(16)).encrypt(NONCES[0], self.plain[:4096], b"")
+        self.assertEqual(bytes_of(data, 0, 4096) + bytes_of(tags, 0, 16), expected)
+
     def test_what_is_altered_is_told_and_wiped(self) -> None:
         data, tags, statuses = on_device(self.plain), Memory(16 * 5, "device"), Memory(20, "device")
         self.encrypt(data, data, tags)
