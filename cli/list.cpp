@@ -42,6 +42,20 @@ Example
 /// Begins the place of the key of a dataset of `warpaes bulk`.
 constexpr std::string_view dataset_prefix = "dataset:";
 
+/// Refuses options that the place of a dataset's key contains: they would have no effect.
+void refuse_options_of_files(const KeyOptions& options) {
+    const char* option = options.kek.place         ? "--kek"
+                         : options.passphrase_from ? "--passphrase-from"
+                         : options.raw             ? "--raw"
+                         : options.template_name   ? "--template"
+                                                   : nullptr;
+    if (option == nullptr) return;
+    throw UsageError(
+        fmt::format("{}: has no effect on the key of a dataset: leave it out. `-k 'dataset:kek=PLACE;PLACE'` "
+                    "and `passphrase=` name what opens an encrypted keyset",
+                    option));
+}
+
 [[noreturn]] void list_dataset(std::string place, std::string target, bool as_json) {
     std::string command = "bulk", list = "list", option = "-k", json = "--json", end = "--";
     std::vector<char*> arguments{command.data(), list.data(), option.data(), place.data()};
@@ -127,6 +141,7 @@ int run_list(int argc, char** argv) {
     refuse_keys_in_arguments(argc, argv);
     if (!parse_options(app, argc, argv, list_help)) return 0;
     if (options.keys.size() == 1 && options.keys.front().starts_with(dataset_prefix)) {
+        refuse_options_of_files(options);
         list_dataset(options.keys.front(), directory, as_json);
     }
     std::error_code error;

@@ -277,8 +277,10 @@ Object enqueue_into(PyObject* type, const Call& call) {
     const Parts nonces(batch, nonces_object, "nonces", count, false);
     const Parts aad(batch, aad_object, "associated_data", count, true);
     batch.entries.reserve(count);
+    std::vector<Object> kept;  // a subclass of list may make an object for each access
+    kept.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-        const Object cipher(PySequence_GetItem(ciphers, static_cast<Py_ssize_t>(i)));
+        const Object& cipher = kept.emplace_back(PySequence_GetItem(ciphers, static_cast<Py_ssize_t>(i)));
         if (reinterpret_cast<PyObject*>(Py_TYPE(cipher.get())) != type) {
             raise(PyExc_TypeError, "ciphers must be objects of this class");
         }

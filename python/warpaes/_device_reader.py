@@ -78,7 +78,9 @@ class _Landings:
         if self._count == _LANDINGS:
             return None
         self._count += 1
-        return torch.empty(PIECE_BYTES, dtype=torch.uint8, device=self._device)
+        landing = torch.empty(PIECE_BYTES, dtype=torch.uint8, device=self._device)
+        self._stream.synchronize()  # as in _Load.run: other threads may have freed this memory since
+        return landing
 
     def give(self, landing: Any) -> None:
         """Take a buffer back; decryption from it is enqueued."""
@@ -131,8 +133,9 @@ class _Load:
 
     def _arrive(self) -> None:
         """Wait for the first read, and enqueue the decryption of its parts."""
-        piece, landing, future = self._under_way.popleft()
+        piece, landing, future = self._under_way[0]  # which stays there if the wait is interrupted
         got, begin = future.get(), piece[0].at
+        self._under_way.popleft()
         if got != _size(piece):
             raise FormatError(f"the file ends at byte {begin + got}: it was cut off")
         for part in piece:

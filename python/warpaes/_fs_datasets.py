@@ -8,6 +8,7 @@ from typing import Any
 from fsspec import AbstractFileSystem
 
 from ._fs_names import NamedFileSystem, again
+from .exceptions import FormatError, InvalidTag
 from .names import EncryptedNames
 
 __all__ = ["BULK_FOLDER", "BULK_SUFFIX", "DatasetFileSystem"]
@@ -39,15 +40,47 @@ def _by_path(name: str) -> Any:
     return method
 
 
+def _found_by_path(name: str) -> Any:
+    """Return such a method, which looks again if it finds nothing and a job has replaced the dataset."""
+
+    def method(self: DatasetFileSystem, path: Any, *positions: Any, **options: Any) -> Any:
+        before = self.of(path)
+        try:
+            if found := getattr(before, name)(path, *positions, **options):
+                return found
+        except (FileNotFoundError, FormatError, InvalidTag):
+            if (now := self.current(path)) is before:
+                raise
+        else:
+            if (now := self.current(path)) is before:
+                return found
+        return getattr(now, name)(path, *positions, **options)
+
+    method.__name__ = name
+    method.__doc__ = f"Call ``{name}`` of the file system of the path."
+    return method
+
+
 class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
     """Another file system that shows objects of datasets with encrypted names under their plain paths."""
 
     cachable = False
 
-    def __init__(self, fs: AbstractFileSystem, names_of: Callable[[str], tuple[str, EncryptedNames] | None]) -> None:
-        """Make it. ``names_of`` returns the root and the names of the dataset at a path, if they are encrypted."""
+    def __init__(
+        self,
+        fs: AbstractFileSystem,
+        names_of: Callable[[str], tuple[str, EncryptedNames] | None],
+        refresh: Callable[[str], None],
+    ) -> None:
+        """Make it.
+
+        Args:
+            fs: The other file system.
+            names_of: Returns the root and the names of the dataset at a path, if they are encrypted.
+            refresh: Forgets the dataset at a path if its manifest was replaced.
+        """
         super().__init__()
-        self.fs, self._names_of = fs, names_of
+        self.fs, self._names_of, self._refresh = fs, names_of, refresh
         self.protocol = fs.protocol
         self.async_impl = getattr(fs, "async_impl", False)
         self.root_marker = fs.root_marker
@@ -57,7 +90,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
 
     def again(self) -> DatasetFileSystem:
         """Return the same file system for a child of ``fork``, where an asynchronous one does not work."""
-        return DatasetFileSystem(again(self.fs), self._names_of)
+        return DatasetFileSystem(again(self.fs), self._names_of, self._refresh)
 
     def of(self, path: Any) -> AbstractFileSystem:
         """Return the file system of a path, or of the first of several.
@@ -65,8 +98,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         Raises:
             InvalidTag: The manifest of its dataset is refused.
         """
-        first = next(iter(path), "") if isinstance(path, (list, dict)) else path
-        found = self._names_of(self._strip_protocol(first))
+        found = self._names_of(self._first(path))
         if found is None:
             return self.fs
         root, names = found
@@ -75,12 +107,26 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
             objects = self._objects[root] = _Objects(self.fs, root, names)
         return objects
 
-    cat_file, checksum, copy, cp_file = map(_by_path, ("cat_file", "checksum", "copy", "cp_file"))
-    created, du, exists, expand_path = map(_by_path, ("created", "du", "exists", "expand_path"))
-    find, glob, info, isdir, isfile = map(_by_path, ("find", "glob", "info", "isdir", "isfile"))
-    lexists, ls, makedirs, mkdir, modified = map(_by_path, ("lexists", "ls", "makedirs", "mkdir", "modified"))
-    mv, open, rm, rm_file, rmdir = map(_by_path, ("mv", "open", "rm", "rm_file", "rmdir"))
-    touch, ukey, walk = map(_by_path, ("touch", "ukey", "walk"))
+    def _first(self, path: Any) -> str:
+        first = next(iter(path), "") if isinstance(path, (list, dict)) else path
+        return str(self._strip_protocol(first))
+
+    def current(self, path: Any) -> AbstractFileSystem:
+        """Return the file system of a path, by a manifest that is not older than this call. Raises as ``of``."""
+        self._refresh(f"{self._first(path)}/")
+        return self.of(path)
+
+    checksum, created, du, exists = map(_found_by_path, ("checksum", "created", "du", "exists"))
+    expand_path, find, glob, info = map(_found_by_path, ("expand_path", "find", "glob", "info"))
+    isdir, isfile, lexists, ls = map(_found_by_path, ("isdir", "isfile", "lexists", "ls"))
+    modified, ukey = map(_found_by_path, ("modified", "ukey"))
+    cat_file, copy, cp_file, makedirs, mkdir = map(_by_path, ("cat_file", "copy", "cp_file", "makedirs", "mkdir"))
+    mv, open, rm, rm_file, rmdir, touch = map(_by_path, ("mv", "open", "rm", "rm_file", "rmdir", "touch"))
+
+    def walk(self, path: Any, *positions: Any, **options: Any) -> Any:
+        """Walk the folders below a path."""
+        self.exists(path)  # which looks again
+        yield from self.of(path).walk(path, *positions, **options)
 
     def unstrip_protocol(self, name: str) -> str:
         """Return the URL of a path."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,11 @@ from .exceptions import FormatError, InvalidTag
 from .names import EncryptedNames
 
 __all__ = ["NamedFileSystem", "again"]
+
+#: Bytes of each part of a long name except the last, with the hyphen at its end.
+PART_BYTES = 143
+#: The names of temporary files of warpaes, which are not names of the tree.
+_TEMPORARY = re.compile(r"\.(warpaes-[0-9a-z]{10,16}|.*\.warpaes-part-[0-9a-f]{32})", re.DOTALL)
 
 
 def again(fs: AbstractFileSystem) -> AbstractFileSystem:
@@ -96,10 +102,10 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
             path = entry["name"].rstrip("/")
             if path == directory.rstrip("/"):
                 continue  # the mark of a folder in an object store, or a file
-            if self._is_left_out(path):
-                continue
             part = path.rsplit("/", 1)[-1]
-            if part.endswith("-") and entry["type"] == "directory" and len(before) < 2000:
+            if self._is_left_out(path) or _TEMPORARY.fullmatch(part):
+                continue
+            if part.endswith("-") and len(part) == PART_BYTES and entry["type"] == "directory" and len(before) < 2000:
                 yield from self._entries(path, folder, f"{before}{part}/", options)
                 continue
             try:

@@ -138,7 +138,7 @@ class WarpaesFileSystem(Listing):
             from .bulk.reading import Datasets  # which needs pyarrow
 
             self.datasets = Datasets(datasets, lambda: self.fs.fs)
-            self._below_fs = DatasetFileSystem(fs, self.datasets.names_of)
+            self._below_fs = DatasetFileSystem(fs, self.datasets.names_of, self.datasets.refresh)
 
         def strip(path: Any) -> Any:
             """Strip the prefixes of both file systems. It is set on the instance, because the underlying one

@@ -12,6 +12,7 @@ the key, the IV and the associated data of frame 2 (docs/kv-caches.md): ``Seals.
 from __future__ import annotations
 
 import array
+import contextlib
 import os
 import struct
 from collections.abc import Sequence
@@ -137,12 +138,15 @@ class Blocks:
             ValueError: ``data`` does not divide into blocks, or a name is not valid.
             Error: A tenant's key has encrypted as many blocks as it may.
         """
+        return self._encrypt(data, out, names, [name.associated_data() for name in names], stream)
+
+    def _encrypt(self, data: Any, out: Any, names: Sequence[ObjectName], bound: list[bytes], stream: Any) -> Seals:
         source, target, size = self._operands(data, out, len(names))
-        bound = [name.associated_data() for name in names]
         primary = self._frames.primary
         ciphers = [self._frames.cipher(primary, name.cache_salt, encryptions=1) for name in names]
         ivs = os.urandom(IV_BYTES * len(names))
-        tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
+        with _on(stream, source):
+            tags = torch.empty(TAG_BYTES * len(names), dtype=torch.uint8, device=source.device)
         if names and source.is_cuda:
             places = _places(size, len(names))
             AESGCM.enqueue_into("encrypt", ciphers, ivs, source, *places, target, tags, bound, stream=stream)
@@ -182,14 +186,14 @@ class Blocks:
             FormatError: A block is under a key that the keyset does not have.
         """
         source, target, size = self._operands(data, out, len(names))
-        if len(seals) != len(names):
-            raise ValueError(f"seals: there are {len(seals)} for {len(names)} blocks")
+        _check_count(seals, names)
         bound = [name.associated_data() for name in names]
         for key_id in seals.key_ids:
             self._frames.check_key_id(key_id)
         ciphers = [self._frames.cipher(key_id, name.cache_salt) for key_id, name in zip(seals.key_ids, names)]
         if names and source.is_cuda:
-            statuses = torch.empty(len(names), dtype=torch.int32, device=source.device)
+            with _on(stream, source):
+                statuses = torch.empty(len(names), dtype=torch.int32, device=source.device)
             places = _places(size, len(names))
             tags = seals.tags if seals.tags.is_cuda else bytes(seals.tags.numpy())
             AESGCM.enqueue_into(
@@ -215,12 +219,16 @@ class Blocks:
 
         Returns:
             The seals.
+
+        Raises:
+            ValueError: As for ``encrypt``, and ``data`` is unchanged.
         """
         source, target = _flat(data, "data"), _flat(host, "host")
+        bound = [name.associated_data() for name in names]
         sealed = []
         with _Copies(source, target) as copies:
             for blocks, part in self._parts(source, target, len(names)):
-                sealed.append(self.encrypt(source[part], names[blocks]))
+                sealed.append(self._encrypt(source[part], None, names[blocks], bound[blocks], None))
                 copies.follow(target[part], source[part])
         tags = torch.cat([each.tags for each in sealed]) if len(sealed) > 1 else sealed[0].tags
         return Seals([one for each in sealed for one in each.key_ids], b"".join(each.ivs for each in sealed), tags)
@@ -235,8 +243,9 @@ class Blocks:
             data: The plaintext on a GPU, as large as ``host``.
 
         Returns:
-            The statuses, as of ``decrypt``.
+            The statuses, as of ``decrypt``. Raises as ``decrypt``.
         """
+        _check_count(seals, names)
         source, target = _flat(host, "host"), _flat(data, "data")
         tags, statuses = seals.tags, []
         with _Copies(target, source) as copies:
@@ -266,6 +275,16 @@ class Blocks:
         step = max(1, PART_BYTES // size) if size else max(1, count)
         blocks = [slice(begin, min(begin + step, count)) for begin in range(0, max(1, count), step)]
         return [(part, slice(part.start * size, part.stop * size)) for part in blocks]
+
+
+def _check_count(seals: Seals, names: Sequence[ObjectName]) -> None:
+    if len(seals) != len(names):
+        raise ValueError(f"seals: there are {len(seals)} for {len(names)} blocks")
+
+
+def _on(stream: Any, data: Tensor) -> Any:
+    """Return a context whose tensors are used on a stream: memory of another stream may still be in use there."""
+    return contextlib.nullcontext() if stream is None or not data.is_cuda else torch.cuda.stream(stream)
 
 
 def _block_bytes(size: int, count: int) -> int:

@@ -588,6 +588,10 @@ class Refused(NamesTest):
             ("--name: 'photos' is a folder|--include 'photos/'", "cat", *key, names, "--name", "photos", "out"),
             ("--range: requires exactly one --name", "decrypt", *key, names, "-r", "0:1", "out", "--output-dir", "new"),
             ("standard input has no name", "verify", *key, names),
+            ("--kek: has no effect on the key of a dataset", "list", "-k", "dataset:key", "--kek", "key", "out"),
+            ("--passphrase-from: has no effect", "list", "-k", "dataset:key", "--passphrase-from", "key", "out"),
+            ("--raw: has no effect", "list", "-k", "dataset:key", "--raw", "out"),
+            ("--template: has no effect", "list", "-k", "dataset:key", "-t", "AES128_GCM_HKDF_4KB", "out"),
             ("did you mean '--encrypted-names'", "decrypt", *key, "--encrypt-names", "--output-dir", "new", "out"),
         ):  # fmt: skip
             self.refused(ARGUMENT, words, *arguments)

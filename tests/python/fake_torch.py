@@ -7,12 +7,17 @@ import contextlib
 import math
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import warpaes
 
 #: Copies that do not block, and events, in the order of their calls.
 work: list[tuple[Any, ...]] = []
+
+
+#: Current streams: that of the innermost context is the last one.
+current: list[Any] = [None]
 
 
 class Device:
@@ -36,6 +41,8 @@ class Tensor:
         self.is_cpu, self.is_cuda = device == "cpu", device == "cuda"
         self.requires_grad = flags.get("requires_grad", False)
         self.recorded: list[Any] = []
+        #: The stream that was the current one when it was made.
+        self.made_on = current[-1]
 
     def data_ptr(self) -> int:
         return self.address
@@ -113,7 +120,7 @@ class Stream:
         self.cuda_stream = pointer if isinstance(pointer, int) else 0
 
     def synchronize(self) -> None:
-        pass
+        work.append(("synchronize",))
 
     def record_event(self) -> int:
         work.append(("record", len(work)))
@@ -132,6 +139,16 @@ class ExternalStream(Stream):
     def __init__(self, pointer: int, device: int) -> None:
         super().__init__(pointer)
         self.device = device
+
+
+@contextlib.contextmanager
+def on_stream(its_stream: Stream) -> Iterator[None]:
+    """Make a stream the current one."""
+    current.append(its_stream)
+    try:
+        yield
+    finally:
+        current.pop()
 
 
 def frombuffer(data: Any, *, dtype: DType) -> Tensor:
@@ -185,7 +202,7 @@ def install() -> list[int]:
         current_device=lambda: 0,
         current_stream=lambda device: Stream(0),
         Stream=Stream,
-        stream=lambda stream: contextlib.nullcontext(),
+        stream=on_stream,
         ExternalStream=ExternalStream,
     )
     torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=current_stream)

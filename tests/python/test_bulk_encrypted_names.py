@@ -210,6 +210,39 @@ class Objects(Named):
         self.assertEqual((status, report["parts_swept"]), (0, 2), report)
         self.assertEqual([path.exists() for path in (*left, foreign)], [False, False, True])
 
+    def test_temporary_files_of_long_names(self) -> None:
+        """Their names fit into 143 bytes, as eCryptfs requires, and so they contain only a part of the name."""
+        long = "yakyak/" + "l" * 60
+        self.make([*TREE, long, long + "2"])
+        self.encrypt("--envelope", "object")
+        mine = [self.stored(name + suffix) for name in (long, TREE[-1]) for suffix in ("", ".warpaes-key")]
+        left = [path.parent / local._temporary(path.name, "0" * 32) for path in mine]
+        self.assertEqual([path.name for path in left if len(path.name) > 143], [])
+        elsewhere = self.target / ("q" * 40) / local._temporary("a" * 140, "0" * 32)
+        elsewhere.parent.mkdir()
+        for path in (*left, elsewhere):
+            path.write_bytes(b"half")
+        (self.source / "new").write_bytes(b"x")
+        status, report = self.encrypt("--envelope", "object", "--update")
+        self.assertEqual((status, report["parts_swept"]), (0, 4), report)
+        self.assertEqual([path.exists() for path in (*left, elsewhere)], [False] * 4 + [True])
+
+    def test_the_order_of_writes_is_not_that_of_names(self) -> None:
+        names = [f"badger/{number:03}" for number in range(100)]
+        self.make(names)
+        written: list[str] = []
+        for command in ("encrypt", "rekey"):
+            written.clear()
+            with unittest.mock.patch.object(
+                worker.Worker, f"_{command}", lambda its, number, row, share: written.append(row.key) or {}
+            ):
+                if command == "encrypt":
+                    self.encrypt("--threads", "1")
+                else:
+                    bulk("rekey", "--threads", "1", "-k", self.key, "--new-key", self.key2, self.target)
+            self.assertEqual(sorted(written), names)
+            self.assertTrue(written != names, "objects were written in the order of their names")
+
     def test_workers_and_drivers(self) -> None:
         content = self.make([f"badger/{i:03}" for i in range(60)])
         reports: list[dict[str, Any]] = []
@@ -468,6 +501,20 @@ class Hostile(Named):
                 self.assertEqual(self.decrypted(key=self.key2), self.all)
                 shutil.rmtree(self.target)
 
+    def test_encryption_over_a_dataset_that_lost_its_manifest(self) -> None:
+        """The record of the names key may be the only copy."""
+        self.encrypt()
+        dataset = self.lost(self.key)
+        record = (self.target / keys.NAMES_PLACE).read_bytes()
+        for more in (("--encrypt-names",), (), ("--encrypt-names", "--dry-run"), ("--encrypt-names", "--overwrite")):
+            with self.subTest(more):
+                said = refusal("encrypt", "-k", self.key, *more, self.source, self.target)
+                self.assertIn("lost its manifest", said)
+                self.assertEqual((self.target / keys.NAMES_PLACE).read_bytes(), record)
+                self.assertFalse((self.target / manifest.NAME).exists())
+        self.assertEqual(bulk("adopt", "-k", self.key, "--encrypted-names", *dataset, self.target)[0], 0)
+        self.assertEqual(self.decrypted(), self.all)
+
     def test_adopt_refuses_names_of_elsewhere(self) -> None:
         self.encrypt()
         stored = self.stored("yakyak/xerus.csv")
@@ -557,6 +604,25 @@ class Hostile(Named):
                 self.assertEqual(status, 1, report)
                 self.assertNotIn("zebra.csv", self.files(self.back))
                 shutil.rmtree(self.back)
+
+    def test_the_names_key_is_not_adopted(self) -> None:
+        """Not even as the shared key of all objects, with names that nothing binds to a dataset."""
+        self.encrypt()
+        there = self.load(self.target, self.key)
+        assert there.names is not None
+        bulk("rekey", "-k", self.key, "--new-key", self.key2, self.target)
+        self.lost(self.key2)
+        name, record = there.names.names.encrypt("zebra.csv"), json.loads((self.target / keys.NAMES_PLACE).read_bytes())
+        keyset = warpaes.Keyset.from_raw(names.TEMPLATE, there.names.key)
+        with warpaes.open(self.target / name, "wb", keyset=keyset, associated_data=name.encode()) as file:
+            file.write(b"forged")
+        planted = self.target / keys.record_name(record["key_id"])
+        planted.parent.mkdir()
+        planted.write_text(json.dumps(record))
+        self.assertIn("names key", refusal("adopt", "-k", self.key2, "--encrypted-names", self.target))
+        planted.unlink()
+        status, report = bulk("adopt", "-k", self.key2, "--encrypted-names", self.target)
+        self.assertEqual((status, report["done"], report["errors"]), (1, 0, len(TREE)), report)
 
     def test_altered_roots_and_shards(self) -> None:
         self.encrypt()
@@ -708,6 +774,47 @@ class Readers(Named):
         with files.open(path) as file:
             self.assertEqual(file.read(), self.all["zebra.csv"])
 
+    def test_listings_of_another_dataset_at_the_same_place(self) -> None:
+        root = str(self.target)
+        files = self.files_of()
+        for how in (("--encrypt-names",), ("--encrypt-names",), (), ("--encrypt-names",)):
+            shutil.rmtree(self.target, ignore_errors=True)
+            bulk("encrypt", "-k", self.key, *how, self.source, self.target)
+            with self.subTest(how):
+                self.assertTrue(files.exists(f"{root}/zebra.csv"))
+                self.assertTrue(files.isdir(f"{root}/yakyak") and not files.exists(f"{root}/nix"))
+                self.assertEqual(files.info(f"{root}/zebra.csv")["size"], len(self.all["zebra.csv"]))
+        for act in (
+            lambda: files.ls(f"{root}/yakyak/walrus", detail=False),
+            lambda: files.find(f"{root}/yakyak/walrus"),
+            lambda: [f"{folder}/{name}" for folder, _, every in files.walk(f"{root}/yakyak/walrus") for name in every],
+            lambda: files.glob(f"{root}/yakyak/walrus/*"),
+        ):
+            shutil.rmtree(self.target)
+            self.encrypt()
+            self.assertEqual(sorted(act()), [f"{root}/yakyak/walrus/uakari", f"{root}/yakyak/walrus/volevole.csv"])
+
+    def test_listings_while_a_job_runs(self) -> None:
+        self.encrypt()
+        files, root = self.files_of(), str(self.target)
+        for name in ("zebra.csv", "yakyak/walrus/uakari"):
+            stored = self.stored(name)
+            stored.with_name(local._temporary(stored.name, "0" * 32)).write_bytes(b"half")
+        self.assertEqual(
+            [os.path.basename(name) for name in files.ls(root, detail=False)], ["tapir", "yakyak", "zebra.csv"]
+        )
+        self.assertEqual({name.removeprefix(root + "/") for name in files.find(root)}, set(TREE))
+
+    def test_planted_folders_of_hyphens(self) -> None:
+        """They look like parts of a name."""
+        self.encrypt()
+        for number in range(1, 1000):
+            os.mkdir(f"{self.target}/{'-/' * number}")
+        with self.assertRaises(FormatError):
+            self.files_of().ls(str(self.target))
+        for number in range(999, 0, -1):  # shutil.rmtree would not
+            os.rmdir(f"{self.target}/{'-/' * number}")
+
     def test_the_key_is_asked_once_for_the_manifest_and_once_for_the_names(self) -> None:
         self.encrypt("--envelope", "job")
         files = self.files_of()
@@ -779,6 +886,14 @@ class Store(StoreCase):
         self.assertEqual((status, report["done"], report["errors"]), (1, len(TREE), 5), report)
         for each in report["first_errors"]:
             self.assertRegex(each["error"], "cannot be encrypted as a name|an encrypted name that is refused")
+
+    def test_originals_without_their_attributes_are_not_removed(self) -> None:
+        """Only the manifest has them, and it is not used."""
+        bulk("encrypt", "-k", self.key, "--encrypt-names", self.raw, self.sealed)
+        before = set(self.store.keys(self.prefix + "/"))
+        words = ("-k", self.key, "--encrypted-names", "--no-manifest", "--remove-source", self.sealed)
+        self.assertIn("--accept-loss", refusal("decrypt", *words, self.folder / "back"))
+        self.assertEqual(set(self.store.keys(self.prefix + "/")), before)
 
     def test_swapped_objects(self) -> None:
         bulk("encrypt", "-k", self.key, "--encrypt-names", "--envelope", "object", self.raw, self.sealed)

@@ -110,7 +110,7 @@ class Rate(Case):
     def test_rates(self) -> None:
         self.assertEqual([cli.rate(text) for text in ("1", "1500", "10k", "1.5M", "2GiB")],
                          [1, 1500, 10 << 10, 3 << 19, 2 << 30])  # fmt: skip
-        for text in ("0", "-1", "", "fast", "infg", "0.1"):
+        for text in ("0", "-1", "", "fast", "infg", "0.1", "9" * 400, "8589934592G"):
             with self.subTest(text), self.assertRaises(argparse.ArgumentTypeError):
                 cli.rate(text)
 

@@ -106,6 +106,40 @@ class Files(Weights):
             if tensor.nbytes:
                 self.assertEqual(bytes_of(tensor.owner, 0, tensor.nbytes), bytes(tensor.nbytes))
 
+    def test_an_interrupted_wait(self) -> None:
+        """The read that was waited for has also ended when the exception is raised."""
+        real, waited = fake_kvikio.IOFuture.get, []
+
+        def get(future: Any) -> int:
+            waited.append(future)
+            if len(waited) == 1:
+                raise KeyboardInterrupt
+            return real(future)
+
+        with unittest.mock.patch.object(fake_kvikio.IOFuture, "get", get), self.assertRaises(KeyboardInterrupt):
+            self.load()
+        self.assertIsNotNone(waited[0]._result)
+
+    def test_no_read_into_memory_that_is_in_use(self) -> None:
+        """PyTorch's allocator returns memory that the stream may still use, and a read does not wait for the stream."""
+        torch, waits = __import__("torch"), fake_torch.work
+        since: list[int] = []
+
+        def empty(*arguments: Any, **named: Any) -> Any:
+            since.append(len(waits))
+            return fake_torch.empty(*arguments, **named)
+
+        def pread(*arguments: Any) -> Any:
+            self.assertIn(("synchronize",), waits[since[-1] :])
+            return real(*arguments)
+
+        real = fake_kvikio.CuFile.pread
+        with (
+            unittest.mock.patch.object(torch, "empty", empty),
+            unittest.mock.patch.object(fake_kvikio.CuFile, "pread", pread),
+        ):
+            self.load()
+
     def test_on_the_cpu(self) -> None:
         """Without a GPU, the file is read as others are."""
         found = self.safetensors.load_file(self.path, reader="kvikio", allow_clear=True, **self.keys)

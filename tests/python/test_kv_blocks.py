@@ -61,6 +61,17 @@ class Enqueued(unittest.TestCase):
                 self.assertEqual(bytes_of(statuses, 0, 20), bytes(20))
                 self.assertEqual(self.parts(bytes_of(back, 0, 6000)), self.parts(self.plain))
 
+    def test_ciphers_that_are_made_for_each_access(self) -> None:
+        class Made(list[AESGCM]):
+            def __getitem__(self, number: Any) -> Any:
+                return AESGCM(bytes([number]) * 16)
+
+        self.ciphers = Made([AESGCM(KEY)] * 5)
+        data, tags = on_device(self.plain), Memory(16 * 5, "device")
+        self.encrypt(data, data, tags)
+        expected = AESGCM(bytes(16)).encrypt(NONCES[0], self.plain[:4096], b"")
+        self.assertEqual(bytes_of(data, 0, 4096) + bytes_of(tags, 0, 16), expected)
+
     def test_what_is_altered_is_told_and_wiped(self) -> None:
         data, tags, statuses = on_device(self.plain), Memory(16 * 5, "device"), Memory(20, "device")
         self.encrypt(data, data, tags)
@@ -222,6 +233,23 @@ class Blocks(unittest.TestCase):
         self.assertEqual(kinds, ["wait for a stream", *["copy", "record"] * 4, *["wait"] * 4, "wait for a stream"])
         self.assertEqual((self.statuses(statuses), self.content(back)), ([0] * 4, text(4000)))
 
+    def test_results_belong_to_the_stream(self) -> None:
+        """Memory that the current stream has freed may still be in use there, and the work is on another stream."""
+        data, stream = self.tensor(text(4000), "cuda"), fake_torch.Stream(0)
+        seals = self.blocks.encrypt(data, self.names, stream=stream)
+        statuses = self.blocks.decrypt(data, seals, self.names, stream=stream)
+        self.assertEqual([each.made_on for each in (seals.tags, statuses)], [stream] * 2)
+        self.assertEqual((self.statuses(statuses), self.content(data)), ([0] * 4, text(4000)))
+
+    def test_a_name_that_is_not_valid_changes_nothing(self) -> None:
+        """Also in a later part: the seals of the earlier ones would be lost."""
+        self.kv.PART_BYTES, kept = 1000, self.kv.PART_BYTES
+        self.addCleanup(setattr, self.kv, "PART_BYTES", kept)
+        data, host = self.tensor(text(4000), "cuda"), self.tensor(bytes(4000), "cpu")
+        with self.assertRaisesRegex(ValueError, "64 bits"):
+            self.blocks.store(data, [*self.names[:3], self.names[3]._replace(kv_rank=2**63)], host)
+        self.assertEqual((self.content(data), self.content(host)), (text(4000), bytes(4000)))
+
     def test_in_host_memory(self) -> None:
         data, host = self.tensor(text(4000), "cpu"), self.tensor(bytes(4000), "cpu")
         seals = self.blocks.store(data, self.names, host)
@@ -251,6 +279,7 @@ class Blocks(unittest.TestCase):
             ("as large as", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(3999), "cuda"))),
             ("same device", lambda: self.blocks.encrypt(data, self.names, out=self.tensor(bytes(4000), "cpu"))),
             ("there are 4 for 2", lambda: self.blocks.decrypt(data, seals, self.names[:2])),
+            ("there are 4 for 2", lambda: self.blocks.fetch(self.tensor(b"", "cpu"), seals, self.names[:2], data)),
             ("as large as data", lambda: self.blocks.store(data, self.names, self.tensor(bytes(10), "cpu"))),
             ("12 and 16 bytes", lambda: self.kv.Seals([1], bytes(12), self.tensor(bytes(15), "cpu"))),
             ("UTF-8", lambda: self.blocks.encrypt(data, [name._replace(model_name=1) for name in self.names])),

@@ -291,6 +291,16 @@ class FileSystem(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "is not in the tree with encrypted names"):
                 files.pipe_file(path, b"")
 
+    def test_listings_while_a_file_is_written(self) -> None:
+        self.encrypt()
+        files = self.files()
+        before = files.ls(self.tree, detail=False)
+        with files.open(f"{self.tree}/new", "wb") as file:
+            file.write(b"x")
+            self.assertEqual(len(os.listdir(self.tree)), len(before) + 1)
+            self.assertEqual(files.ls(self.tree, detail=False), before)
+        self.assertEqual(len(files.ls(self.tree)), len(before) + 1)
+
     def test_refused_with_keysets_that_are_in_the_files(self) -> None:
         from warpaes.fs import WarpaesFileSystem
 

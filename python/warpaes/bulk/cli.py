@@ -118,8 +118,8 @@ def memory(text: str) -> int:
 def rate(text: str) -> int:
     """Read a positive number of bytes a second."""
     value = size(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is less than one byte a second")
+    if not 1 <= value < 1 << 63:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a rate from one byte a second to less than 2^63")
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import random
 import time
 from collections import deque
 from collections.abc import Callable
@@ -131,6 +132,8 @@ class Dispatcher:
             self.manifest.claim(shard)
             rows = self.manifest.rows_of(shard)
             numbers = [shard << PLACE_BITS | place for place, row in enumerate(rows) if self._task.wants(row)]
+            if self.config.names_key:  # the storage sees when objects are read and written
+                random.SystemRandom().shuffle(numbers)
             size = {number: self._row(number).size for number in numbers}
             self._before.update((number, self._row(number).attempt) for number in numbers)  # of earlier runs
             self._large.extend(sorted((n for n in numbers if size[n] > WINDOW), key=lambda n: -size[n]))

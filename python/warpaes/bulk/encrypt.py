@@ -11,9 +11,10 @@ from . import manifest_1
 from .config import BARE, BOUND, TEMPLATE, UNBOUND
 from .dispatch import DECRYPT, ENCRYPT, REMOVE
 from .job import Run
+from .keys import NAMES_PLACE
 from .listing import Options, Refused
-from .manifest import NAME_1, Job, Manifest, NamesError, Signer
-from .names import NamesKey
+from .manifest import NAME, NAME_1, Job, Manifest, NamesError, Signer
+from .names import NamedStorage, NamesKey
 from .rows import ERROR, Row
 from .storage import MissingError, is_within
 
@@ -141,6 +142,7 @@ class Encrypt(Transfer):
         kept = {"envelope": options.envelope, "suffix": options.suffix}
         if there is None:
             self._refuse_sealed_source()
+            self._refuse_lost_manifest()
             kept["template"] = self.config.template
             kept["binding"] = UNBOUND if options.bind_names is False else BOUND
             job = Job(secrets.token_hex(16), "encrypt", self.source.url, self.target.url, kept)
@@ -184,6 +186,19 @@ class Encrypt(Transfer):
         if (already is not None and not already.job.is_decrypted) or (old is not None and old.command != "decrypt"):
             raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key")
 
+    def _refuse_lost_manifest(self) -> None:
+        """Refuse to begin a dataset over one that has lost its manifest: its record may be the only copy of a names
+        key."""
+        try:
+            self.target.stat(NAMES_PLACE)
+        except MissingError:
+            return
+        raise Refused(
+            f"{self.target.url} is a dataset with encrypted names that has lost its manifest: restore {NAME} from a "
+            "copy, or `warpaes bulk adopt --encrypted-names` makes one. If nothing there is needed, remove "
+            f"{NAMES_PLACE}"
+        )
+
     def _under_primary(self, there: Manifest) -> None:
         """Refuse to encrypt into a dataset under another key than the command line's."""
         assert there.signer is not None
@@ -202,8 +217,10 @@ class Decrypt(Transfer):
 
     def _attributes_lost(self) -> list[str]:
         """Return which attributes of the originals are not restored, if any."""
-        options = self.options
-        if options.no_manifest and (self.source.has_attributes or self.target.has_attributes):
+        options, source = self.options, self.source
+        if isinstance(source, NamedStorage):  # whose objects have none
+            source = source.inner
+        if options.no_manifest and (source.has_attributes or self.target.has_attributes):
             return ["content types, metadata and tags, which only a manifest keeps"]
         if self.target.has_attributes or not self.listing.attributes:
             return []

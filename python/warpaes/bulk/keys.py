@@ -286,8 +286,23 @@ def unwrap(sources: list[KeySource], record: dict[str, Any]) -> bytes:
     raise error or PermanentError("no key source can unwrap the data keys: give -k")
 
 
+def refuse_names_key(record: dict[str, Any]) -> None:
+    """Refuse a record of a names key where one of an object's key belongs.
+
+    Holders of an old key may still know the names key, which therefore opens no object.
+    """
+    if record.get("name") == NAMES_PLACE:
+        raise PermanentError("a record contains the names key, which is not the key of an object: restore it")
+
+
 def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource, place: Place | None = None) -> dict[str, Any]:
-    """Return a record of the same data key, wrapped by another source and, with `place`, bound to another place."""
+    """Return a record of the same data key, wrapped by another source and, with `place`, bound to another place.
+
+    Raises:
+        PermanentError: No source unwraps it, or with `place` it contains a names key.
+    """
+    if place is not None:
+        refuse_names_key(record)
     data_key = unwrap(old, record)
     if place is not None:
         attempt = secrets.token_hex(8)
@@ -378,12 +393,8 @@ class Keyring:
         self._opened: Kept[DataKey] = Kept(1 << 30)
 
     def open(self, record: dict[str, Any]) -> DataKey:
-        """Return the data key of a record.
-
-        Holders of an old key may still know the names key, which therefore opens no object.
-        """
-        if record.get("name") == NAMES_PLACE:
-            raise PermanentError("a record contains the names key, which is not the key of an object: restore it")
+        """Return the data key of a record."""
+        refuse_names_key(record)
         return _data_key(record["template"], unwrap(self.sources, record))
 
     def any_of(self, records: list[dict[str, Any]]) -> list[tuple[str, Callable[[], DataKey]]]:

@@ -35,8 +35,8 @@ from .storage import (
 PART = ".warpaes-part-"
 #: Maximum length in bytes of a file name and of its path below a root.
 MAX_NAME, MAX_PATH = 255, 4095
-#: Maximum bytes of a file's name in the name of its temporary file.
-KEPT = MAX_NAME - len(f".{PART}") - 32
+#: Maximum bytes of a file's name in the name of its temporary file, which eCryptfs takes up to 143 bytes.
+KEPT = 143 - len(f".{PART}") - 32
 #: Names are UTF-8 in manifests and on object stores. Python's functions accept and return them in the locale's
 #: encoding.
 IS_UTF8 = sys.getfilesystemencoding().lower() == "utf-8"
@@ -439,6 +439,9 @@ class LocalStorage(Storage):
         """Return whether a temporary file belongs to one of these names, which is too long for it."""
         if len(_bytes_of(key.rpartition("/")[2])) < KEPT:
             return False
+        ends = (KEY_SUFFIX[:n] for n in range(1, len(KEY_SUFFIX)))  # of the name of a side file
+        if any(key.endswith(end) and key.removesuffix(end) in keys for end in ends):
+            return True
         return keys.has_beginning(_bytes_of(key).decode(errors="ignore"))  # the last character may be cut
 
 

@@ -228,8 +228,14 @@ class _StoredNames(Container[str]):
         return name in self._names or name.removesuffix(KEY_SUFFIX) in self._names
 
     def has_beginning(self, beginning: str) -> bool:
-        """Return False: no part of an encrypted name is longer than the names that temporary files keep."""
-        return False
+        """Return whether a temporary file with this beginning of its name lies in a folder of the dataset."""
+        folder = beginning.rpartition("/")[0]
+        while folder.endswith("-"):  # a part of the same name
+            folder = folder.rpartition("/")[0]
+        try:
+            return not folder or bool(self._storage.plain(folder))
+        except (InvalidTag, FormatError):
+            return False
 
 
 def refused_names(storage: Storage) -> Iterator[tuple[str, str]]:

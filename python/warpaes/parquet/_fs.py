@@ -89,7 +89,8 @@ class ParquetFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
             fs = url_to_fs(f"{target_protocol}://", **(target_options or {}))[0]
         if getattr(fs, "asynchronous", False):
             raise ValueError("the underlying file system is asynchronous: create it without asynchronous=True")
-        self.fs = fs if self._datasets is None else DatasetFileSystem(fs, self._datasets.names_of)
+        found = self._datasets
+        self.fs = fs if found is None else DatasetFileSystem(fs, found.names_of, found.refresh)
         self.root_marker = fs.root_marker
         self._sizes: dict[str, tuple[Any, int]] = {}
 
