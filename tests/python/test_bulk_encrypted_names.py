@@ -77,6 +77,13 @@ class Named(Case):
         self.assertEqual((status, report["errors"]), (0, 0), report)
         return self.files(self.back)
 
+    def lost(self, key: pathlib.Path) -> tuple[str, ...]:
+        """Remove the manifest; return the options that name the dataset."""
+        dataset = self.load(self.target, key).dataset
+        shutil.rmtree(self.target / manifest.SHARDS)
+        (self.target / manifest.NAME).unlink()
+        return "--dataset", dataset
+
     def names(self, key: pathlib.Path | None = None) -> EncryptedNames:
         there = self.load(self.target, key or self.key)
         assert there.names is not None
@@ -471,13 +478,6 @@ class Hostile(Named):
                 self.assertIn("is not an encrypted name of this dataset", each["error"])
         self.assertEqual(self.files(self.back), self.all)
 
-    def lost(self, key: pathlib.Path) -> tuple[str, ...]:
-        """Remove the manifest; return the options that name the dataset."""
-        dataset = self.load(self.target, key).dataset
-        shutil.rmtree(self.target / manifest.SHARDS)
-        (self.target / manifest.NAME).unlink()
-        return "--dataset", dataset
-
     def test_a_lost_manifest(self) -> None:
         for how in HOW:
             with self.subTest(how):
@@ -763,6 +763,38 @@ class Readers(Named):
         if child == 0:
             os._exit(files.cat_file(path) != self.all["yakyak/xerus.csv"])
         self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_listings_above_datasets(self) -> None:
+        above, clear = self.folder / "above", self.folder / "above/clear"
+        above.mkdir()
+        self.target = above / "hidden"
+        self.encrypt("--envelope", "object")
+        self.assertEqual(bulk("encrypt", "-k", self.key, self.source, clear)[0], 0)
+        files = self.files_of()
+        root = str(above)
+        self.assertEqual(files.ls(root, detail=False), [str(clear), str(self.target)])
+        for name in TREE:
+            both = [f"{clear}/{name}", f"{self.target}/{name}"]
+            self.assertEqual(files.glob(f"{root}/*/{name}"), both)
+        self.assertEqual(files.find(root), sorted(f"{each}/{name}" for each in (clear, self.target) for name in TREE))
+        self.assertEqual(files.du(root), 2 * sum(map(len, self.all.values())))
+        walked = {f"{folder}/{name}" for folder, _, every in files.walk(root) for name in every}
+        self.assertEqual(walked, set(files.find(root)))
+        found = files.find(root, detail=True, withdirs=True)
+        self.assertEqual(found[f"{self.target}/zebra.csv"]["size"], len(self.all["zebra.csv"]))
+        self.assertEqual(found[f"{self.target}/yakyak/walrus"]["type"], "directory")
+
+    def test_listings_of_files_without_a_manifest(self) -> None:
+        """Anyone who removes it could choose the names."""
+        self.encrypt("--envelope", "object")
+        (self.target / "planted.csv").write_bytes(b"")
+        self.lost(self.key)
+        root = str(self.target)
+        for files in (self.files_of(), WarpaesParquet(self.key)):
+            for call in ("ls", "find", "glob", "du", "walk"):
+                with self.subTest(call), self.assertRaisesRegex(InvalidTag, "not an object of a dataset"):
+                    found = getattr(files, call)(f"{root}/*.csv" if call == "glob" else root)
+                    self.fail([*found] if call == "walk" else found)
 
     def test_another_dataset_at_the_same_place(self) -> None:
         self.encrypt()
