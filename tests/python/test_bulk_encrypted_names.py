@@ -527,6 +527,24 @@ class Hostile(Named):
         self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.back)[0], 1)
         self.assertEqual(self.files(self.back), self.all)
 
+    def test_objects_that_adopt_refused(self) -> None:
+        """They are in no list, and readers refuse them as objects that the manifest does not have."""
+        altered, lost = "zebra.csv", "yakyak/xerus.csv"
+        for how in HOW:
+            with self.subTest(how):
+                self.encrypt(*how)
+                path = self.stored(altered)
+                path.write_bytes(path.read_bytes()[:-1])
+                self.stored(lost).unlink()
+                more = ("--encrypted-names", *self.lost(self.key))
+                self.assertEqual(bulk("adopt", "-k", self.key, *more, self.target)[0], 1)
+                _, report = bulk("list", "-k", self.key, self.target)
+                self.assertEqual({each["name"] for each in report["names"]}, {*TREE} - {altered, lost})
+                for name in (altered, lost, f"{lost}.warpaes-key"):
+                    with self.assertRaisesRegex(InvalidTag, "the manifest does not contain it"):
+                        warpaes.open(self.target / name, keyset=f"dataset:{self.key}")
+                shutil.rmtree(self.target)
+
     def test_authentic_names_that_lead_elsewhere(self) -> None:
         """Holders of the names key can make them, but no command follows them."""
         self.encrypt()

@@ -75,7 +75,7 @@ class _Dataset:
         rows = self.shards.get(shard.sha256, lambda: manifest.read(shard))
         at = manifest.place_in(rows, name)
         row = rows[at] if at < len(rows) and manifest.job.plain_name(rows[at]) == name else None
-        return row if row is not None and row.key == key and row.is_sealed else None
+        return row if row is not None and row.key == key and row.is_adopted else None
 
     def associated_data(self, row: Row) -> bytes:
         """Return an object's associated data; the old ones if a rekey must still process the object."""
