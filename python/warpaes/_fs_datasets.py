@@ -8,6 +8,7 @@ from typing import Any
 from fsspec import AbstractFileSystem
 
 from ._fs_names import NamedFileSystem, again
+from ._printable import printable
 from .exceptions import FormatError, InvalidTag
 from .names import EncryptedNames
 
@@ -15,6 +16,8 @@ __all__ = ["BULK_FOLDER", "BULK_SUFFIX", "DatasetFileSystem"]
 
 #: Files of ``warpaes bulk`` in a dataset: its folder, and the names of wrapped keys next to objects.
 BULK_FOLDER, BULK_SUFFIX = ".warpaes-bulk", ".warpaes-key"
+#: Methods that list folders.
+LISTINGS = ("du", "expand_path", "find", "glob", "ls")
 
 
 class _Objects(NamedFileSystem):
@@ -27,6 +30,49 @@ class _Objects(NamedFileSystem):
         """List a folder, without wrapped keys. Raises as NamedFileSystem."""
         found = [each for each in super().ls(path, True, **options) if not each["name"].endswith(BULK_SUFFIX)]
         return found if detail else [entry["name"] for entry in found]
+
+
+class _Outside(AbstractFileSystem):  # type: ignore[misc]
+    """Listings of folders that lie in no dataset, and of the datasets below them.
+
+    A file there belongs to no dataset. Nothing opens it, and anyone may have chosen its name; a dataset that lost its
+    manifest also has such files.
+    """
+
+    cachable = False
+
+    def __init__(self, datasets: DatasetFileSystem) -> None:
+        super().__init__()
+        self._datasets, self.fs = datasets, datasets.fs
+        self.root_marker = self.fs.root_marker
+        self._strip_protocol = self.fs._strip_protocol
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        """List a folder.
+
+        Raises:
+            InvalidTag: There is a file in it.
+        """
+        entries = self.fs.ls(path, detail=True, **options)
+        for entry in entries:
+            if entry["type"] != "directory":
+                raise InvalidTag(
+                    f"{printable(entry['name'])} is not an object of a dataset: no folder above it has a manifest of "
+                    "warpaes bulk"
+                )
+        return entries if detail else [entry["name"] for entry in entries]
+
+    def walk(self, path: str, *positions: Any, **options: Any) -> Any:
+        """Walk the folders below a path. Raises as ``ls``."""
+        there = self._datasets.listing_of(path)
+        if there is self:
+            yield from super().walk(path, *positions, **options)
+        else:
+            yield from there.walk(path, *positions, **options)
+
+    def info(self, path: str, **options: Any) -> Any:
+        """Return the entry of a path."""
+        return self.fs.info(path, **options)
 
 
 def _by_path(name: str) -> Any:
@@ -44,15 +90,18 @@ def _found_by_path(name: str) -> Any:
     """Return such a method, which looks again if it finds nothing and a job has replaced the dataset."""
 
     def method(self: DatasetFileSystem, path: Any, *positions: Any, **options: Any) -> Any:
-        before = self.of(path)
+        of = self.listing_of if name in LISTINGS else self.of
+        before = of(path)
         try:
             if found := getattr(before, name)(path, *positions, **options):
                 return found
         except (FileNotFoundError, FormatError, InvalidTag):
-            if (now := self.current(path)) is before:
+            self.look_again(path)
+            if (now := of(path)) is before:
                 raise
         else:
-            if (now := self.current(path)) is before:
+            self.look_again(path)
+            if (now := of(path)) is before:
                 return found
         return getattr(now, name)(path, *positions, **options)
 
@@ -69,14 +118,14 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
     def __init__(
         self,
         fs: AbstractFileSystem,
-        names_of: Callable[[str], tuple[str, EncryptedNames] | None],
+        names_of: Callable[[str], tuple[str, EncryptedNames | None] | None],
         refresh: Callable[[str], None],
     ) -> None:
         """Make it.
 
         Args:
             fs: The other file system.
-            names_of: Returns the root and the names of the dataset at a path, if they are encrypted.
+            names_of: Returns the root of the dataset at a path, if there is one, and its names, if they are encrypted.
             refresh: Forgets the dataset at a path if its manifest was replaced.
         """
         super().__init__()
@@ -87,6 +136,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         self._strip_protocol = fs._strip_protocol
         self._parent = fs._parent
         self._objects: dict[str, _Objects] = {}
+        self._outside = _Outside(self)
 
     def again(self) -> DatasetFileSystem:
         """Return the same file system for a child of ``fork``, where an asynchronous one does not work."""
@@ -99,9 +149,16 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
             InvalidTag: The manifest of its dataset is refused.
         """
         found = self._names_of(self._first(path))
-        if found is None:
+        return self.fs if found is None else self._objects_of(*found)
+
+    def listing_of(self, path: Any) -> AbstractFileSystem:
+        """Return the file system that lists a path: as ``of``, but outside of datasets it refuses files."""
+        found = self._names_of(self._first(path))
+        return self._outside if found is None else self._objects_of(*found)
+
+    def _objects_of(self, root: str, names: EncryptedNames | None) -> AbstractFileSystem:
+        if names is None:
             return self.fs
-        root, names = found
         objects = self._objects.get(root)
         if objects is None or objects.names is not names:
             objects = self._objects[root] = _Objects(self.fs, root, names)
@@ -111,10 +168,9 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
         first = next(iter(path), "") if isinstance(path, (list, dict)) else path
         return str(self._strip_protocol(first))
 
-    def current(self, path: Any) -> AbstractFileSystem:
-        """Return the file system of a path, by a manifest that is not older than this call. Raises as ``of``."""
+    def look_again(self, path: Any) -> None:
+        """Forget the dataset of a path if a job has replaced its manifest. Raises as ``of``."""
         self._refresh(f"{self._first(path)}/")
-        return self.of(path)
 
     checksum, created, du, exists = map(_found_by_path, ("checksum", "created", "du", "exists"))
     expand_path, find, glob, info = map(_found_by_path, ("expand_path", "find", "glob", "info"))
@@ -126,7 +182,7 @@ class DatasetFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has
     def walk(self, path: Any, *positions: Any, **options: Any) -> Any:
         """Walk the folders below a path."""
         self.exists(path)  # which looks again
-        yield from self.of(path).walk(path, *positions, **options)
+        yield from self.listing_of(path).walk(path, *positions, **options)
 
     def unstrip_protocol(self, name: str) -> str:
         """Return the URL of a path."""

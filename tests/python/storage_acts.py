@@ -127,12 +127,12 @@ def seal(keyset: warpaes.Keyset, content: bytes, associated: bytes) -> bytes:
     return out.getvalue()
 
 
-def _json_places(found: Any) -> list[tuple[Any, Any]]:
+def json_places(found: Any) -> list[tuple[Any, Any]]:
     every = []
     for key, value in list(found.items() if isinstance(found, dict) else enumerate(found)):
         every.append((found, key))
         if isinstance(value, (dict, list)):
-            every += _json_places(value)
+            every += json_places(value)
     return every
 
 
@@ -144,21 +144,38 @@ class Adversary:
 
     # The objects that the attacker inspects.
 
+    def order(self, name: str) -> str:
+        """Return a key that sorts names."""
+        return name
+
     def files(self, wanted: Callable[[str], bool] = lambda name: True) -> list[str]:
-        return sorted(name for name, node in self.place.tree().items() if node[0] == "file" and wanted(name))
+        every = (name for name, node in self.place.tree().items() if node[0] == "file" and wanted(name))
+        return sorted(every, key=self.order)
+
+    def records(self) -> list[str]:
+        """Return the wrapped keys next to objects."""
+        return self.files(lambda name: name.endswith(storage.KEY_SUFFIX))
+
+    def record_of(self, name: str) -> str:
+        """Return where the wrapped key of an object lies, or would lie."""
+        return name + storage.KEY_SUFFIX
 
     def objects(self) -> list[str]:
-        return self.files(lambda name: not name.startswith(FOLDER) and not name.endswith(storage.KEY_SUFFIX))
+        records = set(self.records())
+        return self.files(lambda name: not name.startswith(FOLDER) and name not in records)
 
     def any_file(self, chance: random.Random) -> str | None:
         own = self.files(lambda name: name.startswith(FOLDER))
-        records = self.files(lambda name: name.endswith(storage.KEY_SUFFIX))
-        every = [each for each in (own, records, self.objects()) if each]
+        every = [each for each in (own, self.records(), self.objects()) if each]
         return chance.choice(chance.choice(every)) if every else None
+
+    def future(self) -> list[str]:
+        """Return the names of objects that the owner has or will have."""
+        return [name + self.world.suffix for name in self.world.names]
 
     def name(self, chance: random.Random) -> str:
         """An existing object, or a future one."""
-        return chance.choice([*self.objects(), *(name + self.world.suffix for name in self.world.names)])
+        return chance.choice([*self.objects(), *self.future()])
 
     def alter(self, name: str, content: bytes) -> None:
         node = self.place.tree().get(name)
@@ -166,6 +183,9 @@ class Adversary:
 
     def content(self, name: str) -> bytes:
         return self.place.tree()[name][1]
+
+    def content_or_nothing(self, name: str) -> bytes:
+        return self.place.tree().get(name, ("", b"", 0))[1]
 
     def dataset(self) -> str:
         try:
@@ -192,18 +212,19 @@ class Adversary:
         else:
             data[:0] = chance.randbytes(5)
         self.alter(name, bytes(data))
-        return f"{how} {name}"
+        return f"{how} {self.order(name)}"
 
     def field(self, chance: random.Random) -> str:
         """Change a JSON value of the root, a record or a lock."""
-        names = self.files(lambda name: name.endswith((".json", ".jsonl", storage.KEY_SUFFIX)))
+        names = self.files(lambda name: name.endswith((".json", ".jsonl")))
+        names = sorted({*names, *self.records()}, key=self.order)
         if not names:
             return "nothing"
         name = chance.choice(names)
         text, separator, rest = self.content(name).partition(b"\n")
         try:
             found = json.loads(text)
-            places = _json_places(found)
+            places = json_places(found)
         except (ValueError, AttributeError, RecursionError):
             return "nothing"
         if not places:
@@ -234,7 +255,7 @@ class Adversary:
             inside[key] = chance.choice(values)
         with contextlib.suppress(ValueError):
             self.alter(name, json.dumps(found).encode() + separator + rest)
-        return f"field {key!r} of {name}"
+        return f"field {key!r} of {self.order(name)}"
 
     def swap(self, chance: random.Random) -> str:
         own = chance.random() < 0.3
@@ -243,22 +264,23 @@ class Adversary:
             return "nothing"
         one, two = chance.sample(names, 2)
         a, b = self.content(one), self.content(two)
-        records = [self.place.tree().get(each + storage.KEY_SUFFIX) for each in (one, two)]
+        beside = [self.record_of(each) for each in (one, two)]
+        records = [self.place.tree().get(each) for each in beside]
         self.alter(one, b)
         if chance.random() < 0.7:
             self.alter(two, a)
         if all(records) and chance.random() < 0.5:
-            for name, record in zip((one, two), reversed(records), strict=True):
-                self.place.set(name + storage.KEY_SUFFIX, record)
-        return f"swap {one} and {two}"
+            for name, record in zip(beside, reversed(records), strict=True):
+                self.place.set(name, record)
+        return f"swap {self.order(one)} and {self.order(two)}"
 
     def copy(self, chance: random.Random) -> str:
         name, to = self.any_file(chance), self.name(chance)
         if name is None:
             return "nothing"
-        suffix = chance.choice(["", "", storage.KEY_SUFFIX])
-        self.alter(to + suffix, self.content(name))
-        return f"copy {name} to {to}{suffix}"
+        to = chance.choice([to, to, self.record_of(to)])
+        self.alter(to, self.content(name))
+        return f"copy {self.order(name)} to {self.order(to)}"
 
     def delete(self, chance: random.Random) -> str:
         name = self.any_file(chance)
@@ -268,17 +290,17 @@ class Adversary:
             put(self.place, {}, FOLDER)
             return "delete bulk's folder"
         self.place.set(name, None)
-        return f"delete {name}"
+        return f"delete {self.order(name)}"
 
     def replay(self, chance: random.Random) -> str:
         """Restore an older state of one file."""
         old = chance.choice(self.world.history)
-        names = sorted(name for name, node in old.items() if node[0] == "file")
+        names = sorted((name for name, node in old.items() if node[0] == "file"), key=self.order)
         if not names:
             return "nothing"
         name = chance.choice(names)
         self.alter(name, old[name][1])
-        return f"replay {name}"
+        return f"replay {self.order(name)}"
 
     def roll_back(self, chance: random.Random) -> str:
         """Restore an older state of everything, or of bulk's own folder."""
@@ -296,14 +318,14 @@ class Adversary:
         if kind in ("own", "all"):
             put(self.place, tree, FOLDER if kind == "own" else "")
             return f"{kind} of {which}"
-        suffix = storage.KEY_SUFFIX
-        names = [name for name in tree if not name.startswith(FOLDER) and name.endswith(suffix) == (kind == "record")]
-        names = sorted(name for name in names if tree[name][0] == "file")
+        names = [name for name, node in tree.items() if not name.startswith(FOLDER) and node[0] == "file"]
+        names = [name for name in names if (tree[name][1][:1] == b"[") == (kind == "record")]
         if not names:
             return "nothing"
-        name, to = chance.choice(names), self.name(chance) + (suffix if kind == "record" else "")
+        name, to = chance.choice(sorted(names, key=self.order)), self.name(chance)
+        to = self.record_of(to) if kind == "record" else to
         self.alter(to, tree[name][1])
-        return f"{kind} {name} of {which} to {to}"
+        return f"{kind} {self.order(name)} of {which} to {self.order(to)}"
 
     def forge(self, chance: random.Random) -> str:
         """Plant an object under a key that the attacker has."""
@@ -312,7 +334,7 @@ class Adversary:
         bound = [b"", name.encode(), f"warpaes bulk object {dataset} {name}".encode()]
         keyset = chance.choice(self.world.known)
         self.alter(name, seal(keyset, b"forged", chance.choice(bound)))
-        return f"forge {name}"
+        return f"forge {self.order(name)}"
 
     def plant_record(self, chance: random.Random) -> str:
         """Plant a wrapped data key that the attacker knows, next to an object or instead of a shared one."""
@@ -320,7 +342,7 @@ class Adversary:
         record: dict[str, Any] = {}
         if world.may_wrap and chance.random() < 0.7:
             record = {"key_id": "0" * 32, "template": chance.choice(["AES256_GCM_HKDF_4KB", "AES128_GCM_HKDF_4KB"])}
-            job = self._job()
+            job = self.job()
             record |= {"dataset": self.dataset(), "name": name, "job": job, "attempt": "0" * 16}
             data = keys._record_data(record)
             key = world.planted_key if "256" in record["template"] else world.planted_key[:16]
@@ -330,12 +352,12 @@ class Adversary:
         else:
             return "nothing"
         if chance.random() < 0.7:
-            self.alter(name + storage.KEY_SUFFIX, json.dumps([record]).encode())
+            self.alter(self.record_of(name), json.dumps([record]).encode())
         else:
             self.alter(f"{FOLDER}keys/{record['key_id']}.json", json.dumps(record).encode())
-        return f"plant a record for {name}"
+        return f"plant a record for {self.order(name)}"
 
-    def _job(self) -> str:
+    def job(self) -> str:
         try:
             return str(json.loads(self.content(manifest.NAME).partition(b"\n")[0])["job"]["id"])
         except Exception:
@@ -405,7 +427,7 @@ class Adversary:
         if not self.place.has_links:
             return "nothing"
         tree = self.place.tree()
-        name = chance.choice(sorted(tree) or ["x"]) if chance.random() < 0.8 else self.name(chance)
+        name = chance.choice(sorted(tree, key=self.order) or ["x"]) if chance.random() < 0.8 else self.name(chance)
         outside = self.world.outside
         node: Node = chance.choice(
             [
@@ -419,7 +441,7 @@ class Adversary:
         )
         self.place.set(name, None)
         self.place.set(name, node)
-        return f"{node[0]} {os.fsdecode(node[1])} at {name}"
+        return f"{node[0]} {os.fsdecode(node[1])} at {self.order(name)}"
 
     def mode(self, chance: random.Random) -> str:
         name = self.any_file(chance)

@@ -4,8 +4,8 @@ each.
     PYTHONPATH=build/default/python:tests/python python3 tests/python/storage_adversary.py --runs 10000 --seed 1 [--s3]
 
 The adversary has no key of the owner. The adversary has separate keys, the data keys of a dataset that was made for
-him, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys. After
-each command:
+him, old states of everything, old keys once a rekey has replaced them, and in some runs the right to wrap keys. Some
+datasets have encrypted names (storage_names.py). After each command:
 
 a. what it has written opens under no key that he knows, and has the cipher of the command line;
 b. a decrypt gives what was encrypted, or an exit status that is not 0; no file has other content;
@@ -15,7 +15,8 @@ e. no file has more permissions than before, or than its source;
 f. when the adversary's acts are undone, the same command succeeds;
 g. a failure is one sentence without control characters, and no exception;
 h. an original is removed only if its copy in the target opens to the same content;
-i. warpaes.open gives an object's own content, or raises an exception (local files).
+i. warpaes.open gives an object's own content, or raises an exception (local files);
+j. if names are encrypted, nothing that a command has written shows one, and listings have only names of the owner.
 
 A command may be killed before one of its system calls, lose its storage, or be run by two drivers.
 """
@@ -48,12 +49,15 @@ from typing import Any
 import pyarrow
 import warpaes
 from bulk_case import MEMORY
+from fsspec.implementations.local import LocalFileSystem
 from storage_acts import FOLDER, Adversary, Bucket, Files, Node, Place, Tree, put
+from storage_names import Names, NamesAdversary
 from warpaes import keysources
 from warpaes._printable import printable
 from warpaes.bulk import cli, commands, keys, manifest, storage, stores
 from warpaes.bulk.local import PART, LocalStorage, LocalUpload
 from warpaes.exceptions import FormatError, InvalidTag, KeysetError
+from warpaes.fs import WarpaesFileSystem
 
 #: This takes a quarter of the time of a command with little work.
 make_parser = functools.cache(cli.make_parser)
@@ -68,6 +72,10 @@ SECRET = b"a secret of another user"
 THEIRS = b"for the adversary"
 SKIP = os.environ.get("ADVERSARY_SKIP", "")
 TEMPLATE = "AES256_GCM_HKDF_4KB"
+#: Parts of plain names that nothing else contains.
+WORDS = (b"later", b"shared")
+#: Exceptions that a reader may raise.
+REFUSALS = (OSError, ValueError, FormatError, InvalidTag, KeysetError)
 
 
 class BrokenError(Exception):
@@ -99,7 +107,7 @@ def data_keys(tree: Tree, source: Any) -> tuple[list[dict[str, Any]], list[warpa
     """Return the records of a tree, and the data keys that a source unwraps from them."""
     records, found = [], []
     for name, (kind, content, _) in tree.items():
-        if kind == "file" and (name.endswith(storage.KEY_SUFFIX) or name.startswith(FOLDER + "keys/")):
+        if kind == "file" and (content[:1] == b"[" or name.startswith(FOLDER + "keys/")):
             with contextlib.suppress(Exception):
                 for record in keys.parse_records(content, name):
                     found.append(keyset_of(keys.unwrap([source], record), record["template"]))
@@ -215,6 +223,10 @@ class World:
             "d/later2",
             "later3",
         ]
+        # Random numbers of their own: the other runs stay as they were.
+        self.hidden = Names(random.Random(f"names {seed}").random() < 0.35)
+        self.theirs = Names(self.hidden.hides)  #: of the datasets that are made for the adversary
+        self.names += ["d/shared" + "x" * 80] if self.hidden.hides else []
         self.content = {name: f"{name} {chance.random()}".encode() * chance.choice([1, 1, 400]) for name in self.names}
         self.key = self.new_key()
         self.known = [warpaes.Keyset.generate(TEMPLATE)]
@@ -247,7 +259,7 @@ class World:
         self.earlier: list[warpaes.Keyset] = []
         self.pending: tuple[pathlib.Path, list[str]] | None = None  #: a rekey that has not ended
         self.prepare()
-        self.adversary = Adversary(self)
+        self.adversary = NamesAdversary(self) if self.hidden.hides else Adversary(self)
 
     def new_key(self) -> pathlib.Path:
         path = self.root / f"key{len(list(self.root.glob('key*')))}"
@@ -281,11 +293,11 @@ class World:
             envelope = ["--envelope", self.envelope] if self.envelope else []
             bind = ["--bind-names" if self.bind else "--no-bind-names"]
             made = self.root / name
-            status, _, said = self.run(
-                "encrypt", "-k", str(key), *envelope, *bind, "--template", TEMPLATE, str(theirs), str(made)
-            )
+            words = ["encrypt", "-k", str(key), *self.naming("encrypt"), *envelope, *bind, "--template", TEMPLATE]
+            status, _, said = self.run(*words, str(theirs), str(made))
             assert status == 0, said
-            setattr(self, name, Files(made).tree())
+            setattr(self, name, tree := Files(made).tree())
+            self.theirs.learn(tree, lambda key=key: [source_of(key)], b"")
             shutil.rmtree(made)
         shutil.rmtree(theirs)
         if self.envelope:
@@ -296,6 +308,10 @@ class World:
 
     other: Tree
     hostile: Tree
+
+    def naming(self, command: str) -> list[str]:
+        """Return the option of a command for encrypted names."""
+        return [f"--{command}-names"] if self.hidden.hides else []
 
     # ------------------------------------------------------------------------------------------------- the commands
 
@@ -397,6 +413,7 @@ class World:
         shown = " ".join(words).replace(str(self.root) + "/", "").replace(" ".join(self.options) + " ", "")
         self.log.append(f"{shown} -> {status} {told!r}")
         after = self.place.tree()
+        self.hidden.learn(after, lambda: [source_of(path) for path in self.keys_of_files()], self.planted_key)
         if status not in (0, 1, 2) or (status == 2 and not said.strip()):
             raise BrokenError(f"g: exit status {status}: {said}")
         if "Traceback" in said or not said.replace("\n", "").isprintable() or len(said.strip().split("\n")) > 1:
@@ -407,6 +424,7 @@ class World:
         self.check_removed(originals, after)
         if out is not None:
             self.check_decrypted(status, out, after, "--no-manifest" in words)
+        self.check_listed([each["name"] for each in report.get("names", [])])
         if report.get("manifest_key") and name in ("adopt", "encrypt", "rekey", "rewrap", "verify"):
             self.save, self.pin = int(report["save"]), str(report["manifest_key"])
             self.dataset = self.dataset or str(report["dataset"])
@@ -418,14 +436,17 @@ class World:
         """An original is removed only if its copy decrypts to the same content."""
         now = Files(self.source_folder).tree() if self.source_folder.is_dir() else {}
         for name in [name for name, node in before.items() if node[0] == "file" and name not in now]:
-            sealed = target.get(name + self.suffix, ("", b"", 0))[1]
             self.has_removed = True
             if self.envelope:
                 keysets = self.kept_keys()
             else:
                 keysets = [warpaes.Keyset.parse(path.read_bytes()) for path in self.keys_of_files()]
-            bound = self.associated(name + self.suffix, target)
-            if not any(opens(sealed, keyset, bound, self.content[name]) for keyset in keysets):
+            there = [each for each in self.hidden.of(name + self.suffix) if each in target]
+            if not any(
+                opens(target[each][1], keyset, self.associated(each, target), self.content[name])
+                for each in there
+                for keyset in keysets
+            ):
                 raise BrokenError(f"h: the original of {name} was removed, and its copy does not open to it")
 
     def kept_keys(self) -> list[warpaes.Keyset]:
@@ -462,14 +483,19 @@ class World:
                 if replaced in before and before[replaced][0] == "file":
                     allowed |= before[replaced][2]
                 else:
-                    allowed |= self.modes.get(replaced.removesuffix(self.suffix), 0)
+                    allowed |= self.modes.get(self.hidden.plain(replaced).removesuffix(self.suffix), 0)
+                    for each in self.listed if PART in name else ():  # a temporary file has the beginning of a name
+                        begins = (whole.startswith(replaced) for whole in self.hidden.of(each + self.suffix))
+                        allowed |= self.modes[each] if any(begins) else 0
                 if mode & ~allowed:
                     raise BrokenError(f"e: {command} gave {name} the mode {mode:o}, allowed is {allowed:o}")
             if SECRET in content:
                 raise BrokenError(f"d: {name} contains what a link led to")
+            if self.hidden.hides and any(word in each for word in WORDS for each in (name.encode(), content)):
+                raise BrokenError(f"j: {command} has written {name!r}, which shows a name")
             if (
                 name.startswith(FOLDER)
-                or name.endswith(storage.KEY_SUFFIX)
+                or self.hidden.plain(name).endswith(storage.KEY_SUFFIX)
                 or before.get(name, ("", b"", 0))[1] == content
             ):
                 continue
@@ -513,7 +539,9 @@ class World:
                 raise BrokenError(
                     f"b: decrypt gave {name!r} {content[:40]!r}, and it is {self.content.get(name, b'none')[:40]!r}"
                 )
-            allowed = 0o600 | target.get(name + self.suffix, ("", b"", 0))[2]
+            allowed = 0o600
+            for each in self.hidden.of(name + self.suffix):
+                allowed |= target.get(each, ("", b"", 0))[2]
             if mode & ~allowed:
                 raise BrokenError(f"e: decrypt gave {name} the mode {mode:o}, allowed is {allowed:o}")
         if (
@@ -535,6 +563,9 @@ class World:
         pins = self.checks([])
         pin = f"pin={pins[pins.index('--pin') + 1]};" if "--pin" in pins else ""
         given = [word for word in self.keys_given() if word != "-k"]
+        if self.hidden.hides:
+            self.check_named([f"dataset:{pin}{key}" for key in given], pin)
+            return
         for name, (kind, _, _) in self.place.tree().items():
             if kind not in ("file", "link") or (self.root / "target" / name).is_fifo():
                 continue
@@ -543,13 +574,44 @@ class World:
                 try:
                     with warpaes.open(self.root / "target" / name, keyset=f"dataset:{pin}{key}") as file:
                         content = file.read()
-                except (OSError, ValueError, FormatError, InvalidTag, KeysetError):
+                except REFUSALS:
                     continue
-                if self.content.get(plain) == content or (content == THEIRS and not pin):
+                self.check_content(plain, content, pin)
+
+    def check_content(self, plain: str, content: bytes, pin: str) -> None:
+        if self.content.get(plain) == content or (content == THEIRS and not pin):
+            return
+        if (self.is_adopted or not self.bind) and content in (THEIRS, *self.content.values()):
+            return
+        raise BrokenError(f"i: warpaes.open gave {plain!r} {content[:40]!r}")
+
+    def check_named(self, keysets: list[str], pin: str) -> None:
+        """List the target, and read the objects by their plain names; by any other name there is none."""
+        folder, tree = self.root / "target", self.place.tree()
+        stored = [name for name, node in tree.items() if node[0] in ("file", "link") and not name.startswith(FOLDER)]
+        wanted = {name + self.suffix for name in self.names} | {self.hidden.plain(name) for name in stored}
+        for keyset in keysets:
+            files = WarpaesFileSystem(keyset, fs=LocalFileSystem())
+            with contextlib.suppress(*REFUSALS):
+                # Without a manifest the folder is in no dataset, and anyone may have named its folders.
+                found = files.find(str(folder), withdirs=tree.get(manifest.NAME, ("",))[0] == "file")
+                self.check_listed([pathlib.Path(path).relative_to(folder).as_posix() for path in found])
+            for name in sorted({*wanted, *stored}):
+                if any((folder / each).is_fifo() for each in self.hidden.of(name)):
+                    continue  # opening one waits for a writer
+                try:
+                    with files.open(f"{folder}/{name}", "rb") as file:
+                        content = file.read()
+                except REFUSALS:
                     continue
-                if (self.is_adopted or not self.bind) and content in (THEIRS, *self.content.values()):
-                    continue
-                raise BrokenError(f"i: warpaes.open gave {name!r} {content[:40]!r}")
+                self.check_content(name.removesuffix(self.suffix), content, pin)
+
+    def check_listed(self, names: list[str]) -> None:
+        """Names in a listing are those of objects that the owner has encrypted, and their folders."""
+        objects = {name + self.suffix for name in self.listed}
+        allowed = {*objects, *(each.rpartition("/")[0] for each in objects), "."}
+        if (strange := set(names) - allowed) and not self.hidden.leaked:
+            raise BrokenError(f"j: a listing has {sorted(strange)}")
 
     def keys_given(self) -> list[str]:
         if self.pending is not None and "--new-key" not in self.pending[1]:
@@ -589,13 +651,13 @@ class World:
                 self.listed.append(name)
             self.truths.append(set(self.listed))
             self.has_ended = False
-            bind = ["--bind-names" if self.bind else "--no-bind-names"]
+            bind = ["--bind-names" if self.bind else "--no-bind-names", *self.naming("encrypt")]
             suffix = ["--suffix", self.suffix] if self.suffix else []
             update = [] if first else ["--update"]
             words = ["encrypt", *self.keys_given(), *envelope, *bind, *suffix, *update]
             return [*words, *self.checks(words), *self.options, str(self.source_folder), self.target_url]
         if kind in ("adopt", "bare"):
-            bind = ["--bind-names" if self.bind else "--no-bind-names"]
+            bind = ["--bind-names" if self.bind else "--no-bind-names", *self.naming("encrypted")]
             dataset = ["--dataset", self.dataset]
             if kind == "adopt":
                 return ["adopt", *self.keys_given(), *dataset, *bind, *self.options, self.target_url]
@@ -627,6 +689,9 @@ class World:
         if kind == "verify":
             words = ["verify", *self.keys_given()]
             return [*words, *self.checks(words), *self.options, self.target_url]
+        if self.hidden.hides and chance.random() < 0.7:
+            words = ["list", *self.keys_given(), *self.naming("encrypted")]
+            return [*words, *self.checks(words), self.target_url]
         return ["status", *self.keys_given(), *self.options[6:], self.target_url]
 
     def one(self, kind: str, chance: random.Random, fault: Away | Killed | str) -> tuple[int, list[str]]:
@@ -661,13 +726,14 @@ class World:
         if kind in ("rekey", "rewrap") and self.pending is not None:
             if kind == "rekey":
                 for name, (what, content, _) in self.place.tree().items():
-                    if what != "file" or name.startswith(FOLDER) or name.endswith(storage.KEY_SUFFIX):
+                    if what != "file" or name.startswith(FOLDER) or content[:1] == b"[":
                         continue
                     if any(opens(content, keyset, self.associated(name, self.place.tree())) for keyset in self.earlier):
                         raise BrokenError(f"c: after a rekey with exit status 0 {name} opens under an earlier key")
                 # Keys of the same keyset that the owner still trusts are not given to the adversary.
                 found = self.earlier if self.envelope or "--new-key" in self.pending[1] else []
                 self.known += found
+                self.hidden.leaked = self.hidden.leaked or bool(found and not self.envelope)
                 self.may_make_objects = self.may_make_objects or bool(self.envelope and found)
                 self.leaked += [each for each in self.earlier if each not in found]
                 self.bind = True  # a rekey binds objects to their names

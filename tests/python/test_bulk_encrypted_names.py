@@ -77,6 +77,13 @@ class Named(Case):
         self.assertEqual((status, report["errors"]), (0, 0), report)
         return self.files(self.back)
 
+    def lost(self, key: pathlib.Path) -> tuple[str, ...]:
+        """Remove the manifest; return the options that name the dataset."""
+        dataset = self.load(self.target, key).dataset
+        shutil.rmtree(self.target / manifest.SHARDS)
+        (self.target / manifest.NAME).unlink()
+        return "--dataset", dataset
+
     def names(self, key: pathlib.Path | None = None) -> EncryptedNames:
         there = self.load(self.target, key or self.key)
         assert there.names is not None
@@ -471,13 +478,6 @@ class Hostile(Named):
                 self.assertIn("is not an encrypted name of this dataset", each["error"])
         self.assertEqual(self.files(self.back), self.all)
 
-    def lost(self, key: pathlib.Path) -> tuple[str, ...]:
-        """Remove the manifest; return the options that name the dataset."""
-        dataset = self.load(self.target, key).dataset
-        shutil.rmtree(self.target / manifest.SHARDS)
-        (self.target / manifest.NAME).unlink()
-        return "--dataset", dataset
-
     def test_a_lost_manifest(self) -> None:
         for how in HOW:
             with self.subTest(how):
@@ -526,6 +526,24 @@ class Hostile(Named):
         del self.all["yakyak/xerus.csv"]
         self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.back)[0], 1)
         self.assertEqual(self.files(self.back), self.all)
+
+    def test_objects_that_adopt_refused(self) -> None:
+        """They are in no list, and readers refuse them as objects that the manifest does not have."""
+        altered, lost = "zebra.csv", "yakyak/xerus.csv"
+        for how in HOW:
+            with self.subTest(how):
+                self.encrypt(*how)
+                path = self.stored(altered)
+                path.write_bytes(path.read_bytes()[:-1])
+                self.stored(lost).unlink()
+                more = ("--encrypted-names", *self.lost(self.key))
+                self.assertEqual(bulk("adopt", "-k", self.key, *more, self.target)[0], 1)
+                _, report = bulk("list", "-k", self.key, self.target)
+                self.assertEqual({each["name"] for each in report["names"]}, {*TREE} - {altered, lost})
+                for name in (altered, lost, f"{lost}.warpaes-key"):
+                    with self.assertRaisesRegex(InvalidTag, "the manifest does not contain it"):
+                        warpaes.open(self.target / name, keyset=f"dataset:{self.key}")
+                shutil.rmtree(self.target)
 
     def test_authentic_names_that_lead_elsewhere(self) -> None:
         """Holders of the names key can make them, but no command follows them."""
@@ -763,6 +781,38 @@ class Readers(Named):
         if child == 0:
             os._exit(files.cat_file(path) != self.all["yakyak/xerus.csv"])
         self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_listings_above_datasets(self) -> None:
+        above, clear = self.folder / "above", self.folder / "above/clear"
+        above.mkdir()
+        self.target = above / "hidden"
+        self.encrypt("--envelope", "object")
+        self.assertEqual(bulk("encrypt", "-k", self.key, self.source, clear)[0], 0)
+        files = self.files_of()
+        root = str(above)
+        self.assertEqual(files.ls(root, detail=False), [str(clear), str(self.target)])
+        for name in TREE:
+            both = [f"{clear}/{name}", f"{self.target}/{name}"]
+            self.assertEqual(files.glob(f"{root}/*/{name}"), both)
+        self.assertEqual(files.find(root), sorted(f"{each}/{name}" for each in (clear, self.target) for name in TREE))
+        self.assertEqual(files.du(root), 2 * sum(map(len, self.all.values())))
+        walked = {f"{folder}/{name}" for folder, _, every in files.walk(root) for name in every}
+        self.assertEqual(walked, set(files.find(root)))
+        found = files.find(root, detail=True, withdirs=True)
+        self.assertEqual(found[f"{self.target}/zebra.csv"]["size"], len(self.all["zebra.csv"]))
+        self.assertEqual(found[f"{self.target}/yakyak/walrus"]["type"], "directory")
+
+    def test_listings_of_files_without_a_manifest(self) -> None:
+        """Anyone who removes it could choose the names."""
+        self.encrypt("--envelope", "object")
+        (self.target / "planted.csv").write_bytes(b"")
+        self.lost(self.key)
+        root = str(self.target)
+        for files in (self.files_of(), WarpaesParquet(self.key)):
+            for call in ("ls", "find", "glob", "du", "walk"):
+                with self.subTest(call), self.assertRaisesRegex(InvalidTag, "not an object of a dataset"):
+                    found = getattr(files, call)(f"{root}/*.csv" if call == "glob" else root)
+                    self.fail([*found] if call == "walk" else found)
 
     def test_another_dataset_at_the_same_place(self) -> None:
         self.encrypt()

@@ -1,4 +1,7 @@
-"""Each part opens the files of each other part, from every kind of place: generated from two lists."""
+"""Each part opens the files of each other part, from every kind of place: generated from lists of both.
+
+Three matrices: single files, trees whose names are encrypted, and datasets of warpaes bulk.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from collections.abc import Iterator
@@ -21,6 +25,7 @@ from support import needed
 from warpaes import Keyset, keysources
 from warpaes._keyset_places import MANAGERS
 from warpaes.fs import WarpaesFileSystem
+from warpaes.names import EncryptedNames
 
 WORD = "correct horse"
 
@@ -32,6 +37,17 @@ PLACES = [
 ]  # fmt: skip
 OWN = ["passphrase=word;own:", "kek=kek;own:", "kek=env:MATRIX_KEK;kek-aad=x;own:"]
 
+
+#: Places of a key that only wraps the data keys of datasets.
+WRAPPING = ["kek", "env:MATRIX_KEK", "exec:cat kek"]
+#: Kinds of datasets: their data keys, and their names.
+DATASETS = [
+    (*envelope, *names)
+    for envelope in ((), ("--envelope", "job"), ("--envelope", "object"))
+    for names in ((), ("--encrypt-names",))
+]
+#: The plain path of the file in a tree or a dataset.
+NAMED = "a folder/the tensor"
 
 #: A keyset with a passphrase prompt; only for parts whose prompt a program can answer.
 ASKED = ["passphrase:locked", "passphrase:env:MATRIX_LOCKED"]
@@ -54,6 +70,8 @@ class Part:
     """Writes the file ``plain`` under the keyset at a place, and reads such a file."""
 
     own = True  #: opens the keyset in front of a file
+    trees = True  #: writes and reads trees whose names are encrypted
+    datasets = True  #: reads objects of datasets
     asks = False  #: asks the test for a passphrase
 
     def __init__(self, folder: str) -> None:
@@ -68,6 +86,18 @@ class Part:
 
     def read_all(self, place: str, names: list[str]) -> list[bytes]:
         return [self.read(place, name) for name in names]
+
+    def write_named(self, place: str, root: str) -> None:
+        """Write NAMED into a tree with encrypted names."""
+        raise NotImplementedError
+
+    def read_named(self, place: str, root: str) -> bytes:
+        """Read NAMED in a tree with encrypted names."""
+        raise NotImplementedError
+
+    def read_object(self, place: str, dataset: str) -> bytes:
+        """Read the object NAMED of a dataset."""
+        raise NotImplementedError
 
 
 class Program(Part):
@@ -88,9 +118,25 @@ class Command(Program):
     def read(self, place: str, name: str) -> bytes:
         return self.run("WARPAES", "decrypt", place, "--no-sync", name)
 
+    def write_named(self, place: str, root: str) -> None:
+        self.run("WARPAES", "encrypt", place, "--no-sync", "--encrypt-names", "--output-dir", root, "a folder")
+
+    def read_named(self, place: str, root: str) -> bytes:
+        return self.run("WARPAES", "cat", place, "--encrypted-names", "--name", NAMED, root)
+
+    def read_object(self, place: str, dataset: str) -> bytes:
+        """Decrypt the dataset by ``warpaes bulk``, which finds the Python package."""
+        with opened(place) as (name, descriptors), tempfile.TemporaryDirectory() as folder:
+            command = [os.environ["WARPAES"], "bulk", "decrypt", "-q", "-k", name, dataset, folder]
+            environment = os.environ | {"WARPAES_PYTHON": sys.executable}
+            ran = subprocess.run(command, capture_output=True, pass_fds=descriptors, check=False, env=environment)
+            if ran.returncode != 0:
+                raise AssertionError((place, ran.stderr.decode()))
+            return pathlib.Path(folder, NAMED).read_bytes()
+
 
 class C(Program):
-    own, asks = False, True
+    own, asks, datasets = False, True, False
     program = "WARPAES_MATRIX_C"
 
     def write(self, place: str, name: str) -> None:
@@ -98,6 +144,12 @@ class C(Program):
 
     def read(self, place: str, name: str) -> bytes:
         return self.run(self.program, "read", place, name)
+
+    def write_named(self, place: str, root: str) -> None:
+        self.run(self.program, "write-named", place, "plain", root, *NAMED.split("/"))
+
+    def read_named(self, place: str, root: str) -> bytes:
+        return self.run(self.program, "read-named", place, root, *NAMED.split("/"))
 
 
 class Cpp(C):
@@ -121,6 +173,29 @@ class Open(Part):
             content: bytes = file.read()
         return content
 
+    def write_named(self, place: str, root: str) -> None:
+        with opened(place) as (name, _):
+            keyset = Keyset.load(name)
+        names = EncryptedNames(keyset)
+        path, bound = pathlib.Path(root, names.encrypt(NAMED)), names.associated_data(NAMED)
+        path.parent.mkdir(parents=True)
+        with warpaes.open(path, "wb", keyset=keyset, associated_data=bound) as file:
+            file.write(self.text)
+
+    def read_named(self, place: str, root: str) -> bytes:
+        with opened(place) as (name, _):
+            keyset = Keyset.load(name)
+        names = EncryptedNames(keyset)
+        path, bound = pathlib.Path(root, names.encrypt(NAMED)), names.associated_data(NAMED)
+        with warpaes.open(path, keyset=keyset, associated_data=bound) as file:
+            content: bytes = file.read()
+        return content
+
+    def read_object(self, place: str, dataset: str) -> bytes:
+        with opened(place) as (name, _), warpaes.open(f"{dataset}/{NAMED}", keyset=f"dataset:{name}") as file:
+            content: bytes = file.read()
+        return content
+
 
 class Fsspec(Part):
     asks = True
@@ -136,6 +211,30 @@ class Fsspec(Part):
             content: bytes = files.cat_file(f"{self.folder}/{name}")
         return content
 
+    def _tree(self, place: str, root: str) -> WarpaesFileSystem:
+        root = f"{self.folder}/{root}"
+        return WarpaesFileSystem(place, fs=LocalFileSystem(), encrypted_names=root, skip_instance_cache=True)
+
+    def write_named(self, place: str, root: str) -> None:
+        with opened(place) as (name, _):
+            files = self._tree(name, root)
+        files.makedirs(f"{self.folder}/{root}/a folder")
+        files.pipe_file(f"{self.folder}/{root}/{NAMED}", self.text)
+
+    def read_named(self, place: str, root: str) -> bytes:
+        with opened(place) as (name, _):
+            files = self._tree(name, root)
+        ((path, content),) = files.cat(files.find(f"{self.folder}/{root}")).items()
+        assert path == f"{self.folder}/{root}/{NAMED}", path
+        return bytes(content)
+
+    def read_object(self, place: str, dataset: str) -> bytes:
+        with opened(place) as (name, _):
+            files = WarpaesFileSystem(f"dataset:{name}", fs=LocalFileSystem(), skip_instance_cache=True)
+        ((path, content),) = files.cat(files.find(f"{self.folder}/{dataset}")).items()
+        assert path == f"{self.folder}/{dataset}/{NAMED}", path
+        return bytes(content)
+
 
 class Safetensors(Open):
     """Tensors, by the package safetensors; the text is a file of its format."""
@@ -146,15 +245,27 @@ class Safetensors(Open):
             file.write(needed("safetensors.numpy").save(tensors))
 
     def read(self, place: str, name: str) -> bytes:
-        tensors = needed("safetensors.numpy").load(super().read(place, name))
-        content: bytes = needed("safetensors.numpy").save(tensors)
+        return self._parsed(super().read(place, name))
+
+    def read_named(self, place: str, root: str) -> bytes:
+        return self._parsed(super().read_named(place, root))
+
+    def read_object(self, place: str, dataset: str) -> bytes:
+        return self._parsed(super().read_object(place, dataset))
+
+    @staticmethod
+    def _parsed(text: bytes) -> bytes:
+        content: bytes = needed("safetensors.numpy").save(needed("safetensors.numpy").load(text))
         return content
 
 
 class Bulk(Part):
-    """Folders with one object; if another part reads it, it is bound neither to its name nor to a manifest."""
+    """Folders with one object; if another part reads it, it is bound neither to its name nor to a manifest.
 
-    own = False
+    Trees with encrypted names are only of the other parts: bulk encrypts the names of datasets.
+    """
+
+    own = trees = False
 
     def write(self, place: str, name: str) -> None:
         with opened(place) as (keyset, _), tempfile.TemporaryDirectory() as folder:
@@ -174,6 +285,19 @@ class Bulk(Part):
             if bulk("decrypt", "-k", keyset, "--no-manifest", "--no-bind-names", source, target)[0] != 0:
                 raise AssertionError((place, "bulk decrypt"))
             return [pathlib.Path(target, name).read_bytes() for name in names]
+
+    @staticmethod
+    def write_dataset(place: str, kind: tuple[str, ...], dataset: str) -> None:
+        with opened(place) as (keyset, _), tempfile.TemporaryDirectory() as source:
+            shutil.copytree("a folder", f"{source}/a folder")
+            if bulk("encrypt", "-k", keyset, *kind, source, dataset)[0] != 0:
+                raise AssertionError((place, kind))
+
+    def read_object(self, place: str, dataset: str) -> bytes:
+        with opened(place) as (keyset, _), tempfile.TemporaryDirectory() as folder:
+            if bulk("decrypt", "-k", keyset, dataset, folder)[0] != 0:
+                raise AssertionError((place, "bulk decrypt"))
+            return pathlib.Path(folder, NAMED).read_bytes()
 
 
 PARTS: dict[str, type[Part]] = {
@@ -208,6 +332,8 @@ class Matrix(unittest.TestCase):
             os.chmod(name, 0o600)
         self.text = needed("safetensors.numpy").save({"tensor": needed("numpy").arange(19000, dtype="f4")})
         pathlib.Path("plain").write_bytes(self.text)
+        os.mkdir("a folder")
+        pathlib.Path(NAMED).write_bytes(self.text)
         variables = {
             "MATRIX_KEYSET": files["clear"].decode(),
             "MATRIX_LOCKED": files["locked"].decode(),
@@ -247,6 +373,57 @@ class Matrix(unittest.TestCase):
         asking = sum(part.asks for part in parts.values())
         fast = len(PLACES) - slow
         self.assertEqual(cells, len(parts) * (len(parts) * fast + slow) + asking * len(ASKED))
+
+    def test_trees_with_encrypted_names(self) -> None:
+        """The same with trees; a place with a passphrase reads the tree of one part."""
+        parts = {name: part for name, part in self.parts().items() if part.trees}
+        cells = 0
+        for writer, part in parts.items():
+            for i, place in enumerate(PLACES):
+                part.write_named(place, f"{writer}-tree-{i}")
+        for n, (reader, part) in enumerate(parts.items()):
+            for i, place in enumerate(PLACES):
+                for shift, writer in enumerate(parts):
+                    if "passphrase" in place and shift != (n + i) % len(parts):
+                        continue
+                    with self.subTest(writer=writer, reader=reader, place=place):
+                        tree = f"{writer}-tree-{(i + shift + 1) % len(PLACES)}"
+                        self.assertEqual(part.read_named(place, tree), self.text)
+                        cells += 1
+        slow = sum("passphrase" in place for place in PLACES)
+        self.assertEqual(cells, len(parts) * (len(parts) * (len(PLACES) - slow) + slow))
+
+    def test_datasets(self) -> None:
+        """Every part but C and C++ reads every kind of dataset at every place, also at others than it was written.
+
+        A place with a passphrase has datasets of one kind. The command, whose Python starts for each, reads one of
+        each place.
+        """
+        parts = {name: part for name, part in self.parts().items() if part.datasets}
+        cells, wanted = 0, 0
+        for places, kinds in ((PLACES, DATASETS), (WRAPPING, DATASETS[2:])):
+            for i, place in enumerate(places):
+                few = [kinds[i % len(kinds)]] if "passphrase" in place else kinds
+                for k, kind in enumerate(few):
+                    dataset = f"dataset-{len(places)}-{i}-{k}"
+                    Bulk.write_dataset(place, kind, dataset)
+                    for shift, (reader, part) in enumerate(parts.items()):
+                        at = place if "passphrase" in place else places[(i + shift + k) % len(places)]
+                        at = place if "passphrase" in at else at
+                        if reader == "command" and k:
+                            continue
+                        wanted += 1
+                        with self.subTest(reader=reader, place=at, kind=kind):
+                            self.assertEqual(part.read_object(at, dataset), self.text)
+                            cells += 1
+        self.assertEqual(cells, wanted)
+        self.assertGreater(cells, 200)
+
+    def test_c_names_the_parts_that_read_datasets(self) -> None:
+        parts = self.parts()
+        for name in parts.keys() & {"C", "C++"}:
+            with self.assertRaisesRegex(AssertionError, "dataset:"):
+                parts[name].read("dataset:clear", "plain")
 
     def test_keysets_in_front_of_files(self) -> None:
         """Parts that use one keyset for all files refuse ``own:`` with a sentence about it."""

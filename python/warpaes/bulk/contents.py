@@ -37,7 +37,7 @@ class Contents(Run):
         names = [
             {"name": row.key, "stored": self.target.stored(row.key), "bytes": row.size, "state": row.state}
             for row in self._wanted()
-            if not row.error or row.is_sealed
+            if row.is_adopted or not (row.error or row.is_sealed)
         ]
         return {
             "command": "list",

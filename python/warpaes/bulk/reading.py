@@ -75,7 +75,7 @@ class _Dataset:
         rows = self.shards.get(shard.sha256, lambda: manifest.read(shard))
         at = manifest.place_in(rows, name)
         row = rows[at] if at < len(rows) and manifest.job.plain_name(rows[at]) == name else None
-        return row if row is not None and row.key == key and row.is_sealed else None
+        return row if row is not None and row.key == key and row.is_adopted else None
 
     def associated_data(self, row: Row) -> bytes:
         """Return an object's associated data; the old ones if a rekey must still process the object."""
@@ -154,8 +154,8 @@ class Datasets:
         with self._ready():
             return self._of(path)
 
-    def names_of(self, path: str) -> tuple[str, EncryptedNames] | None:
-        """Return the folder and the names of the dataset that a path lies in, if its names are encrypted.
+    def names_of(self, path: str) -> tuple[str, EncryptedNames | None] | None:
+        """Return the folder of the dataset at or above a path, if there is one, and its names, if they are encrypted.
 
         Raises as ``key_of``, but not if there is no dataset.
         """
@@ -167,7 +167,7 @@ class Datasets:
                 except FileNotFoundError:
                     return None
             names = dataset.manifest.names
-            return None if names is None else (dataset.root, names.names)
+            return dataset.root, None if names is None else names.names
 
     @contextlib.contextmanager
     def _ready(self) -> Iterator[None]:

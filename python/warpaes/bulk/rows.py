@@ -51,6 +51,11 @@ class Row:
         """Whether the object is in the target."""
         return self.state in (DONE, REMOVED)
 
+    @property
+    def is_adopted(self) -> bool:
+        """Whether the object is in the target, and no adopt must still authenticate it, or has refused it."""
+        return self.is_sealed and self.todo != "adopt"
+
 
 def order(name: str) -> bytes:
     """Return the sort key of names: their bytes."""
