@@ -51,7 +51,11 @@ class Tensor:
         return steps if dimension is None else steps[dimension]
 
     def storage_offset(self) -> int:
-        return 0
+        whole = self.array
+        while whole.base is not None:
+            whole = whole.base
+        offset: int = (self.array.ctypes.data - whole.ctypes.data) // self.array.itemsize
+        return offset
 
     def numpy(self) -> Any:
         return self.array
@@ -74,11 +78,21 @@ class Tensor:
         assert made.size == 0 or np.shares_memory(made, self.array), "a view is not a copy"
         return Tensor(made)
 
+    def as_strided(self, size: tuple[int], stride: tuple[int], begin: int) -> Tensor:
+        """Bytes of the memory that this is a part of."""
+        whole = self.array
+        while whole.base is not None:
+            whole = whole.base
+        return Tensor(whole.reshape(-1)[begin : begin + size[0]])
+
     def copy_(self, other: Tensor, non_blocking: bool = False) -> None:
         self.array[...] = other.array
 
     def zero_(self) -> None:
         self.array[...] = 0
+
+    def __int__(self) -> int:
+        return int(self.array)
 
     def __len__(self) -> int:
         return len(self.array)

@@ -221,7 +221,7 @@ class Transfers(Case):
             self.assertEqual(self.block(0, 16), [bytes(self.used[at]) for at in self.refs[0]])
             self.worker.get_finished()
             self.cells()[:] = kept
-        self.cells()[b, row : row + 4] ^= 1  # only selects the key, of which there is one
+        self.cells()[b, row : row + 4] ^= 1  # it only selects one of the keys
         self.load(self.keys("abc"), list(range(12, 24)), [12, 0], [0, 0])
         self.assertEqual(self.block(0, 16), self.block(0, 4))
         self.cells()[[a, c]] = kept[[c, a]]
