@@ -7,7 +7,6 @@ A backend in this file moves the bytes, because no machine of the tests has GPUD
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import pathlib
 import sys
@@ -51,9 +50,10 @@ def made_up_lmcache() -> None:
 
 
 class Memory:
-    """A backend that reads and writes at once, in a file of this process."""
+    """A backend that reads and writes at once, in a slab of this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, torch: Any) -> None:
+        self.torch, self.memory = torch, lambda address, size: None
         self.slab, self.calls = bytearray(), list[tuple[str, int, int]]()
         self.path, self.lacking = "slab", 0
 
@@ -64,12 +64,13 @@ class Memory:
     def read_async(self, base: int, size: int, place: int, offset: int, stream: int) -> Any:
         self.calls.append(("read", place, size))
         got = size - self.lacking
-        ctypes.memmove(base + offset, bytes(self.slab[place : place + got]), got)
+        data = self.torch.frombuffer(self.slab[place : place + got], dtype=self.torch.uint8)
+        self.memory(base + offset, got).copy_(data)
         return types.SimpleNamespace(bytes_done=got)
 
     def write_async(self, base: int, size: int, place: int, offset: int, stream: int) -> Any:
         self.calls.append(("write", place, size))
-        self.slab[place : place + size] = ctypes.string_at(base + offset, size)
+        self.slab[place : place + size] = self.memory(base + offset, size).cpu().numpy().tobytes()
         return types.SimpleNamespace(bytes_done=size)
 
     def __getattr__(self, name: str) -> Any:
@@ -95,13 +96,15 @@ class Slab(unittest.TestCase):
         self.torch: Any = importlib.import_module("torch")
         factory = importlib.import_module("lmcache.v1.gpu_connector._gds_backends")
         module = importlib.import_module("lmcache.v1.gpu_connector.gds_backends.encrypted")
-        self.below = Memory()
+        self.below = Memory(self.torch)
         create = unittest.mock.patch.object(factory, "create_backend", lambda name: self.below, create=True)
         with create:
             self.backend = module.Backend()
+        self.below.memory = self.backend.memory
         folder = self.enterContext(tempfile.TemporaryDirectory())
         self.handle = self.backend.open_slab(folder, 1 << 17, True)
-        self.buffer = self.torch.empty(5 * REGION, dtype=self.torch.uint8)
+        device = "cuda" if self.torch.cuda.is_available() else "cpu"
+        self.buffer = self.torch.empty(5 * REGION, dtype=self.torch.uint8, device=device)
         self.address = self.buffer.data_ptr()
         for begin in range(0, 5 * REGION, REGION):
             self.backend.register_buffer(self.buffer[begin : begin + REGION])
@@ -120,7 +123,7 @@ class Slab(unittest.TestCase):
         self.buffer[at : at + len(data)].copy_(self.torch.frombuffer(bytearray(data), dtype=self.torch.uint8))
 
     def content(self, at: int, size: int) -> bytes:
-        found: bytes = self.buffer[at : at + size].numpy().tobytes()
+        found: bytes = self.buffer[at : at + size].cpu().numpy().tobytes()
         return found
 
     def write(self, slab: int, data: bytes, at: int) -> None:
