@@ -250,6 +250,7 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
                 job.end.synchronize()
             self._check(job)
 
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
     def shutdown(self) -> None:
         """Wait for all transfers, wipe the buffers and release the host memory."""
         for lane in self._lanes:

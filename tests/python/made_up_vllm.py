@@ -150,7 +150,10 @@ class SharedOffloadRegion:
         import torch
 
         shape = (num_chunks, kv_bytes_per_chunk)
-        self.base = self.memories.setdefault(engine_id, torch.empty(shape, dtype=torch.int8))
+        if engine_id not in self.memories:
+            self.memories[engine_id] = torch.empty(shape, dtype=torch.int8)
+            self.memories[engine_id].zero_()
+        self.base = self.memories[engine_id]
         self.place, self.is_closed = slice(rank * cpu_page_size, (rank + 1) * cpu_page_size), False
 
     def create_next_worker_view(self, size: int) -> Any:

@@ -169,7 +169,7 @@ class Transfers(Case):
         for number in range(8):
             for page in self.block(0, number):
                 for at in range(0, len(page) - 16, 16):
-                    self.assertNotIn(page[at : at + 16], whole)
+                    self.assertFalse(page[at : at + 16] in whole, (number, at))
 
     def test_parts(self) -> None:
         """More chunks than a buffer has rows, so both buffers are used several times."""
