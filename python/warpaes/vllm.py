@@ -324,20 +324,25 @@ class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no t
         self.failed.update(int(block) for plan in job.plans for block in plan.blocks[np.isin(plan.chunks, bad)])
 
 
-class _Names:
-    """What a manager adds to its specs of transfers: the keys of their chunks, which the worker's seals bind."""
+def _with_names(manager: OffloadingManager) -> OffloadingManager:
+    """Let a manager's transfers have ``names``: the keys of their chunks, which the worker's seals bind."""
+    load, store = manager.prepare_load, manager.prepare_store
 
-    def prepare_load(self, keys: Collection[bytes], req_context: Any) -> Any:
+    def prepare_load(keys: Collection[bytes], req_context: Any) -> Any:
         keys = list(keys)
-        spec = super().prepare_load(keys, req_context)  # type: ignore[misc]
+        spec = load(keys, req_context)
         spec.names = keys
         return spec
 
-    def prepare_store(self, keys: Collection[bytes], req_context: Any) -> Any:
-        output = super().prepare_store(keys, req_context)  # type: ignore[misc]
+    def prepare_store(keys: Collection[bytes], req_context: Any) -> Any:
+        output = store(keys, req_context)
         if output is not None:
             output.store_spec.names = list(output.keys_to_store)
         return output
+
+    # vLLM's spec makes the manager with all its tiers, so a subclass of each would repeat that code.
+    manager.prepare_load, manager.prepare_store = prepare_load, prepare_store
+    return manager
 
 
 class _Encrypted:
@@ -359,6 +364,7 @@ class _Encrypted:
                 "kv_connector_extra_config: name the place of a keyset by 'keyset' or by WARPAES_KEYSET; chunks in "
                 "other tiers are read by other processes"
             )
+        self._named: OffloadingManager | None = None
         size = config.worker_kv_bytes_per_block
         super().__init__(  # type: ignore[call-arg]
             replace(
@@ -371,10 +377,9 @@ class _Encrypted:
 
     def get_manager(self) -> OffloadingManager:
         """Return vLLM's manager; its transfers have the keys of their chunks in addition."""
-        manager = super().get_manager()  # type: ignore[misc]
-        if not isinstance(manager, _Names):
-            manager.__class__ = type(f"Encrypted{type(manager).__name__}", (_Names, type(manager)), {})
-        return manager
+        if self._named is None:
+            self._named = _with_names(super().get_manager())  # type: ignore[misc]
+        return self._named
 
     def create_worker(self, kv_caches: Any) -> EncryptingWorker:
         """Return a worker that encrypts, with the memory of vLLM's shared region."""

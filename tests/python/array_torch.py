@@ -52,7 +52,7 @@ class Tensor:
 
     def storage_offset(self) -> int:
         whole = self.array
-        while whole.base is not None:
+        while isinstance(whole.base, np.ndarray):
             whole = whole.base
         offset: int = (self.array.ctypes.data - whole.ctypes.data) // self.array.itemsize
         return offset
@@ -81,7 +81,7 @@ class Tensor:
     def as_strided(self, size: tuple[int], stride: tuple[int], begin: int) -> Tensor:
         """Bytes of the memory that this is a part of."""
         whole = self.array
-        while whole.base is not None:
+        while isinstance(whole.base, np.ndarray):
             whole = whole.base
         return Tensor(whole.reshape(-1)[begin : begin + size[0]])
 

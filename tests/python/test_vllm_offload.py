@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import pathlib
+import pickle
 import tempfile
 import time
 import types
@@ -68,6 +69,7 @@ class Case(unittest.TestCase):
         self.enterContext(unittest.mock.patch.dict(os.environ, environment, clear=True))
         self.context = self.base.ReqContext("request")
         self.enterContext(unittest.mock.patch.object(self.ours, "PART_BYTES", 1 << 16))
+        self.enterContext(unittest.mock.patch.object(self.ours, "_all_workers_barrier", lambda: None))
 
     # The other side: vLLM's configuration, KV caches and transfers.
 
@@ -123,13 +125,14 @@ class Case(unittest.TestCase):
     def store(self, keys: list[Any], *transfer: Any) -> Any:
         output = self.manager.prepare_store(keys, self.context)
         self.assertEqual(output.keys_to_store, keys)
-        self.assertTrue(self.worker.submit_store(1, self.transfer(*transfer), output.store_spec))
+        sent = pickle.loads(pickle.dumps(output.store_spec))  # from the scheduler to the worker
+        self.assertTrue(self.worker.submit_store(1, self.transfer(*transfer), sent))
         self.finish(1)
         self.manager.complete_store(keys, self.context)
         return output.store_spec.block_ids.tolist()
 
     def load(self, keys: list[Any], *transfer: Any, **options: Any) -> None:
-        spec = self.manager.prepare_load(keys, self.context)
+        spec = pickle.loads(pickle.dumps(self.manager.prepare_load(keys, self.context)))
         self.assertTrue(self.worker.submit_load(2, spec, self.transfer(*transfer), **options))
         self.finish(2)
 
