@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     struct llama_model_params params = llama_model_default_params();
     params.load_mode = LLAMA_LOAD_MODE_NONE; /* the stream has no descriptor, so it cannot be mapped */
     struct llama_model* const model = llama_model_load_from_file_ptr(stream, params);
-    /* An altered segment is an error of fread, which llama.cpp reports; the library says which segment it is. */
+    /* An altered segment is an error of fread, which llama.cpp reports. The message names the segment. */
     if (model == NULL) die(ferror(stream) ? warpaes_last_error() : "llama.cpp does not load the model");
     fclose(stream); /* before the engine is destroyed */
     warpaes_engine_destroy(engine);

@@ -25,7 +25,7 @@ _NOT_PICKLED = "an open file cannot be pickled: send its path and the place of i
 
 
 def _has_buffer(data: Any) -> bool:
-    """Whether an object is for Python's own reads, which also refuse what is neither a buffer nor a tensor."""
+    """Return whether Python reads into an object itself: a buffer, or an object that it refuses."""
     try:
         memoryview(data).release()
     except (TypeError, BufferError):

@@ -189,7 +189,7 @@ class Slab(unittest.TestCase):
             self.transfer("read", 0, 8192, 0)
         self.assertEqual(self.content(0, 8192), bytes(8192))
         self.below.lacking = 0
-        self.transfer("read", 0, 4096, 0)  # a part of what was written as one
+        self.transfer("read", 0, 4096, 0)  # only the beginning of one write
         with self.assertRaisesRegex(FormatError, "authenticated as one"):
             self.transfer("read", 0, 8192, 0)
 

@@ -93,7 +93,7 @@ class Workers(unittest.TestCase):
         self.processes: set[bytes] = set()
 
     def take(self, found: list[bytes], count: int) -> None:
-        """Values of a worker, none of which there was before."""
+        """Check that all values of a worker are new."""
         self.processes |= {value for value in found if value.startswith(b"process ")}
         made = [value for value in found if not value.startswith(b"process ")]
         self.assertEqual(len(made), count)

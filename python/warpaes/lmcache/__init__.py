@@ -113,7 +113,7 @@ def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
 if "warpaes" not in get_registered_serde_types():
     register_serde_factory("warpaes", create_serde)
 
-with contextlib.suppress(ImportError):  # an LMCache without backends of GDS, or without what they need
+with contextlib.suppress(ImportError):  # an LMCache without backends of GDS, or without their packages
     from lmcache.v1.gpu_connector import gds_backends
 
     _folder = str(pathlib.Path(__file__).with_name("gds_backends"))

@@ -119,7 +119,7 @@ class _Handle(GDSHandle):  # type: ignore[misc]
         return self._below.write_async(buf_base, size, file_offset, buf_offset, raw_stream)
 
     def read_async(self, buf_base: int, size: int, file_offset: int, buf_offset: int, raw_stream: int) -> Any:
-        """Enqueue a read, decrypt what is complete, and wait for it: LMCache looks at no result of a read.
+        """Enqueue a read, decrypt the complete parts, and wait for them: LMCache does not check the results of reads.
 
         Raises:
             InvalidTag: The slab is not as it was written; the buffer is wiped. LMCache computes the object again.
