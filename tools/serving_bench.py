@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -356,6 +357,54 @@ def scan_here(folder: Path, reader: str, device: str) -> None:
 # ---------------------------------------------------------------------------------------------------------- KV blocks
 
 
+def vllm_chunks(bench: Bench, plain: torch.Tensor) -> dict[str, Callable[[], Any]]:
+    """Transfers of the same blocks as chunks of vLLM, each of the pages of up to 32 layers, and checks of them.
+
+    Without vLLM, with classes of the tests that have its contract.
+    """
+    if importlib.util.find_spec("vllm") is None:
+        sys.path.append(str(ROOT / "tests/python"))
+        importlib.import_module("made_up_vllm").install()
+    base: Any = importlib.import_module("vllm.v1.kv_offload.base")
+    from warpaes.vllm import EncryptingWorker
+
+    count, size = plain.shape
+    layers = min(32, size // 64)
+    pages = [part.contiguous().view(torch.int8) for part in plain.chunk(layers, 1)]
+    page = pages[0].shape[1]
+    refs = [base.CanonicalKVCacheRef(layer, page) for layer in range(layers)]
+    caches = base.CanonicalKVCaches([base.CanonicalKVCacheTensor(each, page) for each in pages], [refs])
+    host = torch.empty((count, size + 256), dtype=torch.int8, pin_memory=bench.on_gpu)
+    blocks = kv.Blocks(warpaes.Keyset.generate())
+    worker = EncryptingWorker(caches, host, 1, blocks, lambda key: kv.ObjectName(key, "model", 0, 0, ""))
+    names = [number.to_bytes(8, "big") for number in range(count)]
+    chunks = SimpleNamespace(block_ids=np.arange(count), names=names)
+    gpu = base.GPULoadStoreSpec(list(range(count)), [count], [0])
+
+    def ended() -> None:
+        worker.wait({1})
+        worker.get_finished()
+
+    def store() -> None:
+        worker.submit_store(1, gpu, chunks)
+        ended()
+
+    def load() -> None:
+        worker.submit_load(1, chunks, gpu)
+        ended()
+
+    store()
+    for each in pages:
+        each.zero_()
+    load()
+    if not all(torch.equal(each, part.view(torch.int8)) for each, part in zip(pages, plain.chunk(layers, 1))):
+        raise ValueError("other chunks came back")
+    return {
+        "store of vLLM's chunks, gathered first": store,
+        "fetch of vLLM's chunks, put back": load,
+    }
+
+
 def kv_blocks(bench: Bench) -> None:
     """Copies of KV blocks to page-locked memory and back: bare, and with encryption, in turns."""
     count, size = bench.blocks, bench.block_bytes
@@ -392,6 +441,7 @@ def kv_blocks(bench: Bench) -> None:
         "bare copy from the host": lambda: staging.copy_(host, non_blocking=True),
         "fetch: decrypted while copied": lambda: blocks.fetch(host, seals, names, staging),
         "encryption alone": lambda: blocks.encrypt(staging, names),
+        **vllm_chunks(bench, plain),
     }
     taken: dict[str, list[float]] = {what: [] for what in works}
     for _ in range(20 * bench.samples + 1):

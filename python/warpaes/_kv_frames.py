@@ -121,9 +121,13 @@ class Frames:
         """Number of bytes that a frame adds to its plaintext."""
         return self._header + TAG_BYTES
 
+    def has_key(self, number: int) -> bool:
+        """Whether the keyset has an enabled key of this ID."""
+        return number in self._secrets
+
     def check_key_id(self, number: int) -> None:
         """Raise FormatError unless the keyset has a key of this ID."""
-        if number not in self._secrets:
+        if not self.has_key(number):
             raise FormatError(f"the frame is under the key {number}, which is not in the keyset")
 
     def cipher(self, number: int, tenant: str, encryptions: int = 0) -> AESGCM:

@@ -140,6 +140,16 @@ class RawReader(io.RawIOBase):
         self._position = self._next = at + got
         return got
 
+    def fill(self, at: int, tensor: Any) -> int:
+        """Fill a tensor from byte ``at`` on; return the number of bytes."""
+        self._check_open()
+        if at >= self._size:
+            return 0
+        try:
+            return self.reader.read_into(at, tensor)
+        except InvalidTag as error:
+            raise self._named(error) from None
+
     def _named(self, error: Exception) -> Exception:
         return error if self._path is None else named(error, self._path)
 

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NoReturn, SupportsIndex
+from typing import Any, NoReturn, SupportsIndex, cast
 
 from . import _closing
 from ._file_objects import flush, keeps_no_view, why_not_created, write_all
@@ -22,6 +22,15 @@ __all__ = ["Keyset", "Reader", "SealedReader", "SealedTextWriter", "SealedWriter
 
 
 _NOT_PICKLED = "an open file cannot be pickled: send its path and the place of its keyset, and open it there"
+
+
+def _has_buffer(data: Any) -> bool:
+    """Return whether Python reads into an object itself: a buffer, or an object that it refuses."""
+    try:
+        memoryview(data).release()
+    except (TypeError, BufferError):
+        return not any(hasattr(data, name) for name in ("data_ptr", "__cuda_array_interface__", "__dlpack__"))
+    return True
 
 
 class SealedReader(io.BufferedReader):
@@ -60,6 +69,35 @@ class SealedReader(io.BufferedReader):
             ValueError: The source cannot seek, and its end has not been read.
         """
         return self.reader.size
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer or a tensor from the position on; return the number of bytes, fewer only at the end.
+
+        Args:
+            buffer: A contiguous writable buffer, or a tensor in host or device memory: PyTorch's, or an object with
+                ``__cuda_array_interface__`` or ``__dlpack__``. A GPU decrypts whole segments into its memory, and host
+                memory only has the plaintext of the segments that are read in part.
+
+        Raises:
+            InvalidTag: A segment was altered; a tensor is wiped.
+            io.UnsupportedOperation: A tensor is to be filled from a source that cannot seek.
+            ValueError: The file is closed.
+        """
+        return super().readinto(buffer) if _has_buffer(buffer) else self._fill(buffer)
+
+    def readinto1(self, buffer: Any) -> int:
+        """Fill a buffer from one read of the source, or a tensor as ``readinto`` does."""
+        return super().readinto1(buffer) if _has_buffer(buffer) else self._fill(buffer)
+
+    def _fill(self, tensor: Any) -> int:
+        if not self.seekable():
+            raise io.UnsupportedOperation(
+                "the source of this file cannot seek: read into host memory, and copy it with warpaes.copy"
+            )
+        raw, at = cast(RawReader, self.raw), self.tell()
+        got = raw.fill(at, tensor)
+        self.seek(at + got)
+        return got
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Refuse to be pickled."""

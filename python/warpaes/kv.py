@@ -56,6 +56,10 @@ class Seals:
         """Return the IV of a block."""
         return self.ivs[_slice(number, IV_BYTES)]
 
+    def header(self, number: int) -> bytes:
+        """Return a block's part of ``bytes()`` without its tag, which follows. This does not wait."""
+        return _HEADER.pack(self.key_ids[number], self.iv(number))
+
     def select(self, numbers: Sequence[int]) -> Seals:
         """Return the seals of some blocks, with tags in host memory. This waits for the tags."""
         tags = bytes(self.tags.cpu().numpy())
@@ -66,10 +70,7 @@ class Seals:
     def __bytes__(self) -> bytes:
         """Return all seals as bytes, ``ENTRY_BYTES`` for each block. This waits for the tags."""
         tags = bytes(self.tags.cpu().numpy())
-        return b"".join(
-            _HEADER.pack(key_id, self.iv(number)) + tags[_slice(number, TAG_BYTES)]
-            for number, key_id in enumerate(self.key_ids)
-        )
+        return b"".join(self.header(number) + tags[_slice(number, TAG_BYTES)] for number in range(len(self)))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Seals:
@@ -88,7 +89,7 @@ class Seals:
     def frame(self, number: int, ciphertext: bytes) -> bytes:
         """Return the frame 2 of a block. This waits for the tags."""
         tag = bytes(self.tags.cpu().numpy()[_slice(number, TAG_BYTES)])
-        return b"\x02" + _HEADER.pack(self.key_ids[number], self.iv(number)) + ciphertext + tag
+        return b"\x02" + self.header(number) + ciphertext + tag
 
 
 def _slice(number: int, size: int) -> slice:
@@ -118,6 +119,15 @@ class Blocks:
     def __init__(self, keyset: Keyset | str) -> None:
         """Use a keyset, or its place as for ``Keyset.load``; the primary key encrypts."""
         self._frames = Frames.of_keyset(as_keyset(keyset))
+
+    @property
+    def primary(self) -> int:
+        """The ID of the key that encrypts."""
+        return self._frames.primary
+
+    def has_key(self, key_id: int) -> bool:
+        """Whether the keyset has an enabled key of this ID."""
+        return self._frames.has_key(key_id)
 
     def encrypt(
         self, data: Any, names: Sequence[ObjectName], *, out: Any = None, stream: torch.cuda.Stream | None = None

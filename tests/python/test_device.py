@@ -482,6 +482,58 @@ class Files(unittest.TestCase):
         self.assertEqual(reader.read_into(0, out), 20_000)
         self.assertEqual(bytes_of(out, 0, 20_000), text(20_000))
 
+    def test_readinto_of_a_file_object(self) -> None:
+        """Tensors and buffers in turns, from the position on; an altered file, and one that cannot seek."""
+        keyset, plain = warpaes.Keyset.generate("AES128_GCM_HKDF_4KB"), text(20_000)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "sealed")
+            with warpaes.open(path, "wb", keyset=keyset) as file:
+                file.write(plain)
+            out, host = Memory(9000, "device"), bytearray(100)
+            fake_torch.install()
+            tensor = fake_torch.empty(9000, dtype=fake_torch.DType(1), device="cuda")
+            with warpaes.open(path, keyset=keyset) as file:
+                self.assertEqual((file.readinto(host), bytes(host)), (100, plain[:100]))
+                self.assertEqual((file.readinto(Part(out, 0, 9000)), file.tell()), (9000, 9100))
+                self.assertEqual(bytes_of(out, 0, 9000), plain[100:9100])
+                self.assertEqual(file.read(10), plain[9100:9110])
+                self.assertEqual((file.readinto1(tensor), file.tell()), (9000, 18_110))
+                self.assertEqual(bytes_of(tensor.owner, 0, 9000), plain[9110:18_110])
+                self.assertEqual((file.readinto(out), file.tell()), (1890, 20_000))
+                self.assertEqual(bytes_of(out, 0, 1890), plain[18_110:])
+                self.assertEqual(file.readinto(out), 0)
+                file.seek(1)
+                self.assertEqual(file.readinto(Part(out, 0, 4)), 4)
+                self.assertEqual(bytes_of(out, 0, 4), plain[1:5])
+                with self.assertRaisesRegex(BufferError, "read-only"):
+                    file.readinto(Part(out, 0, 4, writable=False))
+                with self.assertRaises(TypeError):
+                    file.readinto("text")
+            with self.assertRaisesRegex(ValueError, "closed"):
+                file.readinto(out)
+            content = bytearray(pathlib.Path(path).read_bytes())
+            forward = warpaes.open(io.BufferedReader(Pipe(bytes(content))), keyset=keyset)
+            with self.assertRaisesRegex(io.UnsupportedOperation, "warpaes.copy"):
+                forward.readinto(out)
+            content[6000] ^= 1
+            pathlib.Path(path).write_bytes(content)
+            with warpaes.open(path, keyset=keyset) as file, self.assertRaisesRegex(exceptions.InvalidTag, path):
+                file.readinto(out)
+            self.assertEqual(bytes_of(out, 0, 9000), bytes(9000))
+
+
+class Pipe(io.RawIOBase):
+    """Bytes that cannot be read again."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self.data.readinto(buffer)
+
 
 class Weights(unittest.TestCase):
     """Encrypted tensors from a file to the device: long ones, short ones read together, and some in clear."""

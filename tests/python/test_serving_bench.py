@@ -42,6 +42,8 @@ class ServingBench(unittest.TestCase):
                 ("kv", "store: encrypted while copied"),
                 ("kv", "fetch: decrypted while copied"),
                 ("kv", "bare copy to the host"),
+                ("kv", "store of vLLM's chunks, gathered first"),
+                ("kv", "fetch of vLLM's chunks, put back"),
             },
         )
         hits = {row["what"]: row["hits"] for row in record["rows"] if row["part"] == "scan"}

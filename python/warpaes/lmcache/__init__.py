@@ -5,14 +5,16 @@ LMCache's buffers, and writes the same frame, or one that binds the object's key
 
     {"type": "fs", "base_path": "/cache", "serde": {"type": "warpaes", "keyset": "/etc/kv.json"}}
 
-``python -m warpaes.lmcache MODULE ARGUMENTS`` registers it and runs a module of LMCache. docs/kv-caches.md describes
-it.
+``python -m warpaes.lmcache MODULE ARGUMENTS`` registers it and runs a module of LMCache. It also adds ``encrypted`` to
+the backends of LMCache's GDS L1, which encrypts on the GPU. docs/kv-caches.md describes both.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import pathlib
 from typing import Any
 
 from lmcache.v1.distributed.serde.async_processor import AsyncSerdeProcessor
@@ -110,3 +112,10 @@ def create_serde(options: dict[str, Any]) -> AsyncSerdeProcessor:
 
 if "warpaes" not in get_registered_serde_types():
     register_serde_factory("warpaes", create_serde)
+
+with contextlib.suppress(ImportError):  # an LMCache without backends of GDS, or without their packages
+    from lmcache.v1.gpu_connector import gds_backends
+
+    _folder = str(pathlib.Path(__file__).with_name("gds_backends"))
+    if _folder not in gds_backends.__path__:
+        gds_backends.__path__.append(_folder)

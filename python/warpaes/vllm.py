@@ -1,0 +1,503 @@
+"""KV blocks that a GPU encrypts before vLLM's offloading connector copies them to host memory, files or object stores.
+
+    vllm serve MODEL --kv-transfer-config '{"kv_connector": "EncryptedOffloadingConnector", "kv_role": "kv_both",
+      "kv_connector_module_path": "warpaes.vllm", "kv_connector_extra_config": {"cpu_bytes_to_use": 8589934592,
+      "spec_name": "EncryptedOffloadingSpec", "spec_module_path": "warpaes.vllm"}}'
+
+Subclasses of vLLM's classes, without a change of vLLM: docs/kv-caches.md describes them. An offloaded chunk is one
+block of ``warpaes.kv``: the pages of all layers, then the chunk's seal. vLLM's managers and tiers only see ciphertext.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from vllm.distributed.kv_transfer.kv_connector.v1.offloading_connector import OffloadingConnector
+from vllm.v1.kv_offload.base import (
+    OffloadingManager,
+    OffloadingWorker,
+    TransferResult,
+    get_offload_block_hash,
+    get_offload_group_idx,
+)
+from vllm.v1.kv_offload.cpu.shared_offload_region import SharedOffloadRegion
+from vllm.v1.kv_offload.cpu.spec import CPUOffloadingSpec
+from vllm.v1.kv_offload.tiering.spec import TieringOffloadingSpec
+
+from . import kv
+from ._kv_frames import TAG_BYTES
+from ._native import Keyset
+from .exceptions import InvalidTag
+
+__all__ = ["EncryptedOffloadingConnector", "EncryptedOffloadingSpec", "EncryptedTieringSpec", "EncryptingWorker"]
+
+#: Bytes that vLLM reserves for each GPU block and worker in addition to the block: a chunk's seal is in them.
+ROOM_BYTES = 256
+#: Bytes that are encrypted at once. A direction has two such buffers on the GPU.
+PART_BYTES = 16 << 20
+_IDLE: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+
+
+class _Plan(NamedTuple):
+    """The place of each GPU block of a transfer in the chunks of this transfer, for one group of layers."""
+
+    group: int
+    blocks: Any  #: numbers of GPU blocks
+    chunks: Any  #: for each block, the index of its chunk in the transfer
+    places: Any  #: for each block, its number in the chunk
+
+
+def _plans(gpu: Any, count: int, blocks_per_chunk: int) -> list[_Plan]:
+    """Return the plans of a transfer of ``count`` chunks.
+
+    ``gpu`` is its GPULoadStoreSpec. A group's first block may be any of its chunk's: vLLM leaves out blocks before a
+    sliding window, and those that the GPU still has.
+    """
+    found, begin, first = [], 0, 0
+    for group, (size, index) in enumerate(zip(gpu.group_sizes, gpu.block_indices, strict=True)):
+        if size:
+            at = np.arange(size) + index % blocks_per_chunk
+            chunks = first + at // blocks_per_chunk
+            found.append(_Plan(group, gpu.block_ids[begin : begin + size], chunks, at % blocks_per_chunk))
+            first = int(chunks[-1]) + 1
+        begin += size
+    if first != count:
+        raise ValueError(f"a transfer has blocks of {first} chunks and names {count}")
+    return found
+
+
+@dataclass
+class _Job:
+    number: int
+    nbytes: int
+    start: Any  #: an event of the GPU, or None
+    end: Any
+    plans: Sequence[_Plan] = ()
+    statuses: Any = None  #: of a load that has not been checked
+
+
+class _Lane:
+    """A direction: its transfers in their order, and two buffers with a stream each.
+
+    One is copied while the other is encrypted or decrypted.
+    """
+
+    def __init__(self, device: torch.device, row_bytes: int) -> None:
+        self.jobs: deque[_Job] = deque()
+        self.rows = max(1, PART_BYTES // row_bytes)
+        self._device, self._row_bytes = device, row_bytes
+        self._streams: list[Any] = []
+        self._buffers: list[Tensor] = []
+
+    def begin(self) -> tuple[Any, Iterator[tuple[contextlib.AbstractContextManager[None], Tensor]]]:
+        """Return an event, and without end the buffers in turns: what makes their stream current, and the buffer.
+
+        The work begins after the current stream's.
+        """
+        if not self._buffers:
+            shape = (self.rows, self._row_bytes)
+            self._buffers = [torch.empty(shape, dtype=torch.int8, device=self._device) for _ in range(2)]
+            self._streams = [torch.cuda.Stream(self._device) for _ in range(2)] if self._device.type == "cuda" else []
+        for stream in self._streams:
+            stream.wait_stream(torch.cuda.current_stream(self._device))
+        contexts = [torch.cuda.stream(stream) for stream in self._streams] or [_IDLE, _IDLE]
+        return self._event(), itertools.cycle(zip(contexts, self._buffers))
+
+    def end(self) -> Any:
+        """Return an event after the work of both streams, or None if there is none to wait for."""
+        if self._streams:
+            self._streams[0].wait_stream(self._streams[1])
+        return self._event()
+
+    def close(self) -> None:
+        """Wait for all transfers, and wipe the buffers."""
+        for job in self.jobs:
+            if job.end is not None:
+                job.end.synchronize()
+        self.jobs.clear()
+        for buffer in self._buffers:
+            buffer.zero_()
+        self._buffers, self._streams = [], []
+
+    def _event(self) -> Any:
+        return self._streams[0].record_event(torch.cuda.Event(enable_timing=True)) if self._streams else None
+
+
+class EncryptingWorker(OffloadingWorker):  # type: ignore[misc]  # vLLM has no types here
+    """Moves chunks between a GPU and host memory, encrypted. For one thread at a time, like vLLM's worker.
+
+    A chunk in host memory is the ciphertext of its pages, in the order of the tensors, then the 32 bytes of its seal.
+    """
+
+    def __init__(
+        self,
+        kv_caches: Any,
+        host: Tensor,
+        blocks_per_chunk: int,
+        blocks: kv.Blocks,
+        name: Callable[[bytes], kv.ObjectName],
+        release: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Make a worker.
+
+        Args:
+            kv_caches: vLLM's CanonicalKVCaches.
+            host: Memory of chunks: int8 of shape (chunks, bytes of a chunk), with room for the pages and 32 bytes.
+            blocks_per_chunk: Number of GPU blocks in a chunk.
+            blocks: Encrypts and decrypts.
+            name: Returns the name that the seal binds, for vLLM's key of a chunk.
+            release: ``shutdown`` calls it when no transfer uses ``host`` any more.
+
+        Raises:
+            ValueError: The memory of a chunk is too short.
+        """
+        self._refs, self._per_chunk = kv_caches.group_data_refs, blocks_per_chunk
+        pages = [each.tensor.view(torch.int8).view(-1, each.page_size_bytes) for each in kv_caches.tensors]
+        self._row = blocks_per_chunk * sum(each.page_size_bytes for each in kv_caches.tensors)
+        needed = self._row + kv.Seals.ENTRY_BYTES
+        if len(host) and host.shape[1] < needed:
+            raise ValueError(f"host: a chunk has {host.shape[1]} bytes, and takes {needed} with its seal")
+        # Pages are gathered by words, because a GPU moves an element in each thread.
+        sizes = [self._row, *(ref.page_size_bytes for refs in self._refs for ref in refs)]
+        sizes += [step for each in pages for step in (each.shape[1], each.stride(0), each.storage_offset())]
+        self._word = torch.int64 if all(size % 8 == 0 for size in sizes) else torch.int8
+        self._pages = [each.view(self._word) for each in pages]
+        self._host, self._bytes = host, host.numpy()
+        self._blocks, self._name, self._release = blocks, name, release
+        self._device = pages[0].device
+        self._store, self._load, self._expedited = (_Lane(self._device, self._row) for _ in range(3))
+        #: GPU blocks that were wiped because their chunk is not authentic. None: such a chunk raises InvalidTag.
+        self.failed: set[int] | None = None
+
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
+    def submit_store(self, job_id: int, src_spec: Any, dst_spec: Any) -> bool:
+        """Encrypt chunks and copy them to host memory; return True at once.
+
+        Raises:
+            ValueError: ``dst_spec`` has no names: it was not made by a manager of these specs.
+            Error: The key has encrypted as many chunks as it may.
+        """
+        chunks, names = self._named(dst_spec)
+        plans, lane = _plans(src_spec, len(chunks), self._per_chunk), self._store
+        start, buffers = lane.begin()
+        for part in self._parts(lane, chunks):
+            context, buffer = next(buffers)
+            with context:
+                rows = buffer[: len(chunks[part])]
+                rows.zero_()  # some chunks have fewer blocks than they have room for
+                for cells, pages, blocks, places, size in self._pieces(plans, part, rows):
+                    cells[(*places, slice(size))] = pages[blocks, :size]
+                self._seal(rows, chunks[part], names[part])
+        lane.jobs.append(_Job(job_id, self._row * len(chunks), start, lane.end()))
+        return True
+
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
+    def submit_load(self, job_id: int, src_spec: Any, dst_spec: Any, expedited: bool = False) -> bool:
+        """Copy chunks from host memory and decrypt them; return True at once.
+
+        A chunk that is not authentic is found when the transfer has ended: ``get_finished`` or ``wait`` raises
+        InvalidTag, or ``failed`` gets its GPU blocks. They are wiped.
+
+        Raises:
+            ValueError: ``src_spec`` has no names.
+        """
+        chunks, names = self._named(src_spec)
+        plans, lane = _plans(dst_spec, len(chunks), self._per_chunk), self._expedited if expedited else self._load
+        statuses = torch.empty(len(chunks), dtype=torch.int32, pin_memory=self._device.type == "cuda")
+        start, buffers = lane.begin()
+        for part in self._parts(lane, chunks):
+            context, buffer = next(buffers)
+            with context:
+                rows = buffer[: len(chunks[part])]
+                for row, chunk in zip(rows, chunks[part]):
+                    row.copy_(self._host[chunk, : self._row], non_blocking=True)
+                found = self._blocks.decrypt(rows, self._seals(chunks[part]), names[part])
+                for cells, pages, blocks, places, size in self._pieces(plans, part, rows):
+                    pages[blocks, :size] = cells[(*places, slice(size))]
+                statuses[part].copy_(found, non_blocking=True)
+        lane.jobs.append(_Job(job_id, self._row * len(chunks), start, lane.end(), plans, statuses))
+        return True
+
+    def get_finished(self) -> list[Any]:
+        """Return the results of transfers that have ended, as vLLM's TransferResult.
+
+        Raises:
+            InvalidTag: A chunk is not authentic, and ``failed`` is None.
+        """
+        results = []
+        for lane in self._lanes:
+            while lane.jobs and (lane.jobs[0].end is None or lane.jobs[0].end.query()):
+                job = lane.jobs.popleft()
+                self._check(job)
+                seconds = None if job.end is None else job.start.elapsed_time(job.end) / 1000
+                results.append(TransferResult(job.number, True, job.nbytes, seconds))
+        return results
+
+    def wait(self, job_ids: set[int]) -> None:
+        """Wait for transfers; exceptions are those of ``get_finished``."""
+        for job in [job for lane in self._lanes for job in lane.jobs if job.number in job_ids]:
+            if job.end is not None:
+                job.end.synchronize()
+            self._check(job)
+
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
+    def shutdown(self) -> None:
+        """Wait for all transfers, wipe the buffers and release the host memory."""
+        for lane in self._lanes:
+            lane.close()
+        self._host = self._bytes = None
+        release, self._release = self._release, lambda: None
+        release()
+
+    @property
+    def _lanes(self) -> tuple[_Lane, ...]:
+        return self._store, self._load, self._expedited
+
+    def _named(self, spec: Any) -> tuple[list[int], list[kv.ObjectName]]:
+        """Return the chunks of a transfer and their names."""
+        names = getattr(spec, "names", None)
+        if names is None or len(names) != len(spec.block_ids):
+            raise ValueError("the transfer has no names of its chunks: use a spec of warpaes.vllm as spec_name")
+        return spec.block_ids.tolist(), [self._name(name) for name in names]
+
+    @staticmethod
+    def _parts(lane: _Lane, chunks: list[int]) -> list[slice]:
+        return [slice(begin, min(begin + lane.rows, len(chunks))) for begin in range(0, len(chunks), lane.rows)]
+
+    def _pieces(self, plans: list[_Plan], part: slice, rows: Tensor) -> Iterator[tuple[Any, ...]]:
+        """Yield for each layer its cells in ``rows``, its pages, the blocks, their cells, and words of a page."""
+        words = rows.view(self._word)
+        begins = itertools.accumulate((self._per_chunk * each.shape[1] for each in self._pages), initial=0)
+        starts = list(begins)
+        for plan in plans:
+            chosen = (plan.chunks >= part.start) & (plan.chunks < part.stop)
+            if not chosen.any():
+                continue
+            blocks, chunks, places = (
+                torch.from_numpy(each[chosen].astype(np.int64)).to(self._device, non_blocking=True)
+                for each in (plan.blocks, plan.chunks - part.start, plan.places)
+            )
+            for ref in self._refs[plan.group]:
+                pages = self._pages[ref.tensor_idx]
+                cells = words[:, starts[ref.tensor_idx] : starts[ref.tensor_idx + 1]]
+                cells = cells.view(len(rows), self._per_chunk, pages.shape[1])
+                yield cells, pages, blocks, (chunks, places), ref.page_size_bytes // self._word.itemsize
+
+    def _seal(self, rows: Tensor, chunks: list[int], names: list[kv.ObjectName]) -> None:
+        """Encrypt rows, and copy them and their seals to their chunks."""
+        seals = self._blocks.encrypt(rows, names)
+        begin, end = self._row, self._row + kv.Seals.ENTRY_BYTES
+        for number, chunk in enumerate(chunks):
+            header = np.frombuffer(seals.header(number), np.int8)
+            self._bytes[chunk, begin : begin + len(header)] = header
+            self._host[chunk, :begin].copy_(rows[number], non_blocking=True)
+            tag = seals.tags[TAG_BYTES * number : TAG_BYTES * (number + 1)].view(torch.int8)
+            self._host[chunk, begin + len(header) : end].copy_(tag, non_blocking=True)
+
+    def _seals(self, chunks: list[int]) -> kv.Seals:
+        begin, end = self._row, self._row + kv.Seals.ENTRY_BYTES
+        seals = kv.Seals.from_bytes(b"".join(self._bytes[chunk, begin:end].tobytes() for chunk in chunks))
+        # The ID of a key is not authenticated. Under the primary key a chunk of an unknown key is not authentic.
+        seals.key_ids = [number if self._blocks.has_key(number) else self._blocks.primary for number in seals.key_ids]
+        return seals
+
+    def _check(self, job: _Job) -> None:
+        """Look at the statuses of a load that has ended."""
+        if job.statuses is None:
+            return
+        bad = np.flatnonzero(job.statuses.numpy())
+        job.statuses = None
+        if bad.size == 0:
+            return
+        if self.failed is None:
+            raise InvalidTag(f"KV cache: {bad.size} of the chunks of a load are not authentic")
+        self.failed.update(int(block) for plan in job.plans for block in plan.blocks[np.isin(plan.chunks, bad)])
+
+
+def _with_names(manager: OffloadingManager) -> OffloadingManager:
+    """Let a manager's transfers have ``names``: the keys of their chunks, which the worker's seals bind."""
+    load, store = manager.prepare_load, manager.prepare_store
+
+    def prepare_load(keys: Collection[bytes], req_context: Any) -> Any:
+        keys = list(keys)
+        spec = load(keys, req_context)
+        spec.names = keys
+        return spec
+
+    def prepare_store(keys: Collection[bytes], req_context: Any) -> Any:
+        output = store(keys, req_context)
+        if output is not None:
+            output.store_spec.names = list(output.keys_to_store)
+        return output
+
+    # vLLM's spec makes the manager with all its tiers, so a subclass of each would repeat that code.
+    manager.prepare_load, manager.prepare_store = prepare_load, prepare_store
+    return manager
+
+
+class _Encrypted:
+    """The difference between vLLM's specs and ours."""
+
+    _needs_keyset = False
+
+    def __init__(self, config: Any) -> None:
+        """Take vLLM's OffloadingConfig.
+
+        Raises:
+            ValueError: ``canonical_layout`` is set, or a keyset is needed and missing.
+        """
+        if config.canonical_layout:
+            raise ValueError("canonical_layout: encrypted chunks have no layout that other topologies read")
+        self._keyset = config.extra_config.get("keyset") or os.environ.get("WARPAES_KEYSET")
+        if self._needs_keyset and not self._keyset:
+            raise ValueError(
+                "kv_connector_extra_config: name the place of a keyset by 'keyset' or by WARPAES_KEYSET; chunks in "
+                "other tiers are read by other processes"
+            )
+        self._named: OffloadingManager | None = None
+        size = config.worker_kv_bytes_per_block
+        super().__init__(  # type: ignore[call-arg]
+            replace(
+                config,
+                worker_kv_bytes_per_block=size + ROOM_BYTES if size else 0,
+                replicated_layout=False,  # each worker encrypts its own copy
+                parallel=replace(config.parallel, is_parallelism_agnostic=False),
+            )
+        )
+
+    def get_manager(self) -> OffloadingManager:
+        """Return vLLM's manager; its transfers have the keys of their chunks in addition."""
+        if self._named is None:
+            self._named = _with_names(super().get_manager())  # type: ignore[misc]
+        return self._named
+
+    def create_worker(self, kv_caches: Any) -> EncryptingWorker:
+        """Return a worker that encrypts, with the memory of vLLM's shared region."""
+        spec: Any = self
+        region, width = None, spec.cpu_page_size_per_worker
+        if spec.num_chunks:
+            region = self._region()
+            host = region.create_next_worker_view(width)
+            if kv_caches.tensors[0].tensor.is_cuda:
+                from vllm.v1.kv_offload.cpu.gpu_worker import pin_mmap_region
+
+                pin_mmap_region(region, worker_slot_only=True)
+        else:
+            host = torch.empty((0, width), dtype=torch.int8)
+        try:
+            blocks = kv.Blocks(self._keyset or Keyset.generate())
+            release = region.cleanup if region is not None else lambda: None
+            return EncryptingWorker(kv_caches, host, spec.blocks_per_chunk, blocks, self._name, release)
+        except BaseException:
+            if region is not None:
+                region.cleanup()
+            raise
+
+    def _region(self, **options: Any) -> SharedOffloadRegion:
+        spec: Any = self
+        return SharedOffloadRegion(
+            engine_id=spec.config.engine_id,
+            num_chunks=spec.num_chunks,
+            rank=spec.config.parallel.rank,
+            kv_bytes_per_chunk=spec.kv_bytes_per_chunk,
+            cpu_page_size=spec.cpu_page_size_per_worker,
+            **options,
+        )
+
+    def _name(self, key: bytes) -> kv.ObjectName:
+        """Return the name of a chunk: its hash, its group, this worker, and what its layout depends on."""
+        config = self.config  # type: ignore[attr-defined]
+        parallel = config.parallel
+        layout = json.dumps(
+            [
+                config.model.name,
+                config.model.dtype,
+                config.kv_cache_layout,
+                config.cache.blocks_per_chunk,
+                [[group.tokens_per_block, list(group.layer_names)] for group in config.groups],
+                [parallel.tp_size, parallel.pp_size, parallel.pcp_size, parallel.dcp_size],
+            ]
+        )
+        return kv.ObjectName(get_offload_block_hash(key), layout, parallel.rank, get_offload_group_idx(key), "")
+
+
+class EncryptedOffloadingSpec(_Encrypted, CPUOffloadingSpec):  # type: ignore[misc]
+    """vLLM's offloading to host memory, with chunks that a GPU encrypts.
+
+    Options in addition to vLLM's: ``keyset``, the place of a keyset. Without one, and without WARPAES_KEYSET, each
+    worker makes its own key, which ends with it.
+    """
+
+    def _region(self, **options: Any) -> SharedOffloadRegion:
+        # The file is removed when all workers have it, and its parts are filled by all of them at once.
+        alone = self.config.parallel.world_size == 1
+        return super()._region(barrier=(lambda: None) if alone else _all_workers_barrier, num_segments=32)
+
+
+class EncryptedTieringSpec(_Encrypted, TieringOffloadingSpec):  # type: ignore[misc]
+    """vLLM's offloading to host memory and further tiers (``fs``, ``obj``, ``p2p``), which only get ciphertext.
+
+    ``keyset``, or WARPAES_KEYSET, is required.
+    """
+
+    _needs_keyset = True
+
+
+def _all_workers_barrier() -> None:
+    """Wait for all workers of this engine."""
+    from vllm.distributed.parallel_state import get_inner_dp_world_group, get_world_group
+
+    try:
+        group = get_inner_dp_world_group()
+    except AssertionError:
+        group = get_world_group()
+    group.barrier()
+
+
+class EncryptedOffloadingConnector(OffloadingConnector):  # type: ignore[misc]
+    """vLLM's offloading connector, which fails the requests whose chunks are not authentic, instead of the engine.
+
+    ``kv_load_failure_policy`` says whether vLLM then fails these requests, or computes the blocks again. The host
+    memory's chunks are all forgotten. Models with several groups of KV caches end with InvalidTag instead, because
+    vLLM has no block-wise failures for them.
+    """
+
+    def register_kv_caches(self, kv_caches: dict[str, Tensor]) -> None:
+        """Make the worker.
+
+        Raises:
+            ValueError: ``spec_name`` is not one of this module.
+        """
+        super().register_kv_caches(kv_caches)
+        worker = self.connector_worker.worker
+        if not isinstance(worker, EncryptingWorker):
+            raise ValueError(
+                "kv_connector_extra_config: with EncryptedOffloadingConnector, spec_name must be "
+                "EncryptedOffloadingSpec or EncryptedTieringSpec, and spec_module_path warpaes.vllm"
+            )
+        if len(self._kv_cache_config.kv_cache_groups) == 1:
+            worker.failed = set()
+
+    def get_block_ids_with_load_errors(self) -> set[int]:
+        """Return, and forget, the GPU blocks whose chunks were not authentic."""
+        worker = self.connector_worker.worker
+        failed: set[int] = worker.failed or set()
+        if failed:
+            worker.failed = set()
+        return failed
+
+    def update_connector_output(self, connector_output: Any) -> None:
+        """Take the workers' results; after a failure forget all chunks, because they would fail again."""
+        super().update_connector_output(connector_output)
+        if connector_output.invalid_block_ids:
+            self.reset_cache()
