@@ -945,6 +945,17 @@ class Store(StoreCase):
         self.assertIn("--accept-loss", refusal("decrypt", *words, self.folder / "back"))
         self.assertEqual(set(self.store.keys(self.prefix + "/")), before)
 
+    def test_a_name_that_is_too_long_for_its_wrapped_key(self) -> None:
+        names = EncryptedNames(warpaes.Keyset.generate())
+        room = 1024 - len(self.prefix) - 1
+        long = next(n for n in range(1, 700) if len(names.encrypt("f" * n + storage.KEY_SUFFIX)) > room)
+        self.assertLessEqual(len(names.encrypt("f" * long)), room)
+        self.store.put(f"{self.prefix}-raw/{'f' * long}", b"x")
+        for more in (("--dry-run",), ()):
+            status, report = bulk("encrypt", "-k", self.key, "--encrypt-names", *HOW[2], *more, self.raw, self.sealed)
+            self.assertEqual((status, report["errors"]), (1, 1), report)
+            self.assertIn("S3 allows 1024", report["first_errors"][0]["error"])
+
     def test_swapped_objects(self) -> None:
         bulk("encrypt", "-k", self.key, "--encrypt-names", "--envelope", "object", self.raw, self.sealed)
         objects = [key for key in self.store.keys(self.prefix + "/") if storage.FOLDER not in key]

@@ -11,7 +11,7 @@ from .listing import Options
 from .manifest import Manifest
 from .progress import SHOWN, human
 from .rows import PENDING
-from .storage import PermanentError, Storage
+from .storage import KEY_SUFFIX, PermanentError, Storage
 
 #: Maximum number of objects that the report names.
 NAMED = 1000
@@ -28,6 +28,8 @@ def report(manifest: Manifest, options: Options, source: Storage, target: Storag
             if row.state == PENDING and not error:
                 try:
                     target.check_key(row.key)
+                    if options.envelope == "object":
+                        target.check_key(row.key + KEY_SUFFIX)
                 except PermanentError as refused:
                     error = str(refused)
             if error:
