@@ -127,7 +127,7 @@ def read_front(read: Callable[[int], bytes]) -> bytes:
     first = read(FIRST_LINE)
     if not first.startswith(MARK):
         raise FormatError(
-            "the file does not contain a keyset of its own, but own: requires one: another file may have replaced yours"
+            "the file does not begin with its own keyset, but own: requires one: another file may have replaced yours"
         )
     number = re.fullmatch(rb"([0-9]{6})\n", first[len(MARK) :])
     size = int(number[1]) if number else 0

@@ -324,13 +324,15 @@ class InClear(Keks):
                         ("inspect", "-k", "clear:planted", "forged"), ("keys", "list", "clear:planted"),
                         ("reencrypt", "-k", "clear:planted", "--to", "clear:planted", "forged"),
                         ("keys", "add", "clear:planted")):  # fmt: skip
-            self.refused(ARGUMENT, "--kek: none of the keysets is under a key-encryption key: leave it out",
+            self.refused(ARGUMENT, "--kek: none of the keysets is encrypted under a key: leave --kek out",
                          *command, "--kek", "kek")  # fmt: skip
-            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is under a passphrase: leave it out",
+            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is encrypted under a passphrase: leave the option",
                          *command, "--passphrase-from", "word")  # fmt: skip
         both = ("--kek", "kek", "--passphrase-from", "word")
         for command in (("encrypt", "-k", "keyset", "notes"), ("keys", "list", "keyset"), ("keys", "add", "keyset")):
-            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is under a passphrase", *command, *both)
+            self.refused(
+                ARGUMENT, "--passphrase-from: none of the keysets is encrypted under a passphrase", *command, *both
+            )
 
     def test_options_for_keys_that_are_not_there(self):
         for option in (("--kek", "kek"), ("--passphrase-from", "word"), ("--aad", "x"), ("--aad-file", "word")):
@@ -347,7 +349,7 @@ class InClear(Keks):
         quick = ("--passphrase-from", "word", "--passphrase-seconds", "0", *SMALL)
         self.warpaes("keygen", *quick, "-o", "locked")
         common = ("-k", "locked", "-k", "keyset", "--kek", "kek")
-        self.refused(KEYSET, "'locked': is under a passphrase and not under the key of --kek: also give --pass",
+        self.refused(KEYSET, "'locked': is encrypted under a passphrase, not under the key of --kek: also give --pass",
                      "verify", *common, stdin=self.honest)  # fmt: skip
         self.warpaes("verify", *common, "--passphrase-from", "word", stdin=self.honest)
         self.refused(KEYSET, "'locked': is under a passphrase", "keys", "list", "locked", "--kek", "kek")
@@ -377,7 +379,7 @@ class Subcommands(Keks):
         self.refused(AUTHENTICATION, WRONG, "keys", "list", "keyset", "--kek", "other")
         result = self.run_command(WARPAES, "keys", "list", "keyset")
         self.assertIn(b"(under the key)", result.stdout)
-        self.assertIn(b"Under a key-encryption key; without it this list is not authenticated", result.stderr)
+        self.assertIn(b"Under a key-encryption key; without it, this list is not authenticated", result.stderr)
         # Statements about passphrases appear only for passphrases.
         self.assertIn(b"Under a key-encryption key\n",
                       self.run_command(WARPAES, "keys", "list", "keyset", "--kek", "kek").stderr)  # fmt: skip
@@ -438,8 +440,8 @@ class Subcommands(Keks):
         opened = self.warpaes("decrypt", "-k", "keyset", "--passphrase-from", "word", stdin=sealed)
         self.assertEqual(opened, data(9000))
         both = ("verify", "-k", "keyset", "--kek", "kek")
-        self.refused(KEYSET, "is under a passphrase and not under the key of --kek", *both, stdin=sealed)
-        self.refused(ARGUMENT, "--kek: none of the keysets is under a key-encryption key",
+        self.refused(KEYSET, "is encrypted under a passphrase, not under the key of --kek", *both, stdin=sealed)
+        self.refused(ARGUMENT, "--kek: none of the keysets is encrypted under a key",
                      *both, "--passphrase-from", "word", stdin=sealed)  # fmt: skip
         result = self.run_command(WARPAES, *change, "--passphrase-from", "word")
         self.assertNotIn(b"key-encryption", result.stderr)
@@ -448,7 +450,7 @@ class Subcommands(Keks):
         self.keygen()
         sealed = self.sealed()
         result = self.run_command(WARPAES, "keys", "passphrase", "--remove", "keyset", "--kek", "kek")
-        self.assertEqual((result.returncode, result.stderr), (0, b"The keys are now in clear\n"))
+        self.assertEqual((result.returncode, result.stderr), (0, b"The keyset is now unencrypted\n"))
         self.assertEqual(self.warpaes("decrypt", "-k", "keyset", stdin=sealed), data(9000))
         self.refused(KEYSET, "'keyset': is not an encrypted keyset, and --kek requires one",
                      "keys", "add", "keyset", "--kek", "kek")  # fmt: skip

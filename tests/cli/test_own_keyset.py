@@ -166,9 +166,9 @@ class Altered(OwnKeyset):
     def test_a_file_under_another_keyset_is_not_opened_instead(self):
         self.warpaes("keygen", "-o", "keyset")
         self.warpaes("encrypt", "-k", "keyset", "plain")
-        self.refused_as(self.read("plain.warpaes"), FORMAT, "does not contain a keyset of its own", "-k KEYSET")
-        self.refused_as(data(9000), FORMAT, "does not contain a keyset of its own")
-        self.refused_as(b"", FORMAT, "does not contain a keyset of its own")
+        self.refused_as(self.read("plain.warpaes"), FORMAT, "does not begin with its own keyset", "-k KEYSET")
+        self.refused_as(data(9000), FORMAT, "does not begin with its own keyset")
+        self.refused_as(b"", FORMAT, "does not begin with its own keyset")
 
     def test_a_keyset_is_not_replaced_by_one_in_front(self):
         self.under_all()
