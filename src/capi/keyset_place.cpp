@@ -102,8 +102,8 @@ Keyset unwrapped(const std::string& name, std::string_view text, const KeysetPla
     // Refuses text that is not such a keyset, and a cost beyond the limits, before any prompt.
     const bool has_passphrase = naming(name, [&] { return peek_keyset(text).cost.n != 0; });
     if (has_passphrase && !place.asks && !place.passphrase) {
-        throw Error(WARPAES_ERROR_KEYSET, name + ": is under a passphrase" +
-                                              (place.kek ? " and not under the key of kek=" : "") +
+        throw Error(WARPAES_ERROR_KEYSET, name + ": is encrypted under a passphrase" +
+                                              (place.kek ? ", not under the key of kek=" : "") +
                                               ": write passphrase: before its place to be asked for it, or "
                                               "passphrase=PLACE;");
     }

@@ -248,7 +248,7 @@ Keyset unwrap_keyset(std::string_view json, std::span<const std::uint8_t> passph
     }
     const auto message = Kek(derive(passphrase, wrapped.salt, wrapped.cost)).open(wrapped.sealed, {});
     if (!message) {
-        throw Error(WARPAES_ERROR_AUTHENTICATION, "passphrase: wrong, or the keyset was altered");
+        throw Error(WARPAES_ERROR_AUTHENTICATION, "passphrase: is wrong, or the keyset was altered");
     }
     return checked(wrapped, *message);
 }

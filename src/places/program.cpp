@@ -142,7 +142,7 @@ int add_closing(posix_spawn_file_actions_t* actions) {
 KeyProgram::KeyProgram(const std::string& option, const std::string& command, Host& host)
     : host_(host), name_(option + " exec: '" + shown(command) + "'") {
     if (trimmed(command).empty()) {
-        throw Error(WARPAES_ERROR_ARGUMENT, option + ": exec: needs a command that prints a key");
+        throw Error(WARPAES_ERROR_ARGUMENT, option + ": exec: must be followed by a command that prints a key");
     }
     if (has_a_key(command)) {
         host.warn(name_ + ": a word of the command looks like a key, and other processes can read command lines");

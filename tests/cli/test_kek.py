@@ -317,7 +317,9 @@ class InClear(Keks):
         for command in (("encrypt", "-k", "clear:keyset", "notes"), ("keys", "list", "clear:keyset"),
                         ("keys", "add", "clear:keyset")):  # fmt: skip
             for option in ((), ("--kek", "kek"), ("--passphrase-from", "word")):
-                self.refused(KEYSET, "'keyset': is encrypted, but clear: requires a keyset in clear", *command, *option)
+                self.refused(
+                    KEYSET, "'keyset': is encrypted, but clear: requires an unencrypted keyset", *command, *option
+                )
 
     def test_an_option_that_would_do_nothing(self):
         for command in (("encrypt", "-k", "clear:planted", "notes"), ("verify", "-k", "clear:planted", "forged"),
@@ -326,7 +328,7 @@ class InClear(Keks):
                         ("keys", "add", "clear:planted")):  # fmt: skip
             self.refused(ARGUMENT, "--kek: none of the keysets is encrypted under a key: leave --kek out",
                          *command, "--kek", "kek")  # fmt: skip
-            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is encrypted under a passphrase: leave the option",
+            self.refused(ARGUMENT, "--passphrase-from: none of the keysets is encrypted under a passphrase: leave the",
                          *command, "--passphrase-from", "word")  # fmt: skip
         both = ("--kek", "kek", "--passphrase-from", "word")
         for command in (("encrypt", "-k", "keyset", "notes"), ("keys", "list", "keyset"), ("keys", "add", "keyset")):
@@ -352,7 +354,7 @@ class InClear(Keks):
         self.refused(KEYSET, "'locked': is encrypted under a passphrase, not under the key of --kek: also give --pass",
                      "verify", *common, stdin=self.honest)  # fmt: skip
         self.warpaes("verify", *common, "--passphrase-from", "word", stdin=self.honest)
-        self.refused(KEYSET, "'locked': is under a passphrase", "keys", "list", "locked", "--kek", "kek")
+        self.refused(KEYSET, "'locked': is encrypted under a passphrase", "keys", "list", "locked", "--kek", "kek")
 
     def test_a_key_after_the_mark_is_refused_and_hidden(self):
         for place in (f"clear:{KEYS[256]}", f"clear:env:{KEYS[256]}"):

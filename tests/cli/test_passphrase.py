@@ -40,7 +40,7 @@ except ImportError as error:
     aead = None
 
 QUICK = ("--passphrase-seconds", "0")
-WRONG = "passphrase: wrong, or the keyset was altered"
+WRONG = "passphrase: is wrong, or the keyset was altered"
 
 
 class Passphrases(CommandTest):

@@ -36,7 +36,7 @@ Keyset open_under_passphrase(const std::string& json, std::string_view passphras
     return unwrap_keyset(json, bytes(passphrase));
 }
 
-constexpr const char* wrong_passphrase = "passphrase: wrong, or the keyset was altered";
+constexpr const char* wrong_passphrase = "passphrase: is wrong, or the keyset was altered";
 constexpr std::size_t plenty = 1 << 20;
 const Scrypt least{131072, 8, 1};
 

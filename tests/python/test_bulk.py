@@ -241,7 +241,7 @@ class Files(Case):
         for command in commands:
             with unittest.mock.patch.object(pool, "Worker", side_effect=AssertionError):
                 said = refusal(command[0], "-k", self.key, *command[1:])
-            self.assertIn(f"none of the given keys saved it; it names 'key {key_id}'", said)
+            self.assertIn(f"was not saved under any of the given keys; it names 'key {key_id}'", said)
         self.assertEqual([path for path in out.rglob("*") if path.is_file()], [])
 
     def test_a_wrong_key_ends_early_without_a_manifest(self) -> None:
@@ -534,7 +534,7 @@ class Keys(Case):
         for name in ("one", "two"):
             (self.folder / name).write_bytes(warpaes.Keyset.from_raw("AES256_GCM_HKDF_4KB", os.urandom(32)).to_json())
         clash = ("-k", self.folder / "one", "-k", self.folder / "two")
-        self.assertIn("different keys with the number 1", refusal("verify", *clash, self.target))
+        self.assertIn("different keys with the ID 1", refusal("verify", *clash, self.target))
 
     def test_keys_from_the_environment_and_descriptors(self) -> None:
         self.write([10])

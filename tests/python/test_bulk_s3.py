@@ -311,10 +311,10 @@ class ObjectStore(Case):
         self.assertIn("older versions", refusal(*words))
         status, report = bulk(*words, "--accept-loss")
         self.assertEqual((status, len(report["notes"])), (0, 2))
-        self.assertIn("which still include the originals", report["notes"][1])
+        self.assertIn("so the originals still exist there", report["notes"][1])
         status, report = bulk("rekey", *given, "--new-key", self.key2, "s3://versions/sealed")
         self.assertIn("which the old key opens", report["notes"][0])
-        self.assertNotIn("which still include the originals", str(self.encrypt_one()["notes"]))
+        self.assertNotIn("so the originals still exist there", str(self.encrypt_one()["notes"]))
 
     def encrypt_one(self) -> dict[str, Any]:
         self.fill([10])

@@ -544,7 +544,7 @@ class Weights(unittest.TestCase):
         for name, chunk in (("whole", 1), ("149", 0), ("099", 0), ("001", 0), ("long", 12), ("long", 3)):
             file[places[name] + 65536 * chunk + 5] ^= 1
             self.path.write_bytes(file)
-            with self.assertRaisesRegex(exceptions.InvalidTag, f"^{name}: message {chunk}: "):
+            with self.assertRaisesRegex(exceptions.InvalidTag, f"^{name}: chunk {chunk} is not authentic: "):
                 self.load()
 
     def test_a_refusal_wipes_all_tensors(self) -> None:

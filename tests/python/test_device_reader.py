@@ -74,7 +74,7 @@ class Files(Weights):
             self.path, "torch", "cuda", reader="kvikio", allow_clear=True, **self.keys
         ) as file:
             os.truncate(self.path, self.path.stat().st_size - 1)
-            with self.assertRaisesRegex(exceptions.FormatError, "was cut off"):
+            with self.assertRaisesRegex(exceptions.FormatError, "was truncated"):
                 file.get_tensors()
 
     def test_a_read_that_fails(self) -> None:
@@ -121,7 +121,7 @@ class Files(Weights):
                 if tensor.nbytes:
                     self.assertEqual(bytes_of(found[name].owner, 0, tensor.nbytes), tensor.tobytes(), name)
         fake_kvikio.objects[url] = self.path.read_bytes()[:-1]
-        with self.assertRaisesRegex(exceptions.FormatError, "cut off"):
+        with self.assertRaisesRegex(exceptions.FormatError, "truncated"):
             self.safetensors.load_file(url, "torch", "cuda", reader="kvikio", allow_clear=True, **self.keys)
 
     def test_mistakes(self) -> None:

@@ -214,7 +214,7 @@ class Loading(Case):
             ("kek=hunter2;under", FileNotFoundError, "kek=: there is no file"),
             ("evn:hunter2", ValueError, "no places of the kind evn:"),
             ("kek=aws-kmss://hunter2;under", ValueError, "no places of the kind aws-kmss:"),
-            ("passphrase=env:NONE;locked", ValueError, "env:NONE: the environment has no such variable"),
+            ("passphrase=env:NONE;locked", ValueError, "env:NONE: this environment variable is not set"),
         ):
             self.refused(place, kind, sentence)
 

@@ -126,7 +126,7 @@ class Elsewhere(Case):
                 self.same(load(), tensors)
             with mock.patch.object(memory, "cat_file", more), self.assertRaisesRegex(OSError, "more than"):
                 load()
-            with mock.patch.object(memory, "cat_file", none), self.assertRaisesRegex(FormatError, "cut off"):
+            with mock.patch.object(memory, "cat_file", none), self.assertRaisesRegex(FormatError, "truncated"):
                 load()
 
     def test_bad_input(self) -> None:

@@ -267,13 +267,13 @@ class Datasets:
         id, pin = self._place.id, self._place.pin
         assert manifest.signer is not None
         if pin is not None and manifest.signer.fingerprint != pin:
-            raise ManifestError(f"{root}/{NAME} is under the manifest key {manifest.signer.fingerprint}, not {pin}")
+            raise ManifestError(f"{root}/{NAME} has the manifest key {manifest.signer.fingerprint}, not {pin}")
         if id is not None and manifest.dataset != id:
             raise ManifestError(f"{root} is the dataset {manifest.dataset}, not {id}")
         if id is None and pin is None and not self._is_at(root, manifest.job.target):
             raise ManifestError(
                 f"{root} is the dataset {manifest.dataset}, which was written to {manifest.job.target}: "
-                f"if you moved or copied it here, and nobody exchanged it, write "
+                f"if you moved or copied it here and it was not replaced, write "
                 f"{DATASET}id={manifest.dataset}; before the key"
             )
         if manifest.job.is_decrypted:

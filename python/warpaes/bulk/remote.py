@@ -141,14 +141,14 @@ class RemoteStorage(Storage):
         except MissingError:
             now = ""
         if now != version:
-            raise ExistsError(f"{self._path(key)} has changed, and is not replaced")
+            raise ExistsError(f"{self._path(key)} has changed and was not replaced")
 
     def remove(self, entry: Entry) -> None:
         """Remove a file if it is this version."""
         with self._turn:
             try:
                 if self.stat(entry.key).version != entry.version:
-                    raise ChangedError(f"{self._path(entry.key)} has changed, and is not removed")
+                    raise ChangedError(f"{self._path(entry.key)} has changed and was not removed")
                 self._fs.rm_file(self._path(entry.key))
             except (FileNotFoundError, MissingError):
                 return

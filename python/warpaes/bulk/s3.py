@@ -346,7 +346,7 @@ class S3Storage(Storage):
             whole = "content-range" if answer.status_code == 206 else "content-length"
             total = answer.headers.get(whole, "").rpartition("/")[2]
             if total.isdigit() and int(total) != entry.size:
-                raise ChangedError(f"{self._say(entry.key)} has {total} bytes, but the list gives {entry.size}")
+                raise ChangedError(f"{self._say(entry.key)} has {total} bytes, but the list states {entry.size}")
             if len(data) != length:
                 raise ConnectionError(f"only {len(data)} of {length} bytes arrived")
             if self.collects and offset == 0:
@@ -468,7 +468,7 @@ class S3Storage(Storage):
         """Remove an object if it is this version."""
         try:
             if self.stat(entry.key).version != entry.version:
-                raise ChangedError(f"{self._say(entry.key)} has changed, and is not removed")
+                raise ChangedError(f"{self._say(entry.key)} has changed and was not removed")
             condition = self._condition("IfMatch", entry.key, entry.version)
             arguments = {"Bucket": self.bucket, "Key": self._name(entry.key), **condition}
             self.call(lambda: self.client.delete_object(**arguments), entry.key)

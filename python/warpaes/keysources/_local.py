@@ -235,7 +235,7 @@ def file_source(path: str) -> LocalSource:
 def program_source(command: str) -> LocalSource:
     """Return a source with a key that a program prints; the shell runs it once."""
     if not command.strip():
-        raise ValueError("exec: needs a command that prints a key")
+        raise ValueError("exec: must be followed by a command that prints a key")
     name = program_name(command)
 
     def read() -> bytes:
