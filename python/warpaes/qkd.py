@@ -110,7 +110,7 @@ def parse_header(line: bytes) -> Header:
         if not good or (name == "format" and value != FORMAT):
             raise refuse(f"no valid '{name}'")
     if unknown := sorted(found.keys() - {"format", *names}):
-        raise refuse(f"{unknown[0]!a} is not a field of it")
+        raise refuse(f"{unknown[0]!a} is not one of its fields")
     header = Header(**{name: found[name] for name in names})
     # The bytes of the line are the associated data, so a reformatted line does not open the file.
     if line != header.line():

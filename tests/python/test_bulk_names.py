@@ -408,7 +408,7 @@ class Objects(StoreCase):
         for how in (["--suffix", "xx"], ["--envelope", "object"]):
             status, report = bulk("encrypt", "-k", self.key, *how, "s3://bucket", f"s3://other/{how[0]}")
             self.assertEqual((status, report["errors"]), (1, 2), report)
-            self.assertIn("bytes, and S3 allows 1024", report["first_errors"][0]["error"])
+            self.assertIn("bytes, but S3 allows 1024", report["first_errors"][0]["error"])
 
     def test_a_slash_more_is_another_folder(self) -> None:
         keys = ("one", "/one", "//one", "p/one", "p//two", "p///three", "p/q/four", "p//q/five", "p", "p/")

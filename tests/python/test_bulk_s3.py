@@ -231,7 +231,7 @@ class ObjectStore(Case):
         self.store.put(f"{self.prefix}/raw/{longest}x", b"longer in the target")
         status, report = self.encrypt()
         self.assertEqual((status, report["done"], report["errors"]), (1, len(names), 1))
-        self.assertIn("bytes, and S3 allows 1024", report["first_errors"][0]["error"])
+        self.assertIn("bytes, but S3 allows 1024", report["first_errors"][0]["error"])
         status, report = bulk("decrypt", "-k", self.key, *self.options, self.sealed, f"s3://bucket/{self.prefix}/out")
         self.assertEqual(report["done"], len(names))
         for name in names:

@@ -910,7 +910,7 @@ class Fsspec(Files):
         with self.assertRaisesRegex(ValueError, "keyset is missing"):
             self.fsspec.filesystem("warpaes", target_protocol="file")
         files = self.fsspec.filesystem("warpaes", keyset=self.keyset, target_protocol="memory")
-        with self.assertRaisesRegex(ValueError, "nothing can be appended"):
+        with self.assertRaisesRegex(ValueError, "cannot be appended to"):
             files.open("/a", "ab")
 
 

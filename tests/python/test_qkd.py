@@ -198,7 +198,7 @@ class Keys(Sites):
             answered(body)
             self.fails(BadAnswerError, "JSON", lambda: self.alice.new_keys("bob", 2))
         answered(b'{"keys": [', code=0)
-        self.fails(BadAnswerError, "cut off after 10 bytes", lambda: self.alice.new_keys("bob", 2))
+        self.fails(BadAnswerError, "truncated after 10 bytes", lambda: self.alice.new_keys("bob", 2))
         answered(b" " * (5 << 20))
         self.fails(BadAnswerError, "longer than", lambda: self.alice.new_keys("bob", 2))
         for name, value in (("max_key_per_request", 0), ("stored_key_count", "9"), ("master_SAE_ID", ""),
