@@ -142,8 +142,9 @@ void rewrite_header(const Pages& pages, const warpaes_parquet_page& page, std::u
 }
 
 [[noreturn]] void refuse_tag(const Pages& pages, const warpaes_parquet_page& page, const char* module) {
-    throw Error(WARPAES_ERROR_AUTHENTICATION, place(pages.chunk, page.ordinal) + ": the " + module +
-                                                  " is not authentic: wrong key or AAD prefix, or an altered file");
+    throw Error(WARPAES_ERROR_AUTHENTICATION,
+                place(pages.chunk, page.ordinal) + ": the " + module +
+                    " is not authentic: the key or the AAD prefix is wrong, or the file was altered");
 }
 
 /// Runs entries, one for each page. Throws for the first page that is not authentic.

@@ -94,7 +94,8 @@ void crypt_module(warpaes_engine* engine, const warpaes_parquet_module& module, 
     message.tag_len = parquet::tag_bytes;
     const warpaes_status status = warpaes_crypt(engine, &message, nullptr);
     if (status == WARPAES_ERROR_AUTHENTICATION) {
-        throw Error(status, module_place(module) + " is not authentic: wrong key or AAD prefix, or an altered file");
+        throw Error(status, module_place(module) +
+                                " is not authentic: the key or the AAD prefix is wrong, or the file was altered");
     }
     if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
 }
@@ -122,7 +123,7 @@ void check_signature(warpaes_engine* engine, const warpaes_parquet_module& modul
     crypt_module(engine, module, WARPAES_ENCRYPT, facts.signature.data(), facts.body, ciphertext.data(), tag.data());
     if (CRYPTO_memcmp(tag.data(), facts.signature.data() + parquet::nonce_bytes, tag.size()) != 0) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "the footer is not authentic: wrong key or AAD prefix, or an altered file");
+                    "the footer is not authentic: the key or the AAD prefix is wrong, or the file was altered");
     }
 }
 

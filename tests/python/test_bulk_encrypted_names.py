@@ -279,7 +279,7 @@ class Objects(Named):
         bulk("encrypt", "-k", self.key, self.source, plain)
         status, report = bulk("list", "-k", self.key, plain)
         self.assertEqual([each["stored"] for each in report["names"]], sorted(TREE))
-        self.assertIn("in clear", refusal("list", "-k", self.key, "--encrypted-names", plain))
+        self.assertIn("not encrypted", refusal("list", "-k", self.key, "--encrypted-names", plain))
 
     def test_names_that_cannot_be_encrypted(self) -> None:
         content = self.make(["a", "b" * 255, "c/" * 40 + "c", "d\n\x1be", "\u00e9 f", ".warpaes-key", "x-", "-"])
@@ -316,10 +316,10 @@ class Objects(Named):
         plain, kek = self.folder / "plain", self.folder / "kek"
         bulk("encrypt", "-k", self.key, self.source, plain)
         before = (plain / manifest.NAME).read_bytes()
-        self.assertIn("in clear", refusal("encrypt", "-k", self.key, "--encrypt-names", self.source, plain))
+        self.assertIn("not encrypted", refusal("encrypt", "-k", self.key, "--encrypt-names", self.source, plain))
         for command in ("verify", "decrypt"):
             words = (plain, self.back)[: 2 if command == "decrypt" else 1]
-            self.assertIn("in clear", refusal(command, "-k", self.key, "--encrypted-names", *words))
+            self.assertIn("not encrypted", refusal(command, "-k", self.key, "--encrypted-names", *words))
         self.assertEqual((plain / manifest.NAME).read_bytes(), before)
         self.assertEqual(json.loads(before.splitlines()[0])["format"], "warpaes bulk manifest 2")
         self.assertFalse((plain / keys.NAMES_PLACE).exists())

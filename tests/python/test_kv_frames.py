@@ -341,7 +341,7 @@ class Lmcache(unittest.TestCase):
             ({"keyset": "a", "key_provider": "hkdf"}, "key_provider is for"),
             ({"keyset": 5}, "place of a keyset"),
             ({"keyset": "a", "max_workers": 0}, "above 0"),
-            ({"keysett": "a"}, "keysett is unknown"),
+            ({"keysett": "a"}, "the option keysett is unknown"),
         ):
             with self.subTest(options), self.assertRaisesRegex(ValueError, words):
                 self.ours.create_serde(options)

@@ -290,11 +290,11 @@ class Folders(Case):
 
     def test_folders_that_are_not_encrypted(self) -> None:
         for change, words in (
-            (lambda: (self.source / "pytorch_model.bin").write_bytes(b"x"), "copied in clear"),
-            (lambda: (self.source / "adapter/x.gguf").write_bytes(b"x"), "copied in clear"),
-            (lambda: (self.source / "rust_model.ot").write_bytes(b"x"), "copied in clear"),
-            (lambda: (self.source / "x.SAFETENSORS").write_bytes(b"x"), "copied in clear"),
-            (lambda: (self.source / "weights").write_bytes(b"x"), "copied in clear"),
+            (lambda: (self.source / "pytorch_model.bin").write_bytes(b"x"), "copied unencrypted"),
+            (lambda: (self.source / "adapter/x.gguf").write_bytes(b"x"), "copied unencrypted"),
+            (lambda: (self.source / "rust_model.ot").write_bytes(b"x"), "copied unencrypted"),
+            (lambda: (self.source / "x.SAFETENSORS").write_bytes(b"x"), "copied unencrypted"),
+            (lambda: (self.source / "weights").write_bytes(b"x"), "copied unencrypted"),
             (lambda: (self.source / "model-00002-of-00003.safetensors").unlink(), "is missing"),
             (lambda: (self.source / "model.safetensors.index.json").write_text("[]"), "not an index"),
             (
@@ -331,7 +331,7 @@ class Folders(Case):
             return status, out.getvalue(), err.getvalue()
 
         status, out, _ = run("encrypt", "-k", self.key, self.source, self.target)
-        self.assertEqual((status, out.count("in clear")), (0, 2))
+        self.assertEqual((status, out.count("unencrypted")), (0, 2))
         self.assertEqual(run("verify", "-k", self.key, self.target)[0], 0)
         self.assertEqual(json.loads(run("inspect", "--json", self.target)[1])["format"], "warpaes model 1")
         self.assertEqual(run("encrypt", "-k", self.key, self.source, self.target)[0], 17)
@@ -429,7 +429,7 @@ class Unlocked(Case):
                 pass
             content = (self.source / "model-00001-of-00003.safetensors").read_bytes()
             for read in (loaded.load, self.plain.load, safetensors.deserialize):
-                with self.assertRaisesRegex(FormatError, "deserialize: nothing authenticates"):
+                with self.assertRaisesRegex(FormatError, "deserialize: reads unauthenticated"):
                     read(content)
             for read in (torch.load, torch.serialization.load, by_another_name.its):
                 with self.assertRaisesRegex(FormatError, r"torch\.load: nothing"):

@@ -869,7 +869,7 @@ class Command(unittest.TestCase):
             cwd=self.folder.name, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertIn("1 files were skipped, because they are links or not Parquet: in/_SUCCESS", said.stderr)
+        self.assertIn("1 files were skipped because they are links or not Parquet: in/_SUCCESS", said.stderr)
         self.assertTrue(wp.read_table(self.path("out/day=2/a.parquet"), KEY, b"trips/day=2/a.parquet").num_rows)
         self.run_command("verify", *common, "out")
         self.run_command("encrypt", *common, "-o", "out", "in", status=17)
@@ -901,7 +901,7 @@ class Command(unittest.TestCase):
         os.symlink("../elsewhere", self.path("out/sub"))
         common = ["-r", "-k", "file:key"]
         said = self.run_command("encrypt", *common, "-o", "out", "in", status=20)
-        self.assertIn("'out/sub/a.parquet': a folder of this path is a link", said)
+        self.assertIn("'out/sub/a.parquet': a folder in this path is a link", said)
         os.unlink(self.path("out/sub"))
         self.run_command("encrypt", *common, "-o", "out", "in")
         self.assertEqual(os.listdir(self.path("out/sub")), ["a.parquet"])
@@ -950,7 +950,7 @@ class Command(unittest.TestCase):
         pq.write_table(table(20), self.path("clear.parquet"))
         for word in (["verify"], ["decrypt", "-o", "x"], ["rekey", "--new-key", "file:key", "-o", "x"]):
             said = self.run_command(*word, "-k", "file:key", "clear.parquet", status=2)
-            self.assertIn("'clear.parquet': it is not encrypted\n", said)
+            self.assertIn("'clear.parquet': is not encrypted\n", said)
 
     def test_altered(self):
         self.run_command("encrypt", "-k", "file:key", "-o", "enc", "one.parquet")
