@@ -76,7 +76,7 @@ public:
     /// The order of the memory's contents: unknown; `stream()`, the tensor's library's; or the legacy default stream,
     /// for which DLPack's exporter made the memory ready.
     [[nodiscard]] Order order() const noexcept { return order_; }
-    /// The object if it is a PyTorch tensor, else NULL; a borrowed reference.
+    /// The object if it is a PyTorch tensor, otherwise NULL. The reference is borrowed.
     [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }
 
 private:
@@ -109,7 +109,8 @@ private:
     struct Drop {
         void operator()(Strides* strides) const noexcept;
     };
-    std::unique_ptr<Strides, Drop> strides_;  // null in C order; small and dropped elsewhere: calls make several views
+    std::unique_ptr<Strides, Drop>
+        strides_;  // null in C order; small, and empty otherwise, because calls create several views
 };
 
 /// Throws BufferError unless two views of a call have the same layout, so that each byte of one belongs to the byte of

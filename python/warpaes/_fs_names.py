@@ -114,7 +114,7 @@ class NamedFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has n
         Raises:
             InvalidTag: A name in the folder is not authentic.
             FormatError: A name in the folder does not have the form of an encrypted name, or two have the same plain
-            name.
+                name.
         """
         folder, stored = self.plain(path), self.stored(path)
         if folder and not self.fs.isdir(stored):

@@ -84,7 +84,7 @@ class Frames:
 
         Args:
             version: 1 or 2.
-            secrets: The IDs and secrets from which tenants' keys are derived. The first secret encrypts.
+            secrets: The IDs and secrets that tenants' keys are derived from. The first secret encrypts.
             key_bytes: The length of tenants' keys, 16 or 32.
 
         Raises:

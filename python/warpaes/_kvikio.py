@@ -7,7 +7,7 @@ from typing import Any
 
 from ._sealed_file import Ranges
 
-#: The ways in which a GPU gets ciphertext: threads read into page-locked memory, or the package kvikio reads it.
+#: The readers of ciphertext for a GPU: threads that read into page-locked memory, or the package kvikio.
 READERS = ("threads", "kvikio")
 
 
@@ -72,7 +72,7 @@ class RemoteDeviceRanges(Ranges):
         Args:
             url: The URL.
             options: Options with the names of s3fs: ``endpoint_url``, ``key``, ``secret``, ``token``. By default, the
-            environment names them (``AWS_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID``, …).
+                environment names them (``AWS_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID``, …).
 
         Raises:
             ValueError: The URL has another scheme, or an option is unknown.

@@ -96,7 +96,7 @@ def open(
     Raises:
         ValueError: ``mode`` has another value, or a binary mode is combined with an argument for text.
         InvalidTag: Reading: no key of the keyset opens the file, or the file was altered or truncated; or the manifest
-        of its dataset does not contain it, or is not authentic.
+            of its dataset does not contain it, or is not authentic.
         FileExistsError: ``xb``, ``xt``: there is a file at the path.
         OSError: The file cannot be read or written.
     """

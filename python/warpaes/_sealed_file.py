@@ -67,8 +67,7 @@ def take_signature(text: bytearray) -> bytes:
 class Ranges:
     """A local file that any number of threads can read at any offset. Subclasses override ``_read`` and ``close``."""
 
-    #: The size in bytes from which a separate read pays, and the number of threads that pays on any number of
-    #: processors.
+    #: The minimum size in bytes of a separate read, and the number of threads that pays on any number of processors.
     piece_bytes, threads = 0, 0
     #: Whether the file can also be read into device memory (``_kvikio.DeviceRanges``).
     reads_to_device = False

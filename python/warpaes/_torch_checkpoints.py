@@ -106,7 +106,7 @@ def load(
         keyset: A Keyset, or its place as for ``Keyset.load``.
         associated_data: The associated data of ``save``.
         weights_only: Whether to load only tensors, numbers, texts and containers of these. False loads any object, and
-        runs code that the holder of the keyset may have put into the file.
+            runs code that the holder of the keyset may have put into the file.
         options: Further arguments of ``torch.load``.
 
     Raises:

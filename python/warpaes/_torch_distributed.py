@@ -143,16 +143,16 @@ class StorageWriter(FileSystemWriter):
         Args:
             path: The path of the folder, or its URL for fsspec.
             keyset: A Keyset, or its place as for ``Keyset.load``. Its primary key encrypts. ``async_save`` needs the
-            place for its processes.
-            associated_data: Authenticated data that the reader must give again, such as ``b"run 7, step 100"``.
-            Without it, the reader does not detect that the folder contains a complete older checkpoint under the same
-            keyset.
+                place for its processes.
+            associated_data: Authenticated data that the reader must give again, such as ``b"run 7, step 100"``. Without
+                it, the reader does not detect that the folder contains a complete older checkpoint under the same
+                keyset.
             storage_options: The options of the file system.
             options: Further arguments of ``FileSystemWriter``, such as ``thread_count``.
 
         Raises:
             ValueError: The keyset is named by ``own:`` or is the key of a dataset, or ``serialization_format`` is
-            given.
+                given.
             KeysetError, OSError: The keyset cannot be read.
         """
         if "serialization_format" in options:
@@ -170,7 +170,7 @@ class StorageWriter(FileSystemWriter):
 
         Raises:
             ValueError: Ranks save without coordination and without ``associated_data``, so nothing binds their files to
-            one another.
+                one another.
         """
         super().set_up_storage_writer(is_coordinator, *args, **kwargs)
         if not kwargs.get("use_collectives", True) and not self._bound:

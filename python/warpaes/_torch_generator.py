@@ -77,10 +77,10 @@ class Generator(torch.Generator):
         """Create a generator that draws from a source.
 
         Args:
-            source: The ``warpaes.Generator`` with key, stream and position, from which other code may also draw. None
-            for a new generator with a random key.
-            device: The value of the attribute ``device``. It does not affect the device on which numbers are computed,
-            which is that of the tensor.
+            source: The ``warpaes.Generator`` with key, stream and position, that other code may also draw from. None
+                for a new generator with a random key.
+            device: The value of the attribute ``device``. It does not affect where numbers are computed, which is the
+                device of the tensor.
 
         Raises:
             TypeError: ``source`` is not a ``warpaes.Generator``.

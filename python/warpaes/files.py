@@ -41,9 +41,8 @@ class SealedReader(io.BufferedReader):
 
         Args:
             file: A path, a binary file object, or a buffer with the content. A file object that can seek is read from
-            its beginning or, if no sealed file begins there, from its position. Other file objects are read from their
-            current position.
-                The caller closes the file object.
+                its beginning or, if no sealed file begins there, from its position. Other file objects are read from
+                their current position. The caller closes the file object.
             keyset: The keys; see ``Reader``.
             associated_data: The associated data that the writer used, or None.
 

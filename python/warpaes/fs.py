@@ -70,7 +70,7 @@ class WarpaesFileSystem(Listing):
 
         Args:
             keyset: A Keyset, or its place as for ``warpaes.open``; required. Passing the JSON itself is deprecated,
-            because options do not stay in this process.
+                because options do not stay in this process.
             associated_data: The associated data of all files, or a function that returns it for a path, which several
                 threads may call at once.
             fs: The underlying file system.
@@ -85,7 +85,7 @@ class WarpaesFileSystem(Listing):
 
         Raises:
             ValueError: The keyset is missing or named in an unknown form, or the underlying file system is missing or
-            asynchronous.
+                asynchronous.
             KeysetError: The JSON is not a keyset, or with ``kek`` not an encrypted one.
             OSError: The keyset cannot be read.
         """
@@ -291,7 +291,8 @@ class WarpaesFileSystem(Listing):
         return file
 
     def _take_out(self, file: Any) -> None:
-        """Remove a file from the underlying file system's transaction, to which opening it without commit adds it."""
+        """Remove a file from the underlying file system's transaction, because opening it without commit adds it
+        there."""
         below = self.fs
         while below is not None:
             transaction = getattr(below, "_transaction", None)

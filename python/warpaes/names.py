@@ -11,7 +11,7 @@ from ._typing import Buffer
 
 __all__ = ["EncryptedNames"]
 
-#: Names are text, in which bytes that are not UTF-8 are surrogate escapes, as in the module ``os``.
+#: Names are text. Bytes that are not UTF-8 are surrogate escapes, as in the module ``os``.
 _Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 _MARK = b"warpaes-names-1"
 

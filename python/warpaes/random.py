@@ -129,7 +129,7 @@ class Generator:
 
         Args:
             place: ``file:PATH``, ``env:NAME``, ``fd:NUMBER`` or ``exec:COMMAND``, which has 16, 24 or 32 bytes, or
-                their hexadecimal digits. A descriptor is read once, and the generator cannot be pickled.
+                their hexadecimal digits. A descriptor can be read only once, so that the generator cannot be pickled.
             stream: The number of the stream, from 0 to 2^64 - 1.
 
         Raises:

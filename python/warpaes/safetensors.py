@@ -56,7 +56,7 @@ _MOST_THREADS = 3
 
 
 def _decrypts_there(device: Any) -> bool:
-    """Return whether a PyTorch device is a GPU on which this process computes."""
+    """Return whether a PyTorch device is a GPU that this process computes on."""
     import torch
 
     place = torch.device(device)
@@ -153,9 +153,9 @@ def save_file(
         enc_key: The JSON Web Key that wraps the tensors' keys.
         sign_key: The JSON Web Key with the private key for the signature.
         guard: An additional empty tensor that stops readers which do not decrypt. ``tensor``: no framework supports its
-        dtype, which stops readers of all tensors; cryptotensors opens the file and reads tensors by name, but its
-        ``load_file`` also stops. ``header``: no reader supports its dtype, so that only this module opens the file.
-        ``none``: the file equals one of cryptotensors.
+            dtype, which stops readers of all tensors; cryptotensors opens the file and reads tensors by name, but its
+            ``load_file`` also stops. ``header``: no reader supports its dtype, so that only this module opens the file.
+            ``none``: the file equals one of cryptotensors.
 
     Raises:
         KeysetError: A key does not have the expected form.
@@ -287,13 +287,13 @@ class safe_open:  # noqa: N801 (safetensors' name)
         Args:
             filename: The path; with ``kvikio`` also a URL of ``s3:``, ``http:`` or ``https:``.
             framework: ``numpy`` or ``torch``, or ``np`` or ``pt``.
-            device: The device of PyTorch's tensors. A GPU on which warpaes computes decrypts its tensors.
+            device: The device of PyTorch's tensors. A GPU that warpaes uses decrypts its own tensors.
             enc_key: The JSON Web Key that wraps the tensors' keys.
             sign_key: The JSON Web Key with the public key of the signature.
             allow_clear: Whether unencrypted tensors, which are not authenticated, can be read; see ``clear_keys``.
-            reader: The way in which a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio``
-            reads it into
-                device memory, by GPUDirect Storage where the file system supports it. Needs the package kvikio.
+            reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio``
+                reads it into device memory, by GPUDirect Storage where the file system supports it. Needs the package
+                kvikio.
 
         Raises:
             InvalidSignature: The header was altered or was signed with another key.
@@ -343,7 +343,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
             KeyError: There is no tensor of this name.
             InvalidTag: The tensor was altered, or ``enc_key`` is the wrong key.
             FormatError: The tensor is unencrypted and ``allow_clear`` is False, or the file was truncated after it was
-            opened.
+                opened.
             ValueError: The file is closed.
         """
         return next(self._tensors([name]))[1]

@@ -87,11 +87,11 @@ class Enqueued(unittest.TestCase):
             with self.assertRaisesRegex(kind, words):
                 action(*arguments, **options)
 
-        refused(ValueError, "statuses are for decryption", self.encrypt, data, data, tags, statuses=statuses)
-        refused(ValueError, "statuses are for decryption", self.decrypt, data, data, tags)
-        refused(ValueError, "statuses are for", self.decrypt, data, data, tags, statuses=Memory(16, "device"))
-        refused(ValueError, "must lie in device memory", self.encrypt, data, data, bytearray(80))
-        refused(ValueError, "must lie in device", self.decrypt, data, data, tags, statuses=bytearray(20))
+        refused(ValueError, "statuses must be one 32-bit", self.encrypt, data, data, tags, statuses=statuses)
+        refused(ValueError, "statuses must be one 32-bit", self.decrypt, data, data, tags)
+        refused(ValueError, "statuses must be", self.decrypt, data, data, tags, statuses=Memory(16, "device"))
+        refused(ValueError, "must be in device memory", self.encrypt, data, data, bytearray(80))
+        refused(ValueError, "must be in device", self.decrypt, data, data, tags, statuses=bytearray(20))
         host = bytearray(6000)
         refused(ValueError, "submit_into", self.encrypt, host, host, bytearray(80))
         refused(ValueError, "buffer must be 6000", self.encrypt, data, Memory(5999, "device"), tags)
@@ -105,9 +105,9 @@ class Enqueued(unittest.TestCase):
         refused(ValueError, "one object for each message", self.encrypt, data, data, tags)
         self.ciphers.pop()
         self.lengths[4] = 5000
-        refused(ValueError, "message 4 reaches beyond", self.encrypt, data, data, tags)
+        refused(ValueError, "message 4 extends past", self.encrypt, data, data, tags)
         self.lengths[4], self.offsets[4] = 1, 2**64 - 1
-        refused(ValueError, "message 4 reaches beyond", self.encrypt, data, data, tags)
+        refused(ValueError, "message 4 extends past", self.encrypt, data, data, tags)
         self.offsets[4] = 10  # within the first message
         refused(ValueError, "overlap", self.encrypt, data, data, tags)
         self.assertEqual(bytes_of(data, 0, 6000), self.plain, "nothing was done")

@@ -340,7 +340,7 @@ class Lmcache(unittest.TestCase):
             ({"master_key_path": 5}, "must be a path"),
             ({"keyset": "a", "key_provider": "hkdf"}, "key_provider is for"),
             ({"keyset": 5}, "place of a keyset"),
-            ({"keyset": "a", "max_workers": 0}, "above 0"),
+            ({"keyset": "a", "max_workers": 0}, "positive integer"),
             ({"keysett": "a"}, "the option keysett is unknown"),
         ):
             with self.subTest(options), self.assertRaisesRegex(ValueError, words):

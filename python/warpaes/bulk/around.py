@@ -33,7 +33,7 @@ class Around(Storage):
         return self.inner.name
 
     def stored(self, key: str) -> str:
-        """Return the name under which the store contains an object."""
+        """Return the name of an object in the store."""
         return self.inner.stored(key)
 
     def list(self, key: str = "") -> Iterator[Entry]:
@@ -96,7 +96,7 @@ class Pace:
         """Set the limit in bytes per second."""
         self.rate = rate
         self._lock = threading.Lock()
-        self._until = 0.0  #: the time by which all reserved bytes may have been read
+        self._until = 0.0  #: the time when all reserved bytes may have been read
         self._ended = threading.Event()
 
     def take(self, count: int) -> None:

@@ -32,10 +32,10 @@ RECORD_LABEL = b"warpaes bulk data key 2 "
 RECORD_LABEL_1 = b"warpaes bulk data key "
 #: The maximum size of an object's records in bytes. Each attempt adds a record.
 MAX_RECORDS = 4 << 20
-#: The path of the record of a dataset's names key (names.py), and the name to which this record is bound. No object's
+#: The path of the record of a dataset's names key (names.py), and the name that this record is bound to. No object's
 #: name begins like this.
 NAMES_PLACE = FOLDER + "names.json"
-#: The object, dataset and job to which a record is bound.
+#: The object, dataset and job that a record is bound to.
 BOUND = ("dataset", "name", "job", "attempt", "template", "key_id")
 
 

@@ -95,8 +95,8 @@ class Listing:
 
         A row whose object would replace another object or a file of bulk is an error.
 
-        Args: sealed: The manifest of the dataset to decrypt. there: The manifest of the dataset to which new objects
-        are added.
+        Args: sealed: The manifest of the dataset to decrypt. there: The manifest of the dataset that receives new
+        objects.
         """
         before: Row | None = None
         for row in self.wanted(self._unchecked(sealed, there)):

@@ -1,4 +1,4 @@
-"""A lock on a target, by which jobs on any machines detect each other.
+"""A lock on a target that lets jobs on any machines detect each other.
 
 Objects are safe without it, because writes are conditional. The lock prevents two jobs from doing the same work.
 """

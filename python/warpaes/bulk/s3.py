@@ -139,7 +139,7 @@ class S3Storage(Storage):
 
         Args:
             path: BUCKET, BUCKET/OBJECT or BUCKET/FOLDER. The slash at the end of a folder may be omitted; further
-            slashes are part of its name, as in ``bucket/a//``.
+                slashes are part of its name, as in ``bucket/a//``.
             options: endpoint_url, region_name, timeout in seconds, tries, put (arguments for every write).
         """
         super().__init__()

@@ -187,7 +187,7 @@ class Storage(abc.ABC):
         """Raise PermanentError if no object in this storage can have this name."""
 
     def stored(self, key: str) -> str:
-        """Return the name under which the store contains an object, which differs only if names are encrypted."""
+        """Return the name of an object in the store, which differs only if names are encrypted."""
         return key
 
     @property

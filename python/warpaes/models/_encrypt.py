@@ -49,7 +49,7 @@ def encrypt(
     Raises:
         FileExistsError: The target exists.
         FormatError: The folder has no ``*.safetensors``, has a file that may have weights in another format, a link to
-        a file outside, or an index that does not match its shards; or the folder is an encrypted model.
+            a file outside, or an index that does not match its shards; or the folder is an encrypted model.
         OSError: A file cannot be read or written.
     """
     source, target = os.path.abspath(source), os.path.abspath(target)
@@ -73,8 +73,8 @@ def encrypt(
 
 
 def _places(source: str) -> list[str]:
-    """Return the folders to which links of a model may point: the model itself, and the blobs of the cache that
-    contains it."""
+    """Return the folders that links of a model may point to: the model itself, and the blobs of the cache that contains
+    it."""
     found, folder = [os.path.realpath(source)], source
     while (parent := os.path.dirname(folder)) != folder:
         if os.path.basename(parent) == "snapshots":
@@ -84,7 +84,7 @@ def _places(source: str) -> list[str]:
 
 
 def _check_link(path: str, places: list[str]) -> None:
-    """Refuse a file outside the model that would be copied unencrypted, such as a key to which a cloned model links."""
+    """Refuse a file outside the model that would be copied unencrypted, such as a key that a cloned model links to."""
     real = os.path.realpath(path)
     if not any(os.path.commonpath([place, real]) == place for place in places):
         raise FormatError(

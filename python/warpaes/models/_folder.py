@@ -67,7 +67,7 @@ class Folder:
             folder: The path, or a URL that fsspec opens, such as ``s3://bucket/model``.
             keys: A Keyset, or its place as for ``Keyset.load``.
             storage_options: The options of the URL's file system.
-            reader: The way in which a GPU gets the ciphertext of the shards, as for ``safetensors.safe_open``.
+            reader: How a GPU gets the ciphertext of the shards, as for ``safetensors.safe_open``.
 
         Raises:
             FileNotFoundError: There is no manifest, so the folder is not an encrypted model.

@@ -40,8 +40,9 @@ def load(
         framework: ``torch`` or ``numpy``.
         device: The device of PyTorch's tensors, such as ``cuda:1``; each rank names its own.
         device_map: The device of each module, in place of ``device``: ``{"model.layers.0": 0, "": "cpu"}``. The longest
-        module name that begins a tensor's name applies; "" stands for all other tensors. Several GPUs load in parallel.
-        dtype: A PyTorch dtype to which floating-point tensors are cast on the device. None keeps the stored dtype.
+            module name that begins a tensor's name applies; "" stands for all other tensors. Several GPUs load in
+            parallel.
+        dtype: A PyTorch dtype for floating-point tensors, which are cast on the device. None keeps the stored dtype.
         rank: The number of this process, from 0.
         world_size: The number of processes that share the model. Each process gets every ``world_size``-th tensor.
         wanted: A function that selects tensors by name, instead of ``rank`` and ``world_size``.
@@ -50,8 +51,8 @@ def load(
         reader: How a GPU gets the ciphertext: ``threads`` read it into page-locked memory; ``kvikio`` reads it into
             device memory, by GPUDirect Storage where the file system supports it, also from s3: and http: URLs.
         group: A process group of ``torch.distributed`` whose ranks all load. They wait for one another before the first
-        tensor and after the last one. If one rank fails or stops, all others raise an exception. Do not use the group
-        for anything else in between.
+            tensor and after the last one. If one rank fails or stops, all others raise an exception. Do not use the
+            group for anything else in between.
 
     Yields:
         Names and tensors.
@@ -60,8 +61,8 @@ def load(
         InvalidTag, FormatError, KeysetError, OSError: As for ``Folder`` and ``Folder.open``; the message names file and
             tensor.
         ValueError: ``rank`` is not below ``world_size``, or ``wanted`` is combined with them; ``device_map`` has no
-        device for a tensor, or names a disk; or a tensor is in two files, as is possible for the parts of a pipeline,
-        for which a subfolder must be named.
+            device for a tensor, or names a disk; or a tensor is in two files, as is possible for the parts of a
+            pipeline, for which a subfolder must be named.
         RuntimeError: Another rank of ``group`` failed or stopped, or has opened another model or version.
     """
     if not 0 <= rank < world_size:

@@ -111,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
                     "--bind-new-names", action="store_true", help="bind the names, which were not bound before"
                 )
             word.add_argument(
-                "--key-metadata", metavar="TEXT", default="", help="key metadata, by which readers find the key"
+                "--key-metadata", metavar="TEXT", default="", help="key metadata that readers find the key by"
             )
             word.add_argument("--column-key-metadata", metavar="COLUMN=TEXT", type=_pair, action="append", default=[])
             word.add_argument("--supply-aad-prefix", action="store_true", help="do not store the prefix in the file")

@@ -128,7 +128,7 @@ class KeyMaterial:
         Args:
             kms: The client that unwraps keys: a ``SourceKms``, or any pyarrow ``KmsClient``.
             external: The content of the file ``_KEY_MATERIAL_FOR_….json``, if the Parquet file does not contain the key
-            material.
+                material.
         """
         self._kms = kms
         self._external = _json(external, "external key material") if external is not None else {}

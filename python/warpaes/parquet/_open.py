@@ -22,14 +22,14 @@ def open(
     Args:
         file: A path, a URL that fsspec opens (``s3://…``), or a file object that can seek, which stays open.
         keys: A key of 16, 24 or 32 bytes for the footer and all columns without a key of their own; a function that
-        returns the key for key metadata, or None; or ``Keys``, ``KeyMaterial`` or ``IcebergKeyMetadata``.
+            returns the key for key metadata, or None; or ``Keys``, ``KeyMaterial`` or ``IcebergKeyMetadata``.
         aad_prefix: The AAD prefix that the file was written with, unless it is stored in the file. A stored prefix must
-        be equal. With ``IcebergKeyMetadata``, None means the prefix that it contains.
+            be equal. With ``IcebergKeyMetadata``, None means the prefix that it contains.
         require_gcm: Refuse files whose pages are not authenticated (AES_GCM_CTR_V1).
         allow_plaintext: Open unencrypted files unchanged. By default they are refused, because anyone could replace an
-        encrypted file with an unencrypted one.
+            encrypted file with an unencrypted one.
         drop_missing: Leave columns without a key out of the view. Otherwise readers see these columns, and reading one
-        raises KeyError. A reader that reads the whole file, as Polars does with file objects, then fails.
+            raises KeyError. A reader that reads the whole file, as Polars does with file objects, then fails.
 
     Raises:
         FormatError: The file is not a Parquet file, or is damaged.

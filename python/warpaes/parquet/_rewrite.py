@@ -45,9 +45,9 @@ class Encryption:
 
     Args:
         footer_key: The key of the footer, and of all columns without a key of their own: 16, 24 or 32 bytes. Use a new
-        key for each file, as key managers do, because a key with random nonces may encrypt at most 2^32 modules.
+            key for each file, as key managers do, because a key with random nonces may encrypt at most 2^32 modules.
         columns: Columns with a key of their own, by path with dots.
-        footer_key_metadata: The metadata by which readers find the footer's key. It is stored unencrypted.
+        footer_key_metadata: Metadata that readers find the footer's key by. It is stored unencrypted.
         column_key_metadata: The same for columns that have their own key.
         aad_prefix: Binds the file to its place, for example a table and a file name.
         store_aad_prefix: Whether the file contains the prefix; otherwise readers must supply it.
