@@ -190,7 +190,7 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
     if (failures != 0) {
         throw SegmentsError("tag: of " + std::to_string(count) + " segments " + std::to_string(failures) +
                                 " are not authentic, the first is segment " + std::to_string(first_failure) +
-                                ": wrong key, wrong nonce, wrong associated data, or data that was altered",
+                                ": the key, the nonce or the associated data is wrong, or the data was altered",
                             failures, first_failure);
     }
     return span(!encrypt);

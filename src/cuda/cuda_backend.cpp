@@ -149,7 +149,7 @@ public:
         try {
             clear(pointer, bytes, device, nullptr);
         } catch (const std::exception&) {
-            // The device is gone, and its memory with it.
+            // The device has failed, and its memory is lost.
         }
         const RelaxedCapture relaxed;
         try_to(cudaFree(pointer));
@@ -204,8 +204,9 @@ private:
     static cudaStream_t usable(void* stream) {
         cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
         if (stream == nullptr && !try_to(cudaStreamIsCapturing(nullptr, &status))) {
-            throw Error(WARPAES_ERROR_STATE,
-                        "cuda_stream: CUDA excludes the default stream while a blocking stream is being captured");
+            throw Error(
+                WARPAES_ERROR_STATE,
+                "cuda_stream: CUDA does not permit the default stream while a blocking stream is being captured");
         }
         return static_cast<cudaStream_t>(stream);
     }
@@ -333,7 +334,7 @@ private:
         const cudaError_t error = cudaGetDeviceCount(&count);
         if (!try_to(error) || count == 0) {
             const bool no_driver = error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
-            info_.push_back(no_device(no_driver ? "no NVIDIA driver, or a driver older than this build needs"
+            info_.push_back(no_device(no_driver ? "there is no NVIDIA driver, or it is older than this build needs"
                                       : error == cudaErrorNoDevice || error == cudaSuccess
                                           ? "no CUDA device"
                                           : cudaGetErrorString(error)));

@@ -125,7 +125,7 @@ void read_cost(JsonReader& json, Wrapped& wrapped) {
     if (!is_scrypt) json.refuse("a kdf before it");
     if (wrapped.salt.empty() || wrapped.salt.size() > most_salt_bytes) json.refuse("a salt before it");
     if (const std::string why = objection(wrapped.cost); !why.empty()) {
-        refuse("its passphrase's scrypt " + why + "; nothing was derived");
+        refuse("its scrypt cost " + why + "; nothing was derived");
     }
 }
 
@@ -164,7 +164,7 @@ bool agrees(const Wrapped& wrapped, const Keyset& keyset) {
 
 Keyset checked(const Wrapped& wrapped, const SecretVector& message) {
     Keyset keyset = parse_message(message);
-    if (!agrees(wrapped, keyset)) refuse("its keysetInfo does not match its keys: it was altered");
+    if (!agrees(wrapped, keyset)) refuse("its keysetInfo does not match its keys, so it was altered");
     return keyset;
 }
 
@@ -197,7 +197,7 @@ void check_passphrase(std::span<const std::uint8_t> passphrase) {
 
 Scrypt choose_scrypt(double seconds) {
     if (!std::isfinite(seconds) || seconds < 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "seconds: must be a time, 0 or more");
+        throw Error(WARPAES_ERROR_ARGUMENT, "seconds: must be at least 0");
     }
     Scrypt cost{least_scrypt_memory / 128 / 8, 8, 1};
     const std::array<std::uint8_t, 16> anything{};
@@ -243,7 +243,8 @@ Keyset unwrap_keyset(std::string_view json, std::span<const std::uint8_t> passph
     const Wrapped wrapped = parse_wrapped(json);
     if (wrapped.cost.n == 0) {
         refuse(
-            "is encrypted under a key, not under a passphrase: open it by warpaes_keyset_unwrap_under or by that key's "
+            "is encrypted under a key, not under a passphrase: open it with warpaes_keyset_unwrap_under or with that "
+            "key's "
             "manager");
     }
     const auto message = Kek(derive(passphrase, wrapped.salt, wrapped.cost)).open(wrapped.sealed, {});
@@ -267,7 +268,7 @@ Keyset unwrap_keyset_under(std::string_view json, std::span<const std::uint8_t> 
                            std::span<const std::uint8_t> aad) {
     const Wrapped wrapped = parse_wrapped(json);
     if (wrapped.cost.n != 0) {
-        refuse("is encrypted under a passphrase, not under a key: open it by warpaes_keyset_unwrap");
+        refuse("is encrypted under a passphrase, not under a key: open it with warpaes_keyset_unwrap");
     }
     for (const Kek& key : parse_keks(kek)) {
         if (const auto message = key.open(wrapped.sealed, aad)) return checked(wrapped, *message);

@@ -174,8 +174,8 @@ private:
             }
         }
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: none of the keys opens a segment: the keyset or the associated data differ, or the "
-                    "beginning is damaged, without which nothing opens");
+                    "input: no key opens any segment: the keyset or the associated data differ, or the "
+                    "beginning of the file, which every segment needs, is damaged");
     }
 
     /// Puts the plaintext of `n` segments into `text`, with zeros for those that are not authentic. Returns whether the
@@ -228,7 +228,7 @@ private:
     const StreamKey* key_ = nullptr;
     std::unique_ptr<SegmentCipher> cipher_;
     std::uint64_t hole_first_ = 0, hole_length_ = 0;
-    std::uint64_t end_of_text_ = 0;  ///< behind the last authentic segment
+    std::uint64_t end_of_text_ = 0;  ///< after the last authentic segment
     std::uint64_t written_ = 0;
 };
 

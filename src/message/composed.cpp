@@ -130,7 +130,7 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     if (!written) {
         constexpr Refusal wrong_check_value{
             WARPAES_ERROR_AUTHENTICATION,
-            "input: its check value is wrong: the key or the IV is wrong, or data was altered"};
+            "input: the check value is wrong: the key or the IV is wrong, or the data was altered"};
         result.refusal = uses_tag(m.mode) ? wrong_tag : wrong_check_value;
         return;
     }

@@ -210,8 +210,8 @@ void KeyProgram::finish() {
         const int error = errno;
         process_ = -1;
         throw Error(WARPAES_ERROR_READ,
-                    name_ + ": cannot be waited for: " + error_text(error) +
-                        (error == ECHILD ? " (this process ignores SIGCHLD, or waits for all children itself)" : ""));
+                    name_ + ": waiting for it failed: " + error_text(error) +
+                        (error == ECHILD ? " (this process ignores SIGCHLD, or waits for all of its children)" : ""));
     }
     process_ = -1;
     if (WIFSIGNALED(status)) {

@@ -177,7 +177,7 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
 }
 
 TEST_F(FileJob, WhatHasNoParts) {
-    const std::string words = "range: a part of an encryption can have neither padding nor a header";
+    const std::string words = "range: a partial encryption supports neither padding nor a header";
     expect(WARPAES_ERROR_RANGE, words, enc(), [](Job& j) { j.flags = WARPAES_FILE_RANGE; });
     expect(WARPAES_ERROR_RANGE, words, enc(), [](Job& j) {
         j.mode = WARPAES_ECB;
@@ -436,7 +436,7 @@ TEST_F(FileJob, WhatIsInspected) {
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), nullptr, &info), WARPAES_ERROR_FORMAT);
     EXPECT_NE(std::string(warpaes_last_error())
                   .find("begins neither like Tink's streaming AEAD nor like `openssl enc`. Files of C2SP chunked "
-                        "encryption have no mark; name their template"),
+                        "encryption have no mark: give their template"),
               std::string::npos)
         << warpaes_last_error();
     EXPECT_EQ(warpaes_file_inspect(path.c_str(), "AES128_GCM_HKDF_4KB", &info), WARPAES_ERROR_FORMAT);

@@ -96,7 +96,7 @@ class Salvage(KeyedTest):
         self.damage()
         self.refused(
             AUTHENTICATION,
-            "none of the keys opens a segment",
+            "no key opens any segment",
             "decrypt",
             "-k",
             "keyset",

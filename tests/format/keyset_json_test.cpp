@@ -205,7 +205,7 @@ TEST(KeysetJson, MembersThatAreMissingUnknownOrTwice) {
     refused_json("{}", "is empty");
     refused_json("[]", "expected '{'");
     refused_json(keyset_json(7, ""), "is empty");
-    refused_json(replaced(usual(), "\"primaryKeyId\": 7, ", ""), "names no primary");
+    refused_json(replaced(usual(), "\"primaryKeyId\": 7, ", ""), "does not name a primary");
     refused_json(keyset_json(8, key_json(7, gcm_type, gcm_value)), "its primary, key 8, is missing");
     refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DISABLED")), "is the primary but not enabled");
     refused_json(keyset_json(7, key_json(7, gcm_type, gcm_value, "DESTROYED")), "is the primary but not enabled");

@@ -64,7 +64,7 @@ class Keys(Case):
             for path in target.rglob("*"):
                 self.assertFalse(path.is_file() and b"secret-argument" in path.read_bytes())
         self.assertIn("exec:exit: failed with exit status 3", refusal("verify", "-k", "exec:exit 3", target))
-        self.assertIn("needs a command", refusal("verify", "-k", "exec: ", target))
+        self.assertIn("must be followed by a command", refusal("verify", "-k", "exec: ", target))
         status, said = said_by("verify", "-k", "exec:echo hello", target)
         self.assertEqual(status, 2)
         self.assertNotIn("hello", said)

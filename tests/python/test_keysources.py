@@ -112,7 +112,7 @@ class Urls(Sources):
         for url in ("", "keyset.json", "http://x", "oci-kms://x"):
             self.fails(ValueError, "key source: must be file:PATH", lambda: keysources.from_url(url))  # noqa: B023
         for url, words in (
-            ("exec: ", "needs a command"),
+            ("exec: ", "must be followed by a command"),
             ("aws-kms://", "must name a key"),
             ("vault-transit://host/transit/NAME", "MOUNT/keys/NAME"),
             ("vault-transit://me:pw@host/transit/keys/NAME", "MOUNT/keys/NAME"),
@@ -613,7 +613,7 @@ class Tpm2(Sources):
 
     def test_no_tpm(self) -> None:
         gone = keysources.from_url(f"tpm2:?tcti=swtpm:port={free_port()}")
-        self.fails(UnavailableError, "is there a TPM", lambda: gone.wrap(DATA_KEY))
+        self.fails(UnavailableError, "check that a TPM exists", lambda: gone.wrap(DATA_KEY))
 
 
 if __name__ == "__main__":

@@ -552,7 +552,7 @@ class Hostile(unittest.TestCase):
             with self.assertRaises(REFUSALS):
                 self.whole(data, keys, prefix)
         stored = written(self.small, {"aad_prefix": b"right"})
-        with self.assertRaisesRegex(ValueError, "another prefix"):
+        with self.assertRaisesRegex(ValueError, "differs from the prefix"):
             self.whole(stored, prefix=b"wrong")
         with self.assertRaises(TypeError):
             self.whole(stored, 17)
@@ -886,7 +886,7 @@ class Command(unittest.TestCase):
         os.rename(self.path("out/day=2/a.parquet"), self.path("out/day=1/a.parquet"))
         os.rename(self.path("out/kept"), self.path("out/day=2/a.parquet"))
         for arguments in (["verify", *common], ["decrypt", *common, "-o", "plain"]):
-            self.assertIn("another prefix", self.run_command(*arguments, "out", status=2))
+            self.assertIn("differs from the prefix", self.run_command(*arguments, "out", status=2))
         self.run_command(
             "rekey", *common, "--new-key", "file:other", "--new-aad-prefix", "new", "-o", "x", "out", status=2
         )

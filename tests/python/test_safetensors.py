@@ -433,9 +433,9 @@ class Altered(SafetensorsTest):
         file = self.save()
         self.refused(exceptions.FormatError, "truncated", file[:-1])
         for wrong in (b"", b"1234567", file[:100], struct.pack("<Q", 2**63) + file[8:], b"\x02" + bytes(7) + b"{}"):
-            self.refused(exceptions.FormatError, "no (safetensors|CryptoTensors)|is not encrypted", wrong)
+            self.refused(exceptions.FormatError, "not a (safetensors|CryptoTensors) file|is not encrypted", wrong)
         deep = b"[" * 200_000
-        self.refused(exceptions.FormatError, "no CryptoTensors", struct.pack("<Q", len(deep)) + deep)
+        self.refused(exceptions.FormatError, "not a CryptoTensors file", struct.pack("<Q", len(deep)) + deep)
 
     def test_other_keys(self) -> None:
         self.save()

@@ -262,12 +262,12 @@ void FileSink::open_existing(const std::string& path, const struct stat& status)
         throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
     }
     if (S_ISBLK(status.st_mode) && !overwrite_) {
-        throw Error(
-            WARPAES_ERROR_EXISTS,
-            "output: " + name_ + " is a disk or another device, whose content would be lost; allow overwriting it");
+        throw Error(WARPAES_ERROR_EXISTS,
+                    "output: " + name_ +
+                        " is a disk or another device, whose content would be lost; allow overwriting to continue");
     }
     if (S_ISREG(status.st_mode) && !overwrite_) {
-        throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting it");
+        throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting");
     }
     if (S_ISREG(status.st_mode)) return;
     fd_ = Descriptor(open_waiting(path, O_WRONLY, hook_), true);
@@ -352,7 +352,7 @@ void FileSink::require_space(std::uint64_t bytes) const {
     if (bytes / unit <= status.f_bfree) return;
     throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " needs " + std::to_string(bytes) +
                                          " bytes, and its file system has " + std::to_string(status.f_bfree * unit) +
-                                         " left; free some space or write to another place");
+                                         " free; free some space or write to another place");
 }
 
 std::uint64_t FileSink::prepare_for(unsigned writers) {

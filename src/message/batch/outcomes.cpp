@@ -105,7 +105,7 @@ const char* Outcomes::sentence(std::uint64_t entry) const {
                  .try_emplace(entry, "tag: of " + std::to_string(request_.entry(entry).count) + " messages " +
                                          std::to_string(its.failures) + " are not authentic, the first is message " +
                                          std::to_string(its.first_failure) +
-                                         ": wrong key, wrong IV, wrong associated data, or data that was altered")
+                                         ": the key, the IV or the associated data is wrong, or the data was altered")
                  .first;
     }
     return it->second.c_str();
