@@ -34,7 +34,7 @@ struct CallerStream {
 class CudaBackend : public Backend, public GpuMemory, public GpuTuning {
 public:
     [[nodiscard]] bool is_gpu() const noexcept final { return true; }
-    /// Whether the driver is loaded already. If not, info() and usable() load it, which takes long.
+    /// Whether the driver is already loaded. If not, info() and usable() load it, which takes long.
     [[nodiscard]] virtual bool is_loaded() const noexcept = 0;
     /// Whether this backend has worked in this process. If not, its first call creates a CUDA context, which takes some
     /// tenths of a second.
@@ -69,7 +69,7 @@ public:
     virtual void wipe_keys_before(std::chrono::steady_clock::time_point time) = 0;
 };
 
-/// In a build without CUDA, this is a backend that reports that it cannot run.
+/// In a build without CUDA, this backend reports that it cannot run.
 CudaBackend& cuda_backend();
 
 }  // namespace warpaes

@@ -6,7 +6,7 @@
 
 namespace warpaes {
 
-/// The memory of a buffer.
+/// The kind of memory of a buffer, and its device.
 enum class Memory { pageable, page_locked, device };
 
 struct MemoryPlace {
@@ -52,7 +52,8 @@ public:
     /// False: the driver locks only pages that it allocates itself, as in NVIDIA's confidential computing.
     [[nodiscard]] virtual bool host_register(void* pointer, std::size_t bytes) = 0;
     virtual void host_unregister(void* pointer) noexcept = 0;
-    /// Page-locked memory of the driver, not zeroed and not aligned to pages; nullptr if the driver has none to give.
+    /// Page-locked memory from the driver, neither zeroed nor aligned to pages; nullptr if the driver cannot allocate
+    /// it.
     [[nodiscard]] virtual void* host_alloc(std::size_t bytes) = 0;
     virtual void host_free(void* pointer) noexcept = 0;
     /// False once host_register has returned false.

@@ -1,5 +1,5 @@
-// Tags: computing, comparing and writing them, and handling the output if one is wrong. Every backend and
-// every way of running a message ends here; only kernels compare tags themselves.
+// Computes, compares and writes tags, and handles the output if a tag is wrong. All backends use this code; only
+// kernels compare tags themselves.
 #pragma once
 
 #include <openssl/crypto.h>

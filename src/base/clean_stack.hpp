@@ -1,6 +1,6 @@
 // Overwrites the secrets that a call leaves where no object owns them: round keys that the compiler spilled, blocks in
 // stack frames that have ended, and the vector registers, which lazy binding of symbols saves on the caller's stack.
-// This happens in one place, at the end of a call or of a thread's task, as far down as the stack was in use.
+// This happens at the end of a call or of a thread's task, as far down as the stack was in use.
 #pragma once
 
 #include <cstddef>
@@ -124,7 +124,7 @@ template <typename Work>
 
 }  // namespace detail
 
-/// Calls `work()` and leaves nothing of it on the stack or in vector registers. A nested call only calls `work()`.
+/// Calls `work()` and removes its traces from the stack and the vector registers. A nested call only calls `work()`.
 template <typename Work>
 decltype(auto) clean_stack(Work&& work) {
     struct End {

@@ -114,7 +114,7 @@ WARPAES_INLINE void encrypt_and_add(typename V::State (&s)[N], const std::uint8_
     for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], V::bxor(last, input[i]));
 }
 
-/// The rounds from First on, and adds input(i) to s[i]. Between the rounds hash(from, to) is called for shares of
+/// Computes the rounds from First and adds input(i) to s[i]. Between the rounds, hash(from, to) is called for shares of
 /// `Beside` vectors.
 template <class V, int Rounds, int First, std::size_t Beside, std::size_t N, class Input, class Hash>
 WARPAES_INLINE void rounds_beside_hash(typename V::State (&s)[N], const std::uint8_t* keys, const Input& input,
@@ -261,8 +261,8 @@ WARPAES_INLINE void gcm_ends(const std::uint8_t* keys, Counter& counter, Digest&
     }
 }
 
-/// The end of a stretch: in one group of vectors if the instruction set has masks, which keeps the last vectors from
-/// waiting for each other, or in smaller and smaller groups, which is less code.
+/// Processes the end of a stretch: in one group of vectors if the instruction set has masks, so that the last vectors
+/// do not wait for each other, or in smaller and smaller groups, which takes less code.
 enum class GcmEnd { masked, halved };
 
 /// Processes a stretch. Encryption hashes one step behind.

@@ -32,7 +32,7 @@ public:
     /// `pool`: threads that help to copy, or null.
     BatchData(BatchDataMemory& memory, int device, Pool* pool) : memory_(memory), device_(device), pool_(pool) {}
 
-    /// Called first for every group, in order. Groups without data are skipped.
+    /// Called first, for every group in order. Groups without data are skipped.
     void survey(std::size_t index, const MessageGroup& group);
     /// Called after survey and before place: reserves the memory.
     void reserve();

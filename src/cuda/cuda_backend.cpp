@@ -255,7 +255,8 @@ private:
         std::string note;
         std::atomic<const DeviceLimits*> used{&built_in};
         std::mutex mutex;
-        std::vector<std::unique_ptr<const DeviceLimits>> tuned;  ///< old ones too: other threads may still read them
+        std::vector<std::unique_ptr<const DeviceLimits>>
+            tuned;  ///< also old ones, because other threads may still read them
 
         void use(const LaunchTable& table) {
             const std::lock_guard lock(mutex);
@@ -424,7 +425,7 @@ private:
     std::atomic<bool> registers_{true};
     mutable std::once_flag detected_;
     mutable Home
-        home_;  ///< the process that CUDA serves; its locks may be held in a child, and its context is not there
+        home_;  ///< the process in which CUDA works; in a child, its locks may be held and its context does not exist
     mutable std::vector<BackendInfo> info_;
     mutable std::vector<BackendInfo> elsewhere_;            ///< the same in a child
     mutable std::vector<std::unique_ptr<Device>> devices_;  ///< by device number

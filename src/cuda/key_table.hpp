@@ -38,9 +38,9 @@ public:
     void release(const Held& held, bool filled) noexcept;
     /// The key with this serial number is destroyed.
     void forget(std::uint64_t serial) noexcept;
-    /// The same for all keys that nobody has taken or released since `time`.
+    /// The same for all keys that were neither taken nor released since `time`.
     void forget_before(Clock::time_point time) noexcept;
-    /// Whether no slot holds anything, nor is being wiped.
+    /// Whether all slots are empty and none is being wiped.
     [[nodiscard]] bool empty() const noexcept;
 
     /// The address of a slot on the current device, which must be the same in all calls. The first call allocates the

@@ -40,7 +40,7 @@ void StreamBatches::keep_some() noexcept {
         slot->busy = false;
         slots_.push_back(std::move(slot));
     } catch (const std::exception&) {
-        // Calls that need the memory will say so.
+        // Calls that need the memory report the failure.
     }
 }
 

@@ -66,7 +66,7 @@ struct Explanation {
     std::string reason;  ///< a sentence without a full stop
 };
 
-/// The best CPU backend on this machine, whatever an engine was asked for. For single blocks.
+/// The best CPU backend on this machine, regardless of an engine's options. Used for single blocks.
 [[nodiscard]] Backend& best_cpu_backend();
 
 /// Largest number of workers per GPU for a batch.
@@ -170,7 +170,7 @@ public:
     [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
     /// The requested backend, or null if the engine chooses.
     [[nodiscard]] Backend* forced() const noexcept { return forced_; }
-    /// Whether a GPU was requested, and nothing else will do.
+    /// Whether a GPU was requested by name, so that no other backend may be used.
     [[nodiscard]] bool forced_is_gpu() const noexcept { return forced_ != nullptr && forced_->is_gpu(); }
     /// Whether no CPU backend was requested.
     [[nodiscard]] bool may_use_gpu() const noexcept { return forced_ == nullptr || forced_->is_gpu(); }

@@ -24,7 +24,7 @@ using namespace keyset_parts;
 
 constexpr std::size_t salt_bytes = 16, most_salt_bytes = 1024, kek_bytes = 32;
 
-/// What is wrong with a cost; empty if it is acceptable.
+/// The fault of a cost; empty if the cost is acceptable.
 std::string objection(const Scrypt& cost) {
     // Each parameter is bounded first, so that the products cannot overflow.
     if (cost.n < 2 || !std::has_single_bit(cost.n)) return "n must be a power of two";
@@ -169,13 +169,13 @@ Keyset checked(const Wrapped& wrapped, const SecretVector& message) {
 }
 
 SecretVector message_of(const Keyset& keyset) {
-    (void)keyset.to_json();  // refuses keys that no keyset file can hold
+    (void)keyset.to_json();  // refuses keys that a keyset file cannot contain
     return serialize_message(keyset);
 }
 
 constexpr std::string_view json_begin = "{\n  \"encryptedKeyset\": \"";
 
-/// What follows `encryptedKeyset`'s text.
+/// The JSON after the text of `encryptedKeyset`.
 std::string info_json(const Keyset& keyset) {
     std::string text = "\",\n  \"keysetInfo\": {\n    \"primaryKeyId\": " + std::to_string(*keyset.primary_id()) +
                        ",\n    \"keyInfo\": [\n";

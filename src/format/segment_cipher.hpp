@@ -1,4 +1,4 @@
-// The segments of one file: where they lie, and how they are sealed and opened. The three formats differ in their
+// The segments of one file: their positions, and how they are sealed and opened. The three formats differ in their
 // header, the derivation of the file's key, the nonces and the tag; everything above them sees only this.
 //
 //   Tink AES-GCM-HKDF  header = H || salt || prefix(7), HKDF-HMAC, nonce = prefix || BE32(i) || last

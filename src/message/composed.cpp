@@ -93,7 +93,7 @@ void crypt_composed(Engine& engine, const Request& r, const Places& places, Mess
     // the tag are the CPU's.
     const bool stays = m.mode == Mode::gcm_siv && from >= 0 && from == to && engine.may_use_gpu();
     const int device = stays ? from : -1;
-    // Without text there is nothing for a GPU, so an engine that is for GPUs alone takes the message too.
+    // Without text, a GPU has no work, so an engine that uses only GPUs also accepts the message.
     const bool only_tag = m.mode == Mode::gcm_siv && m.length == 0 && engine.forced_is_gpu();
     const Plan plan = stays || only_tag ? Engine::replacement({})
                                         : engine.plan_on_cpu({.mode = Mode::ctr,

@@ -1,4 +1,4 @@
-// What the thread blocks of a launch share in device memory, and how they notify a host that polls.
+// Data that the thread blocks of a launch share in device memory, and the way in which they notify a polling host.
 #pragma once
 
 namespace warpaes::cuda {

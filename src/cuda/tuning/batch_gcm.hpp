@@ -62,7 +62,7 @@ struct GcmRows {
     static constexpr std::uint64_t least_of_key = 16;
     /// Messages per group from which on they are worth being sorted by key, which costs the host some 60 ns a group.
     static constexpr std::uint64_t least_of_group = 32;
-    /// What the launches that combine the digests of a message's rows cost, in blocks of a row.
+    /// The cost, in blocks of a row, of the launches that combine the digests of a message's rows.
     static constexpr std::uint64_t combining = 75;
 
     static constexpr bool fits(std::uint64_t bytes, std::uint64_t aad) {

@@ -8,8 +8,8 @@
 
 namespace warpaes::cuda {
 
-/// Wiping what is not authentic (wipe.cuh): parts that warps share, so that all multiprocessors have some even if they
-/// are few.
+/// Wiping of output that is not authentic (wipe.cuh), in parts that warps share, so that all multiprocessors have work
+/// even if there are few messages.
 struct WipeShape {
     static constexpr int threads = 128, blocks_each = 16;  ///< thread blocks per multiprocessor
     static constexpr std::uint64_t part_bytes = 4096, most_parts = 16384;

@@ -48,7 +48,7 @@ std::string resolved(const std::string& path) {
     return result;
 }
 
-/// Whether what is written to one is read from the other. (A terminal or a socket has two ends.)
+/// Whether data that is written to one file is read from the other. (A terminal or a socket has two ends.)
 bool same_file(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
            (S_ISREG(a.st_mode) || S_ISBLK(a.st_mode) || S_ISFIFO(a.st_mode));
@@ -387,7 +387,7 @@ void FileSink::write_pages(std::uint64_t offset, std::span<const std::uint8_t> b
     write_here(offset + behind, bytes.subspan(behind));
     const auto pages = bytes.subspan(first, behind - first);
     if (os::copy_to_pages(fd_.get(), pages.data(), pages.size(), static_cast<off_t>(offset + first)) != 0) {
-        write_here(offset + first, pages);  // which says what is wrong
+        write_here(offset + first, pages);  // which reports the reason
     }
     write_here(offset, bytes.first(first));
 }

@@ -45,7 +45,7 @@ public:
     virtual std::uint64_t prepare_for(unsigned /*writers*/) { return 0; }
     /// Writes all of `bytes` or throws.
     virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
-    /// Called when everything has been written.
+    /// Called after all data has been written.
     virtual void finish() {}
     virtual void on_wait(WaitHook /*hook*/) {}
     /// Memory for the whole output, if a lane may access it in place; else null.

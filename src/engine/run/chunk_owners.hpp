@@ -24,7 +24,7 @@ public:
           threads_(static_cast<std::size_t>(chunks)),
           begun_(static_cast<std::size_t>(chunks)) {}
 
-    /// The calling thread has this chunk in hand.
+    /// Records that the calling thread works on this chunk.
     void note(std::uint64_t chunk) noexcept { threads_[static_cast<std::size_t>(chunk)] = pthread_self(); }
 
     /// Wipes a message that has been cut into these chunks: each thread takes its own chunks, then what no other thread

@@ -46,7 +46,7 @@ public:
     explicit Executor(Engine& engine) : engine_(engine) {}
     /// For buffers in these places. Throws Error{ARGUMENT, BACKEND} if no backend can reach input and output.
     Executor(Engine& engine, const Places& places, std::optional<CallerStream> stream = std::nullopt);
-    /// Finds out where the buffers lie.
+    /// Determines the places of the buffers.
     Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output)
         : Executor(engine, Places(input, output)) {}
 
@@ -65,7 +65,7 @@ public:
     /// Copies between the message's memory and host memory.
     void copy(void* to, const void* from, std::size_t bytes);
 
-    /// Wipes output that must not be handed out.
+    /// Wipes output that must not be returned.
     void clear(std::uint8_t* output, std::uint64_t bytes) noexcept;
 
     /// Waits until the device's default stream is done with the buffers, because a lane's stream does not wait for it.

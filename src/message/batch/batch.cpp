@@ -99,7 +99,7 @@ std::vector<int> Batch::devices() const {
     return devices;
 }
 
-/// Makes a group where it is to lie.
+/// Constructs a group in its final place.
 struct Batch::Group {
     const Batch& batch;
     std::uint32_t entry;
